@@ -1,0 +1,308 @@
+"""The nouns of assay: what flows between datasets, audits, metrics and the store. Imports none of ours but the recipe."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, ClassVar, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.recipe import Recipe, digest, generator
+
+Floats = NDArray[np.float64]
+Need = Literal["references", "source", "image", "rival"]
+Question = Literal["fair", "sees", "agrees"]
+Rule = Literal["careful", "paper"]
+Size = Literal["quick", "full"]
+Expectation = Literal["lower", "same"]
+Paradigm = Literal[
+    "n-gram", "edit", "caption", "diversity", "static-embedding", "matching", "regression", "generation",
+    "likelihood", "qa", "distribution", "image-text", "judge", "hybrid", "other",
+]  # fmt: skip
+Task = Literal[
+    "translation", "summarisation", "open-ended", "dialogue", "question-generation", "image-captioning",
+    "data-to-text",
+]  # fmt: skip
+Criterion = Literal[
+    "adequacy", "fluency", "consistency", "relevance", "answerability", "informativeness", "non-redundancy",
+    "referential clarity", "focus", "structure and coherence", "making sense", "engagingness",
+    "interestingness", "inquisitiveness", "listening", "avoiding repetition", "humanness", "thoroughness",
+    "correctness", "data coverage", "text structure", "invariance",
+]  # fmt: skip
+TASKS: tuple[Task, ...] = get_args(Task)
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image file, known by its content."""
+
+    path: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Only what a metric may see; equal samples share a score."""
+
+    hypothesis: str
+    references: tuple[str, ...] = ()
+    source: str | None = None
+    image: Image | None = None
+    rival: str | None = None
+    draw: int = 0
+
+    @property
+    def key(self) -> str:
+        """Content hash: the sample's address in the cache."""
+        optional = ("" if part is None else "=" + part for part in (self.source, self.rival))
+        picture = "" if self.image is None else self.image.digest
+        return digest(self.hypothesis, *optional, picture, str(self.draw), *self.references)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Samples compared with each other, by role."""
+
+    id: str
+    samples: Mapping[str, Sample]
+    slice: str
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Every row text as hypothesis against every column text as reference."""
+
+    id: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    slice: str
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Content hash of rows and columns."""
+        return digest(str(len(self.rows)), *self.rows, *self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A metric's answer with what it had to count: truncated tokens, words out of vocabulary."""
+
+    values: Sequence[float | None] | Floats
+    notes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+
+Answer = Scores | Sequence[float | None] | Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What one metric said to one audit.
+
+    `values` maps a role to a value a case (nan = absent, counted in notes). A set metric sees one folded case
+    a slice; `resamples` then maps a role to (cases, draws) bootstrap values, paired between roles and slices
+    of equal size.
+    """
+
+    metric: str
+    cases: Sequence[Case]
+    values: Mapping[str, Floats]
+    grids: Mapping[str, Floats] = field(default_factory=dict)
+    notes: Mapping[str, int] = field(default_factory=dict)
+    resamples: Mapping[str, Floats] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)  # paradigm, backbone, parameters, outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One statistic of one metric, with its uncertainty, verdict and evidence."""
+
+    metric: str
+    audit: str
+    slice: str
+    statistic: str
+    value: float
+    n: int
+    versus: str | None = None
+    ci: tuple[float, float] | None = None
+    p_value: float | None = None
+    q_value: float | None = None
+    mde: float | None = None
+    passed: bool | None = None
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An item of a task corpus, as perturbations see it."""
+
+    id: str
+    gold: str
+    task: Task
+    references: tuple[str, ...] = ()
+    source: str | None = None
+    context: tuple[str, ...] = ()
+    others: Sequence[str] = ()  # golds of other items of the corpus
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Content hash: seeds the item's generator."""
+        return digest(self.gold, self.source or "", *self.references, *self.context)
+
+    def sample(self, hypothesis: str | None = None) -> Sample:
+        """The record as a metric sees it, with another hypothesis than the gold if given."""
+        source = self.source if self.source is not None else "\n".join(self.context) or None
+        return Sample(self.gold if hypothesis is None else hypothesis, self.references, source)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a score: which word met which, or how likely each token was."""
+
+    kind: Literal["matching", "tokens"]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+
+
+class _Scorer(Recipe):
+    """What sample metrics and set metrics declare alike."""
+
+    paradigm: ClassVar[Paradigm] = "other"
+    needs: ClassVar[frozenset[Need]] = frozenset({"references"})
+    optional: ClassVar[frozenset[Need]] = frozenset()  # used where a sample has it
+    range: ClassVar[tuple[float | None, float | None]] = (None, None)  # as used, higher is better
+    original: ClassVar[Literal["higher", "lower"]] = "higher"  # the authors' direction; "lower" was negated
+    citation: ClassVar[str] = ""
+    packages: ClassVar[tuple[str, ...]] = ()  # modules outside the core dependencies
+    extra: ClassVar[str | None] = None  # the extra that installs them
+    weights: ClassVar[tuple[str, ...]] = ()  # fields that name weights
+
+    @property
+    def backbone(self) -> str | None:
+        """The pretrained model a score rests on."""
+        return str(self.model) if hasattr(self, "model") else None
+
+    @property
+    def parameter_count(self) -> int | None:
+        """How many parameters the backbone has, where known without loading it."""
+        return None
+
+    def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
+        """With idf or document frequencies from the references of a dataset, one tuple an item."""
+        return self
+
+
+class Metric(_Scorer, ABC):
+    """Samples to scores. A subclass is a frozen dataclass whose fields are what can change a score."""
+
+    symmetric: ClassVar[bool] = False
+    stochastic: ClassVar[bool] = False  # a repeat may differ: `draw` stays in the sample
+    identity_highest: ClassVar[bool] = False  # promises that a text scores highest against itself
+    outputs: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def score(self, samples: Sequence[Sample]) -> Answer:
+        """A value a sample, None where there is none; (n, outputs) where `outputs` is given."""
+
+    def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats | None:
+        """Every row against every column, where the metric can do better than pair by pair."""
+        return None
+
+    def explain(self, sample: Sample) -> Explanation | None:
+        """Why the score, where the metric can tell."""
+        return None
+
+    @property
+    def parts(self) -> tuple[Measure, ...]:
+        """A hybrid's parts, scored on their own so that they share the cache (law 9)."""
+        return ()
+
+    def combine(self, parts: Floats) -> Floats:
+        """A hybrid's score from its parts' scores, (n, parts) to (n,)."""
+        return np.asarray(parts.mean(axis=1))
+
+
+class SetMetric(_Scorer, ABC):
+    """Many samples to one score: corpus BLEU, MAUVE."""
+
+    @abstractmethod
+    def score_set(self, samples: Sequence[Sample]) -> float:
+        """One value for the whole set."""
+
+    def statistics(self, samples: Sequence[Sample]) -> Floats | None:
+        """Additive rows a sample, so that resampling is cheap; None where there are none."""
+        return None
+
+    def from_statistics(self, totals: Floats) -> Floats:
+        """Set scores from summed statistics, (draws, columns) to (draws,)."""
+        return np.asarray(totals.mean(axis=1))
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """A set metric has one output."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A metric, the output read from it, and the name people gave it."""
+
+    label: str
+    metric: Metric | SetMetric
+    output: str | None = None
+
+    @property
+    def column(self) -> int:
+        """Where the output stands in a row of scores."""
+        return self.metric.outputs.index(self.output) if self.output else 0
+
+
+class Perturbation(Recipe, ABC):
+    """A text to a worse text (or an equally good one). A frozen dataclass; its level is a field."""
+
+    criterion: ClassVar[Criterion]
+    expect: ClassVar[Expectation] = "lower"
+
+    @abstractmethod
+    def apply(self, record: Record, rng: Random) -> str | None:
+        """The changed gold, or None where it does not apply here."""
+
+    def perturb(self, record: Record, seed: int = 0) -> str | None:
+        """Apply with the item's own generator; a text left as it was does not count as applied."""
+        changed = self.apply(record, generator(seed, self.signature, record.key))
+        return None if changed == record.gold else changed
+
+
+class Audit(Recipe, ABC):
+    """A question put to metrics. A frozen dataclass; its fields are data and options."""
+
+    question: ClassVar[Question]
+    roles: ClassVar[tuple[str, ...]] = ()  # role order, for imported scores
+
+    @abstractmethod
+    def cases(self) -> Iterable[Case | Grid]:
+        """What must be scored."""
+
+    def more(self, scored: Scored) -> Sequence[Case]:
+        """The next round of a search, a metric at a time."""
+        return ()
+
+    @abstractmethod
+    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
+        """All metrics together, so that they can be compared."""
+
+    def notes(self) -> list[str]:
+        """What a reader must know about the data: items dropped, columns unknown."""
+        return []
+
+    @classmethod
+    def quick(cls) -> Mapping[str, Any]:
+        """Field values of `--size quick`."""
+        return {}

@@ -1,0 +1,84 @@
+"""What makes a thing with parameters the same thing: content hashes, signatures, travel to workers."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from random import Random
+from typing import Any, ClassVar
+
+
+def digest(*parts: str) -> str:
+    """A content hash of the parts, in order; surrogates in untrusted text do not stop it."""
+    body = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def generator(seed: int, name: str, key: str) -> Random:
+    """An item's own generator, so that order, workers and shards change nothing (law 7)."""
+    return Random(digest(str(seed), name, key))
+
+
+def source_digest(thing: object) -> str | None:
+    """SHA-256 of a user's source; None when it cannot be read, and then nothing is cached."""
+    try:
+        return hashlib.sha256(inspect.getsource(thing).encode()).hexdigest()  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return None
+
+
+class Recipe:
+    """Shared by everything whose fields are its parameters: identity, signature, travel to workers."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    origin: ClassVar[str | None] = None  # digest of a user's source; the registry sets it
+    cacheable: ClassVar[bool] = True
+
+    def pins(self) -> Mapping[str, str]:
+        """Digests to add to fields in the signature: weights, prompts, tables."""
+        return {}
+
+    @property
+    def parameters_text(self) -> dict[str, str]:
+        """The fields as text, tables as digests."""
+        pins = self.pins()
+        shown = {f.name: _field_text(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {key: f"{text}@{pins[key]}" if key in pins else text for key, text in shown.items()}
+
+    @property
+    def signature(self) -> str:
+        """Everything a score depends on besides the sample (law 1)."""
+        fields = [f"{key}:{text}" for key, text in self.parameters_text.items()]
+        tail = [f"source:{self.origin}"] if self.origin else []
+        return "|".join([self.name, *fields, f"v:{self.version}", *tail])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Workers receive the recipe, not the model held in cached properties (law 8)."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return _rebuild, (type(self), values)
+
+
+def _rebuild(kind: type[Any], values: dict[str, Any]) -> Any:
+    return kind(**values)
+
+
+def _field_text(value: object) -> str:
+    """A field in a signature: scalars as they are, tables by content."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None or isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, Recipe):
+        return f"({value.signature})"
+    known = getattr(value, "digest", None)
+    if isinstance(known, str):
+        return known
+    if isinstance(value, Mapping):
+        return digest(*(f"{key!r}={_field_text(item)}" for key, item in sorted(value.items(), key=repr)))
+    if isinstance(value, tuple | list):
+        return "(" + ";".join(_field_text(item) for item in value) + ")"
+    return digest(json.dumps(value, default=repr, sort_keys=True))
