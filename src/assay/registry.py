@@ -25,8 +25,12 @@ Kind = Literal["metrics", "audits", "perturbations", "datasets"]
 
 METRICS = {
     "bleu": "assay.metrics.overlap:Bleu",
-    "rougeL": "assay.metrics.overlap:RougeL",
-    "chrf": "assay.metrics.overlap:Chrf",
+    "rouge1": "assay.metrics.rouge:Rouge1",
+    "rouge2": "assay.metrics.rouge:Rouge2",
+    "rouge4": "assay.metrics.rouge:Rouge4",
+    "rougeL": "assay.metrics.rouge:RougeL",
+    "chrf": "assay.metrics.chrf:Chrf",
+    "chrf++": "assay.metrics.chrf:ChrfPlusPlus",
     "bertscore-p|r|f": "assay.metrics.bertscore:BertScore",
 }
 AUDITS = {
