@@ -1,4 +1,4 @@
-"""The nouns of assay: what flows between datasets, audits, metrics and the store. Imports none of ours but the recipe."""
+"""The nouns of assay: what flows between datasets, audits, metrics and store. Imports the recipe alone."""
 
 from __future__ import annotations
 
@@ -183,6 +183,7 @@ class _Scorer(Recipe):
     packages: ClassVar[tuple[str, ...]] = ()  # modules outside the core dependencies
     extra: ClassVar[str | None] = None  # the extra that installs them
     weights: ClassVar[tuple[str, ...]] = ()  # fields that name weights
+    outputs: ClassVar[tuple[str, ...]] = ()
 
     @property
     def backbone(self) -> str | None:
@@ -193,6 +194,9 @@ class _Scorer(Recipe):
     def parameter_count(self) -> int | None:
         """How many parameters the backbone has, where known without loading it."""
         return None
+
+    def prepare(self) -> None:
+        """Load what scoring needs, so that loading is not counted as scoring."""
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
         """With idf or document frequencies from the references of a dataset, one tuple an item."""
@@ -205,7 +209,6 @@ class Metric(_Scorer, ABC):
     symmetric: ClassVar[bool] = False
     stochastic: ClassVar[bool] = False  # a repeat may differ: `draw` stays in the sample
     identity_highest: ClassVar[bool] = False  # promises that a text scores highest against itself
-    outputs: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def score(self, samples: Sequence[Sample]) -> Answer:
@@ -243,11 +246,6 @@ class SetMetric(_Scorer, ABC):
     def from_statistics(self, totals: Floats) -> Floats:
         """Set scores from summed statistics, (draws, columns) to (draws,)."""
         return np.asarray(totals.mean(axis=1))
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """A set metric has one output."""
-        return ()
 
 
 @dataclass(frozen=True, slots=True)

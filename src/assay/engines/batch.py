@@ -1,0 +1,115 @@
+"""One batch through one metric, its answer checked: right number, no nan, no infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core import Floats, Metric, Sample, Scores
+from assay.errors import AuditError, MetricError
+
+# What a user's metric may raise on a text; memory errors and interrupts are not its fault.
+FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError,
+          ValueError, AuditError)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Scores of the samples at `indices`: (m, outputs), nan = absent; `failures` are (index, message)."""
+
+    indices: Sequence[int]
+    values: Floats
+    notes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    failures: Sequence[tuple[int, str]] = ()
+
+
+def evaluate(metric: Metric, samples: Sequence[Sample], indices: Sequence[int], *, skip: bool) -> Batch:
+    """Score one batch; with `skip`, a batch that fails is tried one by one and the culprits left out."""
+    try:
+        return _checked(metric, samples, indices)
+    except FAULTS as error:
+        if not skip:
+            raise _explained(metric, samples, error) from error
+    values = np.full((len(samples), max(1, len(metric.outputs))), np.nan)
+    notes: dict[str, list[int]] = {}
+    failures: list[tuple[int, str]] = []
+    for place, sample in enumerate(samples):
+        try:
+            single = _checked(metric, [sample], [0])
+        except FAULTS as error:
+            failures.append((indices[place], f"{type(error).__name__}: {error}"))
+            continue
+        values[place] = single.values[0]
+        for name, counts in single.notes.items():
+            notes.setdefault(name, [0] * len(samples))[place] = counts[0]
+    return Batch(indices, values, notes, failures)
+
+
+def _checked(metric: Metric, samples: Sequence[Sample], indices: Sequence[int]) -> Batch:
+    answer = metric.score(samples)
+    scores = answer if isinstance(answer, Scores) else Scores(answer)
+    return Batch(indices, _table(metric, samples, scores.values), scores.notes)
+
+
+def _table(metric: Metric, samples: Sequence[Sample], answer: Any) -> Floats:
+    """The answer as (n, outputs); None becomes nan, while a nan of the metric's own is an error."""
+    if not hasattr(answer, "__len__"):
+        raise MetricError(f"{metric.name} returned {type(answer).__name__}, not a list of numbers")
+    if len(answer) != len(samples):
+        raise MetricError(
+            f"{metric.name} returned {len(answer)} scores for {len(samples)} samples; "
+            f"score() must give one value a sample, None where there is none"
+        )
+    table, absent = _numbers(metric, answer)
+    width = max(1, len(metric.outputs))
+    if len(table) and table.shape[1] != width:
+        raise MetricError(f"{metric.name} returned {table.shape[1]} outputs a sample, declares {width}")
+    wrong = ~np.isfinite(table) & ~absent[:, None]
+    if wrong.any():
+        place = int(np.flatnonzero(wrong.any(axis=1))[0])
+        raise MetricError(
+            f"{metric.name} returned {table[place].tolist()} for {shown(samples[place])}; "
+            f"return None where there is no score"
+        )
+    return table
+
+
+def _numbers(metric: Metric, answer: Any) -> tuple[Floats, NDArray[np.bool_]]:
+    if isinstance(answer, np.ndarray):
+        table = np.asarray(answer, dtype=np.float64).reshape(len(answer), -1)
+        return table, np.zeros(len(table), dtype=np.bool_)
+    width = max(1, len(metric.outputs))
+    absent = np.array([value is None for value in answer], dtype=np.bool_)
+    rows = [[np.nan] * width if value is None else value for value in answer]
+    try:
+        table = np.asarray(rows, dtype=np.float64) if rows else np.empty((0, width))
+    except (TypeError, ValueError) as error:
+        raise MetricError(f"{metric.name} returned something that is not a number: {error}") from error
+    return table.reshape(len(rows), -1), absent
+
+
+def shown(sample: Sample) -> str:
+    """A sample in a message, shortened."""
+    text = sample.hypothesis if len(sample.hypothesis) <= 80 else sample.hypothesis[:77] + "..."
+    return f"the sample {sample.key[:12]} with hypothesis {text!r}"
+
+
+def _explained(metric: Metric, samples: Sequence[Sample], error: BaseException) -> AuditError:
+    """Our own errors say enough; a metric's exception is named with the sample it met, if it can be found."""
+    if isinstance(error, AuditError):
+        return error
+    culprit = samples[0]
+    for sample in samples if len(samples) > 1 else ():
+        try:
+            metric.score([sample])
+        except FAULTS:
+            culprit = sample
+            break
+    return MetricError(
+        f"{metric.name} raised {type(error).__name__}: {error} on {shown(culprit)}; "
+        f"mend the metric, or leave such samples out with --on-error skip"
+    )

@@ -1,0 +1,79 @@
+"""Flat scores to what an audit judges: a value a case and role, or one a set with its resamples."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.core import Case, Floats, Measure, Sample, Scored, SetMetric
+from assay.errors import MetricError
+
+if TYPE_CHECKING:
+    from assay.scoring import Settings, Table
+
+RESAMPLES = 1000
+
+
+def unfold(
+    measure: Measure, cases: Mapping[str, Sequence[Case]], table: Table, about: Mapping[str, Any]
+) -> dict[str, Scored]:
+    """Give every audit its own values, by role."""
+    scored: dict[str, Scored] = {}
+    start = 0
+    column = table.values[:, measure.column if table.values.shape[1] > 1 else 0]
+    for name, found in cases.items():
+        roles = dict.fromkeys(role for case in found for role in case.samples)
+        values = {role: np.full(len(found), np.nan) for role in roles}
+        end = start
+        for index, case in enumerate(found):
+            for role in case.samples:
+                values[role][index] = column[end]
+                end += 1
+        notes = {key: int(counts[start:end].sum()) for key, counts in table.notes.items()}
+        notes["absent"] = int(np.isnan(column[start:end]).sum())
+        kept = {key: count for key, count in notes.items() if count}
+        scored[name] = Scored(measure.label, found, values, notes=kept, about=about)
+        start = end
+    return scored
+
+
+def fold_sets(
+    measure: Measure, cases: Sequence[Case], settings: Settings, about: Mapping[str, Any]
+) -> Scored:
+    """One folded case a slice: the samples of a role in it are one set."""
+    metric = measure.metric
+    if not isinstance(metric, SetMetric):
+        raise MetricError(f"{measure.label} scores single samples, not sets")
+    sets: dict[str, dict[str, list[Sample]]] = {}
+    for case in cases:
+        for role, sample in case.samples.items():
+            sets.setdefault(case.slice, {}).setdefault(role, []).append(sample)
+    roles = dict.fromkeys(role for found in sets.values() for role in found)
+    values = {role: np.full(len(sets), np.nan) for role in roles}
+    resamples = {role: np.full((len(sets), RESAMPLES), np.nan) for role in roles}
+    began = time.perf_counter()
+    with settings.progress.task(measure.label, sum(len(found) for found in sets.values())) as counter:
+        for index, found in enumerate(sets.values()):
+            for role, samples in found.items():
+                values[role][index], resamples[role][index] = score_set(metric, samples)
+                counter.advance(1)
+    settings.spent(measure.label, began)
+    folded = [
+        Case(slice_, {}, slice_, {"sizes": {role: len(samples) for role, samples in found.items()}})
+        for slice_, found in sets.items()
+    ]
+    return Scored(measure.label, folded, values, resamples=resamples, about=about)
+
+
+def score_set(metric: SetMetric, samples: Sequence[Sample]) -> tuple[float, Floats]:
+    """The set's score and its bootstrap: the same draws for sets of equal size, so that pairs stay pairs."""
+    rows = metric.statistics(samples)
+    if rows is None:
+        return metric.score_set(samples), np.full(RESAMPLES, np.nan)
+    generator = np.random.default_rng(len(samples))
+    weights = generator.multinomial(len(samples), np.full(len(samples), 1 / len(samples)), size=RESAMPLES)
+    value = float(metric.from_statistics(rows.sum(axis=0)[None, :])[0])
+    return value, metric.from_statistics(weights @ rows)

@@ -1,0 +1,66 @@
+"""Metrics made of metrics: weighted sums whose parts are scored, and cached, on their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from assay.core import Answer, Floats, Measure, Metric, Need, Sample
+from assay.errors import SpecError
+
+
+@dataclass(frozen=True)
+class Hybrid(Metric):
+    """The weighted sum of its parts (Eq. 4 of *caption* with weights of 1)."""
+
+    members: tuple[Measure, ...]
+    scales: tuple[float, ...]
+    name = "hybrid"
+    paradigm = "hybrid"
+
+    def __post_init__(self) -> None:
+        """Only sample metrics add up sample by sample."""
+        for member in self.members:
+            if not isinstance(member.metric, Metric):
+                raise SpecError(f"{member.label} scores whole sets; a hybrid takes sample metrics only")
+
+    @cached_property
+    def needs(self) -> frozenset[Need]:  # type: ignore[override]
+        """Everything any part needs."""
+        return frozenset().union(*(member.metric.needs for member in self.members))
+
+    @property
+    def signature(self) -> str:
+        """Weights and the parts' own signatures."""
+        terms = (
+            f"{scale}*({member.metric.signature}|output:{member.output})"
+            for scale, member in zip(self.scales, self.members, strict=True)
+        )
+        return "hybrid|" + "+".join(terms)
+
+    @property
+    def parts(self) -> tuple[Measure, ...]:
+        """Scored one by one by the scoring engine."""
+        return self.members
+
+    def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
+        """Fit each part."""
+        members = tuple(replace(m, metric=m.metric.fitted(references)) for m in self.members)
+        return replace(self, members=members)
+
+    def combine(self, parts: Floats) -> Floats:
+        """The weighted sum."""
+        return np.asarray(parts @ np.asarray(self.scales))
+
+    def score(self, samples: Sequence[Sample]) -> Answer:
+        """Only for use outside the engine: scores the parts and combines them."""
+        columns = []
+        for member in self.members:
+            answer = member.metric.score(samples)  # type: ignore[union-attr]
+            values = np.asarray(getattr(answer, "values", answer), dtype=float).reshape(len(samples), -1)
+            columns.append(values[:, member.column])
+        return self.combine(np.stack(columns, axis=1))
