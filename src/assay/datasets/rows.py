@@ -1,0 +1,171 @@
+"""Files to rows: JSON Lines, CSV, TSV, Parquet behind one reader; errors name file, line and column."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.core import Image
+from assay.errors import DataError, suggest
+
+SUFFIXES = {".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a file; the getters check type and presence."""
+
+    values: Mapping[str, Any]
+    file: Path
+    line: int
+
+    def fail(self, problem: str) -> DataError:
+        """An error that says where."""
+        return DataError(f"{self.file}, line {self.line}: {problem}")
+
+    def has(self, column: str) -> bool:
+        """Whether the column is there and not empty."""
+        return self.values.get(column) not in (None, "", [])
+
+    def text(self, column: str) -> str:
+        """A text that must be there."""
+        if column not in self.values:
+            raise self.fail(f"column {column!r} is missing{suggest(column, self.values)}")
+        value = self.values[column]
+        if not isinstance(value, str):
+            raise self.fail(f"column {column!r} must be text, not {type(value).__name__}")
+        return value
+
+    def maybe(self, column: str) -> str | None:
+        """A text that may be absent."""
+        return self.text(column) if self.values.get(column) is not None else None
+
+    def texts(self, column: str) -> tuple[str, ...]:
+        """A list of texts; one text counts as a list of one, an absent column as none."""
+        value = self.values.get(column)
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            return (value,)
+        if not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
+            raise self.fail(f"column {column!r} must be a list of texts")
+        return tuple(value)
+
+    def number(self, column: str) -> float | None:
+        """A number that may be absent."""
+        value = self.values.get(column)
+        if value is None or value == "":
+            return None
+        try:
+            return float(value)
+        except (TypeError, ValueError) as error:
+            raise self.fail(f"column {column!r} must be a number, not {value!r}") from error
+
+    def image(self, column: str = "image") -> Image | None:
+        """An image beside the file, digested; paths cannot leave the data folder."""
+        named = self.maybe(column)
+        if named is None:
+            return None
+        folder = self.file.parent.resolve()
+        path = (folder / named).resolve()
+        if not path.is_relative_to(folder):
+            raise self.fail(f"image {named!r} lies outside the data folder")
+        if not path.is_file():
+            raise self.fail(f"image {named!r} is missing; put it beside the file or use --skip-missing")
+        return Image(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
+
+    def unknown(self, known: Sequence[str]) -> dict[str, Any]:
+        """Columns the reader does not use; they are kept as meta."""
+        return {column: value for column, value in self.values.items() if column not in known}
+
+
+def read_rows(path: Path) -> list[Row]:
+    """All rows of a file; an empty one is an error, for nothing can be measured on it."""
+    if path.suffix not in SUFFIXES:
+        raise DataError(
+            f"{path}: cannot read {path.suffix or 'a file without ending'}; use {', '.join(sorted(SUFFIXES))}"
+        )
+    if path.suffix == ".parquet":
+        rows = list(_parquet(path))
+    else:
+        text = read_text(path)
+        rows = list(_json_lines(path, text) if path.suffix in (".jsonl", ".ndjson") else _table(path, text))
+    if not rows:
+        raise DataError(f"{path} holds no rows; give a file with at least one record")
+    return rows
+
+
+def read_text(path: Path) -> str:
+    """A file as UTF-8; the error says at which line the first wrong byte stands."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"cannot read {path}: {error.strerror or error}; check the path and its rights"
+        ) from error
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise DataError(
+            f"{path}, line {line}: not UTF-8 (byte {raw[error.start]:#04x}); save the file as UTF-8"
+        ) from error
+
+
+def _json_lines(path: Path, text: str) -> Iterator[Row]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            values = json.loads(line)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise DataError(
+                f"{path}, line {number}: not JSON ({error}); one record a line is expected"
+            ) from error
+        if not isinstance(values, dict):
+            raise DataError(f'{path}, line {number}: a record must be an object like {{"id": ...}}')
+        yield Row(values, path, number)
+
+
+def _table(path: Path, text: str) -> Iterator[Row]:
+    """CSV and TSV with a header; a cell that looks like a JSON list or object is read as one."""
+    csv.field_size_limit(100_000_000)
+    delimiter = "\t" if path.suffix == ".tsv" else ","
+    try:
+        for number, values in enumerate(csv.DictReader(io.StringIO(text), delimiter=delimiter), start=2):
+            if None in values or None in values.values():
+                raise DataError(f"{path}, line {number}: not as many cells as the header has columns")
+            yield Row({column: _cell(value) for column, value in values.items()}, path, number)
+    except csv.Error as error:
+        raise DataError(f"{path}: not a table ({error})") from error
+
+
+def _cell(value: str) -> Any:
+    if value[:1] in "[{" and value[-1:] in "]}" and value:
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError:
+            return value
+    return value
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"cannot read {path}: {error}; is it a whole Parquet file?") from error
+    for number, values in enumerate(frame.iter_rows(named=True), start=1):
+        yield Row(values, path, number)
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a data file, for run.json."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
