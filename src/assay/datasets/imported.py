@@ -1,0 +1,108 @@
+"""Scores computed elsewhere (`--scores`): long, wide, or a column of a file, matched by case and role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from assay.core import Case, Scored
+from assay.datasets.rows import Row, file_digest, read_rows
+from assay.errors import DataError, suggest
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedScores:
+    """(case, role) to a score, for each metric of a file; `ordered` roles are filled in by the audit."""
+
+    file: Path
+    scores: Mapping[str, Mapping[tuple[str, str | int], float]]
+
+    def judged(self, cases: Sequence[Case], roles: Sequence[str], audit: str) -> list[Scored]:
+        """What each metric of the file said to these cases."""
+        digest = file_digest(self.file)
+        named = list(dict.fromkeys(role for case in cases for role in case.samples))
+        order = [role for role in roles if role in named] or named
+        found = [self._one(metric, cases, order, digest) for metric in self.scores]
+        if not any(np.isfinite(values).any() for scored in found for values in scored.values.values()):
+            example = next((case.id for case in cases), "?")
+            raise DataError(
+                f"{self.file}: none of its cases is known to {audit} (whose first case is {example!r}); "
+                f"the ids in 'case' (or 'id') must be those of the data"
+            )
+        return found
+
+    def _one(self, metric: str, cases: Sequence[Case], order: Sequence[str], digest: str) -> Scored:
+        known = self.scores[metric]
+        values = {}
+        for place, role in enumerate(order):
+            column = [known.get((case.id, role), known.get((case.id, place), np.nan)) for case in cases]
+            values[role] = np.asarray(column, dtype=np.float64)
+        absent = int(sum(np.isnan(column).sum() for column in values.values()))
+        about = {"signature": f"imported-{metric}|file:{digest}", "paradigm": "other"}
+        return Scored(metric, cases, values, notes={"absent": absent} if absent else {}, about=about)
+
+
+def read_scores(spec: str) -> ImportedScores:
+    """`FILE` (long or wide) or `FILE:COLUMN` (an object a row: metric to a number a role)."""
+    path, column = Path(spec), None
+    if not path.exists() and ":" in spec:
+        head, _, column = spec.rpartition(":")
+        path = Path(head)
+    rows = read_rows(path)
+    if column:
+        return ImportedScores(path, _column(rows, column))
+    if {"case", "role", "metric", "score"} <= set(rows[0].values):
+        return ImportedScores(path, _long(rows))
+    if {"case", "role"} <= set(rows[0].values):
+        return ImportedScores(path, _wide(rows))
+    raise rows[0].fail(
+        "scores need the columns case, role, metric, score - or case, role and a column a metric"
+    )
+
+
+Table = dict[str, dict[tuple[str, str | int], float]]
+
+
+def _column(rows: Iterable[Row], column: str) -> Table:
+    table: Table = {}
+    for row in rows:
+        given = row.values.get(column)
+        if not isinstance(given, dict):
+            raise row.fail(
+                f"column {column!r} must be an object of metric: [a number a role]{suggest(column, row.values)}"
+            )
+        for metric, numbers in given.items():
+            listed = numbers if isinstance(numbers, list) else [numbers]
+            for place, number in enumerate(listed):
+                if number is not None:
+                    table.setdefault(metric, {})[row.text("id"), place] = _number(row, column, number)
+    return table
+
+
+def _number(row: Row, column: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise row.fail(f"column {column!r} holds {value!r}, which is not a number")
+    return float(value)
+
+
+def _long(rows: Iterable[Row]) -> Table:
+    table: Table = {}
+    for row in rows:
+        score = row.number("score")
+        if score is not None:
+            table.setdefault(row.text("metric"), {})[row.text("case"), row.text("role")] = score
+    return table
+
+
+def _wide(rows: Sequence[Row]) -> Table:
+    metrics = [name for name in rows[0].values if name not in ("case", "role")]
+    table: Table = {metric: {} for metric in metrics}
+    for row in rows:
+        for metric in metrics:
+            score = row.number(metric)
+            if score is not None:
+                table[metric][row.text("case"), row.text("role")] = score
+    return table

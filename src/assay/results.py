@@ -1,0 +1,188 @@
+"""A finished run, in memory and in its folder: run.json, three Parquet tables, explanations.jsonl."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from assay.core import Case, Explanation, Finding, Scored
+from assay.errors import CacheError
+
+Schema = dict[str, pl.DataType | type[pl.DataType]]
+FINDINGS: Schema = {
+    "metric": pl.String, "audit": pl.String, "slice": pl.String, "statistic": pl.String, "versus": pl.String,
+    "value": pl.Float64, "n": pl.Int64, "ci_low": pl.Float64, "ci_high": pl.Float64, "p_value": pl.Float64,
+    "q_value": pl.Float64, "mde": pl.Float64, "passed": pl.Boolean, "evidence": pl.List(pl.String),
+}  # fmt: skip
+CASES: Schema = {
+    "audit": pl.String, "case": pl.String, "slice": pl.String, "role": pl.String, "hypothesis": pl.String,
+    "references": pl.List(pl.String), "source": pl.String, "meta": pl.String,
+}  # fmt: skip
+SCORES: Schema = {
+    "audit": pl.String, "metric": pl.String, "case": pl.String, "role": pl.String, "score": pl.Float64,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """An explanation of one sample's score, and where it belongs."""
+
+    metric: str
+    audit: str
+    case: str
+    role: str
+    explanation: Explanation
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was asked, what was found, and what it rests on."""
+
+    findings: pl.DataFrame
+    cases: pl.DataFrame
+    scores: pl.DataFrame
+    explanations: Sequence[Explained] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)  # run.json
+    folder: Path | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know."""
+        return list(self.about.get("notes", []))
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics of the run, in the order asked."""
+        return list(self.about.get("metrics", {}))
+
+    def document(self) -> dict[str, Any]:
+        """What `--json` prints: no times in it, so that equal runs print equal bytes."""
+        return {
+            "assay": self.about.get("assay"),
+            "findings": [_plain(row) for row in self.findings.iter_rows(named=True)],
+            "notes": self.notes,
+        }
+
+    def json(self) -> str:
+        """The document as text."""
+        return json.dumps(self.document(), ensure_ascii=False, indent=1, allow_nan=False)
+
+    def save(self, folder: Path) -> Run:
+        """Write the run folder; the run remembers where."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.findings.write_parquet(folder / "findings.parquet")
+            self.cases.write_parquet(folder / "cases.parquet")
+            self.scores.write_parquet(folder / "scores.parquet")
+            lines = [json.dumps(dataclasses.asdict(e), ensure_ascii=True) for e in self.explanations]
+            (folder / "explanations.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+            (folder / "run.json").write_text(json.dumps(self.about, indent=1, default=str), "utf-8")
+        except OSError as error:
+            raise unwritable(folder, error) from error
+        return dataclasses.replace(self, folder=folder)
+
+    def _repr_html_(self) -> str:
+        return str(self.findings._repr_html_())
+
+
+def unwritable(folder: Path, error: OSError) -> CacheError:
+    """The message for an output folder that cannot be used."""
+    return CacheError(f"cannot write {folder}: {error.strerror or error}; choose another folder with --out")
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse before the work rather than after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".assay-probe"
+        probe.write_text("")
+        probe.unlink()
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def load_run(folder: Path) -> Run:
+    """Read a run folder."""
+    if not (folder / "run.json").is_file():
+        raise CacheError(f"{folder} is not a run folder (no run.json); give the folder of an earlier run")
+    try:
+        about = json.loads((folder / "run.json").read_text("utf-8"))
+        findings, cases, scores = (
+            pl.read_parquet(folder / f"{name}.parquet") for name in ("findings", "cases", "scores")
+        )
+        lines = (folder / "explanations.jsonl").read_text("utf-8").splitlines()
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        raise CacheError(f"{folder} is damaged: {error}; run the audit again, scores are cached") from error
+    return Run(findings, cases, scores, [_explained(line) for line in lines], about, folder)
+
+
+def _explained(line: str) -> Explained:
+    values = json.loads(line)
+    inner = values.pop("explanation")
+    made = Explanation(
+        inner["kind"], tuple(inner["rows"]), tuple(inner["columns"]), tuple(map(tuple, inner["values"]))
+    )
+    return Explained(**values, explanation=made)
+
+
+def findings_frame(findings: Iterable[Finding]) -> pl.DataFrame:
+    """Findings as a frame, a row each, in the order found."""
+    rows = []
+    for finding in findings:
+        row = {f.name: getattr(finding, f.name) for f in dataclasses.fields(finding)}
+        low, high = row.pop("ci") or (None, None)
+        rows.append(row | {"ci_low": low, "ci_high": high, "evidence": list(finding.evidence)})
+    return pl.DataFrame(rows, schema=FINDINGS)
+
+
+def cases_frame(work: Mapping[str, Sequence[Case]]) -> pl.DataFrame:
+    """Every case's samples, a row a role."""
+    rows = [
+        (audit, case.id, case.slice, role, s.hypothesis, list(s.references), s.source, _json(case.meta))
+        for audit, cases in work.items()
+        for case in cases
+        for role, s in case.samples.items()
+    ]
+    return pl.DataFrame(rows, schema=CASES, orient="row")
+
+
+def scores_frame(scored: Mapping[str, Sequence[Scored]]) -> pl.DataFrame:
+    """Every score, a row each; absent ones are null."""
+    frames = [pl.DataFrame(schema=SCORES)]
+    for audit, answers in scored.items():
+        for one in answers:
+            for role, values in one.values.items():
+                columns = {"case": [case.id for case in one.cases], "score": values}
+                frame = pl.DataFrame(columns, schema={"case": pl.String, "score": pl.Float64})
+                labels = (
+                    pl.lit(audit).alias("audit"),
+                    pl.lit(one.metric).alias("metric"),
+                    pl.lit(role).alias("role"),
+                )
+                frames.append(frame.with_columns(*labels).select(list(SCORES)).fill_nan(None))
+    return pl.concat(frames)
+
+
+def _json(meta: Mapping[str, Any]) -> str:
+    return json.dumps(meta, ensure_ascii=True, default=str, sort_keys=True) if meta else ""
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A finding as JSON: `ci` as a pair, nothing that is not finite."""
+    low, high = row.pop("ci_low"), row.pop("ci_high")
+    evidence = row.pop("evidence")
+    row["ci"] = None if low is None or high is None else [_finite(low), _finite(high)]
+    ordered = ("metric", "audit", "slice", "statistic", "versus", "value", "n", "ci", "p_value", "q_value")
+    plain = {key: _finite(row[key]) for key in (*ordered, "mde", "passed")}
+    return plain | {"evidence": list(evidence or [])}
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
