@@ -256,7 +256,7 @@ def _gaps(tokens: tuple[str, ...]) -> list[tuple[Frame, tuple[str, ...]]]:
     stop = [token.lower() in _stop_words() for token in tokens]
     starts = range(len(tokens))
     spans = [(i, j) for i in starts for j in starts[i : i + LONGEST_UNIT] if not stop[i] and not stop[j]]
-    if not spans:  # "This is his.": only function words
+    if not spans:  # "This is mine.": only function words
         spans = [(i, i) for i in starts]
     plain = tuple("a" if token.lower() == "an" else token.lower() for token in tokens)
     return [((plain[:i], plain[j + 1 :]), tokens[i : j + 1]) for i, j in spans]
@@ -283,5 +283,6 @@ def _varying_part(texts: Sequence[str]) -> list[str]:
 
 @cache
 def _stop_words() -> frozenset[str]:
+    """Words of templates. Those that are words of a test (he, hers, always) are not among them."""
     text = (files("assay") / "data" / "words" / "stop_words.toml").read_text("utf-8")
-    return frozenset(tomllib.loads(text)["words"])
+    return frozenset(tomllib.loads(text)["words"]) - _classes().keys()
