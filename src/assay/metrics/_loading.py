@@ -1,0 +1,129 @@
+"""Folders to models: every tensor from the file or an error that lists what is missing; never pickle."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from assay.errors import WeightsError
+from assay.paths import cache_folder
+
+_SHOWN = 8  # missing tensors named in a message
+
+
+def model(kind: str, folder: Path, precision: str, unused: tuple[str, ...]) -> Any:
+    """The model of a folder, as the class of transformers called `kind`."""
+    import torch
+    import transformers
+
+    folder = plain_folder(folder)
+    _check_folder(folder)
+    reader = getattr(transformers, kind)
+    transformers.utils.logging.disable_progress_bar()  # assay shows its own
+    try:
+        found, info = reader.from_pretrained(
+            folder,
+            dtype=getattr(torch, precision),
+            use_safetensors=True,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
+        raise WeightsError(f"{folder} cannot be loaded as {kind}: {_first_line(error)}") from error
+    except _safetensors_error() as error:
+        raise WeightsError(f"{folder}: model.safetensors is damaged ({error}); fetch it again") from error
+    check_complete(info["missing_keys"], kind, folder, unused)
+    return found
+
+
+def _safetensors_error() -> type[Exception]:
+    from safetensors import SafetensorError
+
+    return SafetensorError
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:400]
+
+
+def check_complete(missing: Any, kind: str, folder: Path, unused: tuple[str, ...] = ()) -> None:
+    """Refuse a model with tensors that no file gave: they would be random."""
+    absent = sorted(key for key in missing if not any(part in key.split(".") for part in unused))
+    if absent:
+        more = f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
+        raise WeightsError(
+            f"{folder} lacks {len(absent)} tensors that {kind} needs: {', '.join(absent[:_SHOWN])}{more}; "
+            f"they would be random numbers. Use a checkpoint trained for this task"
+        )
+
+
+def _check_folder(folder: Path) -> None:
+    if not (folder / "config.json").is_file():
+        raise WeightsError(f"{folder} has no config.json; give the folder of a saved model")
+    if not any(folder.glob("*.safetensors")):
+        old = any(folder.glob("*.bin")) or any(folder.glob("*.ckpt"))
+        way = (
+            "convert the pickled weights with safetensors.torch.save_file" if old else "save the model there"
+        )
+        raise WeightsError(f"{folder} has no *.safetensors; {way} (pickle is not read)")
+
+
+def keep_layers(found: Any, count: int) -> None:
+    """Drop the layers above `count`: they do not reach that layer's embeddings (as bert-score does)."""
+    import torch
+
+    holder, name = layer_list(found)
+    whole = getattr(holder, name)
+    if not 0 < count <= len(whole):
+        raise WeightsError(f"layer={count}: this model has the layers 1 to {len(whole)}")
+    setattr(holder, name, torch.nn.ModuleList(list(whole)[:count]))
+
+
+def layer_list(found: Any) -> tuple[Any, str]:
+    """Where an encoder keeps its transformer layers."""
+    inner = getattr(found, "encoder", None) or getattr(found, "transformer", None) or found
+    for holder in (inner, found):
+        for name in ("layer", "layers", "block", "h"):
+            if hasattr(holder, name):
+                return holder, name
+    raise WeightsError(f"no list of layers found in {type(found).__name__}; leave layer out")
+
+
+def plain_folder(folder: Path) -> Path:
+    """The folder itself, or, for one that holds only a GGUF file, its dequantised copy in the cache."""
+    folder = folder if folder.is_dir() else folder.parent
+    found = sorted(folder.glob("*.gguf"))
+    if not found or (folder / "config.json").is_file():
+        return folder
+    home = cache_folder() / "weights" / f"{folder.parent.name}-{folder.name}-dequantised"
+    if not home.is_dir():
+        home.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=home.parent, prefix=".dequantise-") as scratch:
+            _dequantise(found[0], Path(scratch) / "model")
+            _publish(Path(scratch) / "model", home)
+    return home
+
+
+def _dequantise(file: Path, target: Path) -> None:
+    """Reading GGUF takes half a minute; the copy in plain numbers loads in a third of a second."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    found = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
+    found.hf_quantizer, found.is_quantized = None, False
+    if hasattr(found.config, "quantization_config"):
+        del found.config.quantization_config
+    found.save_pretrained(target)
+    AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).save_pretrained(target)
+
+
+def _publish(made: Path, home: Path) -> None:
+    """Atomic: two runs may convert at once, the first one in place wins."""
+    try:
+        made.rename(home)
+    except OSError:
+        if not home.is_dir():
+            raise
+        shutil.rmtree(made, ignore_errors=True)
