@@ -8,10 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.core import Metric, Sample
+import numpy as np
+
+from assay.core import Floats, Metric, Sample
+from assay.metrics.coco import ptb_prepared
 from assay.metrics.text import Counts, Tokenize, matches, memo, tokens, word_counts
 
 PAPINENI = "Papineni et al. 2002, BLEU: a Method for Automatic Evaluation of Machine Translation, P02-1040"
+POST = "Post 2018, A Call for Clarity in Reporting BLEU Scores, W18-6319"
+DODDINGTON = "Doddington 2002, Automatic evaluation of machine translation quality using n-gram co-occurrence"
+SacreSmooth = Literal["exp", "floor", "add-k", "none"]
 NltkSmooth = Literal["none", "method1", "method2", "method3", "method4"]
 
 
@@ -113,3 +119,163 @@ class Bleu(Metric):
     def _one(self, sample: Sample) -> float:
         found = count_matches(sample.hypothesis, sample.references, self.n, self.tokenize, self.lowercase)
         return nltk_bleu(found, self.smooth)
+
+
+def statistics_row(found: Matches) -> list[int]:
+    """Lengths, matches and totals in sacreBLEU's order."""
+    return [found.length, found.closest, *found.correct, *found.total]
+
+
+def sacrebleu_scores(rows: Floats, smooth: SacreSmooth, effective_order: bool) -> Floats:
+    """BLEU in 0..100 from rows of statistics, a score a row, as sacrebleu.BLEU.compute_bleu."""
+    order = (rows.shape[1] - 2) // 2
+    length, closest = rows[:, 0], rows[:, 1]
+    correct, total = rows[:, 2 : 2 + order].copy(), rows[:, 2 + order :].copy()
+    matched = correct.any(axis=1)
+    if smooth == "add-k":
+        correct[:, 1:] += 1
+        total[:, 1:] += 1
+    counted = np.logical_and.accumulate(total > 0, axis=1)  # the first order without n-grams ends it
+    zeros = np.cumsum((correct == 0) & counted, axis=1)
+    stand_in = {"exp": 0.5**zeros, "floor": np.full_like(correct, 0.1)}.get(smooth, np.zeros_like(correct))
+    values = np.where(correct == 0, stand_in, correct)
+    usable = counted & (values > 0)
+    logs = np.log(np.where(usable, values, 1.0) / np.where(usable, total, 1.0))
+    whole = usable.all(axis=1) if not effective_order else (usable | ~counted).all(axis=1)
+    orders = np.maximum(counted.sum(axis=1), 1) if effective_order else order
+    with np.errstate(divide="ignore", invalid="ignore"):
+        penalty = np.where(length < closest, np.exp(1 - closest / length), 1.0)
+    scores = np.where(
+        matched & whole, 100 * penalty * np.exp(np.where(usable, logs, 0.0).sum(axis=1) / orders), 0.0
+    )
+    return np.asarray(scores)
+
+
+@dataclass(frozen=True)
+class SacreBleu(Metric):
+    """Sentence BLEU in 0..100 as sacreBLEU computes it."""
+
+    name = "sacrebleu"
+    paradigm = "n-gram"
+    range = (0.0, 100.0)
+    citation = POST
+    identity_highest = True
+    tokenize: Tokenize = "13a"
+    smooth: SacreSmooth = "exp"
+    n: int = 4
+    lowercase: bool = False
+    effective_order: bool = True
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        """All references together, as BLEU clips."""
+        kept = [at for at, sample in enumerate(samples) if sample.references]
+        values: list[float | None] = [None] * len(samples)
+        rows = [self._row(samples[at]) for at in kept]
+        if rows:
+            found = sacrebleu_scores(np.array(rows, dtype=np.float64), self.smooth, self.effective_order)
+            for at, value in zip(kept, found.tolist(), strict=True):
+                values[at] = value
+        return values
+
+    def _row(self, sample: Sample) -> list[int]:
+        return statistics_row(
+            count_matches(sample.hypothesis, sample.references, self.n, self.tokenize, self.lowercase)
+        )
+
+
+def coco_bleu(found: Matches) -> list[float]:
+    """BLEU-1 to BLEU-n of one caption as pycocoevalcap computes them: no smoothing but tiny constants."""
+    product, values = 1.0, []
+    ratio = (found.length + 1e-15) / (found.closest + 1e-9)
+    penalty = math.exp(1 - 1 / ratio) if ratio < 1 else 1.0
+    for order, (hits, total) in enumerate(zip(found.correct, found.total, strict=True), 1):
+        product *= (hits + 1e-15) / (total + 1e-9)
+        values.append(product ** (1 / order) * penalty)
+    return values
+
+
+@dataclass(frozen=True)
+class CocoBleu(Metric):
+    """BLEU-1 to BLEU-4 as captions are scored: Treebank tokens, pycocoevalcap's constants.
+
+    `backend=coco` tokenises with the Java tokeniser of pycocoevalcap itself.
+    """
+
+    name = "bleu-n"
+    paradigm = "n-gram"
+    range = (0.0, 1.0)
+    citation = PAPINENI
+    identity_highest = True
+    outputs = ("1", "2", "3", "4")
+    tokenize: Tokenize = "ptb"
+    backend: Literal["own", "coco"] = "own"
+
+    def score(self, samples: Sequence[Sample]) -> Floats:
+        """A column an order."""
+        tokenize = self.tokenize
+        if self.backend == "coco":
+            samples, tokenize = ptb_prepared(samples), "split"
+        return np.array([self._one(sample, tokenize) for sample in samples]).reshape(len(samples), 4)
+
+    def _one(self, sample: Sample, tokenize: Tokenize) -> list[float]:
+        return coco_bleu(count_matches(sample.hypothesis, sample.references, 4, tokenize))
+
+
+def _information(
+    references: Sequence[str], n: int, tokenize: Tokenize, lowercase: bool
+) -> dict[tuple[str, ...], float]:
+    """Bits an n-gram adds to its beginning, from the references (Doddington's equation 2)."""
+    counts: Counts = Counter()
+    for text in references:
+        for order in range(1, n + 1):
+            counts.update(word_counts(text, order, tokenize, lowercase))
+    words = sum(len(tokens(text, tokenize, lowercase)) for text in references)
+    return {
+        gram: math.log2((counts[gram[:-1]] if len(gram) > 1 else words) / count)
+        for gram, count in counts.items()
+    }
+
+
+def nist_penalty(length: int, reference: int) -> float:
+    """1/2 for a text of two thirds of the reference's length."""
+    ratio = length / reference if reference else 0.0
+    if 0 < ratio < 1:
+        return math.exp(math.log(0.5) / math.log(1.5) ** 2 * math.log(ratio) ** 2)
+    return max(min(ratio, 1.0), 0.0)
+
+
+@dataclass(frozen=True)
+class Nist(Metric):
+    """Sentence NIST as NLTK computes it; an order without n-grams adds nothing, where NLTK fails."""
+
+    name = "nist"
+    paradigm = "n-gram"
+    range = (0.0, None)
+    citation = DODDINGTON
+    n: int = 5
+    tokenize: Tokenize = "split"
+    lowercase: bool = False
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        """Order by order the reference with the best precision counts, the longest of equals."""
+        return [self._one(sample) if sample.references else None for sample in samples]
+
+    def _one(self, sample: Sample) -> float:
+        how = (self.tokenize, self.lowercase)
+        bits = _information(sample.references, self.n, *how)
+        length = len(tokens(sample.hypothesis, *how))
+        precision, lengths = 0.0, 0
+        for order in range(1, self.n + 1):
+            mine = word_counts(sample.hypothesis, order, *how)
+            total = max(length - order + 1, 0)
+            best, words = max(
+                (_weighted(mine, word_counts(text, order, *how), bits, total), len(tokens(text, *how)))
+                for text in sample.references
+            )
+            precision, lengths = precision + best, lengths + words
+        return precision * nist_penalty(self.n * length, lengths)
+
+
+def _weighted(mine: Counts, theirs: Counts, bits: dict[tuple[str, ...], float], total: int) -> float:
+    shared = math.fsum(min(mine[gram], theirs[gram]) * bits[gram] for gram in mine.keys() & theirs.keys())
+    return shared / total if total else 0.0

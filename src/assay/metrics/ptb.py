@@ -11,6 +11,9 @@ PUNCTUATION = frozenset(
     "'' ' `` ` -LRB- -RRB- -LCB- -RCB- . ? ! , : - -- ... ;".split()  # noqa: SIM905
 )
 _BRACKETS = {"(": "-lrb-", ")": "-rrb-", "{": "-lcb-", "}": "-rcb-", "[": "-lsb-", "]": "-rsb-"}
+_TYPOGRAPHIC = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": " -- ", "—": " -- ", "…": " ... "}
+)
 
 
 @cache
@@ -23,6 +26,6 @@ def _treebank() -> Any:
 def ptb_tokens(text: str) -> list[str]:
     """Treebank words of a text."""
     # NLTK splits a period off at the end of the text only; Stanford's tokeniser does at every sentence end.
-    spaced = re.sub(r"(?<=[a-z0-9)\]'\"])\.(?=\s+[A-Z'\"]|\s*$)", " .", text)
+    spaced = re.sub(r"(?<=[a-z0-9)\]'\"])\.(?=\s+[A-Z'\"]|\s*$)", " .", text.translate(_TYPOGRAPHIC))
     words = (_BRACKETS.get(word, word.lower()) for word in _treebank().tokenize(spaced))
     return [word for word in words if word not in PUNCTUATION]

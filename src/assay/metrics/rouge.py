@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 from rapidfuzz.distance import LCSseq
 
 from assay.core import Metric, Sample
-from assay.metrics.text import Tokenize, f_measure, matches, reduced, tokens, word_counts
+from assay.metrics.text import Tokenize, f_measure, matches, memo, reduced, tokens, word_counts
 
 Reduce = Literal["max", "mean"]
 LIN = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries, W04-1013"
@@ -123,3 +125,94 @@ class RougeL(Metric):
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         """The F-measure a sample."""
         return score_references(samples, lambda h, r: rouge_l(h, r, self.tokenize, self.stemmer), self.reduce)
+
+
+@memo(budget=200_000)
+def skip_counts(text: str, gap: int, tokenize: Tokenize, stemmer: bool) -> Counter[tuple[str, ...]]:
+    """Words, and pairs of words in order with at most `gap` words between them."""
+    words = tokens(text, tokenize, False, stemmer)
+    pairs = (pair for step in range(1, gap + 2) for pair in zip(words, words[step:], strict=False))
+    return Counter([*((word,) for word in words), *pairs])
+
+
+@dataclass(frozen=True)
+class RougeSU4(Metric):
+    """Shared words and skip-bigrams with at most four words between (ROUGE-1.5.5 -2 4 -u)."""
+
+    name = "rougeSU4"
+    paradigm = "n-gram"
+    range = (0.0, 1.0)
+    citation = LIN
+    symmetric = True
+    identity_highest = True
+    stemmer: bool = False
+    tokenize: Tokenize = "rouge"
+    reduce: Reduce = "max"
+    gap: int = 4
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        """The F-measure a sample."""
+        return score_references(samples, self._pair, self.reduce)
+
+    def _pair(self, hypothesis: str, reference: str) -> float:
+        mine = skip_counts(hypothesis, self.gap, self.tokenize, self.stemmer)
+        theirs = skip_counts(reference, self.gap, self.tokenize, self.stemmer)
+        shared = matches(mine, theirs)
+        return f_measure(shared / max(mine.total(), 1), shared / max(theirs.total(), 1))
+
+
+def weighted_lcs(mine: Sequence[str], theirs: Sequence[str], weight: float) -> float:
+    """The longest common subsequence in which a run of k words counts k ** weight (Lin's section 4).
+
+    The table is filled by diagonals, so that each is one vector operation.
+    """
+    code: dict[str, int] = {}
+    rows, columns = ([code.setdefault(word, len(code)) for word in words] for words in (mine, theirs))
+    # Reversed, the columns that meet rows first..last on a diagonal are a slice in the rows' order.
+    left, right = np.array(rows), np.array(columns[::-1])
+    size, width = len(rows), len(columns)
+    gain = np.diff(np.arange(min(size, width) + 1.0) ** weight)
+    # Values and run lengths of the two diagonals before, by row; row 0 is the border.
+    before = last = np.zeros(size + 1)
+    runs_before = runs_last = np.zeros(size + 1, dtype=np.int64)
+    for diagonal in range(size + width - 1):
+        first, end = max(0, diagonal - width + 1), min(size, diagonal + 1)
+        column = width - 1 - diagonal + first
+        same = left[first:end] == right[column : column + end - first]
+        run = np.where(same, runs_before[first:end], 0)
+        extended = before[first:end] + gain[run]
+        other = np.maximum(last[first:end], last[first + 1 : end + 1])
+        now, lengths = np.zeros(size + 1), np.zeros(size + 1, dtype=np.int64)
+        now[first + 1 : end + 1] = np.where(same, extended, other)
+        lengths[first + 1 : end + 1] = np.where(same, run + 1, 0)
+        before, last = last, now
+        runs_before, runs_last = runs_last, lengths
+    return float(last[size])
+
+
+@dataclass(frozen=True)
+class RougeW(Metric):
+    """The longest common subsequence, runs of neighbouring words counted more (ROUGE-1.5.5 -w 1.2)."""
+
+    name = "rouge-w"
+    paradigm = "n-gram"
+    range = (0.0, 1.0)
+    citation = LIN
+    symmetric = True
+    identity_highest = True
+    stemmer: bool = False
+    tokenize: Tokenize = "rouge"
+    reduce: Reduce = "max"
+    weight: float = 1.2
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        """The F-measure a sample."""
+        return score_references(samples, self._pair, self.reduce)
+
+    def _pair(self, hypothesis: str, reference: str) -> float:
+        mine = tokens(hypothesis, self.tokenize, False, self.stemmer)
+        theirs = tokens(reference, self.tokenize, False, self.stemmer)
+        if not mine or not theirs:
+            return 0.0
+        root = weighted_lcs(mine, theirs, self.weight) ** (1 / self.weight)
+        return f_measure(root / len(mine), root / len(theirs))

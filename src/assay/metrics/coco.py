@@ -1,0 +1,117 @@
+"""The Java tools of pycocoevalcap, by subprocess: Treebank tokens, METEOR 1.5 and SPICE.
+
+The jars are read where the `coco` extra installed them; nothing is written there and nothing downloaded.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from assay.core import Sample
+from assay.errors import MetricError
+from assay.metrics.ptb import PUNCTUATION
+
+
+def jar(path: str) -> Path:
+    """A file of pycocoevalcap, or how to get it."""
+    found = importlib.util.find_spec("pycocoevalcap")
+    if found is None or not found.submodule_search_locations:
+        raise MetricError("this needs pycocoevalcap; install assay[coco]")
+    if shutil.which("java") is None:
+        raise MetricError("this needs Java; install a Java runtime (8 or later) so that `java` is found")
+    return Path(found.submodule_search_locations[0], path)
+
+
+def run_java(arguments: Sequence[str], lines: Sequence[str], folder: Path) -> list[str]:
+    """Lines in, lines out."""
+    done = subprocess.run(
+        ["java", "-Dfile.encoding=UTF-8", *arguments],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        encoding="utf-8",
+        cwd=folder,
+        check=False,
+    )
+    if done.returncode:
+        raise MetricError(f"java {' '.join(arguments)} failed: {done.stderr.strip()[-400:]}")
+    return done.stdout.splitlines()
+
+
+def java_ptb(texts: Sequence[str]) -> list[str]:
+    """Texts as pycocoevalcap's PTBTokenizer gives them: lower-cased tokens without punctuation."""
+    tokenizer = jar("tokenizer/stanford-corenlp-3.4.1.jar")
+    # Line ends part the texts, and Java knows more of them than Python; any white space is one space here.
+    lines = run_java(
+        ["-cp", tokenizer.name, "edu.stanford.nlp.process.PTBTokenizer", "-preserveLines", "-lowerCase"],
+        [" ".join(text.split()) for text in texts],
+        tokenizer.parent,
+    )
+    if len(lines) != len(texts):
+        raise MetricError(
+            f"the Java tokeniser gave {len(lines)} lines for {len(texts)} texts; use backend=own"
+        )
+    return [" ".join(word for word in line.split() if word not in PUNCTUATION) for line in lines]
+
+
+def ptb_prepared(samples: Sequence[Sample]) -> list[Sample]:
+    """The samples with their texts tokenised by Java, each distinct text once."""
+    distinct = list({text: None for sample in samples for text in (sample.hypothesis, *sample.references)})
+    tokenised = dict(zip(distinct, java_ptb(distinct), strict=True))
+    return [
+        replace(
+            sample,
+            hypothesis=tokenised[sample.hypothesis],
+            references=tuple(tokenised[text] for text in sample.references),
+        )
+        for sample in samples
+    ]
+
+
+def java_meteor(samples: Sequence[Sample]) -> list[float]:
+    """METEOR 1.5 for English, normalised, as pycocoevalcap runs it on its tokens."""
+    program = jar("meteor/meteor-1.5.jar")
+    command = ["-Xmx2G", "-jar", program.name, "-", "-", "-stdio", "-l", "en", "-norm"]
+    asked = []
+    for sample in ptb_prepared(samples):
+        texts = [text.replace("|||", "") for text in (*sample.references, sample.hypothesis)]
+        asked.append(" ||| ".join(["SCORE", *texts]))
+    statistics = run_java(command, asked, program.parent)
+    # One EVAL line gives a score a sample and then the score of all.
+    scores = run_java(command, [" ||| ".join(["EVAL", *statistics])], program.parent)
+    if len(scores) != len(samples) + 1:
+        raise MetricError(f"Java METEOR gave {len(scores) - 1} scores for {len(samples)} samples")
+    return [float(score) for score in scores[:-1]]
+
+
+def java_spice(samples: Sequence[Sample]) -> list[float | None]:
+    """SPICE's F over scene graphs; None where neither text has one."""
+    program = jar("spice/spice-1.0.jar")
+    parser = [f"stanford-corenlp-3.6.0{part}.jar" for part in ("", "-models")]
+    absent = [name for name in parser if not (program.parent / "lib" / name).exists()]
+    if absent:
+        raise MetricError(
+            f"spice needs Stanford's parser: put {' and '.join(absent)} (Stanford CoreNLP 3.6.0) into "
+            f"{program.parent / 'lib'}, or leave spice out"
+        )
+    tasks = [
+        {"image_id": at, "test": sample.hypothesis, "refs": list(sample.references)}
+        for at, sample in enumerate(samples)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        given, answer = Path(folder, "in.json"), Path(folder, "out.json")
+        given.write_text(json.dumps(tasks), encoding="utf-8")
+        command = ["-Xmx8G", "-jar", program.name, str(given), "-out", str(answer), "-subset", "-silent"]
+        run_java(command, (), program.parent)
+        found = {row["image_id"]: row["scores"]["All"]["f"] for row in json.loads(answer.read_text("utf-8"))}
+    return [_number(found[at]) for at in range(len(samples))]
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and value == value else None

@@ -1,0 +1,258 @@
+"""Translation edit rate: how many edits and block shifts turn the hypothesis into a reference.
+
+The search is Tercom's as sacreBLEU re-implements it, limits and order of preference included. Words become
+characters, so that rapidfuzz measures the candidates; where sacreBLEU's beam could miss the true distance,
+the beam is computed as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rapidfuzz.distance import Levenshtein
+
+from assay.core import Metric, Sample
+from assay.metrics.text import memo, tokens
+
+SNOVER = (
+    "Snover et al. 2006, A Study of Translation Edit Rate with Targeted Human Annotation, 2006.amta-papers.25"
+)
+# sacreBLEU's limits (lib_ter.py).
+MAX_SHIFT_SIZE, MAX_SHIFT_DISTANCE, BEAM_WIDTH, MAX_CANDIDATES = 10, 50, 25, 1000
+FAR = 10**9
+TerTokenize = Literal["tercom", "char", "zh", "13a"]
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """One row of a beam-limited edit distance matrix: costs from column `start` on."""
+
+    start: int
+    costs: list[int]
+
+    def at(self, column: int) -> int:
+        """The cost in a column; far away outside of the band."""
+        place = column - self.start
+        return self.costs[place] if 0 <= place < len(self.costs) else FAR
+
+
+def beam(hypothesis: str, reference: str, known: Sequence[Band] = ()) -> list[Band]:
+    """The matrix, row 0 first; `known` rows of a hypothesis with the same beginning are taken over."""
+    rows = list(known) or [Band(0, list(range(len(reference) + 1)))]
+    ratio = len(reference) / len(hypothesis) if hypothesis else 1.0
+    width = BEAM_WIDTH if ratio / 2 <= BEAM_WIDTH else math.ceil(ratio / 2 + BEAM_WIDTH)
+    for row in range(len(rows), len(hypothesis) + 1):
+        middle = math.floor(row * ratio)
+        first = max(0, middle - width)
+        last = len(reference) + 1 if row == len(hypothesis) else min(len(reference) + 1, middle + width)
+        rows.append(_next_band(rows[-1], hypothesis[row - 1], reference, first, last))
+    return rows
+
+
+def _next_band(above: Band, word: str, reference: str, first: int, last: int) -> Band:
+    # The row above as plain lists over the same columns: the cell above and the one to its left.
+    held = len(above.costs)
+    shift = first - above.start
+    over = above.costs[max(shift, 0) : max(shift, 0) + last - first]
+    over += [FAR] * (last - first - len(over))
+    left = FAR
+    diagonal = above.costs[shift - 1] if 0 < shift <= held else FAR
+    costs: list[int] = []
+    for column, up in enumerate(over, first):
+        cost = up + 1
+        if column:
+            cost = min(cost, left + 1, diagonal + (word != reference[column - 1]))
+        costs.append(cost)
+        left, diagonal = cost, up
+    return Band(first, costs)
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Where each reference word stands in the hypothesis, and running counts of the words in error."""
+
+    places: list[int]
+    hypothesis_errors: list[int]
+    reference_errors: list[int]
+
+
+def align(rows: Sequence[Band], hypothesis: str, reference: str) -> Alignment:
+    """Backtrack, preferring match or substitution, then a hypothesis word too many, then one missing."""
+    at, column = len(hypothesis), len(reference)
+    places = [-1] * column
+    wrong_mine, wrong_theirs = [0] * (at + 1), [0] * (column + 1)
+    while at or column:
+        cost = rows[at].at(column)
+        differs = int(bool(at and column) and hypothesis[at - 1] != reference[column - 1])
+        if at and column and rows[at - 1].at(column - 1) + differs == cost:
+            at, column = at - 1, column - 1
+            places[column] = at
+            wrong_mine[at + 1], wrong_theirs[column + 1] = differs, differs
+        elif at and rows[at - 1].at(column) + 1 == cost:
+            at -= 1
+            wrong_mine[at + 1] = 1
+        else:
+            column -= 1
+            places[column] = at - 1
+            wrong_theirs[column + 1] = 1
+    return Alignment(places, _running(wrong_mine), _running(wrong_theirs))
+
+
+def _running(flags: list[int]) -> list[int]:
+    total = 0
+    for at, flag in enumerate(flags):
+        total += flag
+        flags[at] = total
+    return flags
+
+
+def shifted_pairs(hypothesis: str, reference: str) -> Iterator[tuple[int, int, int]]:
+    """(start in hypothesis, start in reference, length) of equal word sequences, in Tercom's order."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for at, word in enumerate(reference):
+        places[word].append(at)
+    for mine, word in enumerate(hypothesis):
+        for theirs in places.get(word, ()):
+            if abs(theirs - mine) > MAX_SHIFT_DISTANCE:
+                continue
+            most = min(MAX_SHIFT_SIZE, len(hypothesis) - mine, len(reference) - theirs)
+            length = 1
+            yield mine, theirs, length
+            while length < most and hypothesis[mine + length] == reference[theirs + length]:
+                length += 1
+                yield mine, theirs, length
+
+
+def shift(words: str, start: int, length: int, target: int) -> str:
+    """The words with a block moved before the target."""
+    block = words[start : start + length]
+    if target < start:
+        return words[:target] + block + words[target:start] + words[start + length :]
+    if target > start + length:
+        return words[:start] + words[start + length : target] + block + words[target:]
+    return words[:start] + words[start + length : length + target] + block + words[length + target :]
+
+
+def targets(aligned: Alignment, start: int, length: int) -> Iterator[int]:
+    """Places in the hypothesis to try for a block that matches the reference at `start`."""
+    before = -1
+    for place in range(start - 1, start + length):
+        if place >= len(aligned.places):
+            return
+        target = 0 if place == -1 else aligned.places[place] + 1
+        if target != before:
+            yield target
+        before = target
+
+
+@dataclass(slots=True)
+class Search:
+    """One round: the best shift of a hypothesis towards a reference."""
+
+    hypothesis: str
+    reference: str
+    checked: int
+
+    def best(self) -> tuple[int, str]:
+        """How many edits the best shift saves, and the shifted hypothesis."""
+        mine, theirs = self.hypothesis, self.reference
+        rows = beam(mine, theirs)
+        before = rows[-1].at(len(theirs))
+        aligned = align(rows, mine, theirs)
+        best: tuple[int, int, int, int] | None = None
+        found = mine
+        for start, start_reference, length in shifted_pairs(mine, theirs):
+            if not _worth_a_try(aligned, start, start_reference, length):
+                continue
+            for target in targets(aligned, start_reference, length):
+                self.checked += 1
+                rank = (length, -start, -target)
+                # A shift must save more than the best so far, or as much and rank above it.
+                least = 1 - FAR if best is None else best[0] + (rank <= best[1:])
+                moved = shift(mine, start, length, target)
+                saved = before - self._distance(moved, rows[: min(start, target) + 1], before - least)
+                if saved >= least:
+                    best, found = (saved, *rank), moved
+            if self.checked >= MAX_CANDIDATES:
+                break
+        return (0, mine) if best is None else (best[0], found)
+
+    def _distance(self, moved: str, known: Sequence[Band], most: int) -> int:
+        """The beam's distance, or any number above `most` where it is above."""
+        theirs = self.reference
+        if most < 0:
+            return 0
+        exact = Levenshtein.distance(moved, theirs, score_cutoff=min(most, len(moved) + len(theirs)))
+        # No path of that cost leaves the band: it strays from the diagonal by at most (cost + gap) / 2.
+        if exact > most or exact + abs(len(moved) - len(theirs)) <= 2 * (BEAM_WIDTH - 2):
+            return exact
+        return beam(moved, theirs, known)[-1].at(len(theirs))
+
+
+def _worth_a_try(aligned: Alignment, start: int, start_reference: int, length: int) -> bool:
+    """Both blocks hold an error, and the block would not move within itself."""
+    mine, theirs = aligned.hypothesis_errors, aligned.reference_errors
+    return (
+        mine[start + length] > mine[start]
+        and theirs[start_reference + length] > theirs[start_reference]
+        and not start <= aligned.places[start_reference] < start + length
+    )
+
+
+@memo(budget=2_000_000)
+def edits(texts: tuple[str, str], tokenize: TerTokenize) -> tuple[int, int]:
+    """Edits from a hypothesis to a reference, shifts included, and the reference's length in words."""
+    mine, theirs = (tokens(text, tokenize, True) for text in texts)
+    code: dict[str, str] = {}
+    for word in (*mine, *theirs):
+        code.setdefault(word, chr(len(code)))
+    hypothesis, reference = ("".join([code[word] for word in words]) for words in (mine, theirs))
+    if not hypothesis or not reference or hypothesis == reference:
+        return (0 if hypothesis == reference else len(hypothesis) + len(reference)), len(reference)
+    shifts = checked = 0
+    while True:
+        search = Search(hypothesis, reference, checked)
+        saved, moved = search.best()
+        checked = search.checked
+        if checked >= MAX_CANDIDATES or saved <= 0:
+            break
+        hypothesis = moved
+        shifts += 1
+    return shifts + beam(hypothesis, reference)[-1].at(len(reference)), len(reference)
+
+
+def ter_statistics(sample: Sample, tokenize: TerTokenize) -> tuple[float, float]:
+    """The fewest edits over the references, and the mean length of the references."""
+    found = [edits((sample.hypothesis, reference), tokenize) for reference in sample.references]
+    return min(count for count, _ in found), sum(length for _, length in found) / len(found)
+
+
+def edit_rate(count: float, length: float) -> float:
+    """Edits a reference word, in percent; a text without any reference word is all error."""
+    if length > 0:
+        return 100 * count / length
+    return 100.0 if count > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Ter(Metric):
+    """Translation edit rate, negated: 0 is perfect, -100 as many edits as words."""
+
+    name = "ter"
+    paradigm = "edit"
+    range = (None, 0.0)
+    original = "lower"
+    citation = SNOVER
+    identity_highest = True
+    tokenize: TerTokenize = "tercom"
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        """The fewest edits over the references."""
+        return [
+            -edit_rate(*ter_statistics(sample, self.tokenize)) if sample.references else None
+            for sample in samples
+        ]

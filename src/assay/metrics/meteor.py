@@ -1,0 +1,144 @@
+"""METEOR as NLTK has it: words aligned exactly, then by stem, then - where WordNet is there - by synonym."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Any, Literal
+
+from assay.core import Metric, Sample, Scores
+from assay.errors import MetricError
+from assay.metrics.coco import java_meteor
+from assay.metrics.text import Tokenize, stem, tokens
+
+BANERJEE = "Banerjee & Lavie 2005, METEOR: An Automatic Metric for MT Evaluation, W05-0909"
+Words = list[tuple[int, str]]
+Forms = Callable[[str], Iterable[str]]
+
+
+@cache
+def wordnet() -> Any:
+    """NLTK's WordNet reader, or None where the corpus is not installed."""
+    import nltk
+
+    try:
+        nltk.data.find("corpora/wordnet")
+    except LookupError:
+        try:
+            nltk.data.find("corpora/wordnet.zip")
+        except LookupError:
+            return None
+    from nltk.corpus import wordnet as reader
+
+    return reader
+
+
+@lru_cache(maxsize=50_000)
+def synonyms(word: str) -> frozenset[str]:
+    """The word and the one-word lemmas of its synsets."""
+    lemmas = (lemma.name() for synset in wordnet().synsets(word) for lemma in synset.lemmas())
+    return frozenset(name for name in lemmas if "_" not in name) | {word}
+
+
+def match(mine: Words, theirs: Words, forms: Forms, target: Callable[[str], str]) -> list[tuple[int, int]]:
+    """Pairs of positions, the last words first; what is paired leaves the lists.
+
+    Each hypothesis word, from the end, takes the latest free reference word that has one of its forms.
+    """
+    free: defaultdict[str, list[int]] = defaultdict(list)
+    for at, (_, word) in enumerate(theirs):
+        free[target(word)].append(at)
+    pairs: list[tuple[int, int]] = []
+    taken: set[int] = set()
+    left: Words = []
+    for place, word in reversed(mine):
+        latest = max((free[form][-1] for form in forms(word) if free.get(form)), default=None)
+        if latest is None:
+            left.append((place, word))
+            continue
+        free[target(theirs[latest][1])].pop()
+        taken.add(latest)
+        pairs.append((place, theirs[latest][0]))
+    mine[:] = reversed(left)
+    theirs[:] = [pair for at, pair in enumerate(theirs) if at not in taken]
+    return pairs
+
+
+def meteor(
+    hypothesis: Sequence[str],
+    reference: Sequence[str],
+    *,
+    use_synonyms: bool,
+    alpha: float = 0.9,
+    beta: float = 3.0,
+    gamma: float = 0.5,
+) -> float:
+    """The weighted harmonic mean of matches, less a penalty for scattered ones."""
+    mine, theirs = list(enumerate(hypothesis)), list(enumerate(reference))
+    pairs = match(mine, theirs, lambda word: (word,), str)
+    pairs += match(mine, theirs, lambda word: (stem(word),), stem)
+    if use_synonyms:
+        pairs += match(mine, theirs, synonyms, str)
+    if not pairs:
+        return 0.0
+    pairs.sort()
+    precision, recall = len(pairs) / len(hypothesis), len(pairs) / len(reference)
+    mean = precision * recall / (alpha * precision + (1 - alpha) * recall)
+    chunks = 1 + sum(after != (before[0] + 1, before[1] + 1) for before, after in pairwise(pairs))
+    return float(mean * (1 - gamma * (chunks / len(pairs)) ** beta))
+
+
+@dataclass(frozen=True)
+class Meteor(Metric):
+    """METEOR; `backend=coco` is Java METEOR 1.5.
+
+    Without the WordNet corpus the synonym stage does not run: the signature says which stages did, and a note
+    counts the samples scored without it.
+    """
+
+    name = "meteor"
+    paradigm = "n-gram"
+    range = (0.0, 1.0)
+    citation = BANERJEE
+    identity_highest = True
+    tokenize: Tokenize = "split"
+    synonyms: Literal["auto", "on", "off"] = "auto"
+    alpha: float = 0.9
+    beta: float = 3.0
+    gamma: float = 0.5
+    backend: Literal["own", "coco"] = "own"
+
+    def pins(self) -> Mapping[str, str]:
+        """The stages that run on this machine."""
+        return {} if self.backend == "coco" else {"synonyms": "+".join(self.stages)}
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """exact, stem, and synonym where wanted and there."""
+        wanted = self.synonyms != "off" and wordnet() is not None
+        return ("exact", "stem", "synonym") if wanted else ("exact", "stem")
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """The best reference counts."""
+        if self.backend == "coco":
+            return Scores(java_meteor(samples) if samples else [])
+        complete = "synonym" in self.stages
+        if self.synonyms == "on" and not complete:
+            raise MetricError(
+                "meteor:synonyms=on needs WordNet: run `python -m nltk.downloader wordnet`, "
+                "or give synonyms=off"
+            )
+        values = [self._one(sample, complete) if sample.references else None for sample in samples]
+        missed = {} if complete or self.synonyms == "off" else {"without_synonyms": [1] * len(samples)}
+        return Scores(values, missed)
+
+    def _one(self, sample: Sample, use_synonyms: bool) -> float:
+        mine = tokens(sample.hypothesis, self.tokenize, True)
+        weights = {"alpha": self.alpha, "beta": self.beta, "gamma": self.gamma}
+        return max(
+            meteor(mine, tokens(text, self.tokenize, True), use_synonyms=use_synonyms, **weights)
+            for text in sample.references
+        )
