@@ -1,0 +1,116 @@
+"""Association tests (assoc sec. 4): a matrix of scores in, effect size and permutation p out.
+
+Rows are targets, X then Y; columns are attributes, A then B. The paper's text swaps the two names,
+but its tables come out in this reading.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from assay.statistics._arrangements import partitions
+from assay.statistics._arrays import Floats, Labels, Seed, cluster_sums, label_codes, vector, whole_seed
+from assay.statistics.permutation import TOLERANCE, PermutationResult, permutation_result
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """The outcome of one association test.
+
+    `effect_size` is d, its denominator the standard deviation (ddof 1) of r over X and Y together;
+    `statistic` is s, the sum of r over X less that over Y. Where all r are equal the test is
+    degenerate: d is 0 and p is 1.
+    """
+
+    effect_size: float
+    statistic: float
+    one_sided: PermutationResult
+    two_sided: PermutationResult
+    n_x: int
+    n_y: int
+    degenerate: bool
+
+
+def target_associations(scores: ArrayLike, n_a: int) -> Floats:
+    """Return r of every target: its mean score with A less its mean score with B."""
+    matrix = _matrix(scores)
+    if not 0 < n_a < matrix.shape[1]:
+        raise ValueError(f"A must have from 1 to {matrix.shape[1] - 1} of the attributes, not {n_a}")
+    difference: Floats = matrix[:, :n_a].mean(axis=1) - matrix[:, n_a:].mean(axis=1)
+    return difference
+
+
+def average_units(associations: ArrayLike, units: Labels) -> Floats:
+    """Average r over the templates of a word: one value a unit, in order of first appearance.
+
+    The sentences of one word are not independent draws (unit=word).
+
+    >>> average_units([1.0, 3.0, 5.0], ["amy", "amy", "joan"]).tolist()
+    [2.0, 5.0]
+    """
+    values = vector(associations, "associations")
+    codes, n_units = label_codes(units, values.size)
+    means: Floats = cluster_sums(values, codes, n_units) / np.bincount(codes)
+    return means
+
+
+def association_test(
+    scores: ArrayLike, n_x: int, n_a: int, *, units: Labels | None = None, seed: Seed
+) -> Association:
+    """Test whether X is closer to A, and Y to B, than chance; `units` names the word of each row."""
+    matrix = _matrix(scores)
+    if not 0 < n_x < matrix.shape[0]:
+        raise ValueError(f"X must have from 1 to {matrix.shape[0] - 1} of the targets, not {n_x}")
+    associations = target_associations(matrix, n_a)
+    first, second = associations[:n_x], associations[n_x:]
+    if units is not None:
+        labels = list(units)
+        first, second = average_units(first, labels[:n_x]), average_units(second, labels[n_x:])
+    return partition_test(first, second, scale=float(np.abs(matrix).max()), seed=seed)
+
+
+def partition_test(first: ArrayLike, second: ArrayLike, *, scale: float = 0.0, seed: Seed) -> Association:
+    """Compare r of X with r of Y over the partitions of their union into sets of the same sizes.
+
+    `scale` is the size of the scores behind r, by which rounding is told from a difference.
+    """
+    x, y = vector(first, "X"), vector(second, "Y")
+    both = np.concatenate([x, y])
+    magnitude = max(scale, float(np.abs(both).max()))
+    degenerate = bool(np.ptp(both) <= TOLERANCE * magnitude)
+    # With sizes fixed, the difference of means orders the partitions as s does.
+    both = np.zeros_like(both) if degenerate else both - both.mean()
+    observed = float(both[: x.size].mean() - both[x.size :].mean())
+    choices = partitions(both.size, x.size, whole_seed(seed))
+    chosen = choices.sums(both)
+    null = chosen / x.size - (both.sum() - chosen) / y.size
+    return Association(
+        effect_size=0.0 if degenerate else observed / float(both.std(ddof=1)),
+        statistic=0.0 if degenerate else float(x.sum() - y.sum()),
+        one_sided=permutation_result(observed, null, "greater", exact=choices.exact, scale=magnitude),
+        two_sided=permutation_result(observed, null, "two-sided", exact=choices.exact, scale=magnitude),
+        n_x=x.size,
+        n_y=y.size,
+        degenerate=degenerate,
+    )
+
+
+def pulls(scores: ArrayLike, n_x: int, n_a: int) -> Floats:
+    """Return how much every pair adds to mean r over X less mean r over Y; the pulls sum to it.
+
+    Row and column means are taken out first: they cancel in the sum and would hide the pairs.
+    """
+    matrix = _matrix(scores)
+    rows = np.where(np.arange(matrix.shape[0]) < n_x, 1.0 / n_x, -1.0 / (matrix.shape[0] - n_x))
+    columns = np.where(np.arange(matrix.shape[1]) < n_a, 1.0 / n_a, -1.0 / (matrix.shape[1] - n_a))
+    centred = matrix - matrix.mean(axis=1, keepdims=True) - matrix.mean(axis=0) + matrix.mean()
+    shares: Floats = centred * rows[:, None] * columns
+    return shares
+
+
+def _matrix(scores: ArrayLike) -> Floats:
+    matrix = np.asarray(scores, dtype=np.float64)
+    if matrix.ndim != 2 or not np.isfinite(matrix).all():
+        raise ValueError("scores must be a matrix of targets by attributes without missing entries")
+    return matrix
