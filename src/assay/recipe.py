@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping
+from pathlib import PurePath
 from random import Random
 from typing import Any, ClassVar
 
@@ -70,7 +71,7 @@ def _field_text(value: object) -> str:
     """A field in a signature: scalars as they are, tables by content."""
     if isinstance(value, bool):
         return str(value).lower()
-    if value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, str | int | float | PurePath):
         return str(value)
     if isinstance(value, Recipe):
         return f"({value.signature})"

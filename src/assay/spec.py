@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from assay.core import Measure, Metric, SetMetric
+from assay.core import Measure, Metric, Perturbation, SetMetric
 from assay.errors import SpecError, suggest
 from assay.recipe import source_digest
-from assay.registry import as_metric_class, find, names, plugged_in
+from assay.registry import as_metric_class, find, names, perturbation_class, plugged_in
 
 Specifiable = str | Metric | SetMetric | type[Metric] | type[SetMetric] | Measure | Callable[..., Any]
 _WEIGHT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\*")
@@ -154,3 +154,10 @@ def _convert_union(text: str, arguments: tuple[Any, ...], where: str) -> Any:
         except SpecError:
             continue
     return convert(text, candidates[-1], where)
+
+
+def perturbation(text: str) -> Perturbation:
+    """`truncation:level=0.3` to a perturbation."""
+    name, _, tail = text.partition(":")
+    made: Perturbation = build(perturbation_class(name), keys(tail, text), text)
+    return made

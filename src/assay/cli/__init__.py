@@ -1,1 +1,82 @@
+"""The command line: one file a command; messages to stderr, results to stdout, errors for people.
 
+Exit status: 0 done, 1 a gate failed, 2 the user can mend it, 3 a bug.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+import traceback
+from types import TracebackType
+
+import typer
+
+from assay import __version__
+from assay.errors import AuditError
+
+COMMANDS = {
+    "audit": "assay.cli.audit",
+    "run": "assay.cli.run",
+    "score": "assay.cli.score",
+    "perturb": "assay.cli.perturb",
+    "list": "assay.cli.list",
+    "doctor": "assay.cli.doctor",
+    "report": "assay.cli.report",
+}
+
+app = typer.Typer(
+    name="assay",
+    help="Put evaluation metrics to the test: unfair to whom, blind to what, in agreement with people?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def _assemble() -> None:
+    for name, module in COMMANDS.items():
+        loaded = importlib.import_module(module)
+        settings = getattr(loaded, "CONTEXT", {})
+        if hasattr(loaded, "app"):
+            app.add_typer(loaded.app, name=name)
+        else:
+            app.command(name, context_settings=settings)(loaded.command)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one message, a bug a traceback."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    sys.excepthook = _bug
+    _assemble()
+    try:
+        app(standalone_mode=True)
+    except AuditError as error:
+        typer.echo(f"assay: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("assay: stopped; scores so far are kept, run again to go on", err=True)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader (head, less) has gone
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Whatever no one caught is a bug of ours: say so, exit 3."""
+    traceback.print_exception(kind, error, trace)
+    typer.echo("assay: this is a bug; please report it with the lines above", err=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(3)

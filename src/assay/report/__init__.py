@@ -1,1 +1,29 @@
+"""Results to pages: reads a run, computes nothing."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
+from assay.errors import CacheError, SpecError
+from assay.results import Run
+
+
+def write_report(run: Run) -> Path:
+    """report.html in the run's folder."""
+    from assay.report.page import page
+
+    if run.folder is None:
+        raise CacheError("this run has no folder; save it first")
+    path = run.folder / "report.html"
+    path.write_text(page(run), "utf-8", errors="replace")
+    return path.resolve()
+
+
+def render(run: Run, format: str) -> str:
+    """The run as html, md, json or latex."""
+    from assay.report import page, text
+
+    makers = {"html": page.page, "md": text.markdown, "latex": text.latex, "json": Run.json}
+    if format not in makers:
+        raise SpecError(f"unknown format {format!r}; known: {', '.join(makers)}")
+    return makers[format](run)

@@ -1,0 +1,38 @@
+# On a machine with Python 3.11+ and make: `make audit` and `make test` are all you need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: audit test check bench soak docs clean
+
+audit: $(STAMP)
+	$(BIN)/assay audit --out assay-run
+	@echo "report: $(CURDIR)/assay-run/report.html"
+
+test: $(DEV)
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict src/assay
+
+bench: $(DEV)
+	$(BIN)/python -m bench
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[neural]'
+	@touch $@
+
+$(DEV): $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[dev]'
+	@touch $(STAMP) $@
+
+clean:
+	rm -rf $(VENV) assay-run build dist

@@ -1,0 +1,44 @@
+"""`assay audit`: the main job, every audit that fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.cli import options as o
+
+
+def command(
+    metric: o.Metrics = None,
+    only: Annotated[list[str] | None, typer.Option(help="An audit's name; repeatable.")] = None,
+    size: o.Size = o.SizeName.quick,
+    data: o.Data = None,
+    task: o.TaskNames = None,
+    rule: o.RuleOption = None,
+    seed: o.Seed = None,
+    limit: o.Limit = None,
+    out: o.Out = Path("assay-run"),
+    cache: o.Cache = None,
+    workers: o.Workers = 1,
+    ray: o.Ray = None,
+    on_error: o.OnErrorOption = o.OnErrorName.stop,
+    skip_missing: o.SkipMissing = False,
+    dry_run: o.DryRun = False,
+    fail_on: o.FailOn = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Audit metrics on embedded data (or yours) and write report.html."""
+    from assay.cli.finish import finish, show_cost
+    from assay.pipeline import DEFAULT_METRICS, Options, audit
+
+    asked = o.Asked(data, None, None, task, rule, seed, limit, skip_missing).fields()
+    options = Options(out, o.cache_path(cache), workers, ray, on_error.value, quiet)
+    metrics = tuple(metric) if metric else DEFAULT_METRICS
+    if dry_run:
+        show_cost(only or [], metrics, asked, size.value, options)
+        return
+    done = audit(metrics, only=tuple(only or ()), size=size.value, options=options, **asked)
+    finish(done, as_json=json, fail_on=fail_on, quiet=quiet)

@@ -1,0 +1,45 @@
+"""`assay perturb`: what a perturbation does to a text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.cli import options as o
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="A perturbation's spec, or 'list'.")],
+    text: Annotated[str | None, typer.Option(help="A text to change.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Records with gold.")] = None,
+    task: Annotated[str, typer.Option(help="The text's task.")] = "translation",
+    seed: Annotated[int, typer.Option(help="Seed.")] = 0,
+    limit: o.Limit = None,
+    json: o.Json = False,
+) -> None:
+    """Change a text, or the golds of a file; 'list' shows every perturbation."""
+    if name == "list":
+        from assay.cli.list import show
+
+        show("perturbations", as_json=json)
+        return
+    import json as json_module
+
+    from assay.core import Record
+    from assay.datasets.records import read_records, task_named
+    from assay.errors import SpecError
+    from assay.spec import perturbation
+
+    changer = perturbation(name)
+    if text is None and data is None:
+        raise SpecError("nothing to change: give --text TEXT or --data FILE")
+    records = read_records(data)[:limit] if data else [Record("text", text or "", task_named(task))]
+    for record in records:
+        changed = changer.perturb(record, seed)
+        if json:
+            row = {"id": record.id, "gold": record.gold, "perturbed": changed}
+            typer.echo(json_module.dumps(row, ensure_ascii=False))
+        else:
+            typer.echo(changed if changed is not None else "(does not apply here)")

@@ -1,0 +1,25 @@
+"""`assay report RUN`: the report of an earlier run, again or in another form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.cli import options as o
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    format: o.FormatOption = o.Format.html,
+) -> None:
+    """Write report.html anew, or print the run as Markdown, JSON or LaTeX."""
+    from assay.report import render, write_report
+    from assay.results import load_run
+
+    loaded = load_run(run)
+    if format is o.Format.html:
+        typer.echo(write_report(loaded))
+    else:
+        typer.echo(render(loaded, format.value))

@@ -1,0 +1,54 @@
+"""`assay run AUDIT`: one audit, your data."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from assay.cli import options as o
+
+CONTEXT: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def command(
+    context: typer.Context,
+    audit: Annotated[str, typer.Argument(help="The audit's name; see assay list audits.")],
+    metric: o.Metrics = None,
+    data: o.Data = None,
+    references: o.References = None,
+    scores: Annotated[str | None, typer.Option(help="Scores you already have: FILE or FILE:COLUMN.")] = None,
+    only: o.Only = None,
+    task: o.TaskNames = None,
+    rule: o.RuleOption = None,
+    seed: o.Seed = None,
+    limit: o.Limit = None,
+    size: o.Size = o.SizeName.full,
+    out: o.Out = Path("assay-run"),
+    cache: o.Cache = None,
+    workers: o.Workers = 1,
+    ray: o.Ray = None,
+    on_error: o.OnErrorOption = o.OnErrorName.stop,
+    skip_missing: o.SkipMissing = False,
+    dry_run: o.DryRun = False,
+    fail_on: o.FailOn = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Run one audit; its own options are given as --name value (see assay list audits)."""
+    from assay.cli.finish import finish, show_cost
+    from assay.pipeline import DEFAULT_METRICS, Options, run
+    from assay.registry import audit_class
+
+    asked = o.Asked(data, references, only, task, rule, seed, limit, skip_missing).fields()
+    known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]
+    asked |= o.extra_fields(context.args, known)
+    options = Options(out, o.cache_path(cache), workers, ray, on_error.value, quiet)
+    metrics = tuple(metric) if metric else DEFAULT_METRICS
+    if dry_run:
+        show_cost([audit], metrics, asked, size.value, options)
+        return
+    done = run(audit, metrics, scores=scores, options=options, size=size.value, **asked)
+    finish(done, as_json=json, fail_on=fail_on, quiet=quiet)

@@ -1,0 +1,80 @@
+"""The scoring plan of a run: each metric once over the cases of all audits, searches in rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from assay.core import Audit, Case, Grid, Measure, Scored
+from assay.errors import AuditError
+from assay.scoring import Settings, score_cases
+
+_ROUNDS = 200
+
+
+def score_all(
+    audits: Mapping[str, Audit],
+    work: Mapping[str, list[Case | Grid]],
+    measures: Sequence[Measure],
+    settings: Settings,
+) -> tuple[dict[str, list[Scored]], list[str]]:
+    """A metric at a time over all audits, so that one model is in memory and shared samples score once."""
+    scored: dict[str, list[Scored]] = {name: [] for name in audits}
+    notes: list[str] = []
+    for one in measures:
+        for fitted, names_ in _fits(one, work):
+            answers = score_cases(fitted, {name: work[name] for name in names_}, settings)
+            for name, answer in answers.items():
+                complete = _search(audits[name], fitted, answer, settings)
+                if _says_something(complete):
+                    scored[name].append(complete)
+                else:
+                    needs = ", ".join(sorted(one.metric.needs)) or "nothing"
+                    notes.append(f"{one.label} does not fit {name}: it needs {needs}, which no case has")
+    if measures and not any(scored.values()):
+        raise AuditError("; ".join(notes) + "; choose another metric or other data")
+    return scored, notes
+
+
+def _fits(one: Measure, work: Mapping[str, list[Case | Grid]]) -> list[tuple[Measure, list[str]]]:
+    """The measure fitted to each audit's references, audits with equal fits together."""
+    groups: dict[str, tuple[Measure, list[str]]] = {}
+    for name, items in work.items():
+        references = [
+            refs
+            for item in items
+            if isinstance(item, Case)
+            for refs in dict.fromkeys(s.references for s in item.samples.values() if s.references)
+        ]
+        fitted = replace(one, metric=one.metric.fitted(references)) if references else one
+        key = "" if fitted.metric is one.metric else fitted.metric.signature
+        groups.setdefault(key, (fitted, []))[1].append(name)
+    return list(groups.values())
+
+
+def _search(one: Audit, fitted: Measure, answer: Scored, settings: Settings) -> Scored:
+    """Further rounds of a search, until the audit asks for no more."""
+    for _ in range(_ROUNDS):
+        new = list(one.more(answer))
+        if not new:
+            return answer
+        answer = _joined(answer, score_cases(fitted, {one.name: new}, settings)[one.name])
+    return answer
+
+
+def _joined(first: Scored, second: Scored) -> Scored:
+    cases = [*first.cases, *second.cases]
+    values = {}
+    for role in dict.fromkeys([*first.values, *second.values]):
+        halves = [half.values.get(role, np.full(len(half.cases), np.nan)) for half in (first, second)]
+        values[role] = np.concatenate(halves)
+    counted = {*first.notes, *second.notes}
+    notes = {key: first.notes.get(key, 0) + second.notes.get(key, 0) for key in counted}
+    return replace(first, cases=cases, values=values, notes=notes)
+
+
+def _says_something(answer: Scored) -> bool:
+    finite = any(np.isfinite(values).any() for values in answer.values.values())
+    return finite or any(np.isfinite(values).any() for values in answer.grids.values())
