@@ -15,6 +15,11 @@ KNOWN = (
     "id", "attribute", "stereotype", "anti_stereotype", "reference", "references", "anti_reference", "source",
     "image", "published",
 )  # fmt: skip
+# Columns that stay in meta and are used: what a pair is about, and how it was made.
+DESCRIBED = (
+    "group", "anti_group", "identity", "anti_identity", "template", "construction", "type", "occupation",
+    "winobias",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,19 @@ class Pair:
     def shared(self) -> bool:
         """Whether both texts meet the same reference."""
         return self.references == self.anti_references
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Columns that nothing uses."""
+        return tuple(column for column in self.meta if column not in DESCRIBED)
+
+
+def read_pair_files(paths: Sequence[Path], *, skip_missing: bool = False) -> tuple[list[Pair], list[str]]:
+    """Pairs of files in any known form, and notes on what could not be used."""
+    pairs: list[Pair] = []
+    for path in paths:
+        pairs += read_pairs(path)
+    return pairs, []
 
 
 def read_pairs(path: Path) -> list[Pair]:
