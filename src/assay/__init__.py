@@ -10,14 +10,14 @@ from assay.errors import AuditError
 
 if TYPE_CHECKING:
     from assay.pipeline import audit, compare, run, score
-    from assay.registry import wrap
+    from assay.plugins import wrap
 
 __version__ = "0.1.0"
 __all__ = [
     "Audit", "AuditError", "Case", "Finding", "Grid", "Metric", "Perturbation", "Record", "Sample", "Scored",
     "SetMetric", "audit", "compare", "run", "score", "wrap",
 ]  # fmt: skip
-_LAZY = dict.fromkeys(("audit", "compare", "run", "score"), "assay.pipeline") | {"wrap": "assay.registry"}
+_LAZY = dict.fromkeys(("audit", "compare", "run", "score"), "assay.pipeline") | {"wrap": "assay.plugins"}
 
 
 def __getattr__(name: str) -> Any:

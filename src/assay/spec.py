@@ -16,8 +16,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from assay.core import Measure, Metric, Perturbation, SetMetric
 from assay.errors import SpecError, suggest
+from assay.plugins import as_metric_class, plugged_in
 from assay.recipe import source_digest
-from assay.registry import as_metric_class, find, names, perturbation_class, plugged_in
+from assay.registry import find, names, perturbation_class
 
 Specifiable = str | Metric | SetMetric | type[Metric] | type[SetMetric] | Measure | Callable[..., Any]
 _WEIGHT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\*")
