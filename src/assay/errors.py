@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rapidfuzz import process
+from rapidfuzz.distance import DamerauLevenshtein
 
 
 class AuditError(Exception):
@@ -47,7 +48,7 @@ class BudgetError(AuditError):
 def suggest(wrong: str, known: Iterable[str]) -> str:
     """'; did you mean bleu?' - or the known names when nothing is near."""
     names = sorted(known)
-    near = process.extractOne(wrong, names, score_cutoff=55)
+    near = process.extractOne(wrong, names, scorer=DamerauLevenshtein.normalized_similarity, score_cutoff=0.5)
     if near:
         return f"; did you mean {near[0]}?"
     return f"; known: {', '.join(names)}" if names else ""

@@ -84,7 +84,8 @@ def _numbers(metric: Metric, answer: Any) -> tuple[Floats, NDArray[np.bool_]]:
         return table, np.zeros(len(table), dtype=np.bool_)
     width = max(1, len(metric.outputs))
     absent = np.array([value is None for value in answer], dtype=np.bool_)
-    rows = [[np.nan] * width if value is None else value for value in answer]
+    nothing: Any = [np.nan] * width if metric.outputs else np.nan
+    rows = [nothing if value is None else value for value in answer]
     try:
         table = np.asarray(rows, dtype=np.float64) if rows else np.empty((0, width))
     except (TypeError, ValueError) as error:

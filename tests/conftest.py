@@ -1,0 +1,38 @@
+"""Shared by all tests: where published data may lie, planted metrics, a cache of their own."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from assay.core import Metric
+
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The published data folder; tests that need it skip where it is absent."""
+    if not SHARED.is_dir():
+        pytest.skip("the published data folder is not here")
+    return SHARED
+
+
+@dataclass(frozen=True)
+class LengthRatio(Metric):
+    """A planted metric: the hypothesis' length by the reference's."""
+
+    name = "length-ratio"
+
+    def score(self, samples):
+        return [len(s.hypothesis) / max(1, len(s.references[0])) for s in samples]
+
+
+@pytest.fixture
+def length_ratio() -> Metric:
+    return LengthRatio()

@@ -1,0 +1,86 @@
+"""Specs: names longest first, keys by type, hybrids, plug-ins; wrong ones say how to mend them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import assay
+from assay.errors import SpecError
+from assay.spec import measure, parse
+
+PLUGIN = """from dataclasses import dataclass
+from assay import Metric
+
+@dataclass(frozen=True)
+class LengthRatio(Metric):
+    name = "length-ratio"
+    def score(self, samples):
+        return [len(s.hypothesis) / len(s.references[0]) for s in samples]
+
+def overlap(hypotheses, references):
+    return [float(len(set(h.split()) & set(r[0].split()))) for h, r in zip(hypotheses, references)]
+"""
+
+
+def test_keys_become_fields() -> None:
+    one = parse("bleu:tokenize=split,smooth=method1")
+    assert (one.metric.tokenize, one.metric.smooth) == ("split", "method1")
+    assert one.metric == parse("bleu").metric
+    assert one.label == "bleu:tokenize=split,smooth=method1"
+
+
+def test_outputs_read_one_column() -> None:
+    assert [parse(f"bertscore-{o}").column for o in "prf"] == [0, 1, 2]
+    assert parse("bertscore-p").metric.signature == parse("bertscore-f").metric.signature
+
+
+def test_names_match_longest_first_then_hybrids() -> None:
+    assert parse("chrf++").metric.name == "chrf++"
+    hybrid = parse("0.3*chrf+++bleu:smooth=method1")
+    assert [part.label for part in hybrid.metric.parts] == ["chrf++", "bleu:smooth=method1"]
+    assert hybrid.metric.scales == (0.3, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("blue", "did you mean bleu?"),
+        ("bleu:tokenise=split", "did you mean tokenize?"),
+        ("bleu:tokenize=words", "is not one of"),
+        ("bleu:tokenize", "is not key=value"),
+        ("bleu:tokenize=split,tokenize=13a", "given twice"),
+        ("bertscore-f:layer=five", "not a whole number"),
+        ("bleu+blue", "did you mean bleu?"),
+        ("", "unknown metric"),
+        ("nowhere.py:Metric", "cannot read"),
+    ],
+)
+def test_wrong_specs_say_how_to_mend_them(spec: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message.replace("?", r"\?")):
+        parse(spec)
+
+
+def test_a_file_of_seven_lines_is_a_metric(tmp_path: Path) -> None:
+    path = tmp_path / "length_ratio.py"
+    path.write_text(PLUGIN)
+    one = parse(f"{path}:LengthRatio")
+    assert one.metric.score([assay.Sample("ab", ("abcd",))]) == [0.5]
+    before = one.metric.signature
+    path.write_text(PLUGIN.replace("len(s.hypothesis) /", "2 * len(s.hypothesis) /"))
+    assert parse(f"{path}:LengthRatio").metric.signature != before  # law 1: the source is in the signature
+
+
+def test_a_plain_function_is_a_metric(tmp_path: Path) -> None:
+    path = tmp_path / "functions.py"
+    path.write_text(PLUGIN)
+    assert parse(f"{path}:overlap").metric.score([assay.Sample("a b", ("b c",))]) == [1.0]
+    with pytest.raises(SpecError, match="did you mean overlap"):
+        parse(f"{path}:overlop")
+
+
+def test_wrap_turns_distances_round() -> None:
+    wrapped = assay.wrap(lambda h, r: [float(len(x)) for x in h], name="length", higher_is_better=False)
+    assert measure(wrapped).label == "length"
+    assert wrapped.score([assay.Sample("abc", ("x",))]) == [-3.0]
