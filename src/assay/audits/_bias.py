@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Judged:
     """One metric's scores of one set of pairs, absent ones left out."""
 
     metric: str
-    slice: str
+    slice: str  # an attribute, or the controls
     ids: tuple[str, ...]
     meta: tuple[Mapping[str, Any], ...]
     first: Floats  # the stereotypes
@@ -51,19 +51,14 @@ class Judged:
         columns = [scored.values.get(role, absent) for role in ("stereotype", "anti_stereotype", "random")]
         here = np.array([case.slice == slice_ for case in scored.cases], dtype=bool)
         rows = np.flatnonzero(here & np.isfinite(columns[0]) & np.isfinite(columns[1]))
-        cases = [scored.cases[row] for row in rows]
+        cases = [scored.cases[row] for row in rows.tolist()]
         draws = None
         if scored.about.get("set") and rows.size:
             both = scored.resamples["stereotype"] - scored.resamples["anti_stereotype"]
             draws = both[rows[0]]
-        return cls(
-            scored.metric,
-            slice_,
-            tuple(case.id for case in cases),
-            tuple(case.meta for case in cases),
-            *(column[rows] for column in columns),
-            draws,
-        )
+        ids, meta = tuple(case.id for case in cases), tuple(case.meta for case in cases)
+        first, second, random = (column[rows] for column in columns)
+        return cls(scored.metric, slice_, ids, meta, first, second, random, draws)
 
     @property
     def span(self) -> float:
@@ -100,9 +95,9 @@ def attribute_findings(judged: Judged, controls: Judged, margins: Margins) -> li
 
 
 def _finding(judged: Judged, statistic: str, value: float, interval: Interval | None, **more: Any) -> Finding:
-    given = {"slice": judged.slice, "n": len(judged.ids)} | more
     ci = interval.pair if interval else None
-    return Finding(metric=judged.metric, audit=AUDIT, statistic=statistic, value=value, ci=ci, **given)
+    plain = Finding(judged.metric, AUDIT, judged.slice, statistic, value, len(judged.ids), ci=ci)
+    return replace(plain, **more)
 
 
 def _paper(judged: Judged, margins: Margins) -> Iterator[Finding]:
