@@ -42,12 +42,39 @@ METRICS = {
     "qbleu": "assay.metrics.task:QBleu",
     "qrouge": "assay.metrics.task:QRouge",
     "parent": "assay.metrics.task:Parent",
+    "embedding-average": "assay.metrics.static:EmbeddingAverage",
+    "vector-extrema": "assay.metrics.static:VectorExtrema",
+    "greedy-matching": "assay.metrics.static:GreedyMatching",
+    "wmd": "assay.metrics.mover:WordMovers",
+    "wmd-relaxed": "assay.metrics.mover:RelaxedWordMovers",
+    "sms": "assay.metrics.mover:SentenceMovers",
     "bertscore-p|r|f": "assay.metrics.bertscore:BertScore",
 }
 AUDITS = {
     "stereotype": "assay.audits.stereotype:Stereotype",
 }
-PERTURBATIONS: dict[str, str] = {}
+PERTURBATIONS: dict[str, str] = {
+    "truncation": "assay.perturbations.noise_fluency:Truncation",
+    "article-removal": "assay.perturbations.noise_fluency:ArticleRemoval",
+    "preposition-removal": "assay.perturbations.noise_fluency:PrepositionRemoval",
+    "stop-word-removal": "assay.perturbations.noise_fluency:StopWordRemoval",
+    "verb-lemmatisation": "assay.perturbations.noise_fluency:VerbLemmatisation",
+    "token-drop": "assay.perturbations.noise_fluency:TokenDrop",
+    "repeated-token": "assay.perturbations.noise_fluency:RepeatedToken",
+    "local-swap": "assay.perturbations.noise_fluency:LocalSwap",
+    "middle-swap": "assay.perturbations.noise_fluency:MiddleSwap",
+    "noised-punctuation": "assay.perturbations.noise_fluency:NoisedPunctuation",
+    "sentence-switching": "assay.perturbations.noise_switching:SentenceSwitching",
+    "sub-sentence-switching": "assay.perturbations.noise_switching:SubSentenceSwitching",
+    "token-switching": "assay.perturbations.noise_switching:TokenSwitching",
+    "noun-switching": "assay.perturbations.noise_switching:NounSwitching",
+    "verb-switching": "assay.perturbations.noise_switching:VerbSwitching",
+    "named-entity-switching": "assay.perturbations.noise_switching:NamedEntitySwitching",
+    "sentence-replacement": "assay.perturbations.noise_consistency:SentenceReplacement",
+    "negation": "assay.perturbations.noise_consistency:Negation",
+    "generic-named-entity": "assay.perturbations.noise_consistency:GenericNamedEntity",
+    "bert-diverge": "assay.perturbations.noise_diverge:BertDiverge",
+}
 DATASETS: dict[str, str] = {}
 _TABLES: dict[Kind, dict[str, str]] = {
     "metrics": METRICS,
