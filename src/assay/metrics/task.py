@@ -142,8 +142,8 @@ def table_values(source: str) -> list[list[str]]:
         cells = [cell.split() for cell in line.lower().replace("|||", "|").split("|")]
         if len(cells) not in (2, 3):
             raise MetricError(
-                "parent reads a table from the source, `attribute | value` or `head | relation | tail` a line; "
-                f"{line[:60]!r} is neither"
+                "parent reads a table from the source, `attribute | value` or `head | relation | tail` "
+                f"a line; {line[:60]!r} is neither"
             )
         values.append(cells[1] if len(cells) == 2 else cells[0] + cells[2])
     return values
