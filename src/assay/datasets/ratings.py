@@ -60,7 +60,7 @@ def unique(items: Sequence[Rated], path: Path) -> list[Rated]:
 
 def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
     """One number or a list of them; an absent rating (null, nan) is left out, never 0."""
-    listed = value if isinstance(value, list | tuple) else [value]
+    listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     found: list[float] = []
     for given in listed:
         if given is None or given == "":

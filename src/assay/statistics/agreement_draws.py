@@ -1,0 +1,188 @@
+"""Scores of many metrics and judgements of people in, resampled agreement out: (metrics x resamples).
+
+All metrics see the same resamples, so the draws of two metrics may be subtracted: their difference has an
+interval too. Missing scores are nan and leave their row (or cell) out for that metric alone.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from assay.statistics._arrays import Floats, Integers, Labels, generator, label_codes, pieces
+from assay.statistics._rows import correlate_rows
+from assay.statistics._weighted import Kind, weighted_correlation
+from assay.statistics.bootstrap import draw_counts
+from assay.statistics.correlation import correlate, system_means
+from assay.statistics.correlation_bootstrap import resampled_system_correlations
+
+Over = Literal["documents", "systems", "both"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """A value a metric and its resamples; nan where undefined. `clusters` is what an interval rests on."""
+
+    values: Floats  # metrics
+    draws: Floats  # metrics x resamples
+    sizes: Integers  # rows, groups or systems that each value rests on
+    clusters: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clusters:
+    """What rows were sampled by: documents, systems, or both."""
+
+    ways: tuple[tuple[Integers, int], ...]
+
+    @classmethod
+    def of(cls, n: int, documents: Labels | None, systems: Labels | None = None) -> "Clusters":
+        """No labels at all mean that every row is its own cluster."""
+        given = [label_codes(labels, n) for labels in (documents, systems) if labels is not None]
+        return cls(tuple(given) or (label_codes(None, n),))
+
+    @property
+    def fewest(self) -> int:
+        """The smaller number of clusters."""
+        return min(size for _, size in self.ways)
+
+    def weights(self, count: int, rng: np.random.Generator) -> Floats:
+        """How often each row comes in each resample; crossed ways multiply (Owen, 2007)."""
+        weights = np.ones((count, 1))
+        for codes, size in self.ways:
+            weights = weights * draw_counts(size, count, rng)[:, codes]
+        return weights
+
+
+def pooled_draws(
+    metrics: ArrayLike, human: ArrayLike, kind: Kind, *, clusters: Clusters, resamples: int, seed: int
+) -> Draws:
+    """Correlate every metric (metrics x rows) with people over all rows."""
+    matrix, judged = np.atleast_2d(np.asarray(metrics, dtype=np.float64)), np.asarray(human, dtype=np.float64)
+    masks = np.isfinite(matrix) & np.isfinite(judged)
+    draws, rng = np.full((len(matrix), resamples), np.nan), generator(seed)
+    values = np.array([_observed(row, judged, mask, kind) for row, mask in zip(matrix, masks, strict=True)])
+    statistics = [
+        weighted_correlation(row[mask], judged[mask], kind) if np.isfinite(value) else None
+        for row, mask, value in zip(matrix, masks, values, strict=True)
+    ]
+    for piece in pieces(resamples, judged.size):
+        weights = clusters.weights(piece.stop - piece.start, rng)
+        for index, (statistic, mask) in enumerate(zip(statistics, masks, strict=True)):
+            if statistic is not None:
+                draws[index, piece] = statistic(weights if mask.all() else weights[:, mask])
+    return Draws(values, draws, masks.sum(axis=1), clusters.fewest)
+
+
+def grouped_draws(by_group: ArrayLike, *, resamples: int, seed: int) -> Draws:
+    """Average over groups (metrics x groups, nan where a group has no value), resampling groups."""
+    matrix = np.atleast_2d(np.asarray(by_group, dtype=np.float64))
+    present = np.isfinite(matrix)
+    filled, rng = np.where(present, matrix, 0.0), generator(seed)
+    draws = np.empty((len(matrix), resamples))
+    for piece in pieces(resamples, matrix.shape[1]):
+        counts = draw_counts(matrix.shape[1], piece.stop - piece.start, rng)
+        total, size = counts @ filled.T, counts @ present.T.astype(np.float64)
+        draws[:, piece] = np.where(size > 0, total / np.maximum(size, 1.0), np.nan).T
+    sizes = present.sum(axis=1)
+    return Draws(system_means(matrix), draws, sizes, int(sizes.max(initial=0)))
+
+
+def system_draws(
+    metrics: ArrayLike, human: ArrayLike, kind: Kind, *, over: Over, resamples: int, seed: int
+) -> Draws:
+    """Correlate system means (metrics x systems x documents, and systems x documents)."""
+    cube, judged = np.asarray(metrics, dtype=np.float64), np.asarray(human, dtype=np.float64)
+    people = system_means(judged)
+    values, draws, sizes = [], [], []
+    for scores in cube:
+        # A text without a rating says nothing of a system beside people's mean, and the other way round.
+        means, rated = _both(scores, judged)
+        values.append(correlate_rows(system_means(means)[None, :], system_means(rated)[None, :], kind)[0])
+        draws.append(
+            resampled_system_correlations(means, rated, kind, over=over, resamples=resamples, seed=seed)
+        )
+        sizes.append(int(np.isfinite(system_means(means) + people).sum()))
+    return Draws(np.array(values), np.array(draws), np.array(sizes, dtype=np.intp), _sampled(judged, over))
+
+
+def system_accuracy_draws(
+    metrics: ArrayLike, human: ArrayLike, *, over: Over, resamples: int, seed: int
+) -> Draws:
+    """Share of pairs of systems ordered as people order them, resampled; people's ties are no pairs."""
+    cube, judged = np.asarray(metrics, dtype=np.float64), np.asarray(human, dtype=np.float64)
+    values, draws, sizes = [], [], []
+    for scores in cube:
+        pair = _both(scores, judged)
+        one = np.ones((1, judged.shape[0])), np.ones((1, judged.shape[1]))
+        rng = generator(seed)
+        systems, documents = _counts(judged.shape, over, resamples, rng)
+        values.append(_accuracy(pair, *one)[0])
+        draws.append(_accuracy(pair, systems, documents))
+        sizes.append(_n_pairs(*map(system_means, pair)))
+    return Draws(np.array(values), np.array(draws), np.array(sizes, dtype=np.intp), _sampled(judged, over))
+
+
+def set_draws(scores: ArrayLike, resampled: ArrayLike, human: ArrayLike, kind: Kind, *, seed: int) -> Draws:
+    """Correlate one score a system (a set metric's) with people's means; systems and sets are resampled."""
+    values, people = np.asarray(scores, dtype=np.float64), np.asarray(human, dtype=np.float64)
+    draws = np.asarray(resampled, dtype=np.float64)
+    both = np.isfinite(values) & np.isfinite(people)
+    value = correlate(values[both], people[both], kind) if both.sum() >= 3 else None
+    # A set metric without statistics to resample still varies with the systems that were chosen.
+    moving = np.where(np.isfinite(draws), draws, values[:, None])[both].T
+    weights = draw_counts(int(both.sum()), len(moving), generator(seed)) if both.any() else None
+    made = correlate_rows(moving, people[both][None, :], kind, weights=weights)
+    observed = np.array([np.nan if value is None else value])
+    return Draws(observed, made[None, :], np.array([both.sum()], dtype=np.intp), int(both.sum()))
+
+
+def _observed(row: Floats, judged: Floats, mask: np.ndarray, kind: Kind) -> float:
+    value = correlate(row[mask], judged[mask], kind) if mask.sum() > 1 else None
+    return np.nan if value is None else value
+
+
+def _both(scores: Floats, judged: Floats) -> tuple[Floats, Floats]:
+    present = np.isfinite(scores) & np.isfinite(judged)
+    return np.where(present, scores, np.nan), np.where(present, judged, np.nan)
+
+
+def _counts(
+    shape: tuple[int, ...], over: Over, resamples: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    systems = draw_counts(shape[0], resamples, rng) if over != "documents" else np.ones((resamples, shape[0]))
+    documents = draw_counts(shape[1], resamples, rng) if over != "systems" else np.ones((resamples, shape[1]))
+    return systems, documents
+
+
+def _means(scores: Floats, documents: Floats) -> Floats:
+    present = np.isfinite(scores)
+    total = documents @ np.where(present, scores, 0.0).T
+    size = documents @ present.T.astype(np.float64)
+    means: Floats = np.where(size > 0, total / np.maximum(size, 1.0), np.nan)
+    return means
+
+
+def _accuracy(pair: tuple[Floats, Floats], systems: Floats, documents: Floats) -> Floats:
+    ours, theirs = (_means(side, documents) for side in pair)
+    i, j = np.triu_indices(ours.shape[1], 1)
+    metric_gaps, human_gaps = ours[:, i] - ours[:, j], theirs[:, i] - theirs[:, j]
+    weight = systems[:, i] * systems[:, j] * (np.isfinite(metric_gaps + human_gaps) & (human_gaps != 0))
+    right = np.sign(metric_gaps) == np.sign(human_gaps)
+    total = weight.sum(axis=1)
+    answer: Floats = np.where(total > 0, (weight * right).sum(axis=1) / np.maximum(total, 1.0), np.nan)
+    return answer
+
+
+def _n_pairs(ours: Floats, theirs: Floats) -> int:
+    i, j = np.triu_indices(ours.size, 1)
+    gaps = theirs[i] - theirs[j]
+    return int((np.isfinite(ours[i] + ours[j] + gaps) & (gaps != 0)).sum())
+
+
+def _sampled(judged: Floats, over: Over) -> int:
+    n_systems, n_documents = len(judged), len(judged.T)
+    if over == "both":
+        return min(n_systems, n_documents)
+    return n_systems if over == "systems" else n_documents
