@@ -198,7 +198,8 @@ def test_identities_are_in_their_texts_and_not_in_the_reference(name):
         assert r["group"] != r["anti_group"], r["id"]
         assert set(words(r["identity"])) <= set(words(r["stereotype"])), r["id"]
         assert set(words(r["anti_identity"])) <= set(words(r["anti_stereotype"])), r["id"]
-        assert Counter(words(r["stereotype"])) != Counter(words(r["reference"])), r["id"]
+        said, left = Counter(words(r["stereotype"])), Counter(words(r["reference"]))
+        assert any(left[word] < said[word] for word in words(r["identity"])), r["id"]
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
