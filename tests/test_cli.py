@@ -1,0 +1,184 @@
+"""The command line as a user meets it: results on stdout, messages on stderr, mistakes with a way out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAIR = {"id": "p1", "attribute": "age", "stereotype": "The old man was slow.", "reference": "The man was slow.",
+        "anti_stereotype": "The young man was slow."}  # fmt: skip
+PLUGIN = """from dataclasses import dataclass
+from assay import Metric
+@dataclass(frozen=True)
+class Ratio(Metric):
+    name = "ratio"
+    def score(self, samples):
+        return [len(s.hypothesis) / len(s.references[0]) for s in samples]
+"""
+
+
+def assay(*words: str, cwd: Path, cache: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from assay.cli import main; main()", *words]
+    environment = os.environ | {"COLUMNS": "200"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.jsonl"
+    rows = [PAIR | {"id": f"p{n}", "stereotype": f"The old man was slow {n}."} for n in range(12)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_run_prints_one_document_and_writes_the_folder(pairs: Path, tmp_path: Path) -> None:
+    words = (
+        "run",
+        "stereotype",
+        "-m",
+        "bleu",
+        "--data",
+        str(pairs),
+        "--json",
+        "--cache",
+        "none",
+        "--out",
+        "one",
+    )
+    done = assay(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert set(document) == {"assay", "findings", "notes"}
+    keys = [
+        "metric",
+        "audit",
+        "slice",
+        "statistic",
+        "versus",
+        "value",
+        "n",
+        "ci",
+        "p_value",
+        "q_value",
+        "mde",
+        "passed",
+        "evidence",
+    ]
+    assert list(document["findings"][0]) == keys
+    made = {path.name for path in (tmp_path / "one").iterdir()}
+    assert {"run.json", "findings.parquet", "cases.parquet", "scores.parquet", "report.html"} <= made
+    again = assay(*words, cwd=tmp_path)
+    assert again.stdout == done.stdout
+
+
+def test_a_metric_in_seven_lines(pairs: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    done = assay("run", "stereotype", "-m", "mine.py:Ratio", "--data", str(pairs), "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {f["metric"] for f in json.loads(done.stdout)["findings"]} == {"mine.py:Ratio"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run", "stereotype", "-m", "blue"), "did you mean bleu?"),
+        (("run", "sterotype", "-m", "bleu"), "did you mean stereotype?"),
+        (("run", "stereotype", "-m", "bleu:tokeniser=split"), "unknown key 'tokeniser'"),
+        (("run", "stereotype", "-m", "bleu", "--margins", "3"), "unknown option --margins"),
+        (("run", "stereotype", "-m", "bleu", "--data", "nowhere.jsonl"), "cannot read nowhere.jsonl"),
+        (("list", "metric"), "did you mean metrics?"),
+        (("perturb", "nonsense", "--text", "a"), "unknown perturbation 'nonsense'"),
+        (("report", "nowhere"), "is not a run folder"),
+    ],
+)
+def test_mistakes_exit_2_with_a_way_out(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = assay(*words, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+BAD_FILES = {
+    "malformed.jsonl": (b'{"id": "a"\n', "line 1: not JSON"),
+    "missing.jsonl": (
+        b'{"id": "a", "stereotype": "x", "reference": "y"}\n',
+        "column 'anti_stereotype' is missing",
+    ),
+    "empty.jsonl": (b"", "holds no rows"),
+    "latin.jsonl": ('{"id": "é"}\n'.encode("latin-1"), "line 1: not UTF-8"),
+    "list.jsonl": (b"[1, 2]\n", "line 1: a record must be an object"),
+    "typed.jsonl": (
+        b'{"stereotype": 3, "anti_stereotype": "x", "reference": "y"}\n',
+        "must be text, not int",
+    ),
+    "strange.xyz": (b"x", "cannot read .xyz"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_are_named_with_line_and_column(name: str, tmp_path: Path) -> None:
+    body, message = BAD_FILES[name]
+    (tmp_path / name).write_bytes(body)
+    done = assay("run", "stereotype", "-m", "bleu", "--data", name, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert name in done.stderr
+    assert message in done.stderr
+
+
+def test_a_metric_that_breaks_its_contract(pairs: Path, tmp_path: Path) -> None:
+    broken = PLUGIN.replace("for s in samples]", "for s in samples][1:]")
+    (tmp_path / "broken.py").write_text(broken)
+    done = assay("run", "stereotype", "-m", "broken.py:Ratio", "--data", str(pairs), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "one value a sample" in done.stderr
+    (tmp_path / "nan.py").write_text(PLUGIN.replace("len(s.hypothesis) /", "float('nan') *"))
+    done = assay("run", "stereotype", "-m", "nan.py:Ratio", "--data", str(pairs), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "return None where there is no score" in done.stderr
+
+
+def test_an_unwritable_folder_is_refused_before_the_work(pairs: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = assay("run", "stereotype", "-m", "bleu", "--data", str(pairs), "--out", "file/run", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "choose another folder with --out" in done.stderr
+
+
+def test_gate(pairs: Path, tmp_path: Path) -> None:
+    words = ("run", "stereotype", "--data", str(pairs), "--json", "--cache", "none", "--fail-on")
+    assert assay(*words, "unfare", "-m", "bleu", cwd=tmp_path).returncode == 2
+    assert assay(*words, "unfair", "-m", "bleu", cwd=tmp_path).returncode in (0, 1)
+
+
+def test_imported_scores_in_three_forms(pairs: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in pairs.read_text().splitlines()]
+    scores = {row["id"]: (n / 10, n / 12) for n, row in enumerate(rows)}
+    long = "case,role,metric,score\n" + "".join(
+        f"{case},{role},mine,{value}\n"
+        for case, both in scores.items()
+        for role, value in zip(("stereotype", "anti_stereotype"), both, strict=True)
+    )
+    wide = long.replace(",metric,score", ",mine").replace(",mine,", ",")
+    (tmp_path / "long.csv").write_text(long)
+    (tmp_path / "wide.csv").write_text(wide)
+    listed = "".join(json.dumps(row | {"given": {"mine": list(scores[row["id"]])}}) + "\n" for row in rows)
+    (tmp_path / "pairs.jsonl").write_text(listed)
+    values = []
+    for given in ("long.csv", "wide.csv", "pairs.jsonl:given"):
+        done = assay("run", "stereotype", "--scores", given, "--data", "pairs.jsonl", "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        values.append([f["value"] for f in json.loads(done.stdout)["findings"] if f["statistic"] == "bias"])
+    assert values[0] == values[1] == values[2]
+    assert len(values[0]) == 1
+
+
+def test_lists_and_doctor_are_machine_readable(tmp_path: Path) -> None:
+    for kind in ("metrics", "audits", "perturbations", "datasets", "weights"):
+        done = assay("list", kind, "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)[kind]
