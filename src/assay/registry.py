@@ -52,6 +52,7 @@ METRICS = {
 }
 AUDITS = {
     "stereotype": "assay.audits.stereotype:Stereotype",
+    "stress": "assay.audits.stress:Stress",
 }
 PERTURBATIONS: dict[str, str] = {
     "truncation": "assay.perturbations.noise_fluency:Truncation",

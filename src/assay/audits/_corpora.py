@@ -1,0 +1,80 @@
+"""Data of the blind-spot audits: files of the user's or embedded corpora in, records by dataset out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.audits._spread import spread_out
+from assay.core import Case, Record, Sample, Task
+from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A dataset by name."""
+
+    name: str
+    records: tuple[Record, ...]
+    task: Task
+
+    def cases(self, slice_: str, items: Sequence[Item]) -> list[Case]:
+        """Items of one slice as cases.
+
+        The references of open-ended text are one set and belong to no item: they ride on the slice's first
+        case. A set metric finds them there; a metric that would compare a text with a stranger's has
+        nothing to score.
+        """
+        made = []
+        for number, item in enumerate(items):
+            shared = self.task != "open-ended" or number == 0
+            samples = {role: _sample(item.record, text, shared) for role, text in item.texts.items()}
+            made.append(Case(f"{slice_}:{item.record.id}", samples, slice_, item.meta))
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A record, its texts by role, and what a report shows of it."""
+
+    record: Record
+    texts: Mapping[str, str]
+    meta: Mapping[str, Any]
+
+
+def _sample(record: Record, hypothesis: str, shared: bool) -> Sample:
+    whole = record.sample(hypothesis)
+    return whole if shared else Sample(whole.hypothesis, (), whole.source)
+
+
+def corpora(
+    data: Sequence[Path],
+    references: Path | None,
+    tasks: Sequence[str],
+    default: Sequence[Task],
+    limits: tuple[int | None, int | None],
+) -> list[Corpus]:
+    """The datasets of an audit: files, a pair of text files, or the embedded corpora of its tasks.
+
+    `limits` are items a dataset: in general, and for open-ended text.
+    """
+    named = [task_named(task) for task in tasks]
+    if not data:
+        return [_corpus(task, embedded_records(task), limits) for task in named or default]
+    found: dict[str, Corpus] = {}
+    for path in data:
+        if references is not None:
+            records = read_text_sets(path, references, task=named[0] if named else "open-ended")
+        else:
+            records = read_records(path, task=named[0] if named else None)
+        name = path.stem if path.stem not in found else f"{path.parent.name}-{path.stem}"
+        found[name] = _corpus(name, records, limits)
+    return list(found.values())
+
+
+def _corpus(name: str, records: Sequence[Record], limits: tuple[int | None, int | None]) -> Corpus:
+    task = records[0].task
+    limit = limits[1] if task == "open-ended" and limits[1] is not None else limits[0]
+    return Corpus(name, tuple(spread_out(records, limit)), task)
