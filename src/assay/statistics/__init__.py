@@ -101,6 +101,7 @@ from assay.statistics.power import (
     standard_error,
 )
 from assay.statistics.ppi import PredictionPowered, prediction_powered_mean
+from assay.statistics.proportion import proportion_interval
 from assay.statistics.trend import PageTest, Step, Trend, item_slopes, level_steps, linear_trend, page_test
 from assay.statistics.verdict import verdict
 
@@ -175,6 +176,7 @@ __all__ = [
     "permutation_result",
     "power_at",
     "prediction_powered_mean",
+    "proportion_interval",
     "pulls",
     "resampled_means",
     "resampled_system_correlations",

@@ -20,6 +20,7 @@ Bytes = NDArray[np.uint8]
 
 EXACT_LIMIT = 100_000
 DRAWS = 99_999
+_KEPT_UNITS = 1000  # 12.5 MB of packed draws
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
 
 
@@ -27,17 +28,17 @@ _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder=
 class Partitions:
     """Choices of k out of n units: all of them (exact), or independent uniform draws."""
 
-    bytes_by_group: Bytes
+    n: int
+    k: int
+    seed: int
     exact: bool
-
-    @property
-    def count(self) -> int:
-        """How many arrangements there are."""
-        return int(self.bytes_by_group.shape[1])
+    count: int
+    kept: Bytes | None  # None: too many to keep, so drawn anew, and alike, whenever needed
 
     def sums(self, values: Floats) -> Floats:
         """Sum the chosen units' values, arrangement by arrangement."""
-        return packed_sums(values, self.bytes_by_group, self.count)
+        batches = [self.kept] if self.kept is not None else _draws(self.n, self.k, self.seed)
+        return np.concatenate([packed_sums(values, batch, batch.shape[1]) for batch in batches])
 
 
 def packed_sums(values: Floats, rows: Bytes | Iterator[Bytes], count: int) -> Floats:
@@ -50,21 +51,25 @@ def packed_sums(values: Floats, rows: Bytes | Iterator[Bytes], count: int) -> Fl
     return total
 
 
-@lru_cache(maxsize=48)
+@lru_cache(maxsize=24)
 def partitions(n: int, k: int, seed: int) -> Partitions:
     """List every choice of k out of n units, or draw 99,999 when there are more than 100,000.
 
     The answer is kept, so that tests of equal size share their draws.
     """
-    if comb(n, k) > EXACT_LIMIT:
-        return Partitions(_draw(n, k, DRAWS, generator(seed)), exact=False)
+    count = comb(n, k)
+    if count > EXACT_LIMIT:
+        kept = np.concatenate(list(_draws(n, k, seed)), axis=1) if n <= _KEPT_UNITS else None
+        return Partitions(n, k, seed, exact=False, count=DRAWS, kept=kept)
     if n <= 20:
         codes = np.arange(2**n, dtype="<u4")
-        return Partitions(_as_groups(codes[np.bitwise_count(codes) == k], n), exact=True)
-    chosen = np.fromiter(chain.from_iterable(combinations(range(n), k)), dtype=np.intp)
-    bits = np.zeros((comb(n, k), n), dtype=np.uint8)
-    np.put_along_axis(bits, chosen.reshape(-1, k), 1, axis=1)
-    return Partitions(_pack(bits), exact=True)
+        packed = _as_groups(codes[np.bitwise_count(codes) == k], n)
+    else:
+        chosen = np.fromiter(chain.from_iterable(combinations(range(n), k)), dtype=np.intp)
+        bits = np.zeros((count, n), dtype=np.uint8)
+        np.put_along_axis(bits, chosen.reshape(-1, k), 1, axis=1)
+        packed = _pack(bits)
+    return Partitions(n, k, seed, exact=True, count=count, kept=packed)
 
 
 def every_sign(n: int) -> Bytes:
@@ -108,21 +113,45 @@ def _pack(bits: NDArray[np.uint8] | NDArray[np.bool_]) -> Bytes:
     return np.ascontiguousarray(np.packbits(bits, axis=1, bitorder="little").T)
 
 
-def _draw(n: int, k: int, count: int, rng: np.random.Generator) -> Bytes:
+def _draws(n: int, k: int, seed: int) -> Iterator[Bytes]:
+    """Draw 99,999 choices in batches of about 64 MB before packing."""
+    rng = generator(seed)
+    for piece in pieces(DRAWS, -(-n // 16)):
+        yield draw_choices(n, k, piece.stop - piece.start, rng)
+
+
+def draw_choices(n: int, k: int, count: int, rng: np.random.Generator) -> Bytes:
     """Draw uniform choices of k out of n.
 
     Independent bits, given how many are set, are a uniform choice of that many; setting or clearing
     uniformly chosen bits until k are set keeps it uniform. Few bits need it, so this beats sorting
     random keys several times over.
     """
-    threshold = min(255, max(1, round(256 * k / n)))
-    drawn = [
-        _pack(rng.integers(256, size=(piece.stop - piece.start, n), dtype=np.uint8) < threshold)
-        for piece in pieces(count, n)
-    ]
-    packed = np.concatenate(drawn, axis=1)
+    packed = _independent_bits(n, min(255, max(1, round(256 * k / n))), count, rng)
     _balance(packed, n, k, rng)
     return packed
+
+
+def _independent_bits(n: int, share: int, count: int, rng: np.random.Generator) -> Bytes:
+    """Draw bits that are set with probability share / 256, eight at a time.
+
+    From the lowest digit of the share up, an OR with fair bits takes p to (1 + p) / 2, an AND to p / 2.
+    """
+    shape = (-(-n // 8), count)
+    packed = np.zeros(shape, dtype=np.uint8)
+    lowest = (share & -share).bit_length() - 1
+    for digit in range(lowest, 8):
+        fair = _fair_bits(shape, rng)
+        packed = packed | fair if share >> digit & 1 else packed & fair
+    if n % 8:
+        packed[-1] &= np.uint8((1 << n % 8) - 1)
+    return packed
+
+
+def _fair_bits(shape: tuple[int, int], rng: np.random.Generator) -> Bytes:
+    size = shape[0] * shape[1]
+    words = rng.integers(2**64 - 1, size=-(-size // 8), dtype=np.uint64, endpoint=True)
+    return words.view(np.uint8)[:size].reshape(shape)
 
 
 def _balance(packed: Bytes, n: int, k: int, rng: np.random.Generator) -> None:

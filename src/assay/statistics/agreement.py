@@ -39,7 +39,7 @@ def krippendorff_alpha(ratings: ArrayLike, scale: Scale = "nominal") -> float | 
     coincidences = pairs.T @ counts - np.diag(pairs.sum(axis=0))
     totals = counts.sum(axis=0)
     distance = _distances(values, totals, scale)
-    expected = float(totals @ distance @ totals) / (totals.sum() - 1)
+    expected = float(totals @ distance @ totals / (totals.sum() - 1))
     return 1.0 - float((coincidences * distance).sum()) / expected if expected > 0 else None
 
 

@@ -45,7 +45,6 @@ __all__ = [
     "williams_test",
 ]
 
-_ALL = slice(None)
 _SWAPPED_AXES = {"segment": (1, 2), "document": (2,), "system": (1,)}
 
 
@@ -70,12 +69,11 @@ def permutation_both(
     """Compare all pairs of metrics (metrics x segments) at the segment level.
 
     `units` are swapped as one (a segment by default; give documents where segments share them).
-    With `groups` the correlation is the mean of those within groups. Spearman swaps standardised
-    ranks, over all segments, in place of scores.
+    With `groups` the correlation is the mean of those within groups. Spearman swaps ranks for scores.
     """
     scores, judged = _segments(metrics, human)
-    group_codes, n_groups = label_codes(groups, judged.size) if groups is not None else (None, 1)
-    members = [np.flatnonzero(group_codes == g) if groups is not None else _ALL for g in range(n_groups)]
+    labels = np.zeros(judged.size, dtype=np.intp) if groups is None else label_codes(groups, judged.size)[0]
+    members = [np.flatnonzero(labels == group) for group in range(int(labels.max()) + 1)]
     if kind == "spearman":
         scores, judged = _ranked(scores, members), _ranked(judged[None, :], members)[0]
     scores, judged = _standardised(scores), _standardised(judged[None, :])[0]
@@ -87,10 +85,8 @@ def permutation_both(
             swapped = _swapped(scores[:, rows], judged[rows], signs, codes[rows])
             tally.add(slice(start, start + len(signs)), *swapped)
         start += len(signs)
-    labels = np.zeros(judged.size, dtype=np.intp) if group_codes is None else group_codes
-    return tally.comparison(
-        system_means(grouped_correlations(scores, judged, labels, "pearson")), exact=exact
-    )
+    alone = system_means(grouped_correlations(scores, judged, labels, "pearson"))
+    return tally.comparison(alone, exact=exact)
 
 
 def permutation_both_systems(
@@ -222,7 +218,7 @@ def _standardised(scores: Floats) -> Floats:
     return standard
 
 
-def _ranked(scores: Floats, members: Sequence[Integers | slice]) -> Floats:
+def _ranked(scores: Floats, members: Sequence[Integers]) -> Floats:
     """Replace scores by their ranks within each group."""
     ranks = np.empty_like(scores)
     for rows in members:

@@ -47,19 +47,16 @@ def prediction_powered_mean(
     judged, scored = matched(labels, labelled_scores)
     rest = vector(unlabelled_scores, "unlabelled_scores")
     share = _tuned_power(judged, scored, rest) if power is None else power
-    errors = (
-        standard_error(judged - share * scored, clusters=clusters),
-        standard_error(rest, clusters=unlabelled_clusters),
-        standard_error(judged, clusters=clusters),
-    )
-    if errors[0] is None or errors[1] is None or errors[2] is None:
+    rectifier = judged - share * scored
+    own, rectified = (standard_error(side, clusters=clusters) for side in (judged, rectifier))
+    unlabelled = standard_error(rest, clusters=unlabelled_clusters)
+    if own is None or rectified is None or unlabelled is None:
         return None
-    error = sqrt(errors[0] ** 2 + (share * errors[1]) ** 2)
-    value = share * float(rest.mean()) + float((judged - share * scored).mean())
-    alone = float(judged.mean())
-    worth = judged.size * (errors[2] / error) ** 2 if error > 0 else float(judged.size)
+    error = sqrt(rectified**2 + (share * unlabelled) ** 2)
+    value, alone = share * float(rest.mean()) + float(rectifier.mean()), float(judged.mean())
+    worth = judged.size * (own / error) ** 2 if error > 0 else float(judged.size)
     return PredictionPowered(
-        value, _normal(value, error, level), share, alone, _normal(alone, errors[2], level), worth
+        value, _normal(value, error, level), share, alone, _normal(alone, own, level), worth
     )
 
 

@@ -1,0 +1,150 @@
+"""Intervals: parity with scipy, coverage, clusters, and what they do with too little."""
+
+import numpy as np
+import pytest
+import scipy.stats as ss
+
+from assay.statistics import (
+    bootstrap_callable,
+    bootstrap_difference,
+    bootstrap_mean,
+    bootstrap_p_value,
+    bootstrap_paired,
+    bootstrap_weighted,
+    complete_rows,
+    interval_of,
+    resampled_means,
+)
+
+SKEWED = np.random.default_rng(5).exponential(size=40)
+
+
+@pytest.mark.parametrize(("method", "theirs"), [("percentile", "percentile"), ("bca", "BCa")])
+def test_mean_agrees_with_scipy(method, theirs):
+    ours = bootstrap_mean(SKEWED, method=method, correction="none", resamples=40_000, seed=1)
+    low, high = ss.bootstrap((SKEWED,), np.mean, method=theirs, n_resamples=40_000, rng=2).confidence_interval
+    assert ours.pair == pytest.approx((low, high), abs=0.01)
+
+
+def test_two_sample_bca_agrees_with_scipy():
+    other = np.random.default_rng(6).exponential(2.0, size=25)
+    ours = bootstrap_difference(SKEWED, other, correction="none", resamples=40_000, seed=1)
+    theirs = ss.bootstrap(
+        (SKEWED, other), lambda x, y, axis: x.mean(axis) - y.mean(axis), n_resamples=40_000, rng=2
+    ).confidence_interval
+    assert ours.pair == pytest.approx((theirs.low, theirs.high), abs=0.02)
+
+
+def test_weighted_and_callable_forms_agree_with_the_mean():
+    def mean(weights):
+        return weights @ SKEWED / weights.sum(axis=1)
+
+    options = {"resamples": 500, "seed": 3}
+    expected = bootstrap_mean(SKEWED, **options)
+    assert bootstrap_weighted(mean, 40, **options).pair == pytest.approx(expected.pair)
+    assert bootstrap_callable(lambda rows: float(SKEWED[rows].mean()), 40, **options).pair == pytest.approx(
+        expected.pair
+    )
+
+
+def test_copied_rows_do_not_narrow_a_clustered_interval():
+    once = bootstrap_mean(SKEWED, seed=7)
+    copied = bootstrap_mean(np.repeat(SKEWED, 5), clusters=np.repeat(np.arange(40), 5), seed=7)
+    ignored = bootstrap_mean(np.repeat(SKEWED, 5), seed=7)
+    assert copied.pair == pytest.approx(once.pair)
+    assert ignored.high - ignored.low < 0.6 * (once.high - once.low)
+
+
+def test_weights_are_copies():
+    weights = np.tile([1.0, 3.0], 20)
+    labels = np.repeat(np.arange(40), weights.astype(int))
+    copied = bootstrap_mean(np.repeat(SKEWED, weights.astype(int)), clusters=labels, seed=7)
+    assert bootstrap_mean(SKEWED, weights=weights, seed=7).pair == pytest.approx(copied.pair)
+
+
+def test_paired_is_the_mean_of_differences():
+    other = SKEWED + 1.0
+    assert bootstrap_paired(SKEWED, other, seed=1).pair == pytest.approx((-1.0, -1.0))
+
+
+def test_too_few_clusters_give_no_interval():
+    assert bootstrap_mean([1.0, 2.0, 3.0], clusters=["a", "a", "a"], seed=0) is None
+    assert bootstrap_mean([1.0], seed=0) is None
+    assert bootstrap_difference([1.0, 2.0], [3.0], seed=0) is None
+    assert interval_of([1.0, 2.0], n_clusters=1) is None
+
+
+def test_missing_values_are_refused_by_name():
+    with pytest.raises(ValueError, match="missing"):
+        bootstrap_mean([1.0, float("nan")], seed=0)
+    assert complete_rows([1.0, None], [2.0, 3.0]).tolist() == [True, False]
+
+
+def test_undefined_statistic_has_no_interval():
+    assert bootstrap_weighted(lambda w: np.full(len(w), np.nan), 10, seed=0) is None
+
+
+def test_same_seed_same_interval():
+    assert bootstrap_mean(SKEWED, seed=11) == bootstrap_mean(SKEWED, seed=11)
+    generator = np.random.default_rng(11)
+    assert bootstrap_mean(SKEWED, seed=generator) == bootstrap_mean(SKEWED, seed=11)
+
+
+def test_resampled_columns_are_drawn_together():
+    columns = np.column_stack([SKEWED, 2.0 * SKEWED + 1.0])
+    draws = resampled_means(columns, clusters=np.arange(40) // 2, resamples=300, seed=1)
+    np.testing.assert_allclose(draws[:, 1], 2.0 * draws[:, 0] + 1.0)
+    assert interval_of(draws[:, 0], n_clusters=20, correction="none").pair == pytest.approx(
+        np.quantile(draws[:, 0], [0.025, 0.975])
+    )
+
+
+def test_bootstrap_p_value():
+    assert bootstrap_p_value(np.arange(1.0, 100.0)) == pytest.approx(0.02)
+    assert bootstrap_p_value(np.zeros(99)) == 1.0
+
+
+def coverage(draw, interval, truth, trials=400):
+    return np.mean([truth in interval(draw(seed), seed) for seed in range(trials)])
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize("n", [8, 30])
+def test_coverage_of_a_mean(method, n):
+    share = coverage(
+        lambda seed: np.random.default_rng(seed).normal(size=n),
+        lambda values, seed: bootstrap_mean(values, method=method, resamples=600, seed=seed),
+        0.0,
+    )
+    assert 0.92 <= share <= 0.98
+
+
+def test_coverage_with_clusters_and_with_crossed_clusters():
+    rows, columns = np.repeat(np.arange(15), 15), np.tile(np.arange(15), 15)
+
+    def draw(seed):
+        rng = np.random.default_rng(seed)
+        return rng.normal(size=15)[rows] + rng.normal(size=15)[columns] + rng.normal(size=225)
+
+    def crossed(values, seed):
+        return bootstrap_mean(values, clusters=rows, crossed=columns, resamples=300, seed=seed)
+
+    def one_way(values, seed):
+        return bootstrap_mean(values, clusters=rows, resamples=300, seed=seed)
+
+    assert coverage(draw, crossed, 0.0, 200) >= 0.92
+    assert coverage(draw, one_way, 0.0, 200) < 0.92
+
+
+def test_coverage_of_a_clustered_mean():
+    labels = np.repeat(np.arange(20), 6)
+
+    def draw(seed):
+        rng = np.random.default_rng(seed)
+        return rng.normal(size=20)[labels] + 0.5 * rng.normal(size=120)
+
+    def clustered(values, seed):
+        return bootstrap_mean(values, clusters=labels, resamples=400, seed=seed)
+
+    assert 0.92 <= coverage(draw, clustered, 0.0) <= 0.98
+    assert coverage(draw, lambda values, seed: bootstrap_mean(values, resamples=400, seed=seed), 0.0) < 0.75

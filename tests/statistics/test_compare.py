@@ -1,0 +1,164 @@
+"""Comparisons of metrics: equal to enumeration, honest under the null, and able to find a difference."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.stats as ss
+
+from assay.statistics import (
+    correlate,
+    grouped_correlations,
+    kendall,
+    metric_clusters,
+    permutation_both,
+    permutation_both_systems,
+    swap_groups,
+    swap_test,
+    williams_test,
+)
+
+RNG = np.random.default_rng(7)
+HUMAN = RNG.normal(size=8)
+METRICS = HUMAN + np.array([[0.5], [2.0], [1.0]]) * RNG.normal(size=(3, 8))
+
+
+def enumerated(first, second, statistic, units=None):
+    """Swap standardised scores in every possible way."""
+    first, second = ss.zscore(first.ravel()), ss.zscore(second.ravel())
+    units = np.arange(first.size) if units is None else np.asarray(units)
+    observed, deltas = statistic(first) - statistic(second), []
+    for bits in product([False, True], repeat=units.max() + 1):
+        swap = np.array(bits)[units]
+        deltas.append(statistic(np.where(swap, second, first)) - statistic(np.where(swap, first, second)))
+    deltas = np.array(deltas)
+    two_sided = np.mean(np.abs(deltas) >= abs(observed) - 1e-10)
+    return observed, two_sided, np.mean(deltas >= observed - 1e-10)
+
+
+@pytest.mark.parametrize("units", [None, [0, 0, 1, 2, 3, 3, 4, 5]])
+def test_pooled_pearson_equals_enumeration(units):
+    ours = permutation_both(METRICS, HUMAN, units=units, resamples=300, seed=0)
+    assert ours.exact
+    for i, j in ((0, 1), (0, 2), (1, 2), (2, 0)):
+        delta, two, one = enumerated(METRICS[i], METRICS[j], lambda v: np.corrcoef(v, HUMAN)[0, 1], units)
+        got = (ours.differences[i, j], ours.p_values[i, j], ours.better[i, j])
+        assert got == pytest.approx((delta, two, one))
+
+
+def test_grouped_pearson_equals_enumeration():
+    def by_group(values):
+        return np.mean([np.corrcoef(values[g], HUMAN[g])[0, 1] for g in (slice(0, 4), slice(4, 8))])
+
+    ours = permutation_both(METRICS, HUMAN, groups=[0] * 4 + [1] * 4, resamples=300, seed=0)
+    delta, two, one = enumerated(METRICS[0], METRICS[1], by_group)
+    assert (ours.differences[0, 1], ours.p_values[0, 1], ours.better[0, 1]) == pytest.approx(
+        (delta, two, one)
+    )
+    assert ours.correlations == pytest.approx([by_group(m) for m in METRICS])
+
+
+def test_spearman_swaps_ranks():
+    ranks = np.stack([ss.rankdata(m) for m in METRICS])
+    ours = permutation_both(METRICS, HUMAN, kind="spearman", resamples=300, seed=0)
+    delta, two, _ = enumerated(ranks[0], ranks[1], lambda v: np.corrcoef(v, ss.rankdata(HUMAN))[0, 1])
+    assert ours.correlations == pytest.approx([ss.spearmanr(m, HUMAN).statistic for m in METRICS])
+    assert (ours.differences[0, 1], ours.p_values[0, 1]) == pytest.approx((delta, two))
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall_b"])
+@pytest.mark.parametrize("swap", ["segment", "document", "system"])
+def test_systems_equal_enumeration(kind, swap):
+    human = np.random.default_rng(1).normal(size=(4, 2))
+    metrics = human + np.random.default_rng(2).normal(size=(2, 4, 2))
+    units = {
+        "segment": np.arange(8),
+        "document": np.tile(np.arange(2), 4),
+        "system": np.repeat(np.arange(4), 2),
+    }[swap]
+
+    def level(values):
+        return correlate(values.reshape(4, 2).mean(axis=1), human.mean(axis=1), kind)
+
+    ours = permutation_both_systems(metrics, human, kind, swap=swap, resamples=300, seed=0)
+    delta, two, one = enumerated(metrics[0], metrics[1], level, units)
+    assert (ours.differences[0, 1], ours.p_values[0, 1], ours.better[0, 1]) == pytest.approx(
+        (delta, two, one)
+    )
+
+
+def test_drawn_swaps_agree_with_the_general_way():
+    human = RNG.normal(size=60)
+    metrics = human + np.array([[1.0], [1.6]]) * RNG.normal(size=(2, 60))
+    ours = permutation_both(metrics, human, resamples=4000, seed=0)
+    slow = swap_test(metrics[0], metrics[1], lambda v: np.corrcoef(v, human)[0, 1], resamples=4000, seed=1)
+    assert not ours.exact
+    assert ours.p_values[0, 1] == pytest.approx(slow.p_value, abs=0.03)
+
+
+def test_general_way_takes_any_statistic():
+    result = swap_test(METRICS[0], METRICS[1], lambda v: kendall(v, HUMAN), resamples=300, seed=0)
+    _, two, _ = enumerated(METRICS[0], METRICS[1], lambda v: kendall(v, HUMAN))
+    assert (result.exact, result.p_value) == (True, pytest.approx(two))
+
+
+def test_swapping_whole_groups_flips_signs():
+    groups = np.repeat(np.arange(7), 6)
+    human = RNG.normal(size=42)
+    metrics = human + np.array([[1.0], [2.0]]) * RNG.normal(size=(2, 42))
+    by_group = grouped_correlations(metrics, human, groups, "kendall_b")
+    gap = by_group[0] - by_group[1]
+    null = [abs(np.dot(signs, gap)) for signs in product([1, -1], repeat=7)]
+    ours = swap_groups(by_group, resamples=200, seed=0)
+    assert ours.p_values[0, 1] == pytest.approx(np.mean(np.array(null) >= abs(gap.sum()) - 1e-10))
+    assert ours.correlations == pytest.approx(by_group.mean(axis=1))
+
+
+def test_a_scale_does_not_matter_and_a_constant_metric_is_undefined():
+    scaled = METRICS * np.array([[1e-6], [1e5], [1.0]]) + np.array([[3.0], [-8.0], [0.0]])
+    one = permutation_both(METRICS, 1e-7 * HUMAN, resamples=300, seed=0)
+    two = permutation_both(np.vstack([scaled, np.full(8, 0.3)]), HUMAN, resamples=300, seed=0)
+    np.testing.assert_allclose(one.p_values, two.p_values[:3, :3])
+    assert np.isnan(two.correlations[3])
+    assert np.isnan(two.p_values[3, :3]).all()
+
+
+def test_false_positive_rate_under_the_null_and_power():
+    null, real, williams = [], [], []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        human = rng.normal(size=60)
+        metrics = human + np.array([[1.0], [1.0], [3.0]]) * rng.normal(size=(3, 60))
+        result = permutation_both(metrics, human, resamples=199, seed=seed)
+        null.append(result.p_values[0, 1])
+        real.append(result.p_values[0, 2])
+        r = np.corrcoef([human, metrics[0], metrics[2]])
+        williams.append(williams_test(r[0, 1], r[0, 2], r[1, 2], 60).p_value)
+    assert np.mean(np.array(null) <= 0.05) <= 0.09
+    # On normal, independent rows Williams's test is right, and swapping should lose nothing to it.
+    power, reference = (np.mean(np.array(p) <= 0.05) for p in (real, williams))
+    assert reference > 0.8
+    assert power == pytest.approx(reference, abs=0.04)
+
+
+def test_williams_under_the_null_and_by_hand():
+    p_values = []
+    for seed in range(500):
+        human, one, two = np.random.default_rng(seed).normal(size=(3, 30))
+        r = np.corrcoef([human, human + one, human + two])
+        p_values.append(williams_test(r[0, 1], r[0, 2], r[1, 2], 30).p_value)
+    assert 0.02 <= np.mean(np.array(p_values) <= 0.05) <= 0.08
+    # t = .2 * sqrt(102 * 1.3) / sqrt(2 * K * 102 / 100 + .36 * .343), K = 1 - .49 - .25 - .09 + .21
+    result = williams_test(0.7, 0.5, 0.3, 103)
+    t = 0.2 * np.sqrt(102 * 1.3) / np.sqrt(2 * 0.38 * 1.02 + 0.36 * 0.343)
+    assert (result.t, result.p_value) == pytest.approx((t, 2 * ss.t.sf(t, 100)))
+    assert williams_test(0.5, 0.5, 1.0, 20).p_value == 1.0
+    with pytest.raises(ValueError, match="at least 4"):
+        williams_test(0.5, 0.4, 0.2, 3)
+
+
+def test_clusters():
+    p = np.ones((4, 4))
+    p[1, 2] = p[2, 1] = p[1, 0] = p[0, 1] = 0.001
+    assert metric_clusters([0.1, 0.9, 0.3, 0.5], p) == (2, 1, 2, 1)
+    assert metric_clusters([0.1, float("nan")], np.full((2, 2), np.nan)) == (1, 0)
