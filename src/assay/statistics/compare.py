@@ -72,7 +72,7 @@ def permutation_both(
     With `groups` the correlation is the mean of those within groups. Spearman swaps ranks for scores.
     """
     scores, judged = _segments(metrics, human)
-    labels = np.zeros(judged.size, dtype=np.intp) if groups is None else label_codes(groups, judged.size)[0]
+    labels, _ = label_codes([0] * judged.size if groups is None else groups, judged.size)
     members = [np.flatnonzero(labels == group) for group in range(int(labels.max()) + 1)]
     if kind == "spearman":
         scores, judged = _ranked(scores, members), _ranked(judged[None, :], members)[0]
@@ -82,11 +82,12 @@ def permutation_both(
     tally, start = Tally.empty(len(scores), count), 0
     for signs in chain([np.ones((1, n_units))], batches):
         for rows in members:
-            swapped = _swapped(scores[:, rows], judged[rows], signs, codes[rows])
-            tally.add(slice(start, start + len(signs)), *swapped)
+            first, second = _swapped(scores[:, rows], judged[rows], signs, codes[rows])
+            tally.add(slice(start, start + len(signs)), first, second)
         start += len(signs)
-    alone = system_means(grouped_correlations(scores, judged, labels, "pearson"))
-    return tally.comparison(alone, exact=exact)
+    return tally.comparison(
+        system_means(grouped_correlations(scores, judged, labels, "pearson")), exact=exact
+    )
 
 
 def permutation_both_systems(
