@@ -16,6 +16,7 @@ from assay.statistics._weighted import Kind, weighted_correlation
 from assay.statistics.bootstrap import draw_counts
 from assay.statistics.correlation import correlate, system_means
 from assay.statistics.correlation_bootstrap import resampled_system_correlations
+from assay.statistics.pairwise import better_p_values
 
 Over = Literal["documents", "systems", "both"]
 
@@ -122,6 +123,21 @@ def system_accuracy_draws(
         draws.append(_accuracy(pair, systems, documents))
         sizes.append(_n_pairs(*map(system_means, pair)))
     return Draws(np.array(values), np.array(draws), np.array(sizes, dtype=np.intp), _sampled(judged, over))
+
+
+def soft_accuracy_draws(metric: ArrayLike, human: ArrayLike, *, resamples: int, seed: int) -> Draws:
+    """Soft pairwise accuracy (Thompson et al., 2024) of complete systems x documents, systems resampled."""
+    ours, theirs = np.asarray(metric, dtype=np.float64), np.asarray(human, dtype=np.float64)
+    rng = generator(seed)
+    distance = np.abs(better_p_values(ours, resamples, rng) - better_p_values(theirs, resamples, rng))
+    i, j = np.triu_indices(len(ours), 1)
+    closeness = 1.0 - distance[i, j]
+    counts = draw_counts(len(ours), resamples, rng)
+    weight = counts[:, i] * counts[:, j]
+    total = weight.sum(axis=1)
+    draws = np.where(total > 0, weight @ closeness / np.maximum(total, 1.0), np.nan)
+    value = closeness.mean() if closeness.size else np.nan
+    return Draws(np.array([value]), draws[None, :], np.array([closeness.size], dtype=np.intp), len(ours))
 
 
 def set_draws(scores: ArrayLike, resampled: ArrayLike, human: ArrayLike, kind: Kind, *, seed: int) -> Draws:
