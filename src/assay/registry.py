@@ -49,9 +49,26 @@ METRICS = {
     "wmd-relaxed": "assay.metrics.mover:RelaxedWordMovers",
     "sms": "assay.metrics.mover:SentenceMovers",
     "bertscore-p|r|f": "assay.metrics.bertscore:BertScore",
+    "moverscore": "assay.metrics.moverscore:MoverScore",
+    "bleurt": "assay.metrics.regression:Bleurt",
+    "frugalscore": "assay.metrics.regression:FrugalScore",
+    "metricx": "assay.metrics.regression:MetricX",
+    "regression": "assay.metrics.regression:Regression",
+    "comet": "assay.metrics.comet:Comet",
+    "comet-qe": "assay.metrics.comet:CometQe",
+    "bartscore-p|r|f": "assay.metrics.generation:BartScore",
+    "bartscore-faithful": "assay.metrics.generation:BartScoreFaithful",
+    "prism-p|r|f": "assay.metrics.generation:Prism",
+    "prism-qe": "assay.metrics.generation:PrismQe",
+    "gptscore": "assay.metrics.likelihood:GptScore",
+    "gptscore-faithful": "assay.metrics.likelihood:GptScoreFaithful",
+    "gpt-ppl": "assay.metrics.likelihood:GptPerplexity",
+    "mlm-ppl": "assay.metrics.likelihood:MlmPerplexity",
 }
 AUDITS = {
     "stereotype": "assay.audits.stereotype:Stereotype",
+    "human": "assay.audits.human:Human",
+    "association": "assay.audits.association:Association",
     "stress": "assay.audits.stress:Stress",
 }
 PERTURBATIONS: dict[str, str] = {

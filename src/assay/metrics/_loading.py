@@ -20,6 +20,12 @@ def model(kind: str, folder: Path, precision: str, unused: tuple[str, ...]) -> A
 
     folder = plain_folder(folder)
     _check_folder(folder)
+    if kind == "AutoBleurt":
+        from assay.metrics import _bleurt
+
+        if _bleurt.is_bleurt(folder):
+            return _bleurt.build(folder, precision)
+        kind = "AutoModelForSequenceClassification"
     reader = getattr(transformers, kind)
     transformers.utils.logging.disable_progress_bar()  # assay shows its own
     try:

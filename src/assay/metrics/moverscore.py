@@ -1,0 +1,158 @@
+"""MoverScore: the cheapest way to turn one text's contextual embeddings into the other's, by exact EMD."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal, Self
+
+import numpy as np
+
+from assay.core import Explanation, Floats, Metric, Sample, Scores
+from assay.errors import SpecError
+from assay.metrics._encoder import Embedded, embed
+from assay.metrics._torch import Loaded, Neural, Overlong, Precision, content_ids, load
+from assay.metrics.bertscore import LAYERS, IdfTable, idf_table
+
+ZHAO_2019 = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"
+_PUNCTUATION = frozenset(string.punctuation)
+
+
+def transport(cost: Floats, mine: Floats, theirs: Floats) -> Floats:
+    """The exact optimal flow between two weightings that each sum to 1."""
+    if len(mine) == 1 or len(theirs) == 1:  # only one flow is possible
+        return np.outer(mine, theirs)
+    import ot
+
+    flow: Floats = ot.emd(mine, theirs, cost, numItermax=1_000_000)
+    return flow
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """Points of a text with weights that sum to 1, and what each stands for."""
+
+    points: Floats
+    weights: Floats
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MoverScore(Neural, Metric):
+    """1 / (1 + word mover's distance) of unit embeddings, as the authors' second version computes it.
+
+    Punctuation, continued word pieces and specials carry no weight. With `idf` the others weigh by their idf
+    among the references of the dataset, on both sides: the authors take the hypotheses' own for theirs, which
+    would make a score depend on the other hypotheses. Unfitted, all weigh the same.
+    """
+
+    name = "moverscore"
+    paradigm = "matching"
+    range = (0.0, 1.0)
+    symmetric = True
+    citation = ZHAO_2019
+    identity_highest = True
+    model: str = "minilm"
+    layer: int | None = None
+    n: Literal[1, 2] = 1
+    idf: bool = True
+    reduce: Literal["max", "mean"] = "mean"
+    adapter: str | None = None
+    overlong: Overlong = "warn"
+    precision: Precision = "float32"
+    table: IdfTable | None = None  # set by `fitted`
+
+    def __post_init__(self) -> None:
+        """Fill in the layer of a known model, so that the signature shows it."""
+        if self.layer is None and self.model in LAYERS:
+            object.__setattr__(self, "layer", LAYERS[self.model])
+        if isinstance(self.table, str):
+            raise SpecError("table is not for specs; idf=true takes the frequencies from the references")
+
+    def prepare(self) -> None:
+        """Load the encoder."""
+        self._loaded()
+
+    def _loaded(self) -> Loaded:
+        return load(
+            "AutoModel",
+            self.model,
+            precision=self.precision,
+            adapter=self.adapter,
+            unused=("pooler",),
+            layers=self.layer,
+        )
+
+    def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
+        """Document frequencies of all references, one document each."""
+        texts = [text for item in references for text in item]
+        if not self.idf or not texts:
+            return self
+        return replace(self, table=idf_table(content_ids(self._loaded(), texts)))
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """The mean (or best) over the references; None where a text has no token of weight."""
+        loaded = self._loaded()
+        known = embed(loaded, [t for s in samples for t in (s.hypothesis, *s.references)], self.overlong)
+        clouds = {text: self._cloud(embedded, loaded) for text, embedded in known.items()}
+        values: list[float | None] = []
+        for sample in samples:
+            pairs = [(clouds[sample.hypothesis], clouds[text]) for text in sample.references]
+            found = [_similarity(mine, theirs) for mine, theirs in pairs if mine and theirs]
+            best = max if self.reduce == "max" else np.mean
+            values.append(float(best(found)) if found else None)
+        cuts = [sum(known[t].truncated for t in (s.hypothesis, *s.references)) for s in samples]
+        return Scores(values, {"truncated": cuts})
+
+    def _cloud(self, text: Embedded, loaded: Loaded) -> Cloud | None:
+        inner = slice(len(loaded.framing.prefix), len(text.ids) - len(loaded.framing.suffix))
+        ids, tokens = text.ids[inner], loaded.tokenizer.convert_ids_to_tokens(list(text.ids[inner]))
+        kept = [
+            place
+            for place, token in enumerate(tokens)
+            if token not in _PUNCTUATION and not token.startswith("##") and self._weight(ids[place]) > 0
+        ]
+        if not kept:
+            return None
+        weights = np.array([self._weight(ids[place]) for place in kept])
+        points = text.vectors[inner][kept].astype(np.float64)
+        words = [tokens[place] for place in kept]
+        if self.n == 2 and len(kept) > 1:
+            points, weights, words = _bigrams(points, weights, words)
+        return Cloud(points, weights / weights.sum(), tuple(words))
+
+    def _weight(self, token: int) -> float:
+        if self.table is None:
+            return 1.0
+        return self.table.values.get(token, self.table.unseen)
+
+    def explain(self, sample: Sample) -> Explanation | None:
+        """How much of each token went where, against the first reference."""
+        loaded = self._loaded()
+        known = embed(loaded, [sample.hypothesis, sample.references[0]], self.overlong)
+        mine, theirs = (self._cloud(known[t], loaded) for t in (sample.hypothesis, sample.references[0]))
+        if mine is None or theirs is None:
+            return None
+        flow = transport(_distances(mine, theirs), mine.weights, theirs.weights)
+        return Explanation("matching", mine.tokens, theirs.tokens, tuple(tuple(map(float, r)) for r in flow))
+
+
+def _bigrams(points: Floats, weights: Floats, words: list[str]) -> tuple[Floats, Floats, list[str]]:
+    """Neighbours joined: the points' mean by weight, the weights' sum."""
+    total = weights[:-1] + weights[1:]
+    joined = (points[:-1] * weights[:-1, None] + points[1:] * weights[1:, None]) / total[:, None]
+    return joined, total, [f"{one} {other}" for one, other in pairwise(words)]
+
+
+def _distances(mine: Cloud, theirs: Cloud) -> Floats:
+    from scipy.spatial.distance import cdist
+
+    found: Floats = cdist(mine.points, theirs.points)
+    return found
+
+
+def _similarity(mine: Cloud, theirs: Cloud) -> float:
+    cost = _distances(mine, theirs)
+    return 1 / (1 + float((transport(cost, mine.weights, theirs.weights) * cost).sum()))
