@@ -68,26 +68,25 @@ def permutation_both(
 ) -> Comparison:
     """Compare all pairs of metrics (metrics x segments) at the segment level.
 
-    `units` are swapped as one (a segment by default; give documents where segments share them).
-    With `groups` the correlation is the mean of those within groups. Spearman swaps ranks for scores.
+    `units` (segments; give documents where segments share them) are swapped as one. With `groups` the
+    correlation is the mean of those within groups. Spearman swaps ranks for scores.
     """
     scores, judged = _segments(metrics, human)
     labels, _ = label_codes([0] * judged.size if groups is None else groups, judged.size)
-    members = [np.flatnonzero(labels == group) for group in range(int(labels.max()) + 1)]
+    members = [np.flatnonzero(labels == group) for group in range(labels.max() + 1)]
     if kind == "spearman":
         scores, judged = _ranked(scores, members), _ranked(judged[None, :], members)[0]
     scores, judged = _standardised(scores), _standardised(judged[None, :])[0]
+    alone = system_means(grouped_correlations(scores, judged, labels, "pearson"))
     codes, n_units = label_codes(units, judged.size)
     count, exact, batches = sign_batches(n_units, resamples, generator(seed))
     tally, start = Tally.empty(len(scores), count), 0
     for signs in chain([np.ones((1, n_units))], batches):
+        batch = slice(start, start + len(signs))
         for rows in members:
-            first, second = _swapped(scores[:, rows], judged[rows], signs, codes[rows])
-            tally.add(slice(start, start + len(signs)), first, second)
-        start += len(signs)
-    return tally.comparison(
-        system_means(grouped_correlations(scores, judged, labels, "pearson")), exact=exact
-    )
+            tally.add(batch, *_swapped(scores[:, rows], judged[rows], signs, codes[rows]))
+        start = batch.stop
+    return tally.comparison(alone, exact=exact)
 
 
 def permutation_both_systems(
