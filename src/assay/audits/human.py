@@ -2,7 +2,8 @@
 
 Slices: `example/CRITERION` (all texts), `example/CRITERION/by-document` (mean of documents' correlations),
 `system/CRITERION` (systems' means), `system/CRITERION/top-K`, `system/CRITERION/difference-LOW-HIGH`,
-`criteria/CRITERION`, `annotators/CRITERION`, `mean/CRITERION`. Correlations and shares are given as they are, not times 100.
+`criteria/CRITERION`, `annotators/CRITERION`, `mean/CRITERION`. Correlations and shares are given as they are,
+not times 100.
 
 Sentinels stand in every table: baselines that compare the text with nothing. The one verdict, on the finding
 `over_sentinel`, fails a metric whose agreement lies below the best of them (see _human_findings).
