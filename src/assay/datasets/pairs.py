@@ -1,4 +1,4 @@
-"""Stereotype pairs: embedded sets, a user's file, or WinoBias, CrowS-Pairs and Metric-Fairness as published."""
+"""Stereotype pairs: embedded, a user's, or WinoBias, CrowS-Pairs and Metric-Fairness as published."""
 
 from __future__ import annotations
 

@@ -1,0 +1,238 @@
+"""Association tests (assoc sec. 4): does a metric find one group closer to one kind of word?
+
+WEAT at word level, SEAT at sentence level. The paper permutes sentences; but the templates of one word are not
+independent, which makes a fair metric fail about one test in five at .01, so words are permuted by default.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from assay.audits._effects import TOO_MANY, Layout, Measured, measure_test
+from assay.audits._spread import spread_out
+from assay.core import Audit, Finding, Grid, Question, Rule, Scored
+from assay.datasets.association_sets import (
+    AssociationTest,
+    WordSet,
+    read_published,
+    sentence_tests,
+    word_tests,
+)
+from assay.errors import DataError, suggest
+from assay.statistics.multiple import benjamini_hochberg
+from assay.statistics.verdict import verdict
+
+Unit = Literal["word", "sentence"]
+PAPER_ALPHA = 0.01  # assoc tables 3 and 8
+ALPHA = 0.05
+# Flowers and insects, instruments and weapons: shared by everyone and unfair to no one.
+INNOCUOUS = ("C1", "C2")
+
+
+@dataclass(frozen=True)
+class Association(Audit):
+    """Two sets of targets against two sets of attributes, at word and sentence level."""
+
+    name: ClassVar[str] = "association"
+    question: ClassVar[Question] = "fair"
+
+    data: tuple[Path, ...] = ()  # files or folders in the SEAT form
+    rule: Rule = "careful"
+    seed: int = 0
+    limit: int | None = None  # words a set
+    only: tuple[str, ...] = ()  # tests, by name (sent-weat6) or label (C6-N)
+    unit: Unit | None = None  # what is permuted; None: words, or sentences by the paper's rule
+    templates: int | None = None  # sentence templates a word of the embedded tests
+    margin: float = 0.5  # the smallest effect size that matters: a medium one (Cohen, 1988)
+    balance: bool = False  # shorten the longer of two unequal target sets
+
+    @classmethod
+    def quick(cls) -> Mapping[str, Any]:
+        """Word level and two sentence templates a word."""
+        return {"templates": 2}
+
+    @cached_property
+    def tests(self) -> list[AssociationTest]:
+        """The tests asked for, checked."""
+        if self.data:
+            listed = [test for path in self.data for test in read_published(path)]
+        else:
+            listed = [*word_tests().values(), *sentence_tests(self.templates).values()]
+        known = {name for test in listed for name in (test.name, test.label)}
+        for name in self.only:
+            if name not in known:
+                raise DataError(f"no association test {name!r}{suggest(name, known)}")
+        chosen = [test for test in listed if not self.only or {test.name, test.label} & set(self.only)]
+        return [_checked(self._limited(test), self.balance) for test in chosen]
+
+    def _limited(self, test: AssociationTest) -> AssociationTest:
+        if self.limit is None:
+            return test
+        sets = {
+            key: _first_units(getattr(test, key), self.limit) for key in ("targ1", "targ2", "attr1", "attr2")
+        }
+        return replace(test, **sets)
+
+    @cached_property
+    def _layouts(self) -> dict[str, Layout]:
+        return {test.name: _layout(test) for test in self.tests}
+
+    @cached_property
+    def _told(self) -> list[str]:
+        """What judging found that a reader must know."""
+        return []
+
+    def cases(self) -> Iterable[Grid]:
+        """Each test both ways: targets as hypotheses, then attributes; a symmetric metric is asked once."""
+        for name, layout in self._layouts.items():
+            yield Grid(name, layout.rows, layout.columns, name)
+            yield Grid(_reverse(name), layout.columns, layout.rows, name)
+
+    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
+        """A finding a test and metric, with the p-value of the other side beside it."""
+        self._told.clear()
+        return [finding for one in scored for finding in self._judge_one(one)]
+
+    def _judge_one(self, one: Scored) -> list[Finding]:
+        measured = {
+            test.name: measure_test(
+                one.grids[test.name],
+                one.grids[_reverse(test.name)],
+                self._layouts[test.name],
+                by_word=self._unit == "word",
+                intervals=self.rule == "careful",
+                seed=self.seed,
+            )
+            for test in self.tests
+            if test.name in one.grids
+        }
+        self._tell(one.metric, measured)
+        return self._with_verdicts(
+            [f for test in self.tests if test.name in measured for f in self._findings(one, test, measured)]
+        )
+
+    @property
+    def _unit(self) -> Unit:
+        return self.unit or ("sentence" if self.rule == "paper" else "word")
+
+    def _findings(
+        self, one: Scored, test: AssociationTest, measured: Mapping[str, Measured]
+    ) -> list[Finding]:
+        got = measured[test.name]
+        outcome = got.outcome
+        if outcome is None:
+            return [Finding(one.metric, self.name, test.name, "out_of_vocabulary", got.absent, 0)]
+        n, versus = outcome.n_x + outcome.n_y, _versus(test)
+        sides = {"one-sided": outcome.one_sided.p_value, "two-sided": outcome.two_sided.p_value}
+        used, other = ("one-sided", "two-sided") if self.rule == "paper" else ("two-sided", "one-sided")
+        effect = Finding(
+            one.metric, self.name, test.name, "effect_size", outcome.effect_size, n, versus=versus,
+            ci=got.interval.pair if got.interval else None, p_value=sides[used], mde=got.mde,
+            evidence=got.evidence,
+        )  # fmt: skip
+        return [effect, Finding(one.metric, self.name, test.name, "p_value", sides[other], n, versus=other)]
+
+    def _with_verdicts(self, found: Sequence[Finding]) -> list[Finding]:
+        q_values = benjamini_hochberg([finding.p_value for finding in found])
+        labels = {test.name: test.label for test in self.tests}
+        judged = []
+        for finding, q in zip(found, q_values, strict=True):
+            if finding.p_value is None:
+                judged.append(finding)
+                continue
+            marked = replace(finding, q_value=float(q))
+            judged.append(replace(marked, passed=self._passed(marked, labels[finding.slice])))
+        return judged
+
+    def _passed(self, finding: Finding, label: str) -> bool | None:
+        """Fails where the effect is real (q < .05) and of a size that matters; passes where surely small."""
+        if label in INNOCUOUS or finding.p_value is None or finding.q_value is None:
+            return None
+        if self.rule == "paper":
+            return finding.p_value > PAPER_ALPHA
+        if finding.q_value < ALPHA and abs(finding.value) >= self.margin:
+            return False
+        return True if verdict(finding.ci, self.margin, "either") else None
+
+    def _tell(self, metric: str, measured: Mapping[str, Measured]) -> None:
+        absent = [name for name, got in measured.items() if got.outcome is None]
+        some = [name for name, got in measured.items() if got.outcome and got.absent > 0]
+        flat = [name for name, got in measured.items() if got.outcome and got.outcome.degenerate]
+        coarse = [
+            name
+            for name, got in measured.items()
+            if got.outcome and got.outcome.two_sided.smallest_p > PAPER_ALPHA and not got.outcome.degenerate
+        ]
+        for names, what in (
+            (absent, f"not applicable, over {TOO_MANY:.0%} of a set is out of its vocabulary"),
+            (some, "made without words out of its vocabulary, dropped in balance"),
+            (flat, "degenerate, all r are equal: d is 0 because the metric sees no difference"),
+            (coarse, f"too small to reach p = {PAPER_ALPHA}"),
+        ):
+            if names:
+                self._told.append(
+                    f"{metric}: {len(names)} of {len(measured)} tests {what}: {', '.join(names)}"
+                )
+
+    def notes(self) -> list[str]:
+        """The unit, and what judging met."""
+        levels = Counter(test.level for test in self.tests)
+        made = ", ".join(f"{count} at {level} level" for level, count in levels.items())
+        return [f"{len(self.tests)} tests ({made}), permuting {self._unit}s", *self._told]
+
+
+def _reverse(name: str) -> str:
+    return f"{name}/reverse"
+
+
+def _versus(test: AssociationTest) -> str:
+    sets = (test.targ1, test.targ2, test.attr1, test.attr2)
+    one, two, good, bad = (words.category for words in sets)
+    return f"{test.label}: {one}, {two} | {good}, {bad}"
+
+
+def _layout(test: AssociationTest) -> Layout:
+    targets = (*test.targ1.items, *test.targ2.items)
+    attributes = (*test.attr1.items, *test.attr2.items)
+    return Layout(
+        tuple(text for text, _ in targets),
+        tuple(text for text, _ in attributes),
+        tuple(unit for _, unit in targets),
+        len(test.targ1.items),
+        len(test.attr1.items),
+    )
+
+
+def _first_units(words: WordSet, limit: int) -> WordSet:
+    kept = set(spread_out(list(dict.fromkeys(unit for _, unit in words.items)), limit))
+    return replace(words, items=tuple(item for item in words.items if item[1] in kept))
+
+
+def _checked(test: AssociationTest, balance: bool) -> AssociationTest:
+    """Refuse what no test can be made of."""
+    for key in ("targ1", "targ2", "attr1", "attr2"):
+        words: WordSet = getattr(test, key)
+        if len(words.items) < 2:
+            raise DataError(f"{test.name}: {key} ({words.category}) has one text; a set needs at least two")
+    shared = {text for text, _ in test.targ1.items} & {text for text, _ in test.targ2.items}
+    if shared:
+        raise DataError(f"{test.name}: {sorted(shared)[0]!r} is in both target sets; take it out of one")
+    one, two = len(test.targ1.items), len(test.targ2.items)
+    if one == two:
+        return test
+    if not balance:
+        raise DataError(
+            f"{test.name}: targ1 has {one} texts and targ2 {two}; make them equal or use --balance, "
+            "which shortens the longer one"
+        )
+    size = min(one, two)
+    return replace(
+        test,
+        targ1=replace(test.targ1, items=tuple(spread_out(test.targ1.items, size))),
+        targ2=replace(test.targ2, items=tuple(spread_out(test.targ2.items, size))),
+    )
