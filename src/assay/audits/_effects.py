@@ -1,4 +1,4 @@
-"""A score matrix of an association test to its effect size: absent words out, sets in balance, units averaged."""
+"""Scores of an association test to its effect size: absent words out, sets in balance, units averaged."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def measure_test(
 def _known(scores: Floats, layout: Layout) -> tuple[np.ndarray, np.ndarray, float]:
     """Rows and columns that have scores, and the largest share absent from one of the four sets."""
     finite = np.isfinite(scores)
-    columns = finite.any(axis=0)
-    rows = finite[:, columns].all(axis=1) if columns.any() else np.zeros(len(scores), dtype=bool)
+    columns = np.asarray(finite.any(axis=0))
+    rows = np.asarray(finite[:, columns].all(axis=1) & columns.any())
     sets = (rows[: layout.n_x], rows[layout.n_x :], columns[: layout.n_a], columns[layout.n_a :])
     absent = max(1.0 - float(known.mean()) for known in sets)
     return np.flatnonzero(rows), np.flatnonzero(columns), absent

@@ -1,7 +1,7 @@
 """Association tests (assoc sec. 4): does a metric find one group closer to one kind of word?
 
-WEAT at word level, SEAT at sentence level. The paper permutes sentences; but the templates of one word are not
-independent, which makes a fair metric fail about one test in five at .01, so words are permuted by default.
+WEAT at word level, SEAT at sentence level. The paper permutes sentences; but the templates of one word are
+not independent, which makes a fair metric fail about one test in five at .01, so words are permuted by default.
 """
 
 from __future__ import annotations
@@ -73,10 +73,13 @@ class Association(Audit):
     def _limited(self, test: AssociationTest) -> AssociationTest:
         if self.limit is None:
             return test
-        sets = {
-            key: _first_units(getattr(test, key), self.limit) for key in ("targ1", "targ2", "attr1", "attr2")
-        }
-        return replace(test, **sets)
+        return replace(
+            test,
+            targ1=_first_units(test.targ1, self.limit),
+            targ2=_first_units(test.targ2, self.limit),
+            attr1=_first_units(test.attr1, self.limit),
+            attr2=_first_units(test.attr2, self.limit),
+        )
 
     @cached_property
     def _layouts(self) -> dict[str, Layout]:
