@@ -271,8 +271,8 @@ def test_verbs_and_pronouns_agree():
 def test_templates_are_grammatical_by_their_tags():
     from assay.nlp import parse
 
-    texts = sorted({r[key] for r in everything() if not r["template"].startswith("hand-") for key in TEXTS})
-    texts = texts[::3]  # a third, so that the test stays quick; every template is among them many times
+    made = [r for r in everything() if not r["template"].startswith("hand-")]
+    texts = sorted({r[key] for r in made for key in TEXTS[:2]})
     for parsed in parse(texts):
         for token, following in pairwise(parsed.tokens):
             if token.text.lower() in ("a", "an"):

@@ -176,8 +176,7 @@ def load_lexicon(attribute: str) -> Lexicon:
     """Read the identity lexicon of an attribute."""
     table = _toml("identities", f"{attribute}.toml")
     neutral = Pronouns(**table["neutral"]["pronouns"])
-    groups = {entry["name"]: _group(entry, neutral) for entry in table["group"]}
-    return Lexicon(table["attribute"], groups, neutral)
+    return Lexicon(table["attribute"], {e["name"]: _group(e, neutral) for e in table["group"]}, neutral)
 
 
 def load_templates(attribute: str) -> tuple[Template, ...]:
@@ -202,7 +201,8 @@ def expand(template: Template, lexicon: Lexicon) -> list[TemplatePair]:
     cells = [(*pair, fill) for pair, fill in product(alike, fills)]
     if not cells:
         raise ValueError(f"{template.id}: no two words have equal length and one neutral; widen its groups")
-    return [_pair(template, lexicon, cell, n) for n, cell in enumerate(_spread(cells, template), 1)]
+    chosen = enumerate(_spread(cells, template.take, template.id), 1)
+    return [_pair(template, lexicon, cell, n) for n, cell in chosen]
 
 
 def expand_attribute(attribute: str) -> list[TemplatePair]:
@@ -228,13 +228,13 @@ def expand_occupations() -> Iterator[TemplatePair]:
 def expand_controls() -> Iterator[TemplatePair]:
     """Pairs that swap two words of a kind with no identity: what a metric does to any swap at all."""
     for frame in _toml("stereotypes", "controls.templates.toml")["template"]:
+        text, name, kind = frame["text"], frame["id"], frame["construction"]
+        reference = frame.get("reference") or render(text, {"word": frame.get("neutral", "")})
         for n, words in enumerate(frame["swaps"], 1):
             # Neither word is a stereotype; the digest decides the order so that no kind of word leads.
-            one, other = words if int(_digest(frame["id"], *words), 16) % 2 else words[::-1]
-            text, name, kind = frame["text"], frame["id"], frame["construction"]
-            reference = frame.get("reference") or render(text, {"word": frame.get("neutral", "")})
-            texts = (render(text, {"word": one}), render(text, {"word": other}), reference)
-            yield TemplatePair(f"{name}-{n}", "control", *texts, None, None, None, None, name, kind)
+            ordered = words if int(_digest(name, *words), 16) % 2 else words[::-1]
+            one, other = (render(text, {"word": word}) for word in ordered)
+            yield TemplatePair(f"{name}-{n}", "control", one, other, reference, *4 * (None,), name, kind)
 
 
 def _pair(template: Template, lexicon: Lexicon, cell: _Cell, n: int) -> TemplatePair:
@@ -250,8 +250,7 @@ def _pair(template: Template, lexicon: Lexicon, cell: _Cell, n: int) -> Template
 
 
 def _occupation_pair(frame: Mapping[str, Any], pair: Sequence[Occupation], n: int) -> TemplatePair:
-    slots = {"first": pair[0].name, "second": pair[1].name}
-    referent = pair[frame["refers"] - 1]
+    slots, referent = {"first": pair[0].name, "second": pair[1].name}, pair[frame["refers"] - 1]
     groups = ("female", "male") if referent.stereotype == "female" else ("male", "female")
     pronouns = [load_lexicon("gender").groups[group].pronouns.slots() for group in groups]
     case = next(slot for slot in _SLOT.findall(frame["text"]) if slot in _CASES)
@@ -275,12 +274,14 @@ def _identities(group: Group, form: str) -> Iterator[_Identity]:
         yield _Identity(group.name, word, pronouns | {form: word}, {form: neutral}, plural, len(word.split()))
 
 
-def _spread(cells: Sequence[_Cell], template: Template) -> Iterator[_Cell]:
+def _spread(cells: Sequence[_Cell], take: int, seed: str) -> Iterator[_Cell]:
     used: Counter[str] = Counter()
-    words = {i: [*a.tags("+"), *b.tags("-"), *fill.values()] for i, (a, b, fill) in enumerate(cells)}
-    for _ in range(min(template.take, len(cells))):
-        best = min(words, key=lambda i: (sum(used[w] for w in words[i]), _digest(template.id, *words[i])))
-        used.update(words.pop(best))
+    tags = {i: [*a.tags("+"), *b.tags("-"), *fill.values()] for i, (a, b, fill) in enumerate(cells)}
+    # Words of like length first: a metric that counts characters sees length, not identity.
+    gaps = {i: abs(len(a.word) - len(b.word)) // 3 for i, (a, b, _) in enumerate(cells)}
+    for _ in range(min(take, len(cells))):
+        best = min(tags, key=lambda i: (sum(used[t] for t in tags[i]) + gaps[i], _digest(seed, *tags[i])))
+        used.update(tags.pop(best))
         yield cells[best]
 
 
