@@ -12,11 +12,11 @@ from typing import Literal, Self
 from assay.core import Metric, Sample
 from assay.errors import MetricError
 from assay.metrics.coco import java_spice, ptb_prepared
-from assay.metrics.text import Counts, Tokenize, word_counts
+from assay.metrics.text import Tokenize, order_counts
 from assay.recipe import digest
 
 VEDANTAM = "Vedantam et al. 2015, CIDEr: Consensus-based Image Description Evaluation, arXiv:1411.5726"
-ORDERS = range(1, 5)
+ORDERS = 4
 SIGMA = 6.0
 Gram = tuple[str, ...]
 Backend = Literal["own", "coco"]
@@ -51,7 +51,7 @@ def document_frequencies(items: Sequence[tuple[str, ...]], tokenize: Tokenize) -
     counts: Counter[Gram] = Counter()
     for references in items:
         counts.update(
-            {gram for text in references for n in ORDERS for gram in word_counts(text, n, tokenize)}
+            {gram for text in references for one in order_counts(text, ORDERS, tokenize) for gram in one}
         )
     return DocumentFrequencies(len(items), counts)
 
@@ -67,7 +67,7 @@ class Vector:
 
 def vector(text: str, table: DocumentFrequencies, tokenize: Tokenize) -> Vector:
     """The caption in tf-idf space."""
-    counts: list[Counts] = [word_counts(text, n, tokenize) for n in ORDERS]
+    counts = order_counts(text, ORDERS, tokenize)
     weights = tuple({gram: k * table.idf(gram) for gram, k in one.items()} for one in counts)
     norms = tuple(math.sqrt(sum(weight * weight for weight in one.values())) for one in weights)
     return Vector(weights, norms, counts[1].total())

@@ -59,13 +59,16 @@ def _next_band(above: Band, word: str, reference: str, first: int, last: int) ->
     shift = first - above.start
     over = above.costs[max(shift, 0) : max(shift, 0) + last - first]
     over += [FAR] * (last - first - len(over))
-    left = FAR
-    diagonal = above.costs[shift - 1] if 0 < shift <= held else FAR
-    costs: list[int] = []
-    for column, up in enumerate(over, first):
-        cost = up + 1
-        if column:
-            cost = min(cost, left + 1, diagonal + (word != reference[column - 1]))
+    if first:
+        left, diagonal, costs = FAR, above.costs[shift - 1] if 0 < shift <= held else FAR, list[int]()
+    else:
+        left, diagonal, costs = over[0] + 1, over[0], [over[0] + 1]
+    for up, other in zip(over[len(costs) :], reference[max(first - 1, 0) : last - 1], strict=True):
+        cost = diagonal if word == other else diagonal + 1
+        if up < cost:
+            cost = up + 1 if up + 1 < cost else cost
+        if left < cost:
+            cost = left + 1 if left + 1 < cost else cost
         costs.append(cost)
         left, diagonal = cost, up
     return Band(first, costs)

@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.core import Floats, Metric, Sample
 from assay.metrics.coco import ptb_prepared
-from assay.metrics.text import Counts, Tokenize, matches, memo, tokens, word_counts
+from assay.metrics.text import Counts, Tokenize, matches, memo, order_counts, tokens, word_counts
 
 PAPINENI = "Papineni et al. 2002, BLEU: a Method for Automatic Evaluation of Machine Translation, P02-1040"
 POST = "Post 2018, A Call for Clarity in Reporting BLEU Scores, W18-6319"
@@ -32,12 +32,17 @@ class Matches:
 
 
 @memo(budget=300_000)
-def _reference_counts(texts: tuple[str, ...], n: int, tokenize: Tokenize, lowercase: bool) -> Counts:
+def _reference_counts(
+    texts: tuple[str, ...], n: int, tokenize: Tokenize, lowercase: bool
+) -> tuple[Counts, ...]:
     """An n-gram counts as often as in the reference that has it most."""
-    merged: Counts = Counter()
+    orders = tuple(Counter[tuple[str, ...]]() for _ in range(n))
     for text in texts:
-        merged |= word_counts(text, n, tokenize, lowercase)
-    return merged
+        for merged, counts in zip(orders, order_counts(text, n, tokenize, lowercase), strict=True):
+            for gram, count in counts.items():
+                if count > merged[gram]:
+                    merged[gram] = count
+    return orders
 
 
 def count_matches(
@@ -47,16 +52,13 @@ def count_matches(
     length = len(tokens(hypothesis, tokenize, lowercase))
     lengths = [len(tokens(reference, tokenize, lowercase)) for reference in references]
     closest = min(lengths, key=lambda other: (abs(other - length), other))
-    correct = []
-    for order in range(1, n + 1):
-        mine = word_counts(hypothesis, order, tokenize, lowercase)
-        if len(references) == 1:
-            theirs = word_counts(references[0], order, tokenize, lowercase)
-        else:
-            theirs = _reference_counts(references, order, tokenize, lowercase)
-        correct.append(matches(mine, theirs))
-    total = tuple(max(length - order, 0) for order in range(n))
-    return Matches(length, closest, tuple(correct), total)
+    mine = order_counts(hypothesis, n, tokenize, lowercase)
+    if len(references) == 1:
+        theirs = order_counts(references[0], n, tokenize, lowercase)
+    else:
+        theirs = _reference_counts(references, n, tokenize, lowercase)
+    total = tuple([max(length - order, 0) for order in range(n)])
+    return Matches(length, closest, tuple(map(matches, mine, theirs)), total)
 
 
 def brevity_penalty(length: float, closest: float) -> float:

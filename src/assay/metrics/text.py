@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache, lru_cache
+from operator import add
 from threading import Lock
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -22,7 +23,8 @@ class Memo(Generic[T]):
 
     def __init__(self, make: Callable[..., T], budget: int) -> None:
         self._make, self._budget = make, budget
-        self._kept: dict[Hashable, tuple[int, T]] = {}
+        # A plain dict would walk over all it has dropped to find its oldest.
+        self._kept: OrderedDict[Hashable, tuple[int, T]] = OrderedDict()
         self._held = 0
         self._lock = Lock()
         self.made = 0  # how often `make` ran: tests count it
@@ -41,7 +43,7 @@ class Memo(Generic[T]):
                 self._kept[key] = (size, value)
                 self._held += size
             while self._held > self._budget and len(self._kept) > 1:
-                self._held -= self._kept.pop(next(iter(self._kept)))[0]
+                self._held -= self._kept.popitem(last=False)[1][0]
         return value
 
 
@@ -50,9 +52,14 @@ def memo(budget: int) -> Callable[[Callable[..., T]], Memo[T]]:
     return lambda make: Memo(make, budget)
 
 
-@memo(budget=4_000_000)
 def tokens(text: str, tokenize: Tokenize, lowercase: bool = False, stemmer: bool = False) -> tuple[str, ...]:
     """The words of a text; an error, never an empty answer, where the tokeniser cannot read the script."""
+    return made_tokens(text, tokenize, lowercase, stemmer)
+
+
+@memo(budget=4_000_000)
+def made_tokens(text: str, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> tuple[str, ...]:
+    """Tokens from memory; all arguments are given, so that equal questions have one answer."""
     if not text.isascii():
         _check_script(text, tokenize)
     found = _split(text.lower() if lowercase else text, tokenize)
@@ -123,27 +130,46 @@ def grams(words: Sequence[str], n: int) -> Counts:
     return Counter(zip(*(words[start:] for start in range(n)), strict=False))
 
 
-@memo(budget=600_000)
 def word_counts(
     text: str, n: int, tokenize: Tokenize, lowercase: bool = False, stemmer: bool = False
 ) -> Counts:
     """The n-gram counts of a text."""
-    return grams(tokens(text, tokenize, lowercase, stemmer), n)
+    return made_counts(text, n, tokenize, lowercase, stemmer)
+
+
+@memo(budget=600_000)
+def made_counts(text: str, n: int, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> Counts:
+    """Counts from memory."""
+    return grams(made_tokens(text, tokenize, lowercase, stemmer), n)
+
+
+def order_counts(text: str, n: int, tokenize: Tokenize, lowercase: bool = False) -> tuple[Counts, ...]:
+    """The n-gram counts of the orders 1 to n."""
+    return made_order_counts(text, n, tokenize, lowercase)
+
+
+@memo(budget=400_000)
+def made_order_counts(text: str, n: int, tokenize: Tokenize, lowercase: bool) -> tuple[Counts, ...]:
+    """Counts of all orders from memory."""
+    words = made_tokens(text, tokenize, lowercase, False)
+    return tuple([grams(words, order) for order in range(1, n + 1)])
 
 
 @memo(budget=100_000)
 def character_counts(text: str, n: int, whitespace: bool = False) -> tuple[Counter[str], ...]:
     """Character n-gram counts of the orders 1 to n."""
     line = text if whitespace else "".join(text.split())
-    size = len(line)
-    return tuple(
-        [Counter([line[at : at + order] for at in range(size - order + 1)]) for order in range(1, n + 1)]
-    )
+    found, counts = list(line), [Counter(line)]
+    for order in range(1, n):
+        found = list(map(add, found, line[order:]))  # each n-gram grows by the character after it
+        counts.append(Counter(found))
+    return tuple(counts)
 
 
 def matches(one: Counter[Any], other: Counter[Any]) -> int:
     """How many n-grams two texts share, each counted as often as it is in both."""
-    return sum([min(one[gram], other[gram]) for gram in one.keys() & other.keys()])
+    common = one.keys() & other.keys()
+    return sum(map(min, map(one.__getitem__, common), map(other.__getitem__, common)))
 
 
 def f_measure(precision: float, recall: float, beta: float = 1.0) -> float:
