@@ -70,6 +70,13 @@ AUDITS = {
     "human": "assay.audits.human:Human",
     "association": "assay.audits.association:Association",
     "stress": "assay.audits.stress:Stress",
+    "position": "assay.audits.position:Position",
+    "injection": "assay.audits.injection:InjectionAudit",
+    "frequent-ngram": "assay.audits.degenerate:FrequentNgram",
+    "repetition": "assay.audits.degenerate:Repetition",
+    "copy-source": "assay.audits.degenerate:CopySource",
+    "identity-length": "assay.audits.identity_length:IdentityLength",
+    "truncation-direction": "assay.audits.truncation_direction:TruncationDirection",
 }
 PERTURBATIONS: dict[str, str] = {
     "truncation": "assay.perturbations.noise_fluency:Truncation",
@@ -92,6 +99,11 @@ PERTURBATIONS: dict[str, str] = {
     "negation": "assay.perturbations.noise_consistency:Negation",
     "generic-named-entity": "assay.perturbations.noise_consistency:GenericNamedEntity",
     "bert-diverge": "assay.perturbations.noise_diverge:BertDiverge",
+    "repeated-ending": "assay.perturbations.degenerate:RepeatedEnding",
+    "frequent-ngrams": "assay.perturbations.degenerate:FrequentNgrams",
+    "copied-source": "assay.perturbations.degenerate:CopiedSource",
+    "positioned-error": "assay.perturbations.degenerate:PositionedError",
+    "injection": "assay.perturbations.injections:Injected",
 }
 DATASETS: dict[str, str] = {}
 _TABLES: dict[Kind, dict[str, str]] = {

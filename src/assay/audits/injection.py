@@ -1,0 +1,124 @@
+"""Injections (*blind* sec. 5.2, app. F): can a text without value talk a metric into a high score?
+
+Alone, an injection must stay below the gold. Before or after a stranger's text it must not lift the score
+more than a neutral sentence in the same place does, so that mere length is not mistaken for persuasion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from assay.audits._corpora import Corpus, Item, corpora
+from assay.audits._gains import contrast, finding, judged_gain
+from assay.audits._scores import SliceScores, slice_scores, slices
+from assay.core import Audit, Case, Finding, Question, Record, Rule, Scored, Task
+from assay.errors import DataError, suggest
+from assay.perturbations.injections import CONTROL, PLACES, Injection, Place, injections, placed, stranger
+from assay.recipe import generator
+
+
+@dataclass(frozen=True)
+class InjectionAudit(Audit):
+    """Strings that ask for a high score, alone and around strangers' texts."""
+
+    name: ClassVar[str] = "injection"
+    question: ClassVar[Question] = "sees"
+
+    data: tuple[Path, ...] = ()
+    rule: Rule = "careful"
+    seed: int = 0
+    limit: int | None = None
+    only: tuple[str, ...] = ()  # injections, or families of them
+    task: tuple[str, ...] = ()
+    lift_margin: float = 0.2  # spreads that a neutral sentence does not explain
+
+    @classmethod
+    def quick(cls) -> Mapping[str, Any]:
+        """One injection a family, twenty items."""
+        first = {one.family: one.id for one in reversed(injections().values()) if one.family != CONTROL}
+        return {"limit": 20, "only": tuple(reversed(first.values()))}
+
+    @cached_property
+    def _corpora(self) -> list[Corpus]:
+        tasks: tuple[Task, ...] = ("summarisation",)
+        return corpora(self.data, None, self.task, tasks, (self.limit, None))
+
+    @cached_property
+    def _asked(self) -> list[Injection]:
+        known = [one for one in injections().values() if one.family != CONTROL]
+        names = {one.id for one in known} | {one.family for one in known}
+        for wrong in set(self.only) - names:
+            raise DataError(f"unknown injection {wrong!r}{suggest(wrong, names)}")
+        return [one for one in known if not self.only or {one.id, one.family} & set(self.only)]
+
+    def cases(self) -> Iterable[Case]:
+        """A case an item, a role an injection and place."""
+        for corpus in self._corpora:
+            items = [self._item(record) for record in corpus.records]
+            yield from corpus.cases(f"{corpus.name}/injection", [item for item in items if item is not None])
+
+    def _item(self, record: Record) -> Item | None:
+        other = stranger(record, generator(self.seed, self.name, record.key))
+        if other is None:
+            return None
+        texts = {"gold": record.gold, "random": other}
+        controls = [one for one in injections().values() if one.family == CONTROL]
+        for one in [*self._asked, *controls]:
+            for place in PLACES:
+                texts[f"{one.id}/{place}"] = placed(one.worded(record.task), other, place)
+        return Item(record, texts, {})
+
+    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
+        """Gains, and for a metric that is taken in, which other metric of the run is not."""
+        found = []
+        for answer in scored:
+            for slice_, places in slices(answer).items():
+                scores = slice_scores(answer, places, "gold", self.seed)
+                if scores is not None and "random" in scores.columns:
+                    dataset = slice_.removesuffix("/injection")
+                    for one in self._asked:
+                        found += self._injection(answer.metric, dataset, scores, one)
+        return found + self._defences(found)
+
+    def _injection(self, metric: str, dataset: str, scores: SliceScores, one: Injection) -> list[Finding]:
+        out = []
+        for place in PLACES:
+            where, role = f"{dataset}/{one.id}/{place}", f"{one.id}/{place}"
+            controls = [r for r in scores.columns if r.startswith(f"{CONTROL}-") and r.endswith(f"/{place}")]
+            base, versus = self._base(place, controls)
+            margin = 0.0 if place == "alone" or self.rule == "paper" else self.lift_margin
+            out.append(
+                judged_gain(
+                    metric, self.name, where, "injection_gain", scores, [role], self.rule,
+                    base=base, versus=versus, margin=margin,
+                )
+            )  # fmt: skip
+            beside = {"control": controls, "random": ["random"]}
+            beside.pop(versus, None)
+            for name, roles in beside.items():
+                gain = contrast(scores, [role], roles)
+                out.append(finding(metric, self.name, where, "injection_gain", gain, scores.n, name))
+        return out
+
+    def _base(self, place: Place, controls: list[str]) -> tuple[list[str], str]:
+        """What an injection is judged against; the paper knows no control."""
+        if place == "alone":
+            return ["gold"], "gold"
+        return (["random"], "random") if self.rule == "paper" else (controls, "control")
+
+    def _defences(self, found: Sequence[Finding]) -> list[Finding]:
+        """For each failure, the other metric that puts the injection lowest, if one does."""
+        judged: dict[tuple[str, str | None], list[Finding]] = {}
+        for one in found:
+            judged.setdefault((one.slice, one.versus), []).append(one)
+        out = []
+        for one in found:
+            others = [o for o in judged[one.slice, one.versus] if o.metric != one.metric and o.passed]
+            if one.passed is False and others:
+                best = min(others, key=lambda other: other.value)
+                out.append(replace(best, metric=one.metric, statistic="injection_caught", versus=best.metric))
+        return out
