@@ -140,11 +140,10 @@ class DropStopWords(Perturbation):
         """Drop listed words, and contractions made of them whole."""
         parse = parse_one(record.gold)
         known = frozenset(word_list("words", "stop_words", "words"))
-        targets = []
+        targets: list[int] = []
         for index, token in enumerate(parse.tokens):
-            if token.text.lower() in known and not _inside_name(parse, index):
-                targets.append(index)
-            elif targets and targets[-1] == index - 1 and _clitic(parse, index):
+            follows = bool(targets) and targets[-1] == index - 1 and _clitic(parse, index)
+            if follows or (token.text.lower() in known and not _inside_name(parse, index)):
                 targets.append(index)
         left = set(word_indices(parse)) - set(targets)
         return _without(parse, targets, clitics=True) if left else None
@@ -164,7 +163,7 @@ def _inside_name(parse: Parse, index: int) -> bool:
 
 
 def _without(parse: Parse, targets: list[int], *, clitics: bool = False) -> str | None:
-    kept = [i for i in targets if clitics and _contracted(parse, i) or not joined_word(parse, i)]
+    kept = [i for i in targets if (clitics and _contracted(parse, i)) or not joined_word(parse, i)]
     return rewrite(parse, dict.fromkeys(kept, "")) if kept else None
 
 

@@ -85,7 +85,7 @@ def exchanged(parse: Parse, table: Pairs, share: float, rng: Random) -> str | No
 def _options(parse: Parse, index: int, table: Mapping[tuple[str, str], tuple[str, ...]]) -> list[str]:
     token = parse.tokens[index]
     known = class_and_lemma(token)
-    if known is None or not _plain(parse, index):
+    if known is None or not stands_free(parse, index):
         return []
     word_class, lemma = known
     proper = token.pos == "PROPN" or lemma.capitalize() == token.text
@@ -99,8 +99,8 @@ def _options(parse: Parse, index: int, table: Mapping[tuple[str, str], tuple[str
     return [form for other in kept or others or () if (form := inflect(other, token.tag))]
 
 
-def _plain(parse: Parse, index: int) -> bool:
-    """Whether a word stands free: no particle of its own, not in a title of names, not cut from a longer one."""
+def stands_free(parse: Parse, index: int) -> bool:
+    """Whether a word stands free: no particle of its own, no part of a name or of a longer word."""
     tokens = parse.tokens
     token = tokens[index]
     if joined_word(parse, index) or token.entity in ("PERSON", "ORG", "FAC", "WORK_OF_ART", "PRODUCT"):

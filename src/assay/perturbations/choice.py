@@ -1,4 +1,4 @@
-"""Which targets of a text a template changes: a share of them, at least one, drawn by the item's generator."""
+"""Which targets of a text a template changes: a share of them, at least one, by the item's generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sentence to its negation, by the parse: auxiliaries, do-support, contractions; a negated one is affirmed."""
+"""A sentence to its negation, by the parse: auxiliaries, do-support, contractions; "not" is taken back."""
 
 from __future__ import annotations
 
@@ -7,15 +7,6 @@ from assay.perturbations.inflection import inflect, lemma_of
 from assay.perturbations.lexicon import toml_file, word_list
 
 _FINITE = ("VBZ", "VBP", "VBD", "MD")
-# Where these stand, a "not" more would be wrong or undo itself.
-_NEGATIVE = frozenset(
-    "no nobody nothing none neither nor nowhere hardly barely seldom rarely never not n't few little already "
-    "only either".split()
-)
-# These live on the negation: "It's too much at all" is no English.
-_POLAR = frozenset(
-    "yet either any anyone anything anybody anymore all until ever whatever nor single".split()
-)
 # "I'll not" is rare: contracted auxiliaries are negated in the usual way.
 _CLITICS = {
     "'ll": " won't",
@@ -39,10 +30,10 @@ def negation(parse: Parse, sentence: Span) -> dict[int, str] | None:
     negated = [i for i in children if tokens[i].dep == "neg"]
     words = {t.text.lower().replace("’", "'") for t in tokens[sentence.start : sentence.end]}
     if negated:
-        if tokens[negated[0]].text.lower() != "never" and words & _POLAR:
+        if tokens[negated[0]].text.lower() != "never" and words & set(word_list("checklist", "templates", "negation_bound")):
             return None
         return _affirmed(tokens, root, children, negated[0])
-    if words & _NEGATIVE:
+    if words & set(word_list("checklist", "templates", "negation_shy")):
         return None
     auxiliaries = [i for i in children if tokens[i].dep in ("aux", "auxpass") and i < root]
     finite = next((i for i in auxiliaries if tokens[i].tag in _FINITE), None)
@@ -91,7 +82,7 @@ def _with_support(
         contracted = toml_file("checklist", "templates")["negated"].get(word)
         if subject > root and tokens[subject].dep != "expl" and tokens[sentence.end - 1].text == "?":
             return {root: contracted} if contracted else None
-        return {root: _CLITICS[word] if word in _CLITICS else f"{token.text} not"}
+        return {root: _CLITICS.get(word, f"{token.text} not")}
     if subject > root or token.tag not in _DO:
         return None
     base = inflect(lemma_of(token.text, "verb"), "VB")

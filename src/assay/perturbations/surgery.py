@@ -6,11 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 
 from assay.nlp import Parse, Span, Token
+from assay.perturbations.inflection import known_word
 
 _OPENING = frozenset("([{“‘«$£€#")
 _CLOSING = frozenset(")]}”’».,;:!?%…")
 _FINAL = frozenset(".!?…")
 _PAIRS = {"(": ")", "[": "]", "{": "}", "“": "”", "‘": "’", "«": "»"}
+_NAMES = frozenset(
+    ["PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "PRODUCT", "EVENT", "LANGUAGE", "WORK_OF_ART"]
+)
 # Sound, not spelling, chooses the article: "an hour", "a unit", "an MP".
 _SILENT_H = re.compile(r"(hour|honest|honou?r|heir)", re.IGNORECASE)
 _SPOKEN_AS_YOU = re.compile(
@@ -98,15 +102,22 @@ def body_and_end(sentence: str) -> tuple[str, str]:
 def lowered(parse: Parse, sentence: Span) -> str:
     """A sentence as it would stand behind other words: no capital unless its first word has one always."""
     text, first = parse.piece(sentence), first_word(parse, sentence)
-    if first is None:
+    if first is None or _always_capital(parse, first):
         return text
-    token = parse.tokens[first]
-    if token.pos == "PROPN" or token.entity or token.text[1:].lower() != token.text[1:]:
-        return text
-    if token.text == "I" or token.text[:2] in ("I'", "I’"):
-        return text
-    at = token.start - parse.tokens[sentence.start].start
+    at = parse.tokens[first].start - parse.tokens[sentence.start].start
     return text[:at] + text[at].lower() + text[at + 1 :]
+
+
+def _always_capital(parse: Parse, index: int) -> bool:
+    """Names, acronyms and I; a tagger takes many a first word for a name, so the dictionary is asked too."""
+    token = parse.tokens[index]
+    if token.text == "I" or token.text[1:].lower() != token.text[1:]:
+        return True
+    if token.pos not in ("PROPN", "ADJ") and token.entity not in _NAMES:
+        return False
+    after = parse.tokens[index + 1].text if index + 1 < len(parse.tokens) else ""
+    capital = token.entity in _NAMES and (token.pos in ("PROPN", "ADJ") or after[:1].isupper())
+    return capital or (token.pos == "PROPN" and (after[:1].isupper() or not known_word(token.text)))
 
 
 def rewrite(parse: Parse, changes: Mapping[int, str]) -> str:

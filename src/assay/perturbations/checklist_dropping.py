@@ -1,0 +1,137 @@
+"""Dropping templates: phrases, modifiers and nouns left out by the parse (checklist, table 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from assay.core import Perturbation, Record
+from assay.nlp import Parse, Span, parse_one
+from assay.perturbations.choice import drawn
+from assay.perturbations.lexicon import word_list
+from assay.perturbations.surgery import dropped, is_word, joined_word, rewrite, word_indices
+
+
+def subtree(parse: Parse, index: int) -> Span | None:
+    """A word with all that hangs on it, where that is one stretch of text."""
+    inside = {index}
+    grown = True
+    while grown:
+        more = {i for i, t in enumerate(parse.tokens) if t.head in inside} - inside
+        inside |= more
+        grown = bool(more)
+    start, end = min(inside), max(inside) + 1
+    return Span(start, end) if end - start == len(inside) else None
+
+
+def phrases(parse: Parse, deps: Sequence[str]) -> list[Span]:
+    """Phrases of these kinds that lie inside a sentence, the longest ones, none within another."""
+    found: list[Span] = []
+    for index, token in enumerate(parse.tokens):
+        bound = token.dep == "prep" and parse.tokens[token.head].lemma == "be"  # "I'll be in the lounge"
+        span = subtree(parse, index) if token.dep in deps and not bound else None
+        if span and not any(kept.start <= span.start and span.end <= kept.end for kept in found):
+            found.append(_trimmed(parse, span))
+    return [span for span in found if span.end > span.start and _leaves(parse, span)]
+
+
+def _trimmed(parse: Parse, span: Span) -> Span:
+    """Without the marks at its end, which belong to the sentence."""
+    end = span.end
+    while end > span.start and not is_word(parse.tokens[end - 1]):
+        end -= 1
+    return Span(span.start, end)
+
+
+def _leaves(parse: Parse, span: Span) -> bool:
+    """Whether the sentence keeps most of its words."""
+    sentence = next(s for s in parse.sentences if s.start <= span.start < s.end)
+    words = word_indices(parse, sentence)
+    gone = sum(span.start <= i < span.end for i in words)
+    return span.end <= sentence.end and 0 < gone <= len(words) / 2
+
+
+@dataclass(frozen=True)
+class DropPhrases(Perturbation):
+    """Prepositional phrases, relative clauses and appositions left out."""
+
+    name = "drop-phrases"
+    criterion = "data coverage"
+    share: float = 0.5
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        """Drop a share of the phrases; without any, a noun phrase behind the verb."""
+        parse = parse_one(record.gold)
+        found = phrases(parse, ("prep", "relcl", "appos", "agent")) or _later_chunks(parse)
+        return dropped(parse, drawn(found, self.share, rng)) if found else None
+
+
+def _later_chunks(parse: Parse) -> list[Span]:
+    objects = ("dobj", "attr", "oprd", "npadvmod", "conj")
+    return [c for c in parse.chunks if parse.tokens[c.end - 1].dep in objects and _leaves(parse, c)]
+
+
+@dataclass(frozen=True)
+class DropModifiers(Perturbation):
+    """Adjectives and adverbs left out: the sign, not the no-parking sign."""
+
+    name = "drop-modifiers"
+    criterion = "informativeness"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        """Drop every adjective before a noun and every adverb of manner that the sentence can lose."""
+        parse = parse_one(record.gold)
+        targets = [i for i in range(len(parse.tokens)) if is_modifier(parse, i)]
+        return rewrite(parse, dict.fromkeys(targets, "")) if targets else None
+
+
+def is_modifier(parse: Parse, index: int) -> bool:
+    """A plain adjective right of an article or left of its noun, or an adverb in -ly, with nothing on it."""
+    token, tokens = parse.tokens[index], parse.tokens
+    if joined_word(parse, index) or any(t.head == index for t in tokens) or token.entity:
+        return False
+    if token.dep == "amod":
+        later = index < token.head and tokens[token.head].pos == "NOUN"
+        needed = token.text.lower() in word_list("checklist", "templates", "modifiers_needed")
+        return token.pos in ("ADJ", "VERB") and later and not needed and token.tag not in ("JJS", "JJR")
+    manner = (
+        token.dep == "advmod" and token.pos == "ADV" and token.text.endswith("ly") and len(token.text) > 4
+    )
+    return manner and tokens[token.head].pos == "VERB"
+
+
+@dataclass(frozen=True)
+class DropObjects(Perturbation):
+    """Nouns left out: A small boy playing with a red (ball)."""
+
+    name = "drop-objects"
+    criterion = "thoroughness"
+    share: float = 0.5
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        """Drop a share of the nouns."""
+        parse = parse_one(record.gold)
+        nouns = [i for i, t in enumerate(parse.tokens) if t.pos == "NOUN" and not joined_word(parse, i)]
+        chosen = drawn(nouns, self.share, rng)
+        left = set(word_indices(parse)) - set(chosen)
+        return rewrite(parse, dict.fromkeys(chosen, "")) if chosen and left else None
+
+
+@dataclass(frozen=True)
+class DropDetails(Perturbation):
+    """Every phrase and modifier that a reply can lose (ours: no template for interestingness in table 5)."""
+
+    name = "drop-details"
+    criterion = "interestingness"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        """Drop sentences behind the first, then its phrases and modifiers."""
+        parse = parse_one(record.gold)
+        if not word_indices(parse):
+            return None
+        first = parse.sentences[0]
+        spans = [Span(s.start, s.end) for s in parse.sentences[1:]]
+        spans += [s for s in phrases(parse, ("prep", "relcl", "appos", "advcl")) if s.end <= first.end]
+        spans += [Span(i, i + 1) for i in range(first.start, first.end) if is_modifier(parse, i)]
+        return dropped(parse, spans).rstrip() if spans else None
