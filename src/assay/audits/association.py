@@ -1,7 +1,7 @@
 """Association tests (assoc sec. 4): does a metric find one group closer to one kind of word?
 
 WEAT at word level, SEAT at sentence level. The paper permutes sentences; but the templates of one word are
-not independent, which makes a fair metric fail about one test in five at .01, so words are permuted by default.
+not independent, which makes a fair metric fail one test in five at .01, so words are permuted by default.
 """
 
 from __future__ import annotations

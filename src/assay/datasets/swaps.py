@@ -1,0 +1,189 @@
+"""Gender swapping (assoc sec. 5.2): a list of counterparts and a parsed text in, the swapped text out."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from assay.datasets.rows import read_text
+from assay.datasets.templates import indefinite
+from assay.errors import DataError
+from assay.nlp import Parse, parse
+
+Gender = Literal["male", "female"]
+Content = Literal["male", "female", "both", "neutral"]
+LONGEST = 3  # tokens of an entry: all - boys
+_PRONOUNS = ("PRP", "PRP$")
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """What a word becomes: its counterpart, the word that tells no gender ('' where there is none)."""
+
+    gender: Gender
+    other: str
+    neutral: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SwapList:
+    """Words to counterparts: by word and tag where the tag decides (her: his or him), else by word."""
+
+    words: Mapping[str, Counterpart]
+    tagged: Mapping[tuple[str, str], Counterpart] = field(default_factory=dict)
+
+    def find(self, word: str, tag: str) -> Counterpart | None:
+        """The counterpart of a lower-case word under a tag."""
+        return self.tagged.get((word, tag)) or self.words.get(word)
+
+
+@dataclass(frozen=True, slots=True)
+class Swapped:
+    """A text with every gendered word turned, and what was turned: (from, to), lower case."""
+
+    text: str
+    turned: tuple[tuple[str, str], ...]
+    content: Content
+    neutral: str | None  # the text without gender; None where a word has no neutral one
+
+
+def swap_texts(texts: Sequence[str], swaps: SwapList) -> list[Swapped]:
+    """Swap texts, each parsed once."""
+    return [swap_parsed(parsed, swaps) for parsed in parse(texts)]
+
+
+def swap_parsed(parsed: Parse, swaps: SwapList) -> Swapped:
+    """Turn every gendered word, keeping its case; an article before it follows its sound."""
+    found = list(_gendered(parsed, swaps))
+    genders = {counterpart.gender for _, _, counterpart in found}
+    content: Content = "neutral" if not genders else "both" if len(genders) == 2 else next(iter(genders))
+    turned = tuple((_surface(parsed, i, j).lower(), c.other.lower()) for i, j, c in found)
+    swapped = _rewritten(parsed, [(i, j, counterpart.other) for i, j, counterpart in found])
+    neutral = None
+    if all(counterpart.neutral for *_, counterpart in found):
+        neutral = _rewritten(parsed, [(i, j, counterpart.neutral) for i, j, counterpart in found])
+    return Swapped(swapped, turned, content, neutral)
+
+
+def is_one_to_one(swapped: Iterable[Swapped]) -> bool:
+    """Whether words turned in these texts have one counterpart each, and no two the same (his, him: her)."""
+    pairs = {pair for one in swapped for pair in one.turned}
+    return len({word for word, _ in pairs}) == len(pairs) == len({other for _, other in pairs})
+
+
+def _gendered(parsed: Parse, swaps: SwapList) -> Iterator[tuple[int, int, Counterpart]]:
+    """Spans of tokens with a counterpart, the longest first, left to right."""
+    start = 0
+    while start < len(parsed.tokens):
+        for end in range(min(start + LONGEST, len(parsed.tokens)), start, -1):
+            known = swaps.find(_surface(parsed, start, end).lower(), parsed.tokens[end - 1].tag)
+            if known:
+                yield start, end, known
+                start = end - 1
+                break
+        start += 1
+
+
+def _surface(parsed: Parse, start: int, end: int) -> str:
+    return parsed.text[parsed.tokens[start].start : parsed.tokens[end - 1].end]
+
+
+def _rewritten(parsed: Parse, changes: Sequence[tuple[int, int, str]]) -> str:
+    out, at = [], 0
+    for start, end, word in changes:
+        before = parsed.tokens[start - 1] if start else None
+        if before and before.text.lower() in ("a", "an") and before.start >= at:
+            out.append(parsed.text[at : before.start] + _cased(indefinite(word), before.text) + before.space)
+            at = parsed.tokens[start].start
+        out.append(parsed.text[at : parsed.tokens[start].start])
+        out.append(_cased(word, _surface(parsed, start, end)))
+        at = parsed.tokens[end - 1].end
+    return "".join(out) + parsed.text[at:]
+
+
+def _cased(word: str, like: str) -> str:
+    if len(like) > 1 and like.isupper():
+        return word.upper()
+    return word[:1].upper() + word[1:] if like[:1].isupper() else word
+
+
+@cache
+def embedded_swaps() -> SwapList:
+    """The list assay carries, by word and Penn tag."""
+    text = (files("assay.data") / "identities" / "gender_swap.toml").read_text("utf-8")
+    words: dict[str, Counterpart] = {}
+    tagged: dict[tuple[str, str], Counterpart] = {}
+    for entry in tomllib.loads(text)["pair"]:
+        for gender, other in (("male", "female"), ("female", "male")):
+            if entry.get("from", gender) != gender:
+                continue
+            word = entry[gender].lower()
+            made = Counterpart(gender, entry[other], entry.get("neutral", ""))  # type: ignore[arg-type]
+            tagged.setdefault((word, entry["tag"]), made)
+            # A pronoun's tag tells its case; a noun may be tagged NN or NNP alike. Whole pairs come first.
+            if entry["tag"] not in _PRONOUNS or word not in words or entry["round_trip"]:
+                words.setdefault(word, made)
+    return SwapList(words, tagged)
+
+
+def read_swaps(path: Path) -> SwapList:
+    """A user's list: two words a line, tab or comma between, male first where assay does not know better.
+
+    The published WinoBias lists have this form. A line turns its words both ways; a list in which swapping
+    leads round a cycle of three or more words is refused.
+    """
+    forward = dict(_lines(path))
+    _refuse_cycles(path, forward)
+    words: dict[str, Counterpart] = {}
+    for one, two in forward.items():
+        gender = _gender(one, two, words)
+        other: Gender = "female" if gender == "male" else "male"
+        words[one] = Counterpart(gender, two)
+        if two not in forward:
+            words.setdefault(two, Counterpart(other, one))
+    tagged = {
+        key: made for key, made in embedded_swaps().tagged.items() if key[1] in _PRONOUNS and key[0] in words
+    }
+    return SwapList(words, tagged)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        cells = [cell.strip().lower() for cell in line.split("\t" if "\t" in line else ",")]
+        if cells[:2] == ["male", "female"] and number == 1 and len(cells) > 1:
+            continue  # a header
+        if len(cells) < 2 or not cells[0] or not cells[1] or cells[0] == cells[1]:
+            raise DataError(
+                f"{path}, line {number}: expected two different words with a tab or comma between"
+            )
+        yield cells[0], cells[1]
+
+
+def _refuse_cycles(path: Path, forward: Mapping[str, str]) -> None:
+    for first in forward:
+        seen, word = [first], forward[first]
+        while word in forward and word not in seen:
+            seen.append(word)
+            word = forward[word]
+        if word == first and len(seen) > 2:
+            raise DataError(
+                f"{path}: {' -> '.join([*seen, first])} is a cycle; a word and its counterpart must swap back"
+            )
+
+
+def _gender(one: str, two: str, known: Mapping[str, Counterpart]) -> Gender:
+    """The first word's gender: as already known of either word, else male."""
+    carried = embedded_swaps().words
+    for source in (known, carried):
+        if one in source:
+            return source[one].gender
+        if two in source:
+            return "female" if source[two].gender == "male" else "male"
+    return "male"
