@@ -69,6 +69,7 @@ AUDITS = {
     "stereotype": "assay.audits.stereotype:Stereotype",
     "human": "assay.audits.human:Human",
     "association": "assay.audits.association:Association",
+    "swap": "assay.audits.swap:Swap",
     "stress": "assay.audits.stress:Stress",
     "position": "assay.audits.position:Position",
     "injection": "assay.audits.injection:InjectionAudit",

@@ -1,4 +1,4 @@
-"""Scores before and after swapping, and people's, to changes of correlation (assoc tables 6, 7, 9; figure 1)."""
+"""Scores before and after swapping, and people's, to changes of correlation (assoc tables 6, 7, 9)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Agreement:
         for criterion in criteria:
             rows = _rated(scored, criterion)
             human = np.array([scored.cases[row].meta["human"][criterion] for row in rows])
-            subsets = {
-                "": rows,
+            subsets: dict[str, list[int]] = {
+                "": rows.tolist(),
                 "/male": _male(scored.cases, rows),
                 "/one-to-one": _clean(scored.cases, rows),
             }

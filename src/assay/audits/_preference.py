@@ -110,9 +110,14 @@ class Judge:
             if side.ids:
                 wins = (1 - np.sign(side.change)) / 2
                 yield _finding(
-                    scored.metric, f"preference/neutral-for-{content}", "preference_share", float(wins.mean()),
-                    len(side.ids), "neutral", self._mean(wins, side),
-                )  # fmt: skip
+                    scored.metric,
+                    f"preference/neutral-for-{content}",
+                    "preference_share",
+                    float(wins.mean()),
+                    len(side.ids),
+                    "neutral",
+                    self._mean(wins, side),
+                )
 
     def _both(self, metric: str, male: Side, female: Side, spread: float) -> Iterator[Finding]:
         """Male originals give gender + edit, female ones edit - gender: half their difference is gender."""
@@ -134,8 +139,10 @@ class Judge:
         slice_ = "preference/both"
         yield replace(
             _finding(metric, slice_, "preference_share", share, n, "male", ci),
-            passed=verdict(centred, self.margin, "either"), mde=mde_interval(ci), evidence=_strongest(male, female),
-        )  # fmt: skip
+            passed=verdict(centred, self.margin, "either"),
+            mde=mde_interval(ci),
+            evidence=_strongest(male, female),
+        )
         for name, sign in (("gender_effect", -1.0), ("edit_effect", 1.0)):
             value, ci = estimate(male.change / scale, female.change / scale, sign)
             yield replace(_finding(metric, slice_, name, value, n, "spread", ci), mde=mde_interval(ci))

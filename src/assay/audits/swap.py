@@ -1,9 +1,9 @@
 """Gender swapping (assoc sec. 5): does a metric prefer a gender, and does it still agree with people?
 
-Preference: the references tell no gender, the hypothesis tells one; both versions are scored. Original against
-edited is confounded with male against female, so swaps in both directions separate the two. Performance: all
-texts are swapped, and the correlation with people is taken before and after; a change on items whose words have
-one counterpart each is not due to two words (his, him) becoming one (her).
+Preference: the references tell no gender, the hypothesis tells one; both versions are scored. Original
+against edited is confounded with male against female, so swaps in both directions separate the two.
+Performance: all texts are swapped, and the correlation with people is taken before and after; a change on
+items whose words have one counterpart each is not due to two words (his, him) becoming one (her).
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class Swap(Audit):
         small = [kind for kind in ("male", "female") if kinds[kind] < FEWEST]
         if small:
             notes.append(
-                f"fewer than {FEWEST} {' and '.join(small)} items: too few for a verdict on preference, for one "
-                "direction alone cannot tell gender from edit"
+                f"fewer than {FEWEST} {' and '.join(small)} items, too few for a verdict on preference: "
+                "one direction alone cannot tell gender from edit"
             )
         broken = sum(not case.meta["one_to_one"] for case in self._cases)
         if broken:
