@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -27,8 +27,8 @@ from assay.metrics.static import (
 from assay.metrics.text import Tokenize
 
 KUSNER = "Kusner et al. 2015, From Word Embeddings To Document Distances"
-SHARED_WORDS = 3000  # distances among so many words at once take 72 MB
 ROUNDING = 1e-15
+SAME_WORD = 1e-5  # a word is that far from itself at most, by rounding
 MAX_ITERATIONS = 1_000_000
 Bag = dict[int, float]
 
@@ -51,92 +51,65 @@ def _solver() -> Any:
     return emd_c
 
 
-def bag(rows: Sequence[int]) -> Bag:
-    """Relative frequencies of rows."""
-    return {row: count / len(rows) for row, count in Counter(rows).items()}
+class Space:
+    """The words of many texts: their vectors are read once, and texts are bags of places in it."""
 
-
-def euclidean(mine: Floats, theirs: Floats) -> Floats:
-    """All distances, through one product."""
-    squares = (mine * mine).sum(axis=1)[:, None] + (theirs * theirs).sum(axis=1) - 2 * mine @ theirs.T
-    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
-
-
-class Distances:
-    """Distances among the words of many texts, computed once."""
-
-    def __init__(self, rows: Sequence[int], table: Embeddings) -> None:
-        self._place = {row: place for place, row in enumerate(rows)}
+    def __init__(self, known: Mapping[str, Known], table: Embeddings) -> None:
+        rows = sorted({row for one in known.values() for row in one.rows})
+        place = {row: at for at, row in enumerate(rows)}
+        self.bags = {
+            text: {place[row]: count / len(one.rows) for row, count in Counter(one.rows).items()}
+            for text, one in known.items()
+        }
+        # |x - y|^2 is one product of (x, |x|^2, 1) and (-2y, 1, |y|^2).
         vectors = table.vectors(rows)
-        self._matrix = euclidean(vectors, vectors)
-        np.fill_diagonal(self._matrix, 0.0)
+        norms, ones = (vectors * vectors).sum(axis=1, keepdims=True), np.ones((len(rows), 1))
+        self._left = np.hstack([vectors, norms, ones])
+        self._right = np.hstack([-2 * vectors, ones, norms])
 
-    def between(self, mine: Sequence[int], theirs: Sequence[int]) -> Floats:
+    def distances(self, mine: Sequence[int], theirs: Sequence[int]) -> Floats:
         """A row a word of one text, a column a word of the other."""
-        place = self._place
-        rows, columns = np.array([place[row] for row in mine]), np.array([place[row] for row in theirs])
-        return np.asarray(self._matrix[rows[:, None], columns])
+        squares = self._left.take(mine, axis=0) @ self._right.take(theirs, axis=0).T
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares))
 
 
-def word_movers_distance(mine: Bag, theirs: Bag, distances: Distances) -> float:
+def word_movers_distance(mine: Bag, theirs: Bag, space: Space) -> float:
     """Exact. What both texts have stays in place: no detour is shorter, since distances are a metric."""
-    here, there = _surplus(mine, theirs), _surplus(theirs, mine)
+    common = mine.keys() & theirs.keys()
+    here, there = (
+        (_surplus(mine, theirs, common), _surplus(theirs, mine, common)) if common else (mine, theirs)
+    )
     if not here or not there:
         return 0.0
     scale = sum(here.values()) / sum(there.values())
     weights = np.array([*here.values()]), np.array([weight * scale for weight in there.values()])
-    return earth_mover(*weights, distances.between([*here], [*there]))
+    return earth_mover(*weights, space.distances([*here], [*there]))
 
 
-def _surplus(mine: Bag, theirs: Bag) -> Bag:
-    common = mine.keys() & theirs.keys()
-    alone = {row: weight for row, weight in mine.items() if row not in common}
-    for row in common:
-        if mine[row] - theirs[row] > ROUNDING:
-            alone[row] = mine[row] - theirs[row]
-    return alone
+def _surplus(mine: Bag, theirs: Bag, common: Set[int]) -> Bag:
+    more = {word: mine[word] - theirs[word] for word in common if mine[word] - theirs[word] > ROUNDING}
+    return {word: weight for word, weight in mine.items() if word not in common} | more
 
 
-def relaxed_distance(mine: Bag, theirs: Bag, distances: Distances) -> float:
+def relaxed_distance(mine: Bag, theirs: Bag, space: Space) -> float:
     """A lower bound: each word goes to its nearest, the dearer of the two directions."""
-    costs = distances.between([*mine], [*theirs])
+    costs = space.distances([*mine], [*theirs])
+    costs[costs < SAME_WORD] = 0.0
     forth = np.array([*mine.values()]) @ costs.min(axis=1)
     back = np.array([*theirs.values()]) @ costs.min(axis=0)
     return float(max(forth, back))
 
 
-def _chunks(samples: Sequence[Sample], known: Mapping[str, Known]) -> Iterator[tuple[slice, list[int]]]:
-    """Runs of samples that share few enough words for one distance matrix (one sample may have more)."""
-    start, held = 0, set[int]()
-    for at, sample in enumerate(samples):
-        rows = {row for text in (sample.hypothesis, *sample.references) for row in known[text].rows}
-        if held and len(held | rows) > SHARED_WORDS:
-            yield slice(start, at), sorted(held)
-            start, held = at, set()
-        held |= rows
-    yield slice(start, len(samples)), sorted(held)
-
-
 def mover_scores(
     samples: Sequence[Sample], model: str, tokenize: Tokenize, reduce: Reduce, *, relaxed: bool
 ) -> Scores:
-    """Distances, negated, with shared distance work."""
+    """Distances, negated; the words of all texts are looked up once."""
     table = embeddings(model)
     known = {text: known_words(text, tokenize, table) for text in distinct_texts(samples)}
-    bags = {text: bag(one.rows) for text, one in known.items()}
+    space = Space(known, table)
     measure = relaxed_distance if relaxed else word_movers_distance
-    values: list[float | None] = []
-    missing: list[int] = []
-    for part, rows in _chunks(samples, known):
-        distances = Distances(rows, table)
-
-        def compare(mine: str, theirs: str, distances: Distances = distances) -> float:
-            return -measure(bags[mine], bags[theirs], distances)
-
-        found = score_known(samples[part], known, compare, reduce)
-        values += found.values
-        missing += found.notes["out_of_vocabulary"]
-    return Scores(values, {"out_of_vocabulary": missing})
+    bags = space.bags
+    return score_known(samples, known, lambda mine, theirs: -measure(bags[mine], bags[theirs], space), reduce)
 
 
 @dataclass(frozen=True)
