@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from assay.metrics._torch import (
 
 MEMORY_BYTES = 600_000_000
 Matrix = NDArray[np.float32]
+Pool = Literal["mean", "first", "last"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +153,58 @@ def _gather(
         Embedded(tuple(ids[i]), kept[i][0] if len(kept[i]) == 1 else np.concatenate(kept[i]), cuts[i])
         for i in range(count)
     ]
+
+
+def pooled(
+    loaded: Loaded, texts: Sequence[str], overlong: Overlong, pool: Pool = "mean"
+) -> tuple[Matrix, list[int]]:
+    """A vector a text: the mean of its states (as sentence-transformers pools), the first or the last."""
+    found: dict[str, Embedded] = {}
+    fresh: list[str] = []
+    for text in dict.fromkeys(texts):
+        known = MEMORY.get((loaded.serial, pool, overlong, text))
+        if known is None:
+            fresh.append(text)
+        else:
+            found[text] = known
+    for text, embedded in zip(fresh, _pool(loaded, fresh, overlong, pool), strict=True):
+        found[text] = embedded
+        MEMORY.put((loaded.serial, pool, overlong, text), embedded)
+    width = int(loaded.model.config.hidden_size)
+    vectors = (
+        np.stack([found[text].vectors[0] for text in texts]) if texts else np.empty((0, width), np.float32)
+    )
+    return vectors, [found[text].truncated for text in texts]
+
+
+def _pool(loaded: Loaded, texts: Sequence[str], overlong: Overlong, pool: Pool) -> list[Embedded]:
+    room = loaded.limit - loaded.framing.size
+    rows: list[list[int]] = []
+    owners: list[int] = []
+    cuts = [0] * len(texts)
+    for index, (text, ids) in enumerate(zip(texts, content_ids(loaded, texts), strict=True)):
+        step = room if overlong == "window" else max(1, len(ids))
+        for start in range(0, max(1, len(ids)), step):
+            kept, cut = within(loaded, ids[start : start + step], room, overlong, text)
+            cuts[index] += cut
+            rows.append(_framed(loaded, kept) or [loaded.pad])  # a text of no tokens still needs a vector
+            owners.append(index)
+    vectors = in_batches(
+        [len(row) for row in rows], lambda b: _pool_forward(loaded, [rows[i] for i in b], pool)
+    )
+    made: list[list[Matrix]] = [[] for _ in texts]
+    for owner, vector in zip(owners, vectors, strict=True):
+        made[owner].append(vector)
+    return [Embedded((), np.mean(m, axis=0, keepdims=True), c) for m, c in zip(made, cuts, strict=True)]
+
+
+def _pool_forward(loaded: Loaded, rows: list[list[int]], pool: Pool) -> list[Matrix]:
+    ids, mask = padded(rows, loaded.pad, loaded.device)
+    hidden = loaded.model(input_ids=ids, attention_mask=mask)[0].float()
+    MEMORY.forward_tokens += int(mask.sum())
+    if pool == "mean":
+        vectors = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+    else:
+        places = mask.sum(1) - 1 if pool == "last" else mask.sum(1) * 0
+        vectors = hidden[list(range(len(rows))), places]
+    return list(vectors.cpu().numpy())

@@ -1,7 +1,7 @@
 """Unbabel's COMET checkpoints in plain torch: encoder, mix of its layers, pooling, feed-forward estimator.
 
 A folder holds `hparams.yaml` and the tensors: `model.safetensors`, or `checkpoints/model.ckpt`, which is read
-with `weights_only=True`, so that nothing in it is run, and kept as safetensors in the cache folder. Config and
+with `weights_only=True`, so that nothing in it is run, and kept as safetensors in the cache. Config and
 tokenizer of the encoder are looked for in `encoder/`, else by the name that hparams gives.
 """
 

@@ -1,0 +1,227 @@
+"""Metrics that ask a model a question: does this follow from that (NLI), is this summary good (UniEval)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from assay.core import Floats, Metric, Sample, Scores
+from assay.errors import WeightsError
+from assay.metrics import _classifier
+from assay.metrics._sentences import sentences
+from assay.metrics._torch import Loaded, Neural, Precision, content_ids, in_batches, load, padded, within
+
+LABAN_2022 = "Laban et al. 2022, SummaC: re-visiting NLI-based models for inconsistency detection, TACL"
+TANG_2024 = "Tang et al. 2024, MiniCheck: efficient fact-checking of LLMs on grounding documents, EMNLP"
+ZHONG_2022 = "Zhong et al. 2022, Towards a unified multi-dimensional evaluator for text generation, EMNLP"
+_ENTAILED = ("entailment", "entail", "supported", "aligned", "consistent")
+_CHUNK_WORDS = 350  # AlignScore's size of a piece of a document
+
+
+def entailment(metric: Any, pairs: Sequence[tuple[str, str]]) -> tuple[Floats, list[int]]:
+    """P(the second follows from the first), and the tokens cut."""
+    loaded: Loaded = metric._loaded()
+    place = entailment_label(loaded, metric.label)
+    distinct = list(dict.fromkeys(pairs))
+    logits, cuts = _classifier.logits(
+        loaded, [one for one, _ in distinct], [other for _, other in distinct], metric.overlong
+    )
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    chances = (shifted / shifted.sum(axis=1, keepdims=True))[:, place]
+    known = {pair: (chances[index], cuts[index]) for index, pair in enumerate(distinct)}
+    return np.array([known[pair][0] for pair in pairs]), [known[pair][1] for pair in pairs]
+
+
+def entailment_label(loaded: Loaded, label: str | None) -> int:
+    """Which output means that the claim follows; models number their labels differently."""
+    labels = {str(name).lower(): int(number) for number, name in loaded.model.config.id2label.items()}
+    if label is not None:
+        if label.lower() not in labels:
+            raise WeightsError(f"{loaded.path} has no label {label!r}; it has {', '.join(labels)}")
+        return labels[label.lower()]
+    for name in _ENTAILED:
+        if name in labels:
+            return labels[name]
+    raise WeightsError(
+        f"no label of {loaded.path} means entailment: {', '.join(labels)}; name it as label=NAME, "
+        f"or take a model trained on NLI"
+    )
+
+
+@dataclass(frozen=True)
+class Nli(Neural, Metric):
+    """Entailment between hypothesis and reference: p, reference to hypothesis; r, the other way; f, both.
+
+    f is the harmonic mean: a paraphrase follows and is followed. The best reference counts.
+    """
+
+    name = "nli"
+    paradigm = "qa"
+    outputs = ("f", "p", "r")
+    range = (0.0, 1.0)
+    model: str = "cross-encoder/nli-deberta-v3-small"
+    label: str | None = None
+    overlong: Literal["warn", "error"] = "warn"
+    precision: Precision = "float32"
+
+    def prepare(self) -> None:
+        """Load the model and find its label."""
+        entailment_label(self._loaded(), self.label)
+
+    def _loaded(self) -> Loaded:
+        return load("AutoModelForSequenceClassification", self.model, precision=self.precision)
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """Both directions."""
+        pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
+        chances, cuts = entailment(self, pairs)
+        values: list[Any] = []
+        truncated: list[int] = []
+        at = 0
+        for sample in samples:
+            end = at + 2 * len(sample.references)
+            p, r = chances[at:end:2], chances[at + 1 : end : 2]
+            rows = np.stack([2 * p * r / np.maximum(p + r, 1e-12), p, r], axis=1)
+            values.append(rows.max(axis=0).tolist() if end > at else None)
+            truncated.append(sum(cuts[at:end]))
+            at = end
+        return Scores(values, {"truncated": truncated})
+
+
+@dataclass(frozen=True)
+class NliFaithful(Neural, Metric):
+    """How far each sentence of the hypothesis follows from the source, on average.
+
+    `summac`: the best of the source's sentences for each (SummaC, zero-shot). `chunks`: the best of its
+    pieces of 350 words (AlignScore, MiniCheck). `document`: the whole source at once.
+    """
+
+    name = "nli-faithful"
+    paradigm = "qa"
+    needs = frozenset({"source"})
+    range = (0.0, 1.0)
+    citation = f"{LABAN_2022}; {TANG_2024}"
+    model: str = "cross-encoder/nli-deberta-v3-small"
+    label: str | None = None
+    by: Literal["summac", "chunks", "document"] = "summac"
+    overlong: Literal["warn", "error"] = "warn"
+    precision: Precision = "float32"
+
+    def prepare(self) -> None:
+        """Load the model and find its label."""
+        entailment_label(self._loaded(), self.label)
+
+    def _loaded(self) -> Loaded:
+        return load("AutoModelForSequenceClassification", self.model, precision=self.precision)
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """None where source or hypothesis has no sentence."""
+        jobs = [(self._pieces(s.source or ""), sentences(s.hypothesis)) for s in samples]
+        pairs = [(piece, claim) for pieces, claims in jobs for claim in claims for piece in pieces]
+        chances, cuts = entailment(self, pairs)
+        values: list[float | None] = []
+        truncated: list[int] = []
+        at = 0
+        for pieces, claims in jobs:
+            end = at + len(pieces) * len(claims)
+            table = chances[at:end].reshape(len(claims), len(pieces))
+            values.append(float(table.max(axis=1).mean()) if table.size else None)
+            truncated.append(sum(cuts[at:end]))
+            at = end
+        return Scores(values, {"truncated": truncated})
+
+    def _pieces(self, source: str) -> tuple[str, ...]:
+        if self.by == "summac":
+            return sentences(source)
+        if self.by == "document":
+            return (source,) if source.strip() else ()
+        words = source.split()
+        return tuple(" ".join(words[at : at + _CHUNK_WORDS]) for at in range(0, len(words), _CHUNK_WORDS))
+
+
+@dataclass(frozen=True)
+class UniEval(Neural, Metric):
+    """UniEval for summaries: P(yes) / (P(yes) + P(no)) of a T5 that answers four questions.
+
+    Consistency and fluency are asked sentence by sentence and averaged, as the authors do; overall is the
+    mean of the four. Of several references the best counts for relevance.
+    """
+
+    name = "unieval"
+    paradigm = "qa"
+    needs = frozenset({"references", "source"})
+    outputs = ("coherence", "consistency", "fluency", "relevance", "overall")
+    range = (0.0, 1.0)
+    citation = ZHONG_2022
+    model: str = "MingZhong/unieval-sum"
+    overlong: Literal["warn", "error"] = "warn"
+    precision: Precision = "float32"
+
+    def prepare(self) -> None:
+        """Load the model."""
+        self._loaded()
+
+    def _loaded(self) -> Loaded:
+        return load("AutoModelForSeq2SeqLM", self.model, precision=self.precision)
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """All questions of all samples in one stream of batches."""
+        asked = [questions(sample) for sample in samples]
+        flat = list(dict.fromkeys(text for four in asked for texts in four for text in texts))
+        known = dict(zip(flat, self._answers(flat), strict=True))
+        values: list[Any] = []
+        truncated: list[int] = []
+        for four in asked:
+            truncated.append(sum(known[text][1] for texts in four for text in texts))
+            groups = [[known[text][0] for text in texts] for texts in four]
+            if not all(groups):
+                values.append(None)
+                continue
+            row = [float(np.mean(group)) for group in groups[:3]] + [max(groups[3])]
+            values.append([*row, float(np.mean(row))])
+        return Scores(values, {"truncated": truncated})
+
+    def _answers(self, texts: Sequence[str]) -> list[tuple[float, int]]:
+        loaded = self._loaded()
+        yes, no = (content_ids(loaded, [word])[0][0] for word in ("Yes", "No"))
+        room = min(loaded.limit, 1024) - loaded.framing.size
+        rows, cuts = [], []
+        for text, ids in zip(texts, content_ids(loaded, texts), strict=True):
+            kept, cut = within(loaded, ids, room, self.overlong, text)
+            rows.append([*loaded.framing.prefix, *kept, *loaded.framing.suffix])
+            cuts.append(cut)
+
+        def forward(batch: list[int]) -> list[float]:
+            import torch
+
+            ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
+            start = torch.full(
+                (len(batch), 1), loaded.model.config.decoder_start_token_id, device=loaded.device
+            )
+            logits = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits[:, 0]
+            return [float(v) for v in torch.softmax(logits[:, [yes, no]].double(), dim=-1)[:, 0]]
+
+        return list(zip(in_batches([len(row) for row in rows], forward), cuts, strict=True))
+
+
+def questions(sample: Sample) -> tuple[list[str], list[str], list[str], list[str]]:
+    """The authors' four questions, in the order of the outputs; none about an empty summary."""
+    parts = sentences(sample.hypothesis)
+    summary, document = f"summary: {sample.hypothesis}", f"document: {sample.source}"
+    whole = [summary] if parts else []
+    return (
+        [_question("Is this a coherent summary to the document?", text, document) for text in whole],
+        [_question("Is this claim consistent with the document?", f"claim: {p}", document) for p in parts],
+        [_question("Is this a fluent paragraph?", f"paragraph: {part}") for part in parts],
+        [
+            _question("Is this summary relevant to the reference?", summary, f"reference: {text}")
+            for text in sample.references
+        ],
+    )
+
+
+def _question(*parts: str) -> str:
+    return "question: " + " </s> ".join(parts)
