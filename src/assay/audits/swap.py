@@ -58,7 +58,7 @@ class Swap(Audit):
 
     @cached_property
     def items(self) -> list[Rated]:
-        """The user's rated texts, or both sides of the embedded gender pairs, which people did not rate."""
+        """The user's rated texts, or texts of the embedded gender pairs, which people did not rate."""
         if not self.data:
             return spread_out(_embedded(), self.limit)
         found = [
@@ -138,10 +138,10 @@ def _case(item: Rated, swapped: Mapping[str, Swapped]) -> Case:
 
 
 def _embedded() -> list[Rated]:
-    """Each text of the gender pairs with its neutral reference; a template is its document."""
-    found = []
-    for pair in embedded_pairs(("gender", "gender_occupation")):
-        for role, text in (("stereotype", pair.stereotype), ("anti", pair.anti_stereotype)):
-            doc = str(pair.meta.get("template", pair.id))
-            found.append(Rated(f"{pair.id}-{role}", Sample(text, pair.references), None, doc))
-    return found
+    """The gender pairs, one text of each with its neutral reference; a template is its document."""
+    return [
+        Rated(
+            pair.id, Sample(pair.stereotype, pair.references), None, str(pair.meta.get("template", pair.id))
+        )
+        for pair in embedded_pairs(("gender", "gender_occupation"))
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,13 @@ class SwapList:
         """The counterpart of a lower-case word under a tag."""
         return self.tagged.get((word, tag)) or self.words.get(word)
 
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Any word of the list, standing alone."""
+        words = {*self.words, *(word for word, _ in self.tagged)}
+        listed = "|".join(re.escape(word) for word in sorted(words))
+        return re.compile(rf"(?<!\w)(?:{listed})(?!\w)", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Swapped:
@@ -53,8 +61,13 @@ class Swapped:
 
 
 def swap_texts(texts: Sequence[str], swaps: SwapList) -> list[Swapped]:
-    """Swap texts, each parsed once."""
-    return [swap_parsed(parsed, swaps) for parsed in parse(texts)]
+    """Swap texts; only those that have a word of the list are parsed."""
+    pattern = swaps.pattern
+    told = [place for place, text in enumerate(texts) if pattern.search(text)]
+    swapped = [Swapped(text, (), "neutral", text) for text in texts]
+    for place, parsed in zip(told, parse([texts[place] for place in told]), strict=True):
+        swapped[place] = swap_parsed(parsed, swaps)
+    return swapped
 
 
 def swap_parsed(parsed: Parse, swaps: SwapList) -> Swapped:
