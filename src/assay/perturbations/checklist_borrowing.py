@@ -27,7 +27,7 @@ class Loan:
     word: str
     left: str
     right: str
-    governs: bool  # a verb with an object
+    governs: bool  # a verb with an object, a noun with an article or owner
 
 
 @lru_cache(maxsize=8)
@@ -45,7 +45,9 @@ def _loan(text: Parse, index: int) -> Loan:
     tokens = text.tokens
     left = tokens[index - 1].text.lower() if index else ""
     right = tokens[index + 1].text.lower() if index + 1 < len(tokens) else ""
-    governs = any(token.head == index and token.dep in ("dobj", "ccomp", "xcomp") for token in tokens)
+    governs = any(
+        token.head == index and token.dep in ("dobj", "ccomp", "xcomp", "det", "poss") for token in tokens
+    )
     return Loan(tokens[index].text, left, right, governs)
 
 
@@ -79,7 +81,8 @@ class ChangeNouns(Perturbation):
         text = parse_one(record.gold)
         changes = {}
         for index in drawn(_targets(text, ("NOUN",)), self.share, rng):
-            loans = _fresh(record, text, index)
+            governs = _loan(text, index).governs
+            loans = [loan for loan in _fresh(record, text, index) if loan.governs == governs]
             if loans:
                 changes[index] = rng.choice(loans).word
         return rewrite(text, changes) if changes else None

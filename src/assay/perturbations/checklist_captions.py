@@ -7,7 +7,7 @@ from random import Random
 
 from assay.core import Perturbation, Record
 from assay.nlp import Parse, Span, parse_one
-from assay.perturbations.lexicon import attributes, gender_swaps
+from assay.perturbations.lexicon import attributes, gender_swaps, word_list
 from assay.perturbations.surgery import capitalised, is_word, joined_word, like, lowered, rewrite
 
 
@@ -66,9 +66,16 @@ def _modifies(parse: Parse, index: int) -> bool:
 
 def _object_chunks(parse: Parse) -> list[Span]:
     """Noun phrases of things and people, without their marks."""
-    return [
-        c for c in parse.chunks if parse.tokens[c.end - 1].pos in ("NOUN", "PROPN") and _marks_free(parse, c)
-    ]
+    return [c for c in parse.chunks if _names_object(parse, c) and _marks_free(parse, c)]
+
+
+def _names_object(parse: Parse, chunk: Span) -> bool:
+    """Whether a phrase is whole and names a thing: not the front of "in front of", no verb for a noun."""
+    head = parse.tokens[chunk.end - 1]
+    cut = chunk.start > 0 and parse.tokens[chunk.start - 1].pos in ("ADJ", "DET", "NUM")
+    verb = head.dep == "ROOT" and head.tag == "NNS"
+    place = head.text.lower() in word_list("checklist", "templates", "place_nouns")
+    return head.pos in ("NOUN", "PROPN") and not cut and not verb and not place
 
 
 def _marks_free(parse: Parse, chunk: Span) -> bool:
@@ -133,6 +140,6 @@ class RepeatObject(Perturbation):
         if not chunks:
             return None
         words = [i for i, token in enumerate(parse.tokens) if is_word(token)]
-        again = rng.choice(chunks)
+        again = rng.choice(chunks[:-1] or chunks)
         phrase = lowered(parse, again) if again.start == 0 else parse.piece(again)
         return rewrite(parse, {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"})

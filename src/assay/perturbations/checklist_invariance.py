@@ -25,8 +25,11 @@ class Synonyms(Perturbation):
     expect = "same"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Replace every word that has a safe synonym."""
-        return exchanged(parse_one(record.gold), synonyms(), 1.0, rng)
+        """Replace every word that has a safe synonym; in a compound it would break: car park."""
+        parse = parse_one(record.gold)
+        compound = {i for i, t in enumerate(parse.tokens) if t.dep == "compound"}
+        compound |= {parse.tokens[i].head for i in compound}
+        return exchanged(parse, synonyms(), 1.0, rng, leave=compound)
 
 
 @dataclass(frozen=True)

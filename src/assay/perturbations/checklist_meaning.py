@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -64,12 +64,15 @@ class Siblings(Perturbation):
         return exchanged(parse_one(record.gold), siblings(), self.share, rng)
 
 
-def exchanged(parse: Parse, table: Pairs, share: float, rng: Random) -> str | None:
+def exchanged(
+    parse: Parse, table: Pairs, share: float, rng: Random, *, leave: Collection[int] = ()
+) -> str | None:
     """The text with a share of the words in a table exchanged, in the form of the old ones.
 
     A word that comes twice is exchanged alike, and never for a word that the text has already.
     """
-    options = {i: found for i in range(len(parse.tokens)) if (found := _options(parse, i, table))}
+    open_to = [i for i in range(len(parse.tokens)) if i not in leave]
+    options = {i: found for i in open_to if (found := _options(parse, i, table))}
     present = {token.text.lower() for token in parse.tokens}
     chosen: dict[str, str] = {}
     changes = {}
@@ -88,6 +91,8 @@ def _options(parse: Parse, index: int, table: Mapping[tuple[str, str], tuple[str
     if known is None or not stands_free(parse, index):
         return []
     word_class, lemma = known
+    if token.tag in ("JJ", "RB", "NN", "VB") and lemma != token.text.lower():
+        return []  # the tagger and the dictionary disagree on the form
     proper = token.pos == "PROPN" or lemma.capitalize() == token.text
     others = table.get((word_class, lemma)) or (
         table.get((word_class, lemma.capitalize())) if proper else None

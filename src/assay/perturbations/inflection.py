@@ -50,7 +50,7 @@ def class_and_lemma(token: Token) -> tuple[str, str] | None:
     word_class = CLASSES.get(token.pos)
     if word_class is None:
         return None
-    return word_class, lemma_of(token.text, word_class)
+    return word_class, token.text.lower() if word_class == "prep" else lemma_of(token.text, word_class)
 
 
 @cache

@@ -13,7 +13,14 @@ from importlib.resources import files
 from typing import Any
 
 # The lists' word classes, by the tag set of the parser.
-CLASSES: Mapping[str, str] = {"NOUN": "noun", "PROPN": "noun", "ADJ": "adj", "VERB": "verb", "ADV": "adv"}
+CLASSES: Mapping[str, str] = {
+    "NOUN": "noun",
+    "PROPN": "noun",
+    "ADJ": "adj",
+    "VERB": "verb",
+    "ADV": "adv",
+    "ADP": "prep",
+}
 Pairs = Mapping[tuple[str, str], tuple[str, ...]]
 
 
@@ -53,7 +60,9 @@ def antonyms() -> Pairs:
 def synonyms() -> Pairs:
     """(class, lemma) to words that may stand for it; read from left to right only."""
     spoilt = set(word_list("checklist", "templates", "synonyms_unsafe"))
-    return {key: words for key, words in _pairs("synonyms.tsv", "synonym").items() if key[1] not in spoilt}
+    listed = {key: words for key, words in _pairs("synonyms.tsv", "synonym").items() if key[1] not in spoilt}
+    more = toml_file("checklist", "templates")["synonyms_more"]
+    return {(word_class, word): (synonym,) for word_class, word, synonym in more} | listed
 
 
 @cache

@@ -116,8 +116,8 @@ def _always_capital(parse: Parse, index: int) -> bool:
     if token.pos not in ("PROPN", "ADJ") and token.entity not in _NAMES:
         return False
     after = parse.tokens[index + 1].text if index + 1 < len(parse.tokens) else ""
-    capital = token.entity in _NAMES and (token.pos in ("PROPN", "ADJ") or after[:1].isupper())
-    return capital or (token.pos == "PROPN" and (after[:1].isupper() or not known_word(token.text)))
+    person = token.entity == "PERSON" and token.pos == "PROPN"
+    return person or after[:1].isupper() or not known_word(token.text) or token.entity == "NORP"
 
 
 def rewrite(parse: Parse, changes: Mapping[int, str]) -> str:
