@@ -214,7 +214,9 @@ def _between_systems(
     judged = np.isfinite(human).all(axis=0)
     for name, scores in zip(board.metrics, cube, strict=True):
         full = judged & np.isfinite(scores).all(axis=0)
-        if full.sum() > 1:  # soft accuracy swaps documents: every system must have them
+        if (
+            full.sum() > 1 and np.ptp(system_means(scores[:, full])) > 0
+        ):  # soft accuracy swaps documents: every system must have them
             draws = soft_accuracy_draws(scores[:, full], human[:, full], resamples=resamples, seed=seed)
             found.append(Agreement(slice_, "soft_pairwise_accuracy", (name,), draws))
     return found

@@ -9,8 +9,9 @@ they know is style, not the answer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
-from string import punctuation
+from string import digits, punctuation
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +34,10 @@ def sentinel_scores(items: Items, criterion: str) -> dict[str, Floats]:
     human = items.human(criterion)
     if np.isfinite(human).sum() < _FEWEST:
         return scores
-    scores[HYPOTHESIS] = _held_out(_features(hypotheses), human, items)
+    scores[HYPOTHESIS] = _held_out(_features(hypotheses), human, items.documents, items.systems)
     if len({source for source in sources if source}) > _FOLDS:
-        scores[SOURCE] = _held_out(_features(sources), human, items)
+        # Systems stay in one fold: a source cannot tell them apart, and folds of systems would.
+        scores[SOURCE] = _held_out(_features(sources), human, items.documents, [""] * len(items))
     return {name: values for name, values in scores.items() if np.isfinite(values).any()}
 
 
@@ -46,6 +48,7 @@ def _features(texts: Sequence[str]) -> Floats:
     return np.column_stack([matrix, matrix[:, :1] ** 2])  # people dislike both too short and too long
 
 
+@lru_cache(maxsize=50_000)
 def _surface(text: str) -> tuple[float, ...]:
     words, letters = text.split(), max(1, len(text))
     lower = [word.lower() for word in words]
@@ -55,14 +58,16 @@ def _surface(text: str) -> tuple[float, ...]:
         len(text) / max(1, len(words)),
         len(set(lower)) / max(1, len(words)),
         len(set(bigrams)) / max(1, len(bigrams)),
-        sum(char in punctuation for char in text) / letters,
-        sum(char.isupper() for char in text) / letters,
-        sum(char.isdigit() for char in text) / letters,
+        sum(map(text.count, punctuation)) / letters,
+        sum(map(str.isupper, text)) / letters,
+        sum(map(text.count, digits)) / letters,
         float(text.rstrip()[-1:] in set(".!?\"'")),
     )
 
 
-def _held_out(features: Floats, human: Floats, items: Items) -> Floats:
+def _held_out(
+    features: Floats, human: Floats, document_labels: Sequence[str], system_labels: Sequence[str]
+) -> Floats:
     """Predict each fold of documents and systems from rows that share neither.
 
     Predictions carry no intercept: a fold's mean falls when its best rows are held out, and would order the
@@ -70,7 +75,7 @@ def _held_out(features: Floats, human: Floats, items: Items) -> Floats:
     """
     spread = features.std(axis=0)
     standard = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    documents, systems = _folds(items.documents), _folds(items.systems)
+    documents, systems = _folds(document_labels), _folds(system_labels)
     rated = np.isfinite(human)
     answer = np.full(human.size, np.nan)
     for document in np.unique(documents):

@@ -32,7 +32,7 @@ from assay.audits._human_levels import (
     system_agreements,
 )
 from assay.audits._human_people import annotator_findings, apart_message, criteria_findings
-from assay.audits._human_sentinels import sentinel_scores
+from assay.audits._human_sentinels import SENTINELS, sentinel_scores
 from assay.audits._human_use import curve_findings, label_findings, top_findings
 from assay.core import Audit, Case, Finding, Floats, Question, Rule, Scored
 from assay.datasets.published import read_ratings
@@ -220,7 +220,7 @@ class Human(Audit):
         if agreement.statistic != self._choices.headline:
             return
         for metric, value in zip(agreement.metrics, agreement.draws.values, strict=True):
-            if not np.isfinite(value):
+            if not np.isfinite(value) and metric not in SENTINELS:
                 self._say(f"{agreement.slice}: {metric} does not vary there, so it has no correlation")
 
     def _say_best(self, agreement: Agreement, compared: Sequence[Finding]) -> None:

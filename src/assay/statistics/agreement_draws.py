@@ -119,7 +119,9 @@ def system_accuracy_draws(
         one = np.ones((1, judged.shape[0])), np.ones((1, judged.shape[1]))
         rng = generator(seed)
         systems, documents = _counts(judged.shape, over, resamples, rng)
-        values.append(_accuracy(pair, *one)[0])
+        # A metric that gives all systems one score orders none: no accuracy, rather than 0.
+        varies = np.ptp(system_means(pair[0])[np.isfinite(system_means(pair[0]))], axis=0) > 0
+        values.append(_accuracy(pair, *one)[0] if varies else np.nan)
         draws.append(_accuracy(pair, systems, documents))
         sizes.append(_n_pairs(*map(system_means, pair)))
     return Draws(np.array(values), np.array(draws), np.array(sizes, dtype=np.intp), _sampled(judged, over))
