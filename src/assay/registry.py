@@ -93,6 +93,7 @@ AUDITS = {
     "copy-source": "assay.audits.degenerate:CopySource",
     "identity-length": "assay.audits.identity_length:IdentityLength",
     "truncation-direction": "assay.audits.truncation_direction:TruncationDirection",
+    "attention": "assay.audits.attention:Attention",
 }
 PERTURBATIONS: dict[str, str] = {
     "truncation": "assay.perturbations.noise_fluency:Truncation",

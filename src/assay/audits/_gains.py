@@ -30,10 +30,15 @@ def weights(treated: Sequence[str], base: Sequence[str]) -> dict[str, float]:
 
 
 def gain_verdict(scores: SliceScores, gain: Estimate, rule: Rule, margin: float = 0.0) -> bool | None:
-    """Fail where the gain is surely above the margin; the paper asks only whether the mean is lower."""
+    """Fail where the gain is surely at or above the margin; the paper asks only whether the mean is lower.
+
+    A score that does not move at all has not been lowered: an interval of width 0 on the margin fails.
+    """
     if rule == "paper":
         return gain.value < margin
-    return verdict(gain.ci, margin) if scores.judged else None
+    if gain.ci is None or not scores.judged:
+        return None
+    return False if gain.ci[0] >= margin else verdict(gain.ci, margin)
 
 
 def gain_evidence(

@@ -9,11 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
+from unicodedata import name as unicode_name
 
 from assay.audits._corpora import Corpus, Item, corpora
 from assay.audits._gains import judged_gain
 from assay.audits._scores import slice_scores, slices
+from assay.audits._spread import spread_out
 from assay.core import Audit, Case, Finding, Perturbation, Question, Record, Rule, Scored, Task
 from assay.datasets.records import CORPORA, embedded_records
 from assay.errors import DataError
@@ -120,6 +122,7 @@ class CopySource(Audit):
     seed: int = 0
     limit: int | None = None
     task: tuple[str, ...] = ()
+    scripts: Literal["latin", "all"] = "latin"  # word metrics refuse hypotheses in other scripts
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
@@ -128,11 +131,21 @@ class CopySource(Audit):
 
     @cached_property
     def _corpora(self) -> list[Corpus]:
-        found = corpora(self.data, None, self.task, ("summarisation", "translation"), (self.limit, None))
-        for corpus in found:
-            if not any(record.source for record in corpus.records):
-                raise DataError(f"{corpus.name} has no sources to copy; give the records a column 'source'")
+        found = []
+        for corpus in corpora(self.data, None, self.task, ("summarisation", "translation"), (None, None)):
+            kept = [record for record in corpus.records if record.source and self._readable(record.source)]
+            if not kept:
+                raise DataError(
+                    f"{corpus.name} has no sources to copy; give the records a column 'source', "
+                    f"or --scripts all for sources in another script than Latin"
+                )
+            found.append(replace(corpus, records=tuple(spread_out(kept, self.limit))))
         return found
+
+    def _readable(self, source: str) -> bool:
+        letters = [letter for letter in source if letter.isalpha()]
+        latin = sum("LATIN" in unicode_name(letter, "") for letter in letters)
+        return self.scripts == "all" or 2 * latin >= len(letters)
 
     def cases(self) -> Iterable[Case]:
         """A case an item that has a source."""
