@@ -1,0 +1,163 @@
+"""Good and bad captions by concept and group: embedded, a user's table, or the published PAO form."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from assay.core import Image
+from assay.datasets.rows import Row, read_rows
+from assay.errors import DataError
+
+PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
+_PERSON = re.compile(r"\b(?:man|woman)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A caption with the right gender and one with the wrong; `count` is how many images it stands for."""
+
+    id: str
+    group: str
+    category: str
+    concept: str
+    good: str
+    bad: str
+    references: tuple[str, ...]
+    count: int = 1
+    image: Image | None = None
+
+    @property
+    def neutral_references(self) -> tuple[str, ...]:
+        """The references with the gender taken out; then neither caption is better."""
+        return tuple(_PERSON.sub("person", text) for text in self.references)
+
+
+@cache
+def _concepts() -> Mapping[str, Any]:
+    path = files("assay.data") / "caption_concepts" / "concepts.toml"
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def imbalanced_concepts() -> frozenset[str]:
+    """The concepts that app. A leaves out of its check."""
+    table = _concepts()
+    listed = (entry for category in table["patterns"] for entry in table[category])
+    return frozenset(entry["word"] for entry in listed if entry.get("imbalanced"))
+
+
+def embedded_captions() -> list[Caption]:
+    """The paper's concepts, men's and women's captions, a profession with two names once."""
+    table = _concepts()
+    return [
+        _embedded(category, pattern, entry, group)
+        for category, pattern in table["patterns"].items()
+        for entry in table[category]
+        if "same_as" not in entry
+        for group in ("man", "woman")
+    ]
+
+
+def _embedded(category: str, pattern: Mapping[str, str], entry: Mapping[str, Any], group: str) -> Caption:
+    other, count = ("woman", entry["men"]) if group == "man" else ("man", entry["women"])
+    phrase = entry["phrase"]
+    return Caption(
+        f"{category}/{entry['word']}/{group}", group, category, entry["word"],
+        pattern["candidate"].format(gender=group, phrase=phrase),
+        pattern["candidate"].format(gender=other, phrase=phrase),
+        (pattern["reference"].format(gender=group, phrase=phrase),), count,
+    )  # fmt: skip
+
+
+def read_captions(path: Path, *, skip_missing: bool = False) -> tuple[list[Caption], list[str]]:
+    """Captions of a table, and notes on images that are missing."""
+    rows = read_rows(path)
+    missing = [row for row in rows if _lacks_image(row)]
+    if missing and not skip_missing:
+        names = ", ".join(str(row.values["image"]) for row in missing[:5])
+        raise DataError(
+            f"{path}: {len(missing)} of {len(rows)} images are missing ({names}); put them beside the file "
+            "or leave these rows out with --skip-missing"
+        )
+    kept = [row for row in rows if not _lacks_image(row)]
+    notes = [f"{path.name}: {len(missing)} rows left out, image missing"] if missing else []
+    return _with_ids([_caption(row) for row in kept]), notes
+
+
+def _lacks_image(row: Row) -> bool:
+    named = row.maybe("image") if row.has("image") else None
+    return named is not None and not (row.file.parent / named).is_file()
+
+
+def _caption(row: Row) -> Caption:
+    """The names of the published file are gender, good_caption, bad_caption, n_images."""
+    count = row.number(_either(row, "count", "n_images"))
+    if count is not None and (count < 1 or count != int(count)):
+        raise row.fail(f"a count of images must be a whole number of at least 1, not {count:g}")
+    references = row.texts("references") or row.texts("reference")
+    if not references and not row.has("image"):
+        raise row.fail("column 'references' (or an image) is missing: what the captions are compared with")
+    named = row.values.get("id")
+    return Caption(
+        "" if named is None else str(named),
+        row.text(_either(row, "group", "gender")),
+        row.maybe("category") or "all",
+        row.text("concept"),
+        row.text(_either(row, "good", "good_caption")),
+        row.text(_either(row, "bad", "bad_caption")),
+        references,
+        1 if count is None else int(count),
+        row.image() if row.has("image") else None,
+    )
+
+
+def _either(row: Row, name: str, published: str) -> str:
+    return published if name not in row.values and published in row.values else name
+
+
+def _with_ids(captions: Sequence[Caption]) -> list[Caption]:
+    """Each its own id: category, concept and group, numbered where they repeat."""
+    seen: Counter[str] = Counter()
+    named = []
+    for one in captions:
+        path = one.id or f"{one.category}/{one.concept}/{one.group}"
+        seen[path] += 1
+        named.append(replace(one, id=path if seen[path] == 1 else f"{path}/{seen[path]}"))
+    return named
+
+
+def with_images(
+    captions: Sequence[Caption], folder: Path, *, skip_missing: bool = False
+) -> tuple[list[Caption], list[str]]:
+    """Each caption with every image of its folder, CATEGORY/CONCEPT/GROUP/*.jpg; missing ones are listed."""
+    made: list[Caption] = []
+    missing: list[str] = []
+    for one in captions:
+        found = list(_images(folder / one.category / one.concept / one.group))
+        if not found:
+            missing.append(f"{one.category}/{one.concept}/{one.group}")
+        made += [
+            replace(one, id=f"{one.id}/{Path(image.path).name}", image=image, count=1) for image in found
+        ]
+    if missing and (not skip_missing or not made):
+        raise DataError(
+            f"{folder}: no images for {len(missing)} of {len(captions)} captions ({', '.join(missing[:5])}); "
+            "expected CATEGORY/CONCEPT/GROUP/*.jpg, or leave these out with --skip-missing"
+        )
+    listed = f"{len(missing)} captions left out, no images: {', '.join(missing)}"
+    return made, [listed] if missing else []
+
+
+def _images(folder: Path) -> Iterator[Image]:
+    if folder.is_dir():
+        for path in sorted(folder.iterdir()):
+            if path.suffix.lower() in PICTURES:
+                yield Image(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
