@@ -149,8 +149,8 @@ class Judge:
             ci = one.interval.pair if one.interval else None
             yield Finding(
                 metric, AUDIT, one.path, "accuracy_gap", one.gap, sum(one.images),
-                versus=" - ".join(one.groups), ci=ci, p_value=one.p_value, q_value=q, mde=mde_interval(one.interval), passed=passed,
-                evidence=one.evidence if passed is False else (),
+                versus=" - ".join(one.groups), ci=ci, p_value=one.p_value, q_value=q,
+                mde=mde_interval(one.interval), passed=passed, evidence=one.evidence if passed is False else (),
             )  # fmt: skip
         judged = [(one, passed) for one, (_, passed) in zip(concepts, fair, strict=True) if self._enough(one)]
         for category in dict.fromkeys(one.category for one, _ in judged):
@@ -167,7 +167,7 @@ class Judge:
         return min(one.images) >= self.fewest and bool(np.isfinite(one.gap))
 
     def _verdicts(self, concepts: Sequence[Concept]) -> list[tuple[float | None, bool | None]]:
-        """By p in the paper, by q and size here; without chance (deterministic) any gap that matters fails."""
+        """By p in the paper, by q and size here; without chance (deterministic) by size alone."""
         q_values = benjamini_hochberg([one.p_value for one in concepts])
         return [
             (
