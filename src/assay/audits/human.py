@@ -32,6 +32,7 @@ from assay.audits._human_levels import (
     system_agreements,
 )
 from assay.audits._human_people import annotator_findings, apart_message, criteria_findings
+from assay.audits._human_preferences import with_strengths
 from assay.audits._human_sentinels import SENTINELS, sentinel_scores
 from assay.audits._human_use import curve_findings, label_findings, top_findings
 from assay.core import Audit, Case, Finding, Floats, Question, Rule, Scored
@@ -86,7 +87,7 @@ class Human(Audit):
             found += read_ratings(path, skip_missing=self.skip_missing)[: self.limit]
         if len({item.id for item in found}) < len(found):
             raise DataError("two data files share ids; join them into one file with ids of their own")
-        return found
+        return with_strengths(found)
 
     @cached_property
     def items(self) -> Items:

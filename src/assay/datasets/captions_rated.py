@@ -65,7 +65,7 @@ def _tokens(path: Path) -> dict[str, str]:
 
 
 def read_composite(folder: Path) -> list[Rated]:
-    """Composite (Aditya et al.): a table a dataset and criterion; `Input.*` image, captions; `Answer.*` ratings.
+    """Composite (Aditya et al.): a table a dataset and criterion; `Input.*` texts and `Answer.*` ratings.
 
     References come from Flickr8k.token.txt or `dataset_*.json` (Karpathy's splits) in the same folder.
     """

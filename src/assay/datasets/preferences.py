@@ -1,29 +1,23 @@
-"""Pairwise preferences to rated texts: strengths of systems by Bradley-Terry, wins of texts (blind app. C.3).
+"""Pairwise preferences to rated texts: each text with the comparisons it won, tied and lost.
 
 Columns: `system_a, system_b, hypothesis_a, hypothesis_b, preference, doc?, references?, source?`, where
 `preference` is "a", "b" or "tie", or a number (above 0 for a, as on a Likert scale), or an object of these by
-criterion. A criterion's rating is the system's log strength, so it is for the level of systems;
-`wins:CRITERION` holds each comparison of the text itself: 1, one half or 0.
+criterion. A text's ratings are its outcomes (1, one half, 0); `meta["rivals"]` names, beside each, whom it met.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
 
 from assay.core import Sample
 from assay.datasets.ratings import Rated
 from assay.datasets.rows import Row
-from assay.errors import DataError
-from assay.statistics.bradley_terry import bradley_terry
 
 COLUMNS = ("system_a", "system_b", "hypothesis_a", "hypothesis_b", "preference")
-WINS = "wins:"
+RIVALS = "rivals"
 _SHARES = {"a": 1.0, "b": 0.0, "tie": 0.5}
-_PRIOR = 0.1  # keeps the strength of a system that never loses finite
 
 
 @dataclass(slots=True)
@@ -32,21 +26,23 @@ class _Text:
     system: str
     doc: str
     wins: dict[str, list[float]] = field(default_factory=dict)
+    rivals: dict[str, list[str]] = field(default_factory=dict)
+
+    def met(self, rival: str, criterion: str, share: float) -> None:
+        self.wins.setdefault(criterion, []).append(share)
+        self.rivals.setdefault(criterion, []).append(rival)
 
 
 def read_preferences(path: Path, rows: Sequence[Row]) -> list[Rated]:
     """Every text that was compared, once."""
     texts: dict[tuple[str, str, str], _Text] = {}
-    games: dict[str, list[tuple[str, str, float]]] = {}
     for number, row in enumerate(rows):
-        doc = str(row.values.get("doc") if row.values.get("doc") is not None else number)
-        sides = [_text(row, side, doc, texts) for side in ("a", "b")]
+        doc = str(number if row.values.get("doc") is None else row.values["doc"])
+        first, second = (_text(row, side, doc, texts) for side in ("a", "b"))
         for criterion, share in _outcomes(row).items():
-            games.setdefault(criterion, []).append((sides[0].system, sides[1].system, share))
-            for side, won in zip(sides, (share, 1.0 - share), strict=True):
-                side.wins.setdefault(criterion, []).append(won)
-    strengths = {criterion: _strengths(path, played) for criterion, played in games.items()}
-    return [_rated(path, number, text, strengths) for number, text in enumerate(texts.values())]
+            first.met(second.system, criterion, share)
+            second.met(first.system, criterion, 1.0 - share)
+    return [_rated(path, number, text) for number, text in enumerate(texts.values())]
 
 
 def _text(row: Row, side: str, doc: str, texts: dict[tuple[str, str, str], _Text]) -> _Text:
@@ -63,32 +59,17 @@ def _outcomes(row: Row) -> dict[str, float]:
 
 
 def _share(row: Row, value: object) -> float:
-    if isinstance(value, str) and value.strip().lower() in _SHARES:
-        return _SHARES[value.strip().lower()]
+    text = str(value).strip().lower()
+    if text in _SHARES:
+        return _SHARES[text]
     try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
+        number = float(text)
+    except ValueError as error:
         raise row.fail(f"column 'preference' must be a, b, tie or a number, not {value!r}") from error
-    return 0.5 + 0.5 * float(np.sign(number))
+    return 0.5 + 0.5 * ((number > 0) - (number < 0))
 
 
-def _strengths(path: Path, played: Iterable[tuple[str, str, float]]) -> dict[str, float]:
-    games = [game for game in played if game[0] != game[1]]
-    names = list(dict.fromkeys(name for game in games for name in game[:2]))
-    if len(names) < 2:
-        raise DataError(f"{path}: preferences between at least two systems are needed")
-    wins = np.zeros((len(names), len(names)))
-    for first, second, share in games:
-        i, j = names.index(first), names.index(second)
-        wins[i, j] += share
-        wins[j, i] += 1.0 - share
-    return dict(zip(names, bradley_terry(wins, prior=_PRIOR).tolist(), strict=True))
-
-
-def _rated(path: Path, number: int, text: _Text, strengths: Mapping[str, Mapping[str, float]]) -> Rated:
-    human: dict[str, tuple[float, ...]] = {}
-    for criterion, wins in text.wins.items():
-        if text.system in strengths[criterion]:
-            human[criterion] = (strengths[criterion][text.system],)
-        human[WINS + criterion] = tuple(wins)
-    return Rated(f"{path.stem}-{number}", text.sample, text.system, text.doc, human)
+def _rated(path: Path, number: int, text: _Text) -> Rated:
+    human = {criterion: tuple(wins) for criterion, wins in text.wins.items()}
+    meta = {RIVALS: text.rivals}
+    return Rated(f"{path.stem}-{number}", text.sample, text.system, text.doc, human, meta)
