@@ -2,7 +2,7 @@
 
 Columns: `system_a, system_b, hypothesis_a, hypothesis_b, preference, doc?, references?, source?`, where
 `preference` is "a", "b" or "tie", or a number (above 0 for a, as on a Likert scale), or an object of these by
-criterion. A text's ratings are its outcomes (1, one half, 0); `meta["rivals"]` names, beside each, whom it met.
+criterion. A text's ratings are its outcomes (1, one half, 0); `meta[RIVALS]` names the rivals.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from assay.datasets.ratings import Rated
 from assay.datasets.rows import Row
 
 COLUMNS = ("system_a", "system_b", "hypothesis_a", "hypothesis_b", "preference")
-RIVALS = "rivals"
+RIVALS = "rivals by criterion"
 _SHARES = {"a": 1.0, "b": 0.0, "tie": 0.5}
 
 
