@@ -43,14 +43,14 @@ def synonyms(word: str) -> frozenset[str]:
     return frozenset(name for name in lemmas if "_" not in name) | {word}
 
 
-def match(mine: Words, theirs: Words, forms: Forms, target: Callable[[str], str]) -> list[tuple[int, int]]:
+def match(mine: Words, theirs: Words, forms: Forms) -> list[tuple[int, int]]:
     """Pairs of positions, the last words first; what is paired leaves the lists.
 
     Each hypothesis word, from the end, takes the latest free reference word that has one of its forms.
     """
     free: defaultdict[str, list[int]] = defaultdict(list)
     for at, (_, word) in enumerate(theirs):
-        free[target(word)].append(at)
+        free[word].append(at)
     pairs: list[tuple[int, int]] = []
     taken: set[int] = set()
     left: Words = []
@@ -59,7 +59,7 @@ def match(mine: Words, theirs: Words, forms: Forms, target: Callable[[str], str]
         if latest is None:
             left.append((place, word))
             continue
-        free[target(theirs[latest][1])].pop()
+        free[theirs[latest][1]].pop()
         taken.add(latest)
         pairs.append((place, theirs[latest][0]))
     mine[:] = reversed(left)
@@ -78,10 +78,12 @@ def meteor(
 ) -> float:
     """The weighted harmonic mean of matches, less a penalty for scattered ones."""
     mine, theirs = list(enumerate(hypothesis)), list(enumerate(reference))
-    pairs = match(mine, theirs, lambda word: (word,), str)
-    pairs += match(mine, theirs, lambda word: (stem(word),), stem)
+    pairs = match(mine, theirs, lambda word: (word,))
+    # What is left goes on as stems; NLTK looks up the synonyms of stems, too.
+    mine, theirs = ([(place, stem(word)) for place, word in words] for words in (mine, theirs))
+    pairs += match(mine, theirs, lambda word: (word,))
     if use_synonyms:
-        pairs += match(mine, theirs, synonyms, str)
+        pairs += match(mine, theirs, synonyms)
     if not pairs:
         return 0.0
     pairs.sort()

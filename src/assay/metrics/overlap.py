@@ -233,7 +233,7 @@ def _information(
             counts.update(word_counts(text, order, tokenize, lowercase))
     words = sum(len(tokens(text, tokenize, lowercase)) for text in references)
     return {
-        gram: math.log2((counts[gram[:-1]] if len(gram) > 1 else words) / count)
+        gram: math.log((counts[gram[:-1]] if len(gram) > 1 else words) / count, 2)
         for gram, count in counts.items()
     }
 
@@ -279,5 +279,6 @@ class Nist(Metric):
 
 
 def _weighted(mine: Counts, theirs: Counts, bits: dict[tuple[str, ...], float], total: int) -> float:
-    shared = math.fsum(min(mine[gram], theirs[gram]) * bits[gram] for gram in mine.keys() & theirs.keys())
+    # NLTK's order of summation and its logarithm: a last digit may decide which reference is the best.
+    shared = sum(min(count, theirs[gram]) * bits[gram] for gram, count in mine.items() if gram in theirs)
     return shared / total if total else 0.0

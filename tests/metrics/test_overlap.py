@@ -1,0 +1,155 @@
+"""BLEU, NIST, chrF and ROUGE against NLTK, sacreBLEU, rouge-score and brute force, to 1e-9."""
+
+import warnings
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+from nltk.translate.chrf_score import sentence_chrf
+from nltk.translate.nist_score import sentence_nist
+from rouge_score.rouge_scorer import RougeScorer
+from sacrebleu.metrics import BLEU, CHRF
+
+from assay.core import Sample
+from assay.metrics.chrf import Chrf, ChrfPlusPlus
+from assay.metrics.overlap import Bleu, Nist, SacreBleu
+from assay.metrics.rouge import Rouge1, Rouge2, Rouge4, RougeL, RougeSU4, RougeW, weighted_lcs
+
+TEXTS = st.lists(
+    st.sampled_from(
+        ["the", "cat", "cats", "dog", "ran", "running", "a", ".", ",", "!", "it's", "3.5", "Über"]
+    ),
+    max_size=12,
+).map(" ".join)
+ANY_TEXT = st.text(alphabet=st.characters(max_codepoint=0x24F, exclude_categories=["Cc"]), max_size=40)
+SAMPLES = st.builds(Sample, TEXTS, st.lists(TEXTS, min_size=1, max_size=3).map(tuple))
+
+
+def nltk_bleu(sample, method):
+    smooth = getattr(SmoothingFunction(), method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NLTK warns of every order without a match
+        references = [text.split() for text in sample.references]
+        return sentence_bleu(references, sample.hypothesis.split(), smoothing_function=smooth)
+
+
+def assert_equal(values, expected):
+    np.testing.assert_allclose(np.array(values, float), np.array(expected, float), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["method0", "method1", "method2", "method3", "method4"])
+def test_bleu_is_nltks(method, small_samples, corpus_samples):
+    samples = small_samples + corpus_samples
+    metric = Bleu(smooth="none" if method == "method0" else method)
+    assert_equal(metric.score(samples), [nltk_bleu(sample, method) for sample in samples])
+
+
+@given(SAMPLES)
+@settings(max_examples=100, deadline=None)
+def test_generated_texts_score_as_in_the_libraries(sample):
+    references = list(sample.references)
+    rouge = RougeScorer(["rouge1", "rougeL"], use_stemmer=True).score_multi(references, sample.hypothesis)
+    assert_equal(Bleu().score([sample]), [nltk_bleu(sample, "method1")])
+    assert_equal(Rouge1(stemmer=True).score([sample]), [rouge["rouge1"].fmeasure])
+    assert_equal(RougeL(stemmer=True).score([sample]), [rouge["rougeL"].fmeasure])
+    expected = BLEU(effective_order=True).sentence_score(sample.hypothesis, references).score
+    assert_equal(SacreBleu().score([sample]), [expected])
+
+
+@given(ANY_TEXT, ANY_TEXT)
+@settings(max_examples=100, deadline=None)
+def test_chrf_of_any_latin_text(hypothesis, reference):
+    sample = Sample(hypothesis, (reference,))
+    assert_equal(Chrf().score([sample]), [CHRF().sentence_score(hypothesis, [reference]).score])
+    expected = CHRF(word_order=2).sentence_score(hypothesis, [reference]).score
+    assert_equal(ChrfPlusPlus().score([sample]), [expected])
+    assert_equal(Chrf(backend="nltk").score([sample]), [sentence_chrf(reference, hypothesis)])
+
+
+@pytest.mark.parametrize("smooth", ["exp", "floor", "add-k", "none"])
+def test_sacrebleu(smooth, small_samples, corpus_samples):
+    samples = small_samples + corpus_samples
+    library = BLEU(effective_order=True, smooth_method=smooth)
+    expected = [library.sentence_score(s.hypothesis, list(s.references)).score for s in samples]
+    assert_equal(SacreBleu(smooth=smooth).score(samples), expected)
+
+
+def test_chrf_takes_the_best_reference(small_samples, corpus_samples):
+    samples = small_samples + corpus_samples
+    for metric, library in ((Chrf(), CHRF()), (ChrfPlusPlus(), CHRF(word_order=2))):
+        expected = [library.sentence_score(s.hypothesis, list(s.references)).score for s in samples]
+        assert_equal(metric.score(samples), expected)
+
+
+@pytest.mark.parametrize("stemmer", [False, True])
+def test_rouge(stemmer, small_samples, corpus_samples):
+    samples = small_samples + corpus_samples
+    classes = [Rouge1, Rouge2, Rouge4, RougeL]
+    library = RougeScorer([kind.name for kind in classes], use_stemmer=stemmer)
+    expected = [library.score_multi(s.references, s.hypothesis) for s in samples]
+    for kind in classes:
+        assert_equal(kind(stemmer=stemmer).score(samples), [one[kind.name].fmeasure for one in expected])
+
+
+def test_rouge_reduces_by_the_mean_on_request():
+    sample = Sample("a cat sat", ("a cat sat", "a dog ran"))
+    assert Rouge1(reduce="mean").score([sample]) == [pytest.approx((1 + 1 / 3) / 2)]
+
+
+def test_nist(small_samples, corpus_samples):
+    samples = [
+        s for s in small_samples + corpus_samples if len(s.hypothesis.split()) >= 5 and all(s.references)
+    ]
+    expected = [sentence_nist([t.split() for t in s.references], s.hypothesis.split()) for s in samples]
+    assert_equal(Nist().score(samples), expected)
+    two = [sentence_nist([t.split() for t in s.references], s.hypothesis.split(), n=2) for s in samples]
+    assert_equal(Nist(n=2).score(samples), two)
+
+
+def test_rouge_su4_counts_words_and_pairs_within_reach(small_samples):
+    def units(text):
+        words = text.split()
+        pairs = [(words[i], words[j]) for i, j in combinations(range(len(words)), 2) if j - i <= 5]
+        return Counter([*words, *pairs])
+
+    for sample in small_samples[:80]:
+        mine, theirs = units(sample.hypothesis), units(sample.references[0])
+        shared = (mine & theirs).total()
+        expected = 2 * shared / (mine.total() + theirs.total()) if shared else 0.0
+        value = RougeSU4(tokenize="split").score([Sample(sample.hypothesis, sample.references[:1])])
+        assert_equal(value, [expected])
+
+
+def slow_weighted_lcs(mine, theirs, weight):
+    value = np.zeros((len(mine) + 1, len(theirs) + 1))
+    run = np.zeros_like(value)
+    for i, one in enumerate(mine):
+        for j, other in enumerate(theirs):
+            if one == other:
+                k = run[i, j]
+                value[i + 1, j + 1], run[i + 1, j + 1] = value[i, j] + (k + 1) ** weight - k**weight, k + 1
+            else:
+                value[i + 1, j + 1] = max(value[i, j + 1], value[i + 1, j])
+    return value[-1, -1]
+
+
+@given(
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=9),
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=9),
+)
+@settings(max_examples=150, deadline=None)
+def test_weighted_lcs_is_lins_table(mine, theirs):
+    assert weighted_lcs(mine, theirs, 1.2) == pytest.approx(slow_weighted_lcs(mine, theirs, 1.2), abs=1e-9)
+
+
+def test_rouge_w_prefers_runs():
+    # Lin's example: both hypotheses share four words in order, only the first has them together.
+    runs, scattered = (
+        RougeW().score([Sample(text, ("a b c d e f g",))])[0] for text in ("a b c d h i k", "a h b k c i d")
+    )
+    assert runs == pytest.approx(4 / 7)
+    assert scattered == pytest.approx(4 ** (1 / 1.2) / 7)
