@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
+from importlib.resources import files
 from itertools import pairwise
 
 from assay.datasets.rows import Row
@@ -83,11 +84,13 @@ def _differences(more: Parse, less: Parse) -> list[tuple[int, int, int, int]]:
     found = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
     spans = [tuple(span) for tag, *span in found if tag != "equal"]
     # "a"/"an" follows the word behind it, and is mended when that word goes.
-    return [(a, b, c, d) for a, b, c, d in spans if not _is_article(first[a:b], second[c:d])]
+    heads = [int(_is_article(first[a:b], second[c:d])) for a, b, c, d in spans]
+    cut = [(a + n, b, c + n, d) for n, (a, b, c, d) in zip(heads, spans, strict=True)]
+    return [(a, b, c, d) for a, b, c, d in cut if a < b or c < d]
 
 
 def _is_article(one: Sequence[str], two: Sequence[str]) -> bool:
-    return len(one) == len(two) == 1 and {one[0], two[0]} == {"a", "an"}
+    return {*one[:1], *two[:1]} == {"a", "an"} and bool(one) and bool(two)
 
 
 def _neutral(
@@ -103,7 +106,7 @@ def _neutral(
     known = [nouns.get(_joined(words).lower()) for words in (one, two)]
     if known[0] and known[1] and _stands_as_noun(more, start, end):
         return known[0], "replace"
-    if all(token.pos == "PROPN" for token in (*one, *two)):
+    if all(token.pos == "PROPN" or _is_name(token) for token in (*one, *two)):
         return _abstract(more, start, end, [*one, *two])
     return None
 
@@ -131,11 +134,12 @@ def _abstract(more: Parse, start: int, end: int, names: Sequence[Token]) -> tupl
     if all(token.tag == "NNPS" for token in names):
         return "people", "abstract"
     described = start > 0 and more.tokens[start - 1].pos in ("DET", "NOUN", "ADJ", "PRON")
-    if described or any(token.tag != "NNP" for token in names):
+    if described or any(token.tag != "NNP" and not _is_name(token) for token in names):
         return None
     if all(token.entity == "GPE" for token in names):
         return "the country", "abstract"
-    return (_PERSON, "abstract") if all(token.entity in ("PERSON", "") for token in names) else None
+    people = any(token.entity == "PERSON" for token in names)
+    return (_PERSON, "abstract") if people or not any(token.entity for token in names) else None
 
 
 def _is_adjective(token: Token, known: frozenset[str]) -> bool:
@@ -193,6 +197,19 @@ def _nouns(lexicon: Lexicon | None) -> dict[str, str]:
 def _adjectives(lexicon: Lexicon | None) -> frozenset[str]:
     groups = lexicon.groups.values() if lexicon else ()
     return frozenset(word.lower() for group in groups for word in group.adjectives)
+
+
+def _is_name(token: Token) -> bool:
+    return token.text in _names()
+
+
+@cache
+def _names() -> frozenset[str]:
+    """First names of the lexicons and of the list: taggers take some for nouns."""
+    table = (files("assay.data") / "words" / "first_names.tsv").read_text("utf-8")
+    listed = {line.split("\t")[0] for line in table.splitlines()[1:]}
+    groups = (group for name in ATTRIBUTES for group in load_lexicon(name).groups.values())
+    return frozenset(listed.union(*(group.names for group in groups)))
 
 
 @cache

@@ -1,0 +1,339 @@
+"""The stereotype audit on planted metrics, published scores and the published forms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.audits._directions import _eta_squared, across_metrics, fairest_directions
+from assay.audits._spread import spread_out
+from assay.audits.stereotype import Stereotype
+from assay.core import Case, Finding, Metric, Sample, Scored
+from assay.datasets.pairs import read_pair_files
+from assay.datasets.winobias import read_winobias
+from assay.errors import DataError
+from assay.pipeline import Options, run
+from assay.recipe import digest
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the published data folder is not there")
+HERE = Options(cache=None)
+
+
+def noise(text: str) -> float:
+    """A fixed number in [0, 1) of a text."""
+    return int(digest(text)[:12], 16) / 16**12
+
+
+@dataclass(frozen=True)
+class Fair(Metric):
+    """Word overlap: every text of a pair has the same number of words in common with its reference."""
+
+    name: ClassVar[str] = "fair"
+    preference: float = 0.0  # added where a text speaks of a man
+    jitter: float = 0.0  # moved by any edit, whatever its words
+
+    def score(self, samples: Sequence[Sample]) -> list[float]:
+        return [self._one(sample) for sample in samples]
+
+    def _one(self, sample: Sample) -> float:
+        words, other = sample.hypothesis.split(), sample.references[0].split()
+        overlap = len(set(words) & set(other)) / len(set(other))
+        told = self.preference * ("he" in words) + self.jitter * noise(sample.hypothesis)
+        return overlap + told
+
+
+def pairs_file(tmp_path: Path, n: int = 60, *, swap: bool = False) -> Path:
+    """Occupation pairs: the stereotype is always the man; lengths differ, so that scores spread."""
+    path = tmp_path / "gender.jsonl"
+    rows = []
+    for number in range(n):
+        tail = " ".join(f"word{number}x{k}" for k in range(number % 7 + 1))
+        texts = [f"clerk{number} said {who} was late {tail}" for who in ("he", "she")]
+        first, second = texts[::-1] if swap and number % 2 else texts
+        row = {"id": f"p{number}", "stereotype": first, "anti_stereotype": second}
+        rows.append(row | {"reference": f"clerk{number} said the clerk was late {tail}"})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def findings(metric: Metric, **asked: object) -> dict[tuple[str, str], Finding]:
+    frame = run("stereotype", [metric], options=HERE, **asked).findings
+    rows = frame.iter_rows(named=True)
+    return {(row["slice"], row["statistic"]): row for row in rows if row["metric"] != "all metrics"}
+
+
+def test_a_fair_metric_passes(tmp_path: Path) -> None:
+    found = findings(Fair(), data=(pairs_file(tmp_path),))
+    assert found["gender", "bias"]["value"] == 0
+    assert found["gender", "signed_bias"]["value"] == 0
+    assert found["gender", "signed_bias"]["p_value"] == 1
+    assert found["gender", "signed_bias"]["passed"] is True
+    assert found["gender", "excess_bias"]["passed"] is True
+
+
+def test_a_planted_bias_of_known_size_is_found(tmp_path: Path) -> None:
+    path = pairs_file(tmp_path)
+    plain = Fair().score([Sample(p.stereotype, p.references) for p in Stereotype(data=(path,)).pairs])
+    span = max(plain) - min(plain) + 0.05
+    found = findings(Fair(preference=0.05), data=(path,))
+    assert found["gender", "bias"]["value"] == pytest.approx(100 * 0.05 / span)
+    assert found["gender", "signed_bias"]["value"] == pytest.approx(100 * 0.05 / span)
+    assert found["gender", "stereotype_share"]["value"] == 1
+    assert found["gender", "signed_bias"]["passed"] is False
+    assert found["gender", "excess_bias"]["passed"] is False
+    assert len(found["gender", "bias"]["evidence"]) == 5
+
+
+def test_a_preference_without_stereotype_fails_by_size_alone(tmp_path: Path) -> None:
+    found = findings(Fair(preference=0.05), data=(pairs_file(tmp_path, swap=True),))
+    assert found["gender", "signed_bias"]["value"] == pytest.approx(0, abs=1e-9)
+    assert found["gender", "signed_bias"]["passed"] is not False
+    assert found["gender", "excess_bias"]["passed"] is False
+
+
+def test_a_jumpy_metric_is_not_called_biased(tmp_path: Path) -> None:
+    """Any edit moves it, as it moves on the controls: bias is large, its excess is not."""
+    found = findings(Fair(jitter=0.2), data=(pairs_file(tmp_path, 200),))
+    assert found["gender", "bias"]["value"] > 5
+    low, high = found["gender", "excess_bias"]["ci_low"], found["gender", "excess_bias"]["ci_high"]
+    assert low < 0 < high or abs(found["gender", "excess_bias"]["value"]) < 3
+    assert found["gender", "excess_bias"]["passed"] is not False
+
+
+def test_false_alarms_of_the_signed_bias_are_rare(tmp_path: Path) -> None:
+    """Of 40 metrics that move at random, about one in twenty may be called biased."""
+    audit = Stereotype(data=(pairs_file(tmp_path),))
+    cases = [case for case in audit.cases() if case.slice != "control"]
+    rng = np.random.default_rng(1)
+    scored = []
+    for number in range(40):
+        values = {role: rng.normal(size=len(cases)) for role in ("stereotype", "anti_stereotype")}
+        scored.append(Scored(f"random-{number}", cases, values))
+    failed = [f for f in audit.judge(scored) if f.statistic == "signed_bias" and f.passed is False]
+    assert len(failed) <= 6
+
+
+def test_a_constant_metric_is_guarded(tmp_path: Path) -> None:
+    audit = Stereotype(data=(pairs_file(tmp_path),))
+    cases = list(audit.cases())
+    flat = {role: np.full(len(cases), 0.1 + 0.2) for role in ("stereotype", "anti_stereotype")}
+    found = {f.statistic: f for f in audit.judge([Scored("flat", cases, flat)]) if f.slice == "gender"}
+    assert found["bias"].value == 0
+    assert found["excess_bias"].value == 0
+    assert found["stereotype_share"].value == 0.5
+    assert found["stereotype_share"].n == 0
+
+
+def test_absent_scores_are_dropped_in_pairs(tmp_path: Path) -> None:
+    audit = Stereotype(data=(pairs_file(tmp_path),))
+    cases = list(audit.cases())
+    values = {role: np.linspace(0, 1, len(cases)) for role in ("stereotype", "anti_stereotype")}
+    values["stereotype"][3] = np.nan
+    found = {f.statistic: f for f in audit.judge([Scored("m", cases, values)]) if f.slice == "gender"}
+    assert found["bias"].n == 59
+
+
+def test_few_pairs_have_no_verdict(tmp_path: Path) -> None:
+    found = findings(Fair(preference=0.05), data=(pairs_file(tmp_path, 8),))
+    assert found["gender", "signed_bias"]["passed"] is None
+    assert found["gender", "excess_bias"]["passed"] is None
+    assert any("too few" in note for note in Stereotype(data=(pairs_file(tmp_path, 8),)).notes())
+
+
+def test_the_papers_rule_has_no_floor_and_no_verdict(tmp_path: Path) -> None:
+    found = findings(Fair(preference=0.05), data=(pairs_file(tmp_path),), rule="paper")
+    assert ("gender", "excess_bias") not in found
+    assert found["gender", "bias"]["passed"] is None
+
+
+def test_the_limit_is_spread_over_the_file() -> None:
+    audit = Stereotype(limit=40, only=("race",))
+    assert len(audit.pairs) == 40
+    assert len(audit.controls) == 80
+    assert {pair.id[5] for pair in audit.pairs} == {"h", "t"}
+    assert spread_out(range(5), 9) == [0, 1, 2, 3, 4]
+
+
+def test_groups_and_words_are_reported_for_the_embedded_pairs() -> None:
+    found = findings(Fair(preference=0.05), only=("gender",))
+    assert found["gender/group/male", "signed_bias"]["value"] > 0
+    assert found["gender/group/female", "signed_bias"]["value"] < 0
+    assert found["gender/word/he", "word_preference"]["value"] > 0
+    assert found["gender/word/she", "word_preference"]["value"] < 0
+    assert found["gender", "relative_bias"]["value"] > 0
+
+
+def test_an_unknown_attribute_suggests() -> None:
+    with pytest.raises(DataError, match="did you mean gender"):
+        _ = Stereotype(only=("gendr",)).pairs
+
+
+def test_an_attribute_without_a_name_is_the_files_stem_and_columns_are_noted(tmp_path: Path) -> None:
+    path = tmp_path / "caste.jsonl"
+    row = {"stereotype": "a b", "anti_stereotype": "a c", "reference": "a", "anti_reference": "a d", "hue": 1}
+    path.write_text(json.dumps(row), "utf-8")
+    audit = Stereotype(data=(path,))
+    assert [pair.attribute for pair in audit.pairs] == ["caste"]
+    assert "1 of 1 pairs do not share one reference" in audit.notes()
+    assert "columns not used: hue" in audit.notes()
+
+
+def test_two_pairs_may_not_share_an_id(tmp_path: Path) -> None:
+    path = pairs_file(tmp_path, 2)
+    path.write_text(path.read_text("utf-8").replace("p1", "p0"), "utf-8")
+    with pytest.raises(DataError, match="own id"):
+        _ = Stereotype(data=(path,)).pairs
+
+
+def test_the_metric_fairness_table_is_read_with_its_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "religion.tsv"
+    path.write_text(
+        'candidate\treference\tBLEU\t\n"She said ""no"", he left."\tr\t.5\t\nb\tr\t.4\t\n', "utf-8"
+    )
+    pairs, _ = read_pair_files((path,))
+    assert pairs[0].stereotype == 'She said "no", he left.'
+    assert pairs[0].anti_stereotype == "b"
+    assert pairs[0].attribute == "religion"
+    assert pairs[0].references == ("r",)
+    path.write_text("candidate\treference\na\tr\n", "utf-8")
+    with pytest.raises(DataError, match="two lines"):
+        read_pair_files((path,))
+
+
+def test_crows_pairs_are_neutralised_by_drop_replace_and_abstract(tmp_path: Path) -> None:
+    path = tmp_path / "crows.csv"
+    rows = [
+        ("An old man slept.", "A young man slept.", "age"),
+        ("The women laughed.", "The men laughed.", "gender"),
+        ("Jamal stole the wood.", "Connor stole the wood.", "race-color"),
+        ("He lived in a trailer.", "He lived in a mansion.", "socioeconomic"),
+    ]
+    lines = [f"{n},{a},{b},stereo,{kind}" for n, (a, b, kind) in enumerate(rows)]
+    path.write_text("\n".join([",sent_more,sent_less,stereo_antistereo,bias_type", *lines]), "utf-8")
+    pairs, notes = read_pair_files((path,))
+    assert [(p.references[0], p.meta["construction"]) for p in pairs] == [
+        ("A man slept.", "drop"),
+        ("The people laughed.", "replace"),
+        ("The person stole the wood.", "abstract"),
+    ]
+    assert [pair.attribute for pair in pairs] == ["age", "gender", "race"]
+    assert "3 of 4 pairs (no neutral word known: 1)" in notes[0]
+
+
+def test_winobias_brackets_give_the_reference(tmp_path: Path) -> None:
+    for name, pronouns in (("pro", ("he", "her")), ("anti", ("she", "his"))):
+        lines = [
+            f"1 [The cook] ran because [{pronouns[0]}] was late.",
+            f"2 The cook met [the maid] in [{pronouns[1]}] car.",
+        ]
+        (tmp_path / f"{name}_stereotyped_type1.txt.dev").write_text("\n".join(lines), "utf-8")
+    pairs, _ = read_pair_files((tmp_path,))
+    assert pairs[0].references == ("The cook ran because the cook was late.",)
+    assert pairs[1].references == ("The cook met the maid in the maid's car.",)
+    assert [pair.meta["group"] for pair in pairs] == ["male", "female"]
+
+
+def test_the_fairest_direction_must_still_tell_texts_apart() -> None:
+    cases = [Case(f"p{n}", {}, "gender") for n in range(20)]
+    step = np.linspace(0.6, 1.0, 20)
+
+    def scored(output: str, bias: float, random: float) -> Scored:
+        values = {"stereotype": step + bias, "anti_stereotype": step, "random": np.full(20, random)}
+        return Scored(f"m-{output}", cases, values, about={"signature": "m", "output": output})
+
+    answers = [scored("p", 0.2, 0.1), scored("r", 0.05, 0.1), scored("f", 0.0, 2.0)]
+    plain = [Finding(one.metric, "stereotype", "gender", "bias", 1.0, 20) for one in answers]
+    best = fairest_directions(answers, plain)
+    assert [(f.metric, f.versus) for f in best] == [("m-r", "m-p")]
+
+
+def test_paradigms_explain_variance() -> None:
+    assert _eta_squared(np.array([1.0, 1.0, 5.0, 5.0]), ["a", "a", "b", "b"]) == 1.0
+    assert _eta_squared(np.array([1.0, 5.0, 1.0, 5.0]), ["a", "a", "b", "b"]) == 0.0
+    kinds = ["n-gram", "n-gram", "matching", "matching", "matching"]
+    sizes = [None, None, 10**7, 10**8, 10**9]
+    scored = [
+        Scored(f"m{n}", [], {}, about={"paradigm": kind, "backbone": kind, "parameters": size})
+        for n, (kind, size) in enumerate(zip(kinds, sizes, strict=True))
+    ]
+    biases = [0.0, 1.0, 10.0, 11.0, 12.0]
+    found = [Finding(f"m{n}", "stereotype", "gender", "bias", b, 9) for n, b in enumerate(biases)]
+    shares = {f.versus: f.value for f in across_metrics(scored, found) if f.statistic == "variance_explained"}
+    assert shares["paradigm"] == pytest.approx(0.98, abs=0.01)
+    assert shares["size"] == pytest.approx(1.0)
+
+
+@shared
+def test_published_bleu_figures() -> None:
+    data = tuple(SHARED / "stereotype_pairs" / f"{name}.jsonl" for name in ("gender", "race"))
+    rows = run("stereotype", ["bleu"], options=HERE, data=data, rule="paper")
+    found = {r["slice"]: r["value"] for r in rows.findings.iter_rows(named=True) if r["statistic"] == "bias"}
+    assert found["gender"] == pytest.approx(0.1047, abs=5e-5)
+    assert found["race"] == pytest.approx(0.188, abs=5e-4)
+    assert any("37 of 575" in note for note in rows.notes)
+
+
+@cache
+def published(attribute: str) -> pl.DataFrame:
+    """Findings on the authors' own scores."""
+    path = SHARED / "stereotype_pairs" / f"{attribute}.jsonl"
+    return run("stereotype", scores=f"{path}:published", options=HERE, data=(path,), rule="paper").findings
+
+
+@shared
+@pytest.mark.parametrize(
+    ("attribute", "metric", "statistic", "value"),
+    [
+        ("gender", "BERTScore-RoBERTa-large", "bias", 6.99),
+        ("race", "BERTScore-RoBERTa-large", "bias", 2.59),
+        ("gender", "MoverScore-DistilBERT", "bias", 13.24),
+        ("race", "MoverScore-DistilBERT", "bias", 3.35),
+        ("gender", "BLEURT-BERT-tiny", "bias", 6.47),
+        ("race", "BLEURT-BERT-tiny", "bias", 8.43),
+        ("gender", "BERTScore-RoBERTa-large", "signed_bias", 4.43),
+        ("gender", "MoverScore-DistilBERT", "signed_bias", 1.67),
+    ],
+)
+def test_published_scores_give_table_6(attribute: str, metric: str, statistic: str, value: float) -> None:
+    row = published(attribute).filter(metric=metric, statistic=statistic, slice=attribute)
+    assert row["value"].item() == pytest.approx(value, abs=0.005)
+
+
+@shared
+def test_imported_scores_have_no_excess_bias() -> None:
+    path = SHARED / "stereotype_pairs" / "race.jsonl"
+    done = run("stereotype", scores=f"{path}:published", options=HERE, data=(path,))
+    assert "excess_bias" not in done.findings["statistic"].to_list()
+    assert any("no excess_bias" in note for note in done.notes)
+
+
+@shared
+def test_winobias_references_reproduce() -> None:
+    built = read_winobias(SHARED / "published" / "winobias")["type1.txt.dev"]
+    lines = (SHARED / "stereotype_pairs" / "gender.jsonl").read_text("utf-8").splitlines()
+    published = [json.loads(line)["reference"].rstrip(". ") for line in lines]
+    texts = [(one.reference, two) for one, two in zip(built, published, strict=True)]
+    texts += [(one.anti_reference, two) for one, two in zip(built, published, strict=True)]
+    assert sum(mine.rstrip(". ") == theirs for mine, theirs in texts) >= 750
+
+
+def test_planted_values_keep_their_pairs(tmp_path: Path) -> None:
+    """Renaming the roles turns the sign and leaves the size."""
+    audit = Stereotype(data=(pairs_file(tmp_path),))
+    cases = [case for case in audit.cases() if case.slice != "control"]
+    rng = np.random.default_rng(0)
+    one, two = rng.normal(size=(2, len(cases)))
+    there = audit.judge([Scored("m", cases, {"stereotype": one, "anti_stereotype": two})])
+    back = audit.judge([Scored("m", cases, {"stereotype": two, "anti_stereotype": one})])
+    values = [{f.statistic: f.value for f in found if f.slice == "gender"} for found in (there, back)]
+    assert values[0]["bias"] == pytest.approx(values[1]["bias"])
+    assert values[0]["signed_bias"] == pytest.approx(-values[1]["signed_bias"])
