@@ -1,0 +1,88 @@
+"""What one metric said to one row of the checklist: changes, spread, clusters; or a set's two scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core import Case, Floats, Scored
+from assay.statistics.bootstrap import Interval, bootstrap_mean
+from assay.statistics.proportion import proportion_interval
+
+FEWEST = 10  # items below which there is no verdict
+_ROUNDING = 1e-9  # of the scores' size: smaller changes are the arithmetic's, not the metric's
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The items of a slice that have both scores."""
+
+    slice: str
+    cases: tuple[Case, ...]
+    gold: Floats
+    change: Floats  # perturbed less gold
+    spread: float
+
+    @property
+    def n(self) -> int:
+        """How many items were used."""
+        return len(self.cases)
+
+    @property
+    def clusters(self) -> list[str]:
+        """What was really sampled: documents, else items."""
+        return [str(case.meta["cluster"]) for case in self.cases]
+
+    @property
+    def expect(self) -> str:
+        """What the template should do to the score."""
+        return str(self.cases[0].meta["expect"])
+
+    def passes(self, tolerance: float) -> NDArray[np.bool_]:
+        """Item by item: the score fell, or an invariance moved it by no more than the tolerance."""
+        moved: NDArray[np.bool_] = np.abs(self.change) <= tolerance * self.spread + 1e-15
+        return moved if self.expect == "same" else self.change < 0
+
+
+def changes_by_slice(scored: Scored) -> list[Changes]:
+    """Every slice that has at least one item with both scores, in order."""
+    places: dict[str, list[int]] = {}
+    for place, case in enumerate(scored.cases):
+        places.setdefault(case.slice, []).append(place)
+    found = [_changes(scored, name, spots) for name, spots in places.items()]
+    return [one for one in found if one is not None]
+
+
+def _changes(scored: Scored, name: str, places: Sequence[int]) -> Changes | None:
+    gold, perturbed = (scored.values[role][places] for role in ("gold", "perturbed"))
+    whole = np.isfinite(gold) & np.isfinite(perturbed)
+    if not whole.any():
+        return None
+    kept = [scored.cases[place] for place, there in zip(places, whole, strict=True) if there]
+    gold, perturbed = gold[whole], perturbed[whole]
+    change = perturbed - gold
+    change[np.abs(change) <= _ROUNDING * max(np.abs(gold).max(), np.abs(perturbed).max())] = 0.0
+    return Changes(name, tuple(kept), gold, change, _spread(gold, perturbed))
+
+
+def _spread(gold: Floats, perturbed: Floats) -> float:
+    """The gold scores' standard deviation; where they are all alike, that of all scores, else 1."""
+    for values in (gold, np.concatenate([gold, perturbed])):
+        if values.size > 1 and (spread := float(values.std(ddof=1))) > _ROUNDING * np.abs(values).max():
+            return spread
+    return 1.0
+
+
+def mean_interval(values: Floats, clusters: Sequence[str], seed: int) -> Interval | None:
+    """The interval of a mean, by what was sampled."""
+    return bootstrap_mean(values, clusters=clusters, seed=seed)
+
+
+def share_interval(hits: NDArray[np.bool_], clusters: Sequence[str], seed: int) -> Interval | None:
+    """The interval of a share: Wilson's where every item is its own cluster, else by resampling."""
+    if len(set(clusters)) == hits.size:
+        return proportion_interval(int(hits.sum()), hits.size)
+    return mean_interval(hits.astype(np.float64), clusters, seed)
