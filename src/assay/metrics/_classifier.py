@@ -20,7 +20,7 @@ def logits(
     if seconds is not None:
         texts["text_pair"] = list(seconds)
     if not firsts:
-        return np.empty((0, 1)), []
+        return np.empty((0, int(loaded.model.config.num_labels))), []
     full = loaded.tokenizer(**texts, verbose=False)["input_ids"]
     kept = loaded.tokenizer(**texts, truncation=True, max_length=loaded.limit, verbose=False)
     cuts = [len(one) - len(other) for one, other in zip(full, kept["input_ids"], strict=True)]

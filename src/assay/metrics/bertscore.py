@@ -54,6 +54,8 @@ class BertScore(Neural, Metric):
     """Precision, recall and F as the bert-score package computes them; the best of several references.
 
     Start and end tokens may be matched but carry no weight, as in the package. An empty text scores 0.
+    Padding is never matched (in the package it wins, with 0, where all cosines of a token are negative, so
+    that there a score depends on the batch).
     """
 
     name = "bertscore"

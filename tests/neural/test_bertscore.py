@@ -1,0 +1,257 @@
+"""BERTScore, MoverScore and sentence encoders against packages and step-by-step computations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from assay.core import Sample
+from assay.errors import MetricError
+from assay.metrics import _encoder
+from assay.metrics._torch import load
+from assay.metrics.bertscore import BertScore
+from assay.metrics.contextual import SentenceCosine, SmsContextual
+from assay.metrics.moverscore import MoverScore
+
+WORDS = [
+    "the",
+    "cat",
+    "dog",
+    "sat",
+    "man",
+    "woman",
+    "on",
+    "a",
+    "mat,",
+    "ran",
+    "home.",
+    "firm",
+    "profit",
+    "shares",
+    "rose",
+    "12",
+    "times",
+]
+
+
+def sentences_of(count: int, seed: int = 0) -> list[str]:
+    rng = Random(seed)
+    return [" ".join(rng.choices(WORDS, k=rng.randint(1, 14))) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def minilm() -> str:
+    from assay.errors import WeightsError
+    from assay.weights import resolve
+
+    try:
+        return str(resolve("minilm"))
+    except WeightsError as error:
+        pytest.skip(f"minilm cannot be fetched: {error}")
+
+
+def package_scores(
+    model: str, layer: int, hyps: list[str], refs: Sequence[object], **idf: object
+) -> np.ndarray:
+    pytest.importorskip("bert_score", reason="the bench extra has the reference package")
+    from bert_score import BERTScorer
+
+    scorer = BERTScorer(model_type=model, num_layers=layer, device="cpu", nthreads=0, **idf)
+    # A pair at a time: in a batch the package lets padding, of cosine 0, win over negative cosines.
+    return np.stack([column.numpy() for column in scorer.score(hyps, list(refs), batch_size=1)], axis=1)
+
+
+@pytest.mark.filterwarnings("ignore")  # bert-score's own imports warn
+def test_equals_the_package_on_minilm(minilm: str) -> None:
+    hyps, refs = sentences_of(200, 1), sentences_of(200, 2)
+    ours = BertScore(model=minilm, layer=6).score([Sample(h, (r,)) for h, r in zip(hyps, refs, strict=True)])
+    assert np.abs(np.array(ours.values) - package_scores(minilm, 6, hyps, refs)).max() < 1e-5
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_equals_the_package_with_idf_layers_and_several_references(bert: Callable[..., Path]) -> None:
+    model = str(bert())
+    hyps = sentences_of(40, 3)
+    refs = [tuple(sentences_of(3, seed)) for seed in range(40)]
+    flat = [text for item in refs for text in item]
+    metric = BertScore(model=model, layer=2, idf=True).fitted(refs)
+    ours = metric.score([Sample(h, r) for h, r in zip(hyps, refs, strict=True)])
+    theirs = package_scores(model, 2, hyps, [list(r) for r in refs], idf=True, idf_sents=flat)
+    assert np.abs(np.array(ours.values) - theirs).max() < 1e-5
+    with pytest.raises(MetricError, match="fitted"):
+        BertScore(model=model, idf=True).score([Sample("a", ("b",))])
+
+
+@pytest.mark.shared
+def test_gender_bias_of_minilm(minilm: str) -> None:
+    import json
+
+    file = Path(__file__).parents[3] / "shared/data/stereotype_pairs/gender.jsonl"
+    if not file.is_file():
+        pytest.skip("the published data folder is not here")
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()][:120]
+    samples = [Sample(r[side], (r["reference"],)) for r in rows for side in ("stereotype", "anti_stereotype")]
+    values = np.array(BertScore(model=minilm, layer=6).score(samples).values)[:, 2].reshape(-1, 2)
+    scaled = 100 * (values - values.min()) / np.ptp(values)
+    assert 10 < np.abs(scaled[:, 0] - scaled[:, 1]).mean() < 20  # 14.5 over all 396 pairs
+
+
+def test_grid_equals_score(bert: Callable[..., Path]) -> None:
+    metric = BertScore(model=str(bert()))
+    rows, columns = [*sentences_of(12, 5), ""], sentences_of(9, 6)
+    grid = metric.grid(rows, columns)
+    pairs = metric.score([Sample(r, (c,)) for r in rows for c in columns])
+    assert np.abs(grid - np.array(pairs.values).reshape(13, 9, 3)).max() < 1e-6
+    assert (grid[-1] == 0).all()  # an empty text scores 0, as in the package
+
+
+def test_order_and_company_do_not_matter(bert: Callable[..., Path]) -> None:
+    metric = BertScore(model=str(bert()))
+    samples = [Sample(h, (r,)) for h, r in zip(sentences_of(30, 7), sentences_of(30, 8), strict=True)]
+    together = np.array(metric.score(samples).values)
+    _encoder.MEMORY.clear()
+    alone = np.array([metric.score([sample]).values[0] for sample in reversed(samples)])[::-1]
+    assert np.abs(together - alone).max() < 1e-6
+
+
+def test_each_text_is_encoded_once_and_memory_is_bounded(bert: Callable[..., Path]) -> None:
+    metric = BertScore(model=str(bert()), layer=1)
+    loaded = metric._loaded()
+    before = _encoder.MEMORY.forward_tokens
+    metric.score([Sample("the cat", ("the dog",)), Sample("the dog", ("the cat",))])
+    assert _encoder.MEMORY.forward_tokens - before == 8  # two texts of two words and two specials
+    memory = _encoder.Memory(budget=5000)
+    one = _encoder.embed(loaded, ["the cat sat"], "warn")["the cat sat"]
+    for number in range(100):
+        memory.put((number,), one)
+    assert memory._held <= 5000
+    assert memory.get((0,)) is None
+    assert memory.get((99,)) is one
+
+
+def test_rescaling_moves_the_zero(bert: Callable[..., Path], tmp_path: Path) -> None:
+    table = tmp_path / "base.tsv"
+    table.write_text("LAYER,P,R,F\n0,0,0,0\n3,0.5,0.25,0.4\n", "utf-8")
+    plain = BertScore(model=str(bert()), layer=3)
+    sample = Sample("the cat sat", ("a dog sat",))
+    raw = np.array(plain.score([sample]).values[0])
+    base = np.array([0.5, 0.25, 0.4])
+    rescaled = replace(plain, rescale=str(table))
+    assert np.allclose(rescaled.score([sample]).values[0], (raw - base) / (1 - base))
+    assert rescaled.signature != plain.signature
+
+
+def test_own_baseline_is_kept(
+    bert: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from assay.metrics.baseline import baseline, unrelated
+
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
+    metric = BertScore(model=str(bert(limit=512, name="bert-long")), rescale="own")
+    values = [replace(metric, rescale=None).score([Sample(a, (b,))]).values[0] for a, b in unrelated()[:3]]
+    assert len(values) == 3
+    found = baseline(metric)
+    assert list((tmp_path / "baselines").iterdir())
+    assert np.allclose(found, baseline(metric))
+    identity = np.array(metric.score([Sample("the cat", ("the cat",))]).values[0])
+    assert np.allclose(identity, 1.0, atol=1e-5)
+
+
+def test_explains_who_met_whom(bert: Callable[..., Path]) -> None:
+    metric = BertScore(model=str(bert()))
+    found = metric.explain(Sample("the cat sat", ("no", "the cat sat")))
+    assert found is not None
+    assert found.rows == found.columns == ("the", "cat", "sat")
+    assert np.allclose(np.diag(np.array(found.values)), 1, atol=1e-5)
+
+
+def test_windows_cover_every_token(bert: Callable[..., Path]) -> None:
+    folder = bert(name="bert-short", limit=16)
+    text = " ".join(["cat", "dog", "man"] * 15)
+    sample = Sample(text, (text,))
+    cut = BertScore(model=str(folder)).score([sample])
+    assert cut.notes["truncated"] == [2 * (45 - 14)]
+    whole = BertScore(model=str(folder), overlong="window")
+    assert whole.score([sample]).notes["truncated"] == [0]
+    embedded = _encoder.embed(whole._loaded(), [text], "window")[text]
+    assert len(embedded.ids) == 47
+    assert embedded.vectors.shape == (47, 32)
+    with pytest.raises(MetricError, match="overlong"):
+        BertScore(model=str(folder), overlong="error").score([sample])
+
+
+def mover_by_hand(model: str, one: str, other: str) -> float:
+    """Unit vectors of the last layer, equal weights without punctuation and word pieces, a linear program."""
+    import torch
+    from scipy.optimize import linprog
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, network = AutoTokenizer.from_pretrained(model), AutoModel.from_pretrained(model).eval()
+    clouds = []
+    for text in (one, other):
+        batch = tokenizer(text, return_tensors="pt")
+        with torch.no_grad():
+            states = network(**batch).last_hidden_state[0].double().numpy()
+        tokens = tokenizer.convert_ids_to_tokens(batch["input_ids"][0])
+        keep = [i for i, t in enumerate(tokens) if t not in ("[CLS]", "[SEP]", ",", ".") and "##" not in t]
+        clouds.append(states[keep] / np.linalg.norm(states[keep], axis=1, keepdims=True))
+    a, b = clouds
+    cost = np.linalg.norm(a[:, None] - b[None], axis=-1)
+    rows = np.kron(np.eye(len(a)), np.ones(len(b)))
+    columns = np.kron(np.ones(len(a)), np.eye(len(b)))
+    found = linprog(
+        cost.ravel(),
+        A_eq=np.concatenate([rows, columns]),
+        b_eq=np.concatenate([np.full(len(a), 1 / len(a)), np.full(len(b), 1 / len(b))]),
+    )
+    return 1 / (1 + found.fun)
+
+
+def test_moverscore_equals_a_linear_program(bert: Callable[..., Path]) -> None:
+    model = str(bert())
+    pairs = [("the cat sat on a mat, home.", "a dog ran."), ("cat", "the man rose"), ("dog 12", "dog 12")]
+    ours = MoverScore(model=model).score([Sample(one, (other,)) for one, other in pairs])
+    assert np.abs(np.array(ours.values) - [mover_by_hand(model, *pair) for pair in pairs]).max() < 1e-5
+    assert MoverScore(model=model).score([Sample("...", ("cat",))]).values == [None]
+
+
+def test_moverscore_bigrams_and_idf_by_hand(bert: Callable[..., Path]) -> None:
+    metric = MoverScore(model=str(bert()), n=2).fitted([("the cat sat",), ("the dog",)])
+    loaded = metric._loaded()
+    known = _encoder.embed(loaded, ["cat sat dog", "dog"], "warn")
+    idf = {"cat": np.log(3 / 2), "sat": np.log(3 / 2), "dog": np.log(3 / 2), "the": 0.0}
+    assert metric.table is not None
+    ids = loaded.tokenizer.convert_tokens_to_ids(["cat", "the", "man"])
+    assert [metric.table.values.get(i, metric.table.unseen) for i in ids] == pytest.approx(
+        [idf["cat"], 0.0, np.log(3)]
+    )
+    mine = known["cat sat dog"].vectors[1:-1]
+    bigrams = (mine[:-1] + mine[1:]) / 2
+    distance = np.linalg.norm(bigrams - known["dog"].vectors[1], axis=1).mean()
+    assert metric.score([Sample("cat sat dog", ("dog",))]).values[0] == pytest.approx(
+        1 / (1 + distance), abs=1e-6
+    )
+
+
+def test_sentence_vectors_equal_mean_pooling(bert: Callable[..., Path]) -> None:
+    import torch
+
+    loaded = load("AutoModel", str(bert()), unused=("pooler",))
+    vectors = []
+    for text in ("the cat sat", "a dog ran home"):
+        with torch.no_grad():
+            states = loaded.model(**loaded.tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0)
+        vectors.append((states / states.norm()).numpy())
+    metric = SentenceCosine(model=str(bert()))
+    expected = float(vectors[0] @ vectors[1])
+    assert metric.score([Sample("the cat sat", ("a dog ran home",))]).values[0] == pytest.approx(
+        expected, abs=1e-5
+    )
+    assert metric.grid(["the cat sat"], ["a dog ran home"])[0, 0] == pytest.approx(expected, abs=1e-5)
+    one = SmsContextual(model=str(bert())).score([Sample("the cat sat", ("a dog ran home",))]).values[0]
+    assert one == pytest.approx(np.exp(-np.sqrt(2 - 2 * expected)), abs=1e-5)

@@ -1,0 +1,103 @@
+"""CLIPScore by transformers' own cosine; images missing, damaged, and cached by content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from assay.core import Image, Sample
+from assay.errors import DataError
+from assay.metrics.clip import ClipScore, RefClipScore, VilbertScore
+
+
+def unit_features(folder: Path, picture: Image, texts: list[str]) -> tuple[Any, list[Any]]:
+    """By CLIPModel's own forward pass: unit image and text embeddings."""
+    from PIL import Image as Pillow
+    from transformers import AutoTokenizer, CLIPImageProcessorPil, CLIPModel
+
+    model = CLIPModel.from_pretrained(folder).eval()
+    pixels = CLIPImageProcessorPil.from_pretrained(folder)(Pillow.open(picture.path), return_tensors="pt")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    found = []
+    for text in texts:
+        with torch.no_grad():
+            out = model(**tokenizer(text, return_tensors="pt"), pixel_values=pixels["pixel_values"])
+        found.append(out.text_embeds[0].numpy())
+    return out.image_embeds[0].numpy(), found
+
+
+def test_clipscore_and_refclipscore_by_hand(clip: Path, pictures: list[Image]) -> None:
+    captions = ["a cat", "a man on a mat"]
+    references = ("the dog", "a cat sat")
+    for picture in pictures:
+        texts = [f"A photo depicts {text}" for text in (*captions, *references)]
+        image, vectors = unit_features(clip, picture, texts)
+        samples = [Sample(text, references, image=picture) for text in captions]
+        plain = [2.5 * max(float(v @ image), 0) for v in vectors[:2]]
+        near = [max(max(float(v @ w) for w in vectors[2:]), 0) for v in vectors[:2]]
+        expected = [2 * a * b / (a + b) if a + b else 0.0 for a, b in zip(plain, near, strict=True)]
+        assert np.allclose(ClipScore(model=str(clip)).score(samples).values, plain, atol=1e-5)
+        assert np.allclose(RefClipScore(model=str(clip)).score(samples).values, expected, atol=1e-5)
+
+
+def test_images_are_read_once(clip: Path, pictures: list[Image], tmp_path: Path) -> None:
+    import shutil
+
+    metric = ClipScore(model=str(clip))
+    copy = tmp_path / "copy.png"
+    shutil.copy(pictures[0].path, copy)
+    first = metric.score([Sample("a cat", image=Image(str(copy), pictures[0].digest))]).values
+    copy.unlink()  # remembered by content, not by path
+    again = metric.score([Sample("a cat", image=Image(str(copy), pictures[0].digest))]).values
+    assert first == again
+
+
+def test_long_captions_are_counted(clip: Path, pictures: list[Image]) -> None:
+    found = ClipScore(model=str(clip)).score([Sample("x" * 60, image=pictures[0])])
+    assert found.notes["truncated"] == [len("A photo depicts ") + 60 - 46]
+
+
+def test_missing_and_corrupt_images_are_named(clip: Path, tmp_path: Path) -> None:
+    metric = ClipScore(model=str(clip))
+    with pytest.raises(DataError, match=r"no image .*gone\.png"):
+        metric.score([Sample("a", image=Image(str(tmp_path / "gone.png"), "d1"))])
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"\x89PNG\r\n\x1a\nnot an image")
+    with pytest.raises(DataError, match=r"broken\.png is not an image"):
+        metric.score([Sample("a", image=Image(str(broken), "d2"))])
+
+
+@pytest.fixture(scope="module")
+def vilt(home: Path, bert: Callable[..., Path]) -> Path:
+    from transformers import AutoTokenizer, ViltConfig, ViltImageProcessorPil, ViltModel
+
+    folder = home / "vilt"
+    tokenizer = AutoTokenizer.from_pretrained(bert())
+    torch.manual_seed(7)
+    config = ViltConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=48, max_position_embeddings=64, image_size=32, patch_size=16, initializer_range=0.3,
+    )  # fmt: skip
+    ViltModel(config).eval().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    ViltImageProcessorPil(size={"shortest_edge": 32}, size_divisor=16).save_pretrained(folder)
+    return folder
+
+
+def test_vilbertscore_matches_tokens_read_with_the_image(vilt: Path, pictures: list[Image]) -> None:
+    metric = VilbertScore(model=str(vilt))
+    same, other = metric.score(
+        [
+            Sample("the cat sat", ("the cat sat",), image=pictures[0]),
+            Sample("the cat sat", ("a dog ran", "no"), image=pictures[0]),
+        ]
+    ).values
+    assert np.allclose(same, 1, atol=1e-5)
+    assert other[2] < 0.99
+    elsewhere = metric.score([Sample("the cat sat", ("a dog ran", "no"), image=pictures[1])]).values[0]
+    assert elsewhere != pytest.approx(other, abs=1e-6)
