@@ -12,7 +12,7 @@ _BRACKETS = {"(": "-lrb-", ")": "-rrb-", "{": "-lcb-", "}": "-rcb-", "[": "-lsb-
 # Marks that always part words, and are dropped in the end, are white space from the start.
 _BLANK = str.maketrans(dict.fromkeys('"“”„`?!;–—…', " ") | dict.fromkeys("‘’", "'"))
 _SYMBOL = re.compile(r"[@#$%&()\[\]{}<>]")
-_COMMA = re.compile(r"[:,](?!\d)|\.\.\.+|--+|''+")
+_COMMA = re.compile(r"[:,](?!\d)|\.\.+|--+|''+")
 # A period ends a sentence before a capital letter, but not in titles; and at the end, but not in "p.m.".
 _PERIOD = re.compile(
     r"\.(?:(?<=[a-z0-9)\]']\.)(?<!\b[DS][rt]\.)(?<!\bM[rs]\.)(?<!\bMrs\.)(?=\s+[A-Z'])|(?<!\.\w\.)(?=[\s)\]}>']*$))"
@@ -34,10 +34,10 @@ _FUSED = {
 
 def ptb_tokens(text: str) -> list[str]:
     """Treebank words of a text."""
-    line = text.translate(_BLANK)
+    line = _COMMA.sub(" ", text.translate(_BLANK))
     if "." in line:
         line = _PERIOD.sub(" ", line)
-    line = _SYMBOL.sub(r" \g<0> ", _COMMA.sub(" ", line)).lower()
+    line = _SYMBOL.sub(r" \g<0> ", line).lower()
     if "'" in line:
         line = _OPENING.sub(" ", _CLITIC.sub(r" \1", line))
     words = [_BRACKETS.get(word, word) for word in line.split() if word not in PUNCTUATION]
