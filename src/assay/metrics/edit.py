@@ -113,12 +113,17 @@ def _running(flags: list[int]) -> list[int]:
     return flags
 
 
-def shifted_pairs(hypothesis: str, reference: str) -> Iterator[tuple[int, int, int]]:
-    """(start in hypothesis, start in reference, length) of equal word sequences, in Tercom's order."""
+def shifted_pairs(hypothesis: str, reference: str, errors: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """(start in hypothesis, start in reference, length) of equal word sequences, in Tercom's order.
+
+    Where no hypothesis word within reach is in error there is nothing to shift.
+    """
     places: defaultdict[str, list[int]] = defaultdict(list)
     for at, word in enumerate(reference):
         places[word].append(at)
     for mine, word in enumerate(hypothesis):
+        if errors[min(mine + MAX_SHIFT_SIZE, len(hypothesis))] == errors[mine]:
+            continue
         for theirs in places.get(word, ()):
             if abs(theirs - mine) > MAX_SHIFT_DISTANCE:
                 continue
@@ -168,7 +173,7 @@ class Search:
         aligned = align(rows, mine, theirs)
         best: tuple[int, int, int, int] | None = None
         found = mine
-        for start, start_reference, length in shifted_pairs(mine, theirs):
+        for start, start_reference, length in shifted_pairs(mine, theirs, aligned.hypothesis_errors):
             if not _worth_a_try(aligned, start, start_reference, length):
                 continue
             for target in targets(aligned, start_reference, length):
