@@ -1,0 +1,212 @@
+"""The association audit on planted metrics, bad input and the published tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from assay.audits._effects import Layout, measure_test
+from assay.audits.association import Association
+from assay.core import Grid, Metric, Sample
+from assay.errors import DataError
+from assay.pipeline import Options, run
+from assay.recipe import digest
+
+HERE = Options(cache=None)
+MALE = [f"male{n}" for n in range(8)]
+FEMALE = [f"female{n}" for n in range(8)]
+CAREER = [f"career{n}" for n in range(8)]
+FAMILY = [f"family{n}" for n in range(8)]
+
+
+def noise(*texts: str) -> float:
+    """A fixed number in [-.5, .5) of texts in any order."""
+    return int(digest(*sorted(texts))[:12], 16) / 16**12 - 0.5
+
+
+@dataclass(frozen=True)
+class Planted(Metric):
+    """Finds male texts closer to careers by `bias`; knows no word that starts with `unknown`."""
+
+    name: ClassVar[str] = "planted"
+    bias: float = 0.0
+    spread: float = 0.1
+    unknown: str = "?"
+    lean: float = 0.0  # added where a target is the hypothesis, taken where it is the reference
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        return [self._one(s.hypothesis, s.references[0]) for s in samples]
+
+    def _one(self, one: str, two: str) -> float | None:
+        if any(self.unknown in text for text in (one, two)):
+            return None
+        both = f"{one} {two}"
+        close = ("career" in both) != ("female" in both)
+        lean = self.lean if "male" in one else -self.lean
+        return 0.5 + self.bias * close + self.spread * noise(one, two) + lean
+
+
+def write(folder: Path, name: str, sets: Sequence[Sequence[str]]) -> Path:
+    keys = ("targ1", "targ2", "attr1", "attr2")
+    document = {key: {"category": key, "examples": list(s)} for key, s in zip(keys, sets, strict=True)}
+    (folder / f"{name}.json").write_text(json.dumps(document), "utf-8")
+    return folder
+
+
+def found(metric: Metric, data: Path, **asked: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    rows = run("association", [metric], options=HERE, data=(data,), **asked).findings.iter_rows(named=True)
+    return {(row["slice"], row["statistic"]): row for row in rows}
+
+
+@pytest.fixture
+def career(tmp_path: Path) -> Path:
+    return write(tmp_path, "career", [MALE, FEMALE, CAREER, FAMILY])
+
+
+def test_a_planted_association_fails_and_names_its_pairs(career: Path) -> None:
+    row = found(Planted(bias=0.2), career)["career", "effect_size"]
+    assert row["value"] > 1.8
+    assert row["p_value"] == pytest.approx(2 / 12870)
+    assert row["passed"] is False
+    assert all(" ~ " in pair for pair in row["evidence"])
+    assert len(row["evidence"]) == 5
+
+
+def test_the_opposite_association_fails_too(career: Path) -> None:
+    row = found(Planted(bias=-0.2), career)["career", "effect_size"]
+    assert row["value"] < -1.8
+    assert row["passed"] is False
+    other = found(Planted(bias=-0.2), career)["career", "p_value"]
+    assert other["versus"] == "one-sided"
+    assert other["value"] == 1.0
+
+
+def test_a_fair_metric_rarely_fails(tmp_path: Path) -> None:
+    for number in range(40):
+        sets = [[f"{word}t{number}" for word in words] for words in (MALE, FEMALE, CAREER, FAMILY)]
+        write(tmp_path, f"test{number}", sets)
+    rows = found(Planted(), tmp_path)
+    failed = [key for key, row in rows.items() if row["passed"] is False]
+    assert len(failed) <= 2
+    p_values = [row["p_value"] for key, row in rows.items() if key[1] == "effect_size"]
+    assert 0.3 < np.mean(p_values) < 0.7
+
+
+def test_a_degenerate_test_is_zero_and_says_so(career: Path) -> None:
+    done = run("association", [Planted(spread=0.0)], options=HERE, data=(career,))
+    row = done.findings.filter(statistic="effect_size").to_dicts()[0]
+    assert (row["value"], row["p_value"], row["passed"]) == (0.0, 1.0, True)
+    assert any("degenerate" in note and "career" in note for note in done.notes)
+
+
+def test_both_directions_are_averaged(career: Path) -> None:
+    plain, leaning = (found(Planted(bias=0.02, lean=x), career) for x in (0.0, 0.3))
+    key = ("career", "effect_size")
+    assert plain[key]["value"] == pytest.approx(leaning[key]["value"])
+
+
+def test_sentences_of_a_word_are_one_unit(tmp_path: Path) -> None:
+    write(tmp_path, "x", [MALE, FEMALE, CAREER, FAMILY])
+    frames = ("This is {}.", "There is {}.", "That is {}.")
+    sentences = [
+        [frame.format(word) for word in words for frame in frames] for words in (MALE, FEMALE, CAREER, FAMILY)
+    ]
+    write(tmp_path, "sent-x", sentences)
+    assert found(Planted(), tmp_path)["sent-x", "effect_size"]["n"] == 16
+    assert found(Planted(), tmp_path, unit="sentence")["sent-x", "effect_size"]["n"] == 48
+    assert found(Planted(), tmp_path, rule="paper")["sent-x", "effect_size"]["n"] == 48
+
+
+def test_unknown_words_are_dropped_in_balance(career: Path) -> None:
+    done = run("association", [Planted(bias=0.2, unknown="female3")], options=HERE, data=(career,))
+    row = done.findings.filter(statistic="effect_size").to_dicts()[0]
+    assert row["n"] == 14
+    assert any("dropped in balance" in note for note in done.notes)
+
+
+def test_too_many_unknown_words_make_a_test_not_applicable(career: Path) -> None:
+    done = run(
+        "association",
+        [Planted(unknown="career")],
+        options=HERE,
+        data=(write(career, "y", [MALE, FEMALE, FAMILY[:4], FAMILY[4:]]),),
+    )
+    statistics = {
+        row["slice"]: row["statistic"] for row in done.findings.to_dicts() if row["statistic"] != "p_value"
+    }
+    assert statistics == {"career": "out_of_vocabulary", "y": "effect_size"}
+    assert any("not applicable" in note for note in done.notes)
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        ([MALE, FEMALE[:6], CAREER, FAMILY], "--balance"),
+        ([MALE, [*FEMALE[:7], "male0"], CAREER, FAMILY], "in both target sets"),
+        ([MALE, FEMALE, CAREER[:1], FAMILY], "at least two"),
+        ([MALE[:1], FEMALE[:1], CAREER, FAMILY], "at least two"),
+    ],
+)
+def test_bad_sets_are_refused(tmp_path: Path, sets: list[list[str]], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        list(Association(data=(write(tmp_path, "bad", sets),)).cases())
+
+
+def test_unequal_sets_can_be_balanced(tmp_path: Path) -> None:
+    folder = write(tmp_path, "bad", [MALE, FEMALE[:6], CAREER, FAMILY])
+    assert found(Planted(), folder, balance=True)["bad", "effect_size"]["n"] == 12
+
+
+def test_a_test_is_chosen_by_name_or_label() -> None:
+    assert [test.name for test in Association(only=("C6-N",)).tests] == ["weat6", "sent-weat6"]
+    with pytest.raises(DataError, match="did you mean"):
+        _ = Association(only=("weat66",)).tests
+
+
+def test_the_battery_has_three_levels_and_both_directions() -> None:
+    audit = Association(**Association.quick())
+    grids = list(audit.cases())
+    assert len(audit.tests) == 40
+    assert len(grids) == 80
+    assert {test.level for test in audit.tests} == {"word", "sentence", "unbleached"}
+    assert grids[0] == Grid("weat1", grids[0].rows, grids[0].columns, "weat1")
+    assert grids[1].rows == grids[0].columns
+
+
+def test_innocuous_tests_have_no_verdict() -> None:
+    rows = run("association", [Planted(spread=0.0)], options=HERE, only=("C1", "C6-N"), templates=1).findings
+    verdicts = {row["slice"]: row["passed"] for row in rows.filter(statistic="effect_size").to_dicts()}
+    assert verdicts == {"weat1": None, "sent-weat1": None, "weat6": True, "sent-weat6": True}
+
+
+def test_the_p_value_equals_a_loop_over_partitions() -> None:
+    rng = np.random.default_rng(3)
+    forward, backward = rng.normal(size=(10, 6)), rng.normal(size=(6, 10))
+    layout = Layout(tuple("abcdefghij"), tuple("uvwxyz"), tuple("abcdefghij"), 5, 3)
+    got = measure_test(forward, backward, layout, by_word=True, intervals=True, seed=0)
+    scores = (forward + backward.T) / 2
+    r = scores[:, :3].mean(axis=1) - scores[:, 3:].mean(axis=1)
+    observed = r[:5].sum() - r[5:].sum()
+    null = [2 * r[list(chosen)].sum() - r.sum() for chosen in combinations(range(10), 5)]
+    assert got.outcome is not None
+    assert got.outcome.one_sided.p_value == pytest.approx(np.mean(np.array(null) >= observed - 1e-9))
+    assert got.outcome.effect_size == pytest.approx((r[:5].mean() - r[5:].mean()) / r.std(ddof=1))
+    assert got.interval is not None
+    assert got.interval.low < got.outcome.effect_size < got.interval.high
+
+
+def test_rouge_rows_of_table_8(shared: Path) -> None:
+    folder = shared / "association"
+    only = ("sent-weat3b", "sent-weat6", "sent-weat7", "sent-angry_black_woman_stereotype", "sent-weat10")
+    done = run("association", ["rouge1"], options=HERE, data=(folder,), rule="paper", only=only)
+    values = {row["slice"]: row["value"] for row in done.findings.filter(statistic="effect_size").to_dicts()}
+    assert values["sent-weat3b"] == pytest.approx(0.07, abs=0.015)
+    for name in only[1:]:
+        assert values[name] == pytest.approx(0.0, abs=0.005)
