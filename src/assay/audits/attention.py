@@ -2,8 +2,7 @@
 
 `attention_share` is the share of attention by distance in blocks of 20 tokens, and that of the last block of
 a text to its start, middle and end; the first token, where models park attention, is counted apart. A
-backbone
-that looks only at its neighbours cannot see an early error.
+backbone that looks only at its neighbours cannot see an early error.
 """
 
 from __future__ import annotations

@@ -112,7 +112,8 @@ class Position(Audit):
             lags = over_seeds([combine(scores, self._lag([a], [b])).value for a, b in pairs])
         else:
             lags = combine(scores, self._lag(here, keenest))
-        return verdict(lags.ci, 0.0)
+        # A score that does not move at all is blindness too, hence the equality.
+        return False if lags.ci is not None and lags.ci[0] >= 0 else verdict(lags.ci, 0.0)
 
     def _lag(self, here: Sequence[str], keenest: Sequence[str]) -> dict[str, float]:
         """The change here less its share of the keenest change: above 0 where the metric looks away."""

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from assay.core import Perturbation, Record
+from assay.errors import WeightsError
 from assay.nlp import Parse, Token, parse, parse_one
 
 TOP = 10
@@ -81,7 +82,16 @@ class BertDiverge(Perturbation):
         from assay.weights import resolve
 
         home = resolve(str(self.model))
-        return AutoTokenizer.from_pretrained(home), AutoModelForMaskedLM.from_pretrained(home).eval()
+        try:
+            model, info = AutoModelForMaskedLM.from_pretrained(
+                home, use_safetensors=True, local_files_only=True, output_loading_info=True
+            )
+            tokenizer = AutoTokenizer.from_pretrained(home, local_files_only=True)
+        except (OSError, ValueError) as error:
+            raise WeightsError(f"{home} cannot be loaded as a masked language model: {error}") from error
+        if info["missing_keys"] or tokenizer.mask_token is None:
+            raise WeightsError(f"{home} has no masked-language-model head; give another, or none at all")
+        return tokenizer, model.eval()
 
 
 def _glued(parsed: Parse, place: int) -> bool:

@@ -1,0 +1,177 @@
+"""The noises of *blind*: exact texts, invariants over every noise, odd input."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import ceil
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.audits.stress_levels import levels
+from assay.core import Perturbation, Record
+from assay.errors import WeightsError
+from assay.perturbations.ratio import alignment, noise_ratio
+from assay.registry import find
+
+GOLD = (
+    "She went to the office in Boston. And she talked to her staff about Paris, because Anna Smith did not "
+    "like the plan. They were late again. The three managers had signed a contract with Siemens on Monday."
+)
+OTHERS = ("The dog slept on a blue sofa. It was tired.", "Nobody saw the ships leave. Tom sang loudly.")
+NOISES = [*levels("summaries", "careful"), "token-switching", "sub-sentence-switching"]
+
+
+def made(name: str, **fields: object) -> Perturbation:
+    noise: Perturbation = find("perturbations", name)[0](**fields)
+    return noise
+
+
+def record(gold: str) -> Record:
+    return Record("a", gold, "summarisation", others=(gold, *OTHERS))
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "gold", "noised"),
+    [
+        ("truncation", 0.3, "One two three four five six seven.", "One two three four five."),
+        ("truncation", 0.5, "One two, three four.", "One two,."),
+        ("article-removal", 1.0, "The cat saw a dog. An owl slept.", "Cat saw dog. Owl slept."),
+        ("noised-punctuation", 1.0, "Yes, she came. Why? Look: now!", "Yes. she came, Why, Look. now,"),
+        ("verb-lemmatisation", 1.0, "She went home and walked.", "She go home and walk."),
+        ("preposition-removal", 1.0, "She sat in the room on a chair.", "She sat the room a chair."),
+        ("stop-word-removal", 1.0, "He walked the dog at night.", "Walked dog night."),
+        ("sentence-switching", 1, "Anna slept. Tom sang loudly.", "Tom sang loudly. Anna slept."),
+        ("middle-swap", 1, "She walked slowly to the old station.", "The old station she walked slowly to."),
+        ("negation", 1.0, "She went to work.", "She did not go to work."),
+        ("negation", 1.0, "They were late.", "They were not late."),
+        ("negation", 1.0, "She didn't go home.", "She did go home."),
+        ("negation", 1.0, "He can't swim.", "He can swim."),
+        ("negation", 1.0, "She'll come soon.", "She will not come soon."),
+        ("generic-named-entity", 1.0, "Anna Smith lives in Paris.", "A person lives in a place."),
+    ],
+)
+def test_exact_texts(name: str, level: float, gold: str, noised: str) -> None:
+    assert made(name, level=level).perturb(record(gold), 1) == noised
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_a_noise_is_its_seed_and_never_silent(name: str) -> None:
+    noise = made(name)
+    texts = [noise.perturb(record(GOLD), seed) for seed in range(1, 6)]
+    assert texts == [noise.perturb(record(GOLD), seed) for seed in range(1, 6)]
+    assert any(text is not None for text in texts)
+    assert all(text != GOLD for text in texts)
+
+
+@pytest.mark.parametrize("name", NOISES)
+@pytest.mark.parametrize("gold", ["Yes.", "Oh!", "Rain", "...", "Blue green red", "Stop it now.", "名前"])
+def test_odd_texts_change_or_do_not_apply(name: str, gold: str) -> None:
+    text = made(name).perturb(record(gold), 1)
+    assert text is None or text.strip() not in ("", gold)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.2, 0.5])
+def test_drop_and_repeat_change_the_share_they_name(level: float) -> None:
+    count = len(GOLD.split())
+    for name in ("token-drop", "repeated-token"):
+        noised = made(name, level=level).perturb(record(GOLD), 3)
+        assert noised is not None
+        assert noise_ratio(GOLD, noised) == pytest.approx(ceil(count * level) / count)
+
+
+@pytest.mark.parametrize("name", ["local-swap", "token-switching", "sentence-switching"])
+def test_a_switch_loses_no_word(name: str) -> None:
+    noised = made(name).perturb(record(GOLD), 2)
+    assert noised is not None and Counter(noised.split()) == Counter(GOLD.split())
+
+
+def test_the_last_sentence_stays_where_it_is_told_to() -> None:
+    for seed in range(10):
+        noised = made("sentence-switching", level=6, last=False).perturb(record(GOLD), seed)
+        assert noised is None or noised.endswith(
+            "The three managers had signed a contract with Siemens on Monday."
+        )
+
+
+def test_two_items_or_fewer_are_not_switched() -> None:
+    assert made("noun-switching").perturb(record("The dog saw a cat."), 1) is None
+    assert made("verb-switching").perturb(record("He came and saw."), 1) is None
+
+
+def test_verbs_are_inflected_for_their_place() -> None:
+    gold = "She sings. They walked home. He is eating."
+    found = {made("verb-switching", level=1).perturb(record(gold), seed) for seed in range(20)}
+    assert "She walks. They sang home. He is eating." in found
+
+
+def test_without_others_nothing_is_replaced() -> None:
+    assert made("sentence-replacement").perturb(Record("a", GOLD, "summarisation"), 1) is None
+
+
+def test_replacement_takes_whole_sentences_of_others() -> None:
+    noised = made("sentence-replacement", level=4).perturb(record(GOLD), 5)
+    strangers = {
+        "The dog slept on a blue sofa.",
+        "It was tired.",
+        "Nobody saw the ships leave.",
+        "Tom sang loudly.",
+    }
+    assert noised is not None and any(sentence in noised for sentence in strangers)
+
+
+def test_noise_ratio_by_hand() -> None:
+    assert noise_ratio("a b c d", "a c d") == 0.25
+    assert noise_ratio("a b c d", "d b c a", switched=True) == 0.25
+    assert noise_ratio("", "a") == 0.0
+
+
+@given(st.lists(st.sampled_from("abcd"), min_size=1), st.lists(st.sampled_from("abcd"), min_size=1))
+@settings(max_examples=60, deadline=None)
+def test_alignment_rebuilds_the_noised_text(gold: list[str], noised: list[str]) -> None:
+    words = list(gold)
+    for edit in reversed(alignment(" ".join(gold), " ".join(noised))):
+        words[edit.start : edit.start + len(edit.before.split())] = edit.after.split()
+    assert words == noised
+
+
+def test_bert_diverge_without_a_model_says_so_and_keeps_tags() -> None:
+    noise = made("bert-diverge", level=0.4)
+    assert "for want of a masked language model" in noise.method  # type: ignore[attr-defined]
+    noised = noise.perturb(record(GOLD), 1)
+    assert noised is not None and len(noised.split()) == len(GOLD.split())
+    assert 0.1 < noise_ratio(GOLD, noised) <= 0.5
+
+
+def test_bert_diverge_reads_a_masked_model(tmp_path) -> None:
+    """With a tiny random model every replacement comes from its vocabulary."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    words = ["she", "went", "home", "sang", "red", "blue", "cat", "dog", "tree", "stone", "moon", "river"]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
+    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary), "utf-8")
+    transformers.BertTokenizerFast(vocab_file=str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=64,
+    )  # fmt: skip
+    transformers.BertForMaskedLM(config).save_pretrained(tmp_path)
+    noise = made("bert-diverge", level=0.5, model=str(tmp_path))
+    noised = noise.apply(Record("a", "she went home .", "translation"), Random(1))
+    assert noised is not None and noised != "she went home ."
+    assert len(alignment("she went home .", noised)) <= 2
+
+
+def test_bert_diverge_refuses_a_model_without_the_head(tmp_path) -> None:
+    transformers = pytest.importorskip("transformers")
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nshe", "utf-8")
+    transformers.BertTokenizerFast(vocab_file=str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
+    config = transformers.BertConfig(
+        vocab_size=6, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    transformers.BertModel(config).save_pretrained(tmp_path)
+    with pytest.raises(WeightsError, match="no masked-language-model head"):
+        made("bert-diverge", model=str(tmp_path)).perturb(record("she she she she"), 1)
