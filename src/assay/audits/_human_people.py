@@ -19,7 +19,8 @@ from assay.statistics.correlation import Kind
 PEOPLE = "people"
 Statistic = Callable[[Floats, int], float | None]
 APART = 0.5  # criteria whose tau-b lies wholly below it are not one thing
-_RESAMPLES = 200  # each evaluates agreement anew
+_RESAMPLES = 200  # at most: each evaluates agreement anew
+_STEPS = 50
 _CRITERIA: tuple[Kind, ...] = ("kendall_b", "pearson")  # checklist figures 1 and 6
 
 
@@ -38,7 +39,7 @@ def annotator_findings(items: Items, criterion: str, choices: Choices) -> list[F
     for name, statistic in _STATISTICS.items():
         value = statistic(table, choices.seed)
         if value is not None:
-            ci = _resampled(statistic, table, documents, choices.seed)
+            ci = _resampled(statistic, table, documents, choices)
             slice_ = f"annotators/{criterion}"
             found.append(
                 Finding(PEOPLE, AUDIT, slice_, name, value, table.shape[1], ci=ci.pair if ci else None)
@@ -46,18 +47,43 @@ def annotator_findings(items: Items, criterion: str, choices: Choices) -> list[F
     return found
 
 
-def _resampled(statistic: Statistic, table: Floats, documents: list[str], seed: int) -> Interval | None:
+def _resampled(
+    statistic: Statistic, table: Floats, documents: list[str], choices: Choices
+) -> Interval | None:
     def defined(rows: NDArray[np.intp]) -> float:
-        value = statistic(table[:, rows], seed)
+        value = statistic(table[:, rows], choices.seed)
         return np.nan if value is None else value
 
     return bootstrap_callable(
-        defined, table.shape[1], clusters=documents, seed=seed, resamples=_RESAMPLES, method="percentile"
+        defined,
+        table.shape[1],
+        clusters=documents,
+        seed=choices.seed,
+        resamples=min(_RESAMPLES, choices.resamples),
+        method="percentile",
     )
 
 
 def _alpha(table: Floats, seed: int) -> float | None:
-    return krippendorff_alpha(table, "ordinal")
+    """Ordinal alpha; of a scale with more steps than people tell apart, interval alpha."""
+    if np.unique(table[np.isfinite(table)]).size <= _STEPS:
+        return krippendorff_alpha(table, "ordinal")
+    return interval_alpha(table)
+
+
+def interval_alpha(table: Floats) -> float | None:
+    """Krippendorff's alpha of raters x items for squared differences, from sums of squares: O(ratings)."""
+    present = np.isfinite(table)
+    counts = present.sum(axis=0).astype(np.float64)
+    kept = counts > 1
+    values, counts, present = np.where(present, table, 0.0)[:, kept], counts[kept], present[:, kept]
+    means = values.sum(axis=0) / counts
+    within = (np.where(present, values - means, 0.0) ** 2).sum(axis=0)
+    ratings = values[present]
+    expected = float(((ratings - ratings.mean()) ** 2).sum()) / (ratings.size - 1) if ratings.size else 0.0
+    if expected == 0.0:
+        return None
+    return 1.0 - float((counts * within / (counts - 1)).sum()) / ratings.size / expected
 
 
 def _split_half(table: Floats, seed: int) -> float | None:
