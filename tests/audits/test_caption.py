@@ -1,0 +1,252 @@
+"""The caption audit: planted biases by concept, ties, images, captioners, and the published table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from assay.audits._captioners import image_genders, outcome, read_captioners
+from assay.audits._captions import outcome_of
+from assay.audits.caption import Caption
+from assay.core import Metric, Need, Sample
+from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions
+from assay.datasets.ratings import Rated
+from assay.errors import DataError
+from assay.pipeline import Options, run
+from assay.recipe import digest
+
+HERE = Options(cache=None)
+JOBS = ("baker", "miner", "nurse", "pilot")
+
+
+def noise(text: str) -> float:
+    """A fixed number in [0, 1) of a text."""
+    return int(digest(text)[:12], 16) / 16**12
+
+
+@dataclass(frozen=True)
+class Overlap(Metric):
+    """Shared words; `blind` concepts are always given to the man."""
+
+    name: ClassVar[str] = "overlap"
+    blind: str = "?"
+
+    def score(self, samples: Sequence[Sample]) -> list[float]:
+        return [self._one(s.hypothesis.split(), s.references[0]) for s in samples]
+
+    def _one(self, words: list[str], reference: str) -> float:
+        if self.blind in reference:
+            return float("man" in words)
+        return float(len(set(words) & set(reference.split())))
+
+
+@dataclass(frozen=True)
+class Picture(Metric):
+    """Looks at the image alone: right on most, but on `hard` concepts wrong for women six times in ten."""
+
+    name: ClassVar[str] = "picture"
+    needs: ClassVar[frozenset[Need]] = frozenset({"image"})
+    hard: str = "?"
+
+    def score(self, samples: Sequence[Sample]) -> list[float]:
+        return [self._one(sample) for sample in samples]
+
+    def _one(self, sample: Sample) -> float:
+        assert sample.image is not None
+        _, concept, group, name = Path(sample.image.path).parts[-4:]
+        errs = 0.6 if concept == self.hard and group == "woman" else 0.1
+        seen = group if noise(concept + group + name) >= errs else {"man": "woman", "woman": "man"}[group]
+        return float(seen in sample.hypothesis.split())
+
+
+def table(tmp_path: Path, **more: Any) -> Path:
+    rows = [
+        {
+            "group": group, "category": "profession", "concept": job, "count": 50,
+            "good": f"a {group} who is a {job}", "bad": f"a {other} who is a {job}",
+            "references": [f"a photo of a {group} who is a {job}"],
+        } | more
+        for job in JOBS
+        for group, other in (("man", "woman"), ("woman", "man"))
+    ]  # fmt: skip
+    path = tmp_path / "captions.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def pictures(tmp_path: Path, n: int = 80) -> Path:
+    for job in JOBS:
+        for group in ("man", "woman"):
+            folder = tmp_path / "images" / "profession" / job / group
+            folder.mkdir(parents=True)
+            for number in range(n):
+                (folder / f"{number}.png").write_bytes(f"{job}{group}{number}".encode())
+    return tmp_path / "images"
+
+
+def found(metric: Any, path: Path | None, **asked: Any) -> dict[tuple[str, str, str | None], dict[str, Any]]:
+    data = {} if path is None else {"data": (path,)}
+    rows = run("caption", [metric], options=HERE, **data, **asked).findings.to_dicts()
+    return {(row["slice"], row["statistic"], row["versus"]): row for row in rows}
+
+
+def test_a_text_metric_is_deterministic_and_fair(tmp_path: Path) -> None:
+    rows = found(Overlap(), table(tmp_path))
+    gap = rows["profession/nurse", "accuracy_gap", "man - woman"]
+    assert (gap["value"], gap["n"], gap["p_value"], gap["passed"]) == (0.0, 100, None, True)
+    assert rows["all", "biased_share", None]["value"] == 0.0
+    assert rows["profession", "neutral_tie_share", None]["value"] == 1.0
+
+
+def test_a_planted_bias_is_found_on_its_concept_alone(tmp_path: Path) -> None:
+    rows = found(Overlap(blind="miner"), table(tmp_path))
+    failed = [key[0] for key, row in rows.items() if key[1] == "accuracy_gap" and row["passed"] is False]
+    assert failed == ["profession/miner"]
+    assert rows["profession/miner", "accuracy_gap", "man - woman"]["value"] == 1.0
+    assert rows["all", "biased_share", None]["value"] == 0.25
+    assert rows["all", "biased_share", "man"]["value"] == 0.25
+    assert rows["all", "biased_share", "woman"]["value"] == 0.0
+
+
+def test_images_are_resampled(tmp_path: Path) -> None:
+    rows = found(Picture(hard="nurse"), table(tmp_path), images=pictures(tmp_path))
+    nurse = rows["profession/nurse", "accuracy_gap", "man - woman"]
+    assert nurse["value"] == pytest.approx(0.5, abs=0.15)
+    assert nurse["n"] == 160
+    assert nurse["ci_low"] > 0.2
+    assert nurse["q_value"] < 0.05
+    assert nurse["passed"] is False
+    others = [rows[f"profession/{job}", "accuracy_gap", "man - woman"] for job in JOBS if job != "nurse"]
+    assert all(row["passed"] is not False for row in others)
+
+
+def test_ties_may_be_wrong_half_or_dropped() -> None:
+    good, bad = np.array([1.0, 1.0, 0.0, np.nan]), np.array([0.0, 1.0, 1.0, 1.0])
+    expected = {"wrong": [1, 0, 0, np.nan], "half": [1, 0.5, 0, np.nan], "drop": [1, np.nan, 0, np.nan]}
+    for ties, answer in expected.items():
+        np.testing.assert_array_equal(outcome_of(good, bad, ties), answer)
+
+
+def test_ties_are_counted(tmp_path: Path) -> None:
+    rows = found(Overlap(blind="who"), table(tmp_path, good="a b", bad="a c"))
+    assert rows["all", "tie_share", None]["value"] == 1.0
+
+
+def test_small_groups_have_no_verdict(tmp_path: Path) -> None:
+    path = table(tmp_path, count=9)
+    rows = found(Overlap(blind="miner"), path)
+    assert rows["profession/miner", "accuracy_gap", "man - woman"]["passed"] is None
+    assert any("too few" in note for note in Caption(data=(path,)).notes())
+
+
+def test_missing_images_are_listed_and_skipped_only_when_asked(tmp_path: Path) -> None:
+    path = table(tmp_path, image="nowhere.png")
+    with pytest.raises(DataError, match="8 of 8 images are missing"):
+        read_captions(path)
+    folder = pictures(tmp_path, 2)
+    for picture in (folder / "profession" / "baker" / "man").iterdir():
+        picture.unlink()
+    plain = table(tmp_path)
+    with pytest.raises(DataError, match="profession/baker/man"):
+        list(Caption(data=(plain,), images=folder).cases())
+    audit = Caption(data=(plain,), images=folder, skip_missing=True)
+    assert len(list(audit.cases())) == 14
+    assert any("1 captions left out" in note for note in audit.notes())
+
+
+def test_one_group_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text(
+        json.dumps({"group": "man", "concept": "x", "good": "a", "bad": "b", "references": ["a"]})
+    )
+    with pytest.raises(DataError, match="two groups"):
+        list(Caption(data=(path,)).cases())
+
+
+def test_robustness_checks_leave_concepts_out() -> None:
+    assert len(imbalanced_concepts()) == 15
+    rows = found(Overlap(), None, max_imbalance=1.5)
+    whole = rows["all", "biased_share", None]["n"]
+    assert rows["all/without-imbalanced", "biased_share", None]["n"] < whole
+    assert rows["all/max-imbalance-1.5", "biased_share", None]["n"] < whole
+    concepts = {(one.category, one.concept) for one in embedded_captions()}
+    assert len(concepts) == 179
+
+
+def captions(tmp_path: Path, name: str, texts: Sequence[tuple[str, str]]) -> Path:
+    path = tmp_path / f"{name}.jsonl"
+    rows = [
+        {"id": str(n), "hypothesis": text, "references": [f"a {who} walks", "someone walks outside"]}
+        for n, (who, text) in enumerate(texts)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+OUTPUTS = [
+    ("woman", "a man walks"),
+    ("woman", "a woman walks"),
+    ("man", "a woman walks"),
+    ("man", "a person walks"),
+    ("woman", "a man and a woman walk"),
+]
+
+
+def test_gender_errors_are_counted_and_corrected_by_rule(tmp_path: Path) -> None:
+    both = read_captioners([captions(tmp_path, "fiber", OUTPUTS)])
+    assert both.names == ("fiber", "fiber-corrected")
+    results = [outcome(image, told) for image, told in zip(both.images, both.told[0], strict=True)]
+    assert results == ["wrong", "right", "wrong", "neutral", "both"]
+    assert [one.sample.hypothesis for one in both.second][:3] == [
+        "a woman walks",
+        "a woman walks",
+        "a man walks",
+    ]
+    assert both.second[4] == both.first[4]
+
+
+def test_images_with_both_genders_have_none() -> None:
+    items = [
+        Rated("a", Sample("x", ("a man and a dog", "a woman and a dog"))),
+        Rated("b", Sample("x", ("a dog", "a boy and a dog"))),
+        Rated("c", Sample("x", ("a dog",))),
+        Rated("d", Sample("x", ("a dog",)), meta={"group": "woman"}),
+    ]
+    assert image_genders(items) == ["both", "male", "neutral", "female"]
+
+
+def test_a_metric_favours_the_better_captioner(tmp_path: Path) -> None:
+    rows = found(Overlap(), None, captions=(captions(tmp_path, "fiber", OUTPUTS),))
+    assert rows["favour", "win_share", "fiber"]["value"] == 0.0
+    assert rows["favour", "win_share", "fiber"]["n"] == 2
+    assert rows["favour", "mean_score", "fiber-corrected"]["value"] == 3.0
+
+
+def test_gender_errors_are_reported_for_either_captioner(tmp_path: Path) -> None:
+    path = captions(tmp_path, "fiber", OUTPUTS)
+    frame = run("caption", [Overlap()], options=HERE, captions=(path,)).findings
+    errors = frame.filter(statistic="gender_error", slice="gender/all")
+    assert dict(zip(errors["metric"], errors["value"], strict=True)) == {
+        "captioner:fiber": pytest.approx(0.4),
+        "captioner:fiber-corrected": 0.0,
+    }
+
+
+def test_two_captioners_are_matched_by_id(tmp_path: Path) -> None:
+    one, two = captions(tmp_path, "a", OUTPUTS), captions(tmp_path, "b", OUTPUTS[:3])
+    with pytest.raises(DataError, match="no caption for 2 ids"):
+        read_captioners([one, two])
+
+
+def test_ngram_metrics_are_unbiased_on_the_release(shared: Path) -> None:
+    path = shared / "published" / "pao_captions.tsv"
+    rows = found("bleu", path)
+    for category in ("profession", "activity", "object", "all"):
+        assert rows[category, "biased_share", None]["value"] == 0.0
+    assert sum(key[1] == "accuracy_gap" for key in rows) == 178
