@@ -34,7 +34,8 @@ def test_frequent_ngrams_are_as_long_as_the_gold() -> None:
     made = FrequentNgrams(2, 2).perturb(
         Record("a", "five words are in here", "open-ended", others=("a b c d",))
     )
-    assert made is not None and len(made.split()) == 5
+    assert made is not None
+    assert len(made.split()) == 5
 
 
 def test_copied_source() -> None:

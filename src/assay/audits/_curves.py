@@ -13,6 +13,7 @@ from assay.core import Finding, Floats, Rule
 from assay.statistics.verdict import verdict
 
 EVIDENCE = 5
+ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +84,17 @@ class Curve:
         return Curve(self.metric, self.slice, self.scores, roles, self.ratios, self.rule, self.margins)
 
     def steps(self) -> dict[str, tuple[str, Estimate]]:
-        """Level to the level before it and the change between them, in spreads."""
+        """Level to the level before it and the change between them, in spreads.
+
+        One rise among many steps fails a metric, so the intervals hold together (Bonferroni).
+        """
+        sure = 1 - ALPHA / len(self.roles)
         found: dict[str, tuple[str, Estimate]] = {}
         before, weights_before = "gold", {"gold": 1.0}
         for level in self.roles:
             weights = self.level_weights(level)
             change = dict(weights) | {role: -weight for role, weight in weights_before.items()}
-            found[level] = (before, combine(self.scores, change))
+            found[level] = (before, combine(self.scores, change, sure))
             before, weights_before = level, weights
         return found
 

@@ -99,15 +99,15 @@ def _set_scores(scored: Scored, place: int, base: str) -> SliceScores | None:
     return SliceScores((scored.cases[place].id,), columns, draws if drawn else None, n, spread, True)
 
 
-def combine(scores: SliceScores, weights: dict[str, float]) -> Estimate:
-    """A weighted sum of roles, in units of the spread."""
+def combine(scores: SliceScores, weights: dict[str, float], level: float = 0.95) -> Estimate:
+    """A weighted sum of roles, in units of the spread; `level` is that of its interval."""
     unit = scores.spread or 1.0
     value = sum(weight * scores.mean(role) for role, weight in weights.items()) / unit
     if scores.draws is None:
         return Estimate(value)
     draws = np.sum([weight * scores.draws[role] for role, weight in weights.items()], axis=0) / unit
     draws = np.where(np.abs(draws) < _ROUNDING, 0.0, draws)  # equal scores must not look like a trend
-    interval = interval_of(draws, n_clusters=scores.n)
+    interval = interval_of(draws, n_clusters=scores.n, level=level)
     error = float(draws.std(ddof=1))
     ci = None if interval is None else interval.pair
     return Estimate(value, ci, bootstrap_p_value(draws), detectable_effect(error))

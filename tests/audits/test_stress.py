@@ -1,0 +1,293 @@
+"""The stress audit against planted metrics, published figures and bad data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assay.audits.stress import Stress
+from assay.core import Finding, Measure, Metric, Sample, SetMetric
+from assay.errors import AuditError, DataError
+from assay.perturbations.ratio import noise_ratio
+from assay.recipe import digest
+from assay.scoring import Settings, score_cases
+
+NOUNS = ["baker", "pilot", "nurse", "judge", "clerk", "farmer", "sailor", "tailor", "driver", "banker"]
+CITIES = ["Paris", "London", "Berlin", "Madrid", "Vienna", "Dublin", "Oslo", "Lisbon", "Rome", "Athens"]
+
+
+def _text(number: int) -> str:
+    first, second = NOUNS[number % 10], NOUNS[(number * 3 + 1) % 10]
+    here, there = CITIES[number % 10], CITIES[(number * 7 + 2) % 10]
+    return (
+        f"The {first} walked from {here} to the market with a basket. In the evening she met an old {second} "
+        f"who had lived in {there}. They sold {number + 2} apples, and the rain stopped at last. Anna Smith "
+        f"bought the bread for her brother."
+    )
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirty texts, each its own reference, so that a planted metric knows how far a text has drifted."""
+    path = tmp_path_factory.mktemp("stress") / "planted.jsonl"
+    rows = [
+        {"id": f"t{n}", "gold": _text(n), "references": [_text(n)], "source": _text(n) * 4} for n in range(30)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return path
+
+
+def _noise(text: str) -> float:
+    """Chance as a function of the text, standard normal enough: a sum of twelve uniforms."""
+    key = digest(text)
+    return sum(int(key[i : i + 2], 16) / 255 for i in range(0, 24, 2)) - 6
+
+
+@dataclass(frozen=True)
+class Faithful(Metric):
+    """Falls by exactly what was changed, on top of differences between items and chance."""
+
+    name = "faithful"
+    chance: float = 0.0
+    salt: str = ""
+
+    def score(self, samples):
+        return [
+            1 - noise_ratio(s.references[0], s.hypothesis)
+            + 0.3 * _noise(s.references[0]) + self.chance * _noise(self.salt + s.hypothesis)
+            for s in samples
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WordBag(Metric):
+    """Blind to order: the share of the reference's words, punctuation apart, that are there."""
+
+    name = "word-bag"
+
+    def score(self, samples):
+        def bag(text: str) -> set[str]:
+            return {word.strip(".,!?:").lower() for word in text.split()}
+
+        pairs = [(bag(s.references[0]), bag(s.hypothesis), s) for s in samples]
+        return [len(ours & theirs) / len(ours) + 0.1 * _noise(s.references[0]) for ours, theirs, s in pairs]
+
+
+@dataclass(frozen=True)
+class Brevity(Metric):
+    """The shorter the better."""
+
+    name = "brevity"
+
+    def score(self, samples):
+        return [-len(s.hypothesis.split()) + 2 * _noise(s.references[0]) for s in samples]
+
+
+@dataclass(frozen=True)
+class Constant(Metric):
+    name = "constant"
+
+    def score(self, samples):
+        return [0.5 for _ in samples]
+
+
+@dataclass(frozen=True)
+class MeanFaithful(SetMetric):
+    """The faithful metric over a set; `additive` says whether it can be resampled."""
+
+    name = "mean-faithful"
+    additive: bool = True
+
+    def _rows(self, samples):
+        return np.array([[1 - noise_ratio(s.references[0], s.hypothesis), 1.0] for s in samples])
+
+    def statistics(self, samples):
+        return self._rows(samples) if self.additive else None
+
+    def from_statistics(self, totals):
+        return totals[:, 0] / totals[:, 1]
+
+    def score_set(self, samples):
+        return float(self.from_statistics(self._rows(samples).sum(axis=0, keepdims=True))[0])
+
+
+def judged(audit: Stress, *metrics: Metric | SetMetric) -> list[Finding]:
+    cases = list(audit.cases())
+    scored = [score_cases(Measure(m.name, m), {"stress": cases}, Settings())["stress"] for m in metrics]
+    return audit.judge(scored)
+
+
+def verdicts(found: list[Finding]) -> dict[str, bool | None]:
+    return {f.slice.split("/")[1]: f.passed for f in found if f.statistic == "sensitivity" and not f.versus}
+
+
+def test_a_faithful_metric_passes_every_noise(data: Path) -> None:
+    found = judged(Stress((data,), seeds=2), Faithful())
+    passed = verdicts(found)
+    assert len(passed) == 18
+    assert set(passed.values()) == {True}
+    slopes = {f.slice: f.value for f in found if f.statistic == "sensitivity"}
+    gold = np.array([1 + 0.3 * _noise(_text(n)) for n in range(30)])
+    assert slopes["planted/token-drop"] == pytest.approx(1 / gold.std(ddof=1))
+
+
+def test_chance_fails_no_good_metric_but_would_by_the_papers_rule(data: Path) -> None:
+    """Ten metrics that fall by what was changed, with chance on top: false alarms at most one in twenty."""
+    only = ("article-removal", "token-drop", "sentence-switching", "negation", "noun-switching")
+    noisy = [Faithful(chance=0.05, salt=f"{number}") for number in range(10)]
+    failed = {}
+    for rule in ("careful", "paper"):
+        audit = Stress((data,), seeds=1, rule=rule, only=only)
+        cases = list(audit.cases())
+        scored = [score_cases(Measure(m.salt, m), {"stress": cases}, Settings())["stress"] for m in noisy]
+        found = [f for f in audit.judge(scored) if f.statistic == "sensitivity" and not f.versus]
+        assert len(found) == 50
+        failed[rule] = sum(f.passed is False for f in found)
+    assert failed["careful"] <= 2
+    assert failed["paper"] >= 10
+
+
+def test_planted_blindness_is_found(data: Path) -> None:
+    found = judged(Stress((data,), seeds=1), WordBag(), Brevity(), Constant())
+    by_metric = {
+        name: verdicts([f for f in found if f.metric == name]) for name in ("word-bag", "brevity", "constant")
+    }
+    order = ("local-swap", "middle-swap", "sentence-switching", "repeated-token", "noised-punctuation")
+    assert all(by_metric["word-bag"][noise] is False for noise in order)
+    assert by_metric["word-bag"]["truncation"] is True
+    assert by_metric["brevity"]["truncation"] is False
+    assert by_metric["brevity"]["repeated-token"] is True
+    assert set(by_metric["constant"].values()) == {False}
+    flat = {f.slice.split("/")[1] for f in found if f.statistic == "insensitive" and f.metric == "word-bag"}
+    assert {"local-swap", "noised-punctuation"} <= flat
+    failed = next(
+        f for f in found if f.metric == "brevity" and f.slice == "planted/truncation" and f.passed is False
+    )
+    assert len(failed.evidence) == 5
+
+
+def test_metrics_are_compared_with_the_steepest(data: Path) -> None:
+    found = judged(Stress((data,), seeds=1, only=("local-swap",)), Faithful(), WordBag())
+    beside = [f for f in found if f.versus == "faithful" and f.statistic == "sensitivity"]
+    assert [f.metric for f in beside] == ["word-bag"]
+    assert beside[0].ci is not None
+    assert beside[0].ci[1] < 0
+
+
+@pytest.mark.parametrize("additive", [True, False])
+def test_set_metrics_are_judged(data: Path, additive: bool) -> None:
+    found = judged(Stress((data,), seeds=3, only=("token-drop", "local-swap")), MeanFaithful(additive))
+    assert verdicts(found) == {"token-drop": True, "local-swap": True}
+    scores = [f.value for f in found if f.statistic == "score" and f.slice.startswith("planted/token-drop/0")]
+    ratios = [f.value for f in found if f.statistic == "noise_ratio" and "token-drop" in f.slice]
+    assert scores == pytest.approx([1 - ratio for ratio in ratios])
+
+
+def test_a_noise_is_judged_where_it_applies(tmp_path: Path) -> None:
+    path = tmp_path / "few.jsonl"
+    golds = [
+        *(f"The {noun} of {city} came late." for noun, city in zip(NOUNS, CITIES, strict=True)),
+        "Rain fell. Wind blew.",
+    ]
+    path.write_text(
+        "\n".join(json.dumps({"gold": g, "references": [g], "source": g}) for g in golds), "utf-8"
+    )
+    audit = Stress((path,), seeds=1)
+    found = judged(audit, Faithful())
+    switched = next(f for f in found if f.slice == "few/sentence-switching" and f.statistic == "sensitivity")
+    assert (switched.n, switched.passed) == (1, None)
+    articles = next(f for f in found if f.slice == "few/article-removal" and f.statistic == "sensitivity")
+    assert articles.n == 10
+    assert "few/sentence-switching applies to 1 of 11 items" in audit.notes()
+
+
+def test_one_item_gets_scores_but_no_verdict(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text(json.dumps({"gold": _text(1), "references": [_text(1)]}), "utf-8")
+    found = judged(Stress((path,), seeds=1, only=("truncation",)), Faithful())
+    assert [f.passed for f in found if f.statistic == "sensitivity"] == [None]
+    assert all(f.n == 1 for f in found if f.statistic == "score")
+
+
+def test_wrong_noises_and_empty_golds_are_refused(tmp_path: Path, data: Path) -> None:
+    with pytest.raises(DataError, match="did you mean truncation"):
+        list(Stress((data,), only=("truncaton",)).cases())
+    path = tmp_path / "empty.jsonl"
+    path.write_text(json.dumps({"gold": " ", "references": ["a"]}), "utf-8")
+    with pytest.raises(AuditError, match="gold"):
+        list(Stress((path,)).cases())
+
+
+def test_units_of_figure_nine(data: Path) -> None:
+    cases = list(
+        Stress((data,), seeds=1, units=True, only=("token-switching", "sentence-switching-all")).cases()
+    )
+    assert {case.slice for case in cases} == {
+        "planted/gold", "planted/token-switching", "planted/sentence-switching-all",
+    }  # fmt: skip
+
+
+def test_open_ended_references_ride_on_one_case() -> None:
+    cases = list(Stress(task=("open-ended",), seeds=1, limit=4, only=("truncation",)).cases())
+    carried = [case for case in cases if case.samples["gold"].references]
+    assert len(cases) == 8
+    assert [case.slice for case in carried] == ["open-ended/gold", "open-ended/truncation"]
+    assert len(carried[0].samples["gold"].references) == 60
+
+
+def test_cases_are_the_same_every_time(data: Path) -> None:
+    first, second = (list(Stress((data,), seeds=2, limit=5).cases()) for _ in range(2))
+    assert first == second
+    changed = next(c for c in first if c.slice == "planted/truncation").meta["changed"]["0.1"]
+    assert changed[-1][0].endswith("brother.")
+
+
+def test_published_rouge_comes_out(shared: Path) -> None:
+    """*blind*, CNNDM: the authors' ROUGE-L means and noise-ratios."""
+    from assay.spec import measure
+
+    only = ("truncation", "token-drop", "repeated-token", "article-removal")
+    audit = Stress((shared / "stress" / "cnndm.jsonl",), only=only)
+    one = measure("rougeL:stemmer=true,reduce=max")
+    found = audit.judge([score_cases(one, {"stress": list(audit.cases())}, Settings())["stress"]])
+    values = {(f.slice, f.statistic): f.value for f in found if not f.versus}
+    assert values["cnndm/gold", "score"] == pytest.approx(0.286197, abs=1e-6)
+    published = json.loads((shared / "stress" / "published_rougeL_cnndm.json").read_text("utf-8"))
+    names = {
+        "flu-truncate": "truncation", "flu-randomworddrop": "token-drop",
+        "flu-randomtokenrep": "repeated-token", "flu-removearticle": "article-removal",
+    }  # fmt: skip
+    for theirs, noise in names.items():
+        for key, row in published[theirs].items():
+            level = f"{float(key.split('-')[-1].removesuffix('_seedreduce')):g}"
+            near = 1e-6 if noise == "truncation" else max(3 * row["std"], 0.002)
+            assert values[f"cnndm/{noise}/{level}", "score"] == pytest.approx(row["mean"], abs=near)
+            if noise != "article-removal":  # ours are over the 92 texts that have an article
+                assert values[f"cnndm/{noise}/{level}", "noise_ratio"] == pytest.approx(
+                    row["edit_ratio"], abs=1e-4
+                )
+    assert verdicts(found) == {
+        "truncation": False, "token-drop": True, "repeated-token": True, "article-removal": True,
+    }  # fmt: skip
+
+
+def test_a_metric_that_raises_on_some_texts_is_judged_on_the_rest(data: Path) -> None:
+    @dataclass(frozen=True)
+    class Fussy(Metric):
+        name = "fussy"
+
+        def score(self, samples: list[Sample]):
+            if any("Paris" in s.references[0] for s in samples):
+                raise ValueError("no Paris")
+            return Faithful().score(samples)
+
+    audit = Stress((data,), seeds=1, only=("token-drop",))
+    cases = list(audit.cases())
+    scored = score_cases(Measure("fussy", Fussy()), {"stress": cases}, Settings(on_error="skip"))["stress"]
+    (one,) = [f for f in audit.judge([scored]) if f.statistic == "sensitivity"]
+    with_paris = sum("Paris" in _text(n) for n in range(30))
+    assert (one.n, one.passed) == (30 - with_paris, True)
