@@ -1,0 +1,111 @@
+"""Findings to the examples behind them: which cases, which of their texts, the scores they got."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from assay.report.verdicts import Row
+from assay.results import Run
+
+CASES_A_FINDING = 3
+ROLES_A_CASE = 4
+LONGEST = 1500  # characters of a text that are shown
+BUDGET = 5_000_000  # characters of examples in a page
+_SEED = re.compile(r"/\d+$")
+_BASES = ("gold", "stereotype", "good", "hypothesis", "original")
+
+Key = tuple[str, str]  # audit, case
+
+
+def wanted_roles(slice_: str, roles: Sequence[str]) -> list[str]:
+    """The roles that a finding of this slice is about: the base first, then those its path names.
+
+    >>> wanted_roles("wmt/truncation/0.5", ["gold", "0.1/1", "0.5/1", "0.5/2"])
+    ['gold', '0.5/1', '0.5/2']
+    """
+    base = next((role for role in _BASES if role in roles), roles[0])
+    others = [role for role in roles if role != base]
+    named = [role for role in others if f"/{slice_}".endswith(("/" + role, "/" + _SEED.sub("", role)))]
+    if not named:
+        named = others if len(others) < ROLES_A_CASE else others[-1:]
+    return [base, *named[: ROLES_A_CASE - 1]]
+
+
+def examples(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
+    """The cases that findings point to, gravest first, until the page is full."""
+    texts = _texts(run, rows)
+    chosen: dict[Key, dict[str, Any]] = {}
+    spent = 0
+    for row in rows:
+        for case in (row["evidence"] or [])[:CASES_A_FINDING]:
+            key = (row["audit"], case)
+            if key not in texts or spent > BUDGET:
+                continue
+            known = chosen.get(key) or _case(case, texts[key])
+            for role in wanted_roles(row["slice"], list(texts[key])):
+                if role not in known["roles"]:
+                    known["roles"][role] = {"text": _cut(texts[key][role]["hypothesis"]), "scores": {}}
+                    spent += len(known["roles"][role]["text"])
+            chosen[key] = known
+    _add_scores(run, chosen)
+    return chosen
+
+
+def _texts(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Row]]:
+    """Audit and case to its rows by role, for the cases that any finding names."""
+    named = {case for row in rows for case in (row["evidence"] or [])[:CASES_A_FINDING]}
+    found: dict[Key, dict[str, Row]] = {}
+    for row in run.cases.filter(pl.col("case").is_in(list(named))).iter_rows(named=True):
+        found.setdefault((row["audit"], row["case"]), {})[row["role"]] = row
+    return found
+
+
+def _case(case: str, roles: Mapping[str, Row]) -> dict[str, Any]:
+    first = next(iter(roles.values()))
+    meta = json.loads(first["meta"]) if first["meta"] else {}
+    shown = {key: value for key, value in meta.items() if isinstance(value, str | int | float)}
+    return {
+        "id": case,
+        "references": [_cut(text) for text in (first["references"] or [])[:3]],
+        "source": _cut(first["source"]) if first["source"] else None,
+        "meta": shown,
+        "roles": {},
+    }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST] + " …"
+
+
+def _add_scores(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> None:
+    cases = list({case for _, case in chosen})
+    frame = run.scores.filter(pl.col("case").is_in(cases) & pl.col("score").is_not_null())
+    for audit, metric, case, role, score in frame.iter_rows():
+        known = chosen.get((audit, case))
+        if known and role in known["roles"]:
+            known["roles"][role]["scores"][metric] = float(f"{score:.5g}")
+
+
+def explanations(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Matching maps and token probabilities of the chosen cases, two digits each."""
+    found = []
+    for one in run.explanations:
+        known = chosen.get((one.audit, one.case))
+        if known is None or one.role not in known["roles"]:
+            continue
+        inner = one.explanation
+        if len(inner.rows) * max(1, len(inner.columns)) > 3000:  # a map too large to be read
+            continue
+        found.append(
+            {
+                "metric": one.metric, "audit": one.audit, "case": one.case, "role": one.role,
+                "kind": inner.kind, "rows": inner.rows, "columns": inner.columns,
+                "values": [[round(value, 3) for value in row] for row in inner.values],
+            }
+        )  # fmt: skip
+    return found

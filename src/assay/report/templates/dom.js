@@ -1,0 +1,63 @@
+"use strict";
+// Elements from text: nothing here reads text as markup, so a hypothesis can hold anything.
+function el(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name === "text") made.textContent = value;
+    else if (name === "depth") made.style.setProperty("--depth", value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+  }
+  for (const child of children) if (child !== null && child !== undefined) made.append(child);
+  return made;
+}
+
+function number(value) {
+  if (value === null || value === undefined) return "";
+  if (value !== 0 && Math.abs(value) < 0.001) return value.toExponential(1);
+  return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
+}
+
+// A cell that starts like a formula is quoted: spreadsheets run it otherwise.
+function csvCell(value) {
+  let text = value === null || value === undefined ? "" : String(value);
+  if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = "'" + text;
+  return /[",\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+}
+
+function downloadCsv(name, columns, rows) {
+  const lines = [columns, ...rows].map((row) => row.map(csvCell).join(","));
+  const link = el("a", { href: URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" })), download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+}
+
+// Words of two texts: what both have (0), what the first lost (-1), what the second gained (1).
+function compareWords(before, after) {
+  const a = before.split(/(\s+)/).filter(Boolean), b = after.split(/(\s+)/).filter(Boolean);
+  if (a.length * b.length > 400000) return [[0, after]];
+  const lengths = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i--)
+    for (let j = b.length - 1; j >= 0; j--)
+      lengths[i][j] = a[i] === b[j] ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
+  const parts = [];
+  const push = (kind, word) => {
+    const last = parts[parts.length - 1];
+    if (last && last[0] === kind) last[1] += word; else parts.push([kind, word]);
+  };
+  let i = 0, j = 0;
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) { push(0, b[j]); i++; j++; }
+    else if (i < a.length && (j >= b.length || lengths[i + 1][j] >= lengths[i][j + 1])) push(-1, a[i++]);
+    else push(1, b[j++]);
+  }
+  return parts;
+}
+
+function markedText(before, after) {
+  const line = el("p");
+  for (const [kind, words] of before === null ? [[0, after]] : compareWords(before, after))
+    line.append(kind === 0 ? words : el(kind < 0 ? "del" : "mark", { text: words }));
+  return line;
+}

@@ -1,0 +1,116 @@
+// The list of findings: filtered, a page at a time, each with the examples behind it.
+const PAGE = 50;
+const f = run.findings;
+const named = (column, i) => f[column].names[f[column].at[i]];
+const STATES = { 0: ["fail", "fail"], 1: ["pass", "pass"], 2: ["unclear", "inconclusive"], "-1": ["plain", "not judged"] };
+const explained = new Map();
+for (const one of run.explanations) {
+  const key = JSON.stringify([one.audit, one.case, one.metric]);
+  explained.set(key, [...(explained.get(key) || []), one]);
+}
+let shown = [], drawnTo = 0;
+
+function matching() {
+  const rows = [];
+  for (let i = 0; i < f.value.length; i++) {
+    const metric = named("metric", i);
+    if (run.metrics.includes(metric) && !wanted.metrics.has(metric)) continue;
+    if (wanted.audit && named("audit", i) !== wanted.audit) continue;
+    if (wanted.verdict && String(f.passed[i]) !== wanted.verdict) continue;
+    if (wanted.words) {
+      const text = [metric, named("audit", i), named("slice", i), named("statistic", i), named("versus", i) || ""].join(" ").toLowerCase();
+      if (!wanted.words.split(/\s+/).every((word) => text.includes(word))) continue;
+    }
+    rows.push(i);
+  }
+  return rows;
+}
+
+function factLine(i) {
+  const facts = [`n = ${f.n[i]}`];
+  if (f.ci_low[i] !== null) facts.push(`95% CI ${number(f.ci_low[i])} to ${number(f.ci_high[i])}`);
+  if (f.p_value[i] !== null) facts.push(`p = ${number(f.p_value[i])}`);
+  if (f.q_value[i] !== null) facts.push(`q = ${number(f.q_value[i])}`);
+  if (f.mde[i] !== null) facts.push(`smallest effect that could be seen: ${number(f.mde[i])}`);
+  if (named("versus", i)) facts.push(`compared with ${named("versus", i)}`);
+  return facts.join(", ");
+}
+
+function caseView(place, i) {
+  const one = run.cases[place];
+  const metric = named("metric", i);
+  const view = el("div", { class: "case" });
+  const about = Object.entries(one.meta).slice(0, 6).map(([key, value]) => `${key}: ${value}`).join(" · ");
+  view.append(el("p", { class: "role", text: one.id + (about ? " · " + about : "") }));
+  for (const reference of one.references) view.append(el("p", { class: "role", text: "reference" }), el("p", { text: reference }));
+  if (one.source) view.append(el("details", { class: "small" }, el("summary", { text: "source" }), el("p", { text: one.source })));
+  let base = null;
+  for (const [role, text] of Object.entries(one.roles)) {
+    const score = text.scores[metric];
+    const label = el("p", { class: "role", text: role.replaceAll("_", " ") + " " });
+    if (score !== undefined) label.append(el("span", { class: "score", text: `${metric} ${number(score)}` }));
+    const others = Object.entries(text.scores).filter(([name]) => name !== metric && wanted.metrics.has(name)).slice(0, 6);
+    if (others.length) label.append(" · " + others.map(([name, value]) => `${name} ${number(value)}`).join(", "));
+    view.append(label, role === "random" ? markedText(null, text.text) : markedText(base, text.text));
+    if (base === null) base = text.text;
+  }
+  const audit = named("audit", i);
+  for (const reason of explained.get(JSON.stringify([audit, one.id, metric])) || [])
+    if (reason.role in one.roles && reason.role !== "random") view.append(el("p", { class: "role", text: reason.role.replaceAll("_", " ") }), explanationView(reason));
+  return view;
+}
+
+function evidenceView(i, most) {
+  const parts = f.evidence[i].slice(0, most).map((one) => typeof one === "number" ? caseView(one, i)
+    : el("div", { class: "case" }, el("p", { text: one })));
+  return parts.length ? parts : [el("p", { class: "meaning", text: "No single example stands for this number." })];
+}
+
+function findingView(i) {
+  const [kind, word] = STATES[f.passed[i]];
+  const statistic = named("statistic", i);
+  const view = el("details", { class: "finding", "data-place": i });
+  view.append(el("summary", null, el("span", { class: "badge " + kind, text: word }), el("strong", { text: named("metric", i) }),
+    el("span", { class: "where", text: `${named("audit", i)} · ${named("slice", i)}` }),
+    el("span", { class: "num", text: `${statistic.replaceAll("_", " ")} ${number(f.value[i])}` })));
+  view.addEventListener("toggle", () => {
+    if (!view.open || view.querySelector(".body")) return;
+    const body = el("div", { class: "body" });
+    if (run.sentences[i]) body.append(el("p", { class: "says", text: run.sentences[i] }));
+    body.append(el("p", { class: "facts", text: factLine(i) }));
+    if (run.meaning[statistic]) body.append(el("p", { class: "meaning", text: run.meaning[statistic] }));
+    if (f.evidence[i].length && run.audits[named("audit", i)].question === "fair")
+      body.append(el("details", { class: "offensive", open: document.getElementById("offensive").checked },
+        el("summary", { text: "Show the examples (stereotypes: may offend)" }), ...evidenceView(i, 3)));
+    else body.append(...evidenceView(i, 3));
+    view.append(body);
+  });
+  return view;
+}
+
+function showMore() {
+  const list = document.getElementById("list");
+  list.append(...shown.slice(drawnTo, drawnTo + PAGE).map(findingView));
+  drawnTo = Math.min(shown.length, drawnTo + PAGE);
+  const more = document.getElementById("more");
+  more.hidden = drawnTo >= shown.length;
+  more.textContent = `Show ${Math.min(PAGE, shown.length - drawnTo)} more`;
+  document.getElementById("count").textContent = `${shown.length.toLocaleString("en")} of ${f.value.length.toLocaleString("en")} findings, failures first`;
+}
+
+function startFindings() {
+  onFilter(() => {
+    shown = matching();
+    drawnTo = 0;
+    document.getElementById("list").replaceChildren();
+    showMore();
+  });
+  document.getElementById("more").addEventListener("click", showMore);
+  document.getElementById("findings-csv").addEventListener("click", () => {
+    const columns = ["metric", "audit", "slice", "statistic", "versus"], numbers = ["value", "n", "ci_low", "ci_high", "p_value", "q_value", "mde"];
+    downloadCsv("assay-findings.csv", [...columns, ...numbers, "verdict"],
+      shown.map((i) => [...columns.map((name) => named(name, i)), ...numbers.map((name) => f[name][i]), STATES[f.passed[i]][1]]));
+  });
+  for (const example of document.querySelectorAll("details.example"))
+    example.querySelector(".body").append(...evidenceView(Number(example.dataset.finding), 1));
+}
