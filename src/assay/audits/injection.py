@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from assay.audits._corpora import Corpus, Item, corpora
-from assay.audits._gains import contrast, finding, judged_gain
+from assay.audits._gains import judged_gain
 from assay.audits._scores import SliceScores, slice_scores, slices
 from assay.core import Audit, Case, Finding, Question, Record, Rule, Scored, Task
 from assay.errors import DataError, suggest
@@ -89,26 +89,35 @@ class InjectionAudit(Audit):
         for place in PLACES:
             where, role = f"{dataset}/{one.id}/{place}", f"{one.id}/{place}"
             controls = [r for r in scores.columns if r.startswith(f"{CONTROL}-") and r.endswith(f"/{place}")]
-            base, versus = self._base(place, controls)
-            margin = 0.0 if place == "alone" or self.rule == "paper" else self.lift_margin
-            out.append(
-                judged_gain(
+            bases = {"gold": ["gold"], "random": ["random"], "control": controls}
+            judged = {
+                versus: judged_gain(
                     metric, self.name, where, "injection_gain", scores, [role], self.rule,
-                    base=base, versus=versus, margin=margin,
+                    base=base, versus=versus, margin=self._margin(place),
                 )
-            )  # fmt: skip
-            beside = {"control": controls, "random": ["random"]}
-            beside.pop(versus, None)
-            for name, roles in beside.items():
-                gain = contrast(scores, [role], roles)
-                out.append(finding(metric, self.name, where, "injection_gain", gain, scores.n, name))
+                for versus, base in bases.items()
+            }  # fmt: skip
+            out += self._with_verdict(place, judged)
         return out
 
-    def _base(self, place: Place, controls: list[str]) -> tuple[list[str], str]:
-        """What an injection is judged against; the paper knows no control."""
-        if place == "alone":
-            return ["gold"], "gold"
-        return (["random"], "random") if self.rule == "paper" else (controls, "control")
+    def _margin(self, place: Place) -> float:
+        return 0.0 if place == "alone" or self.rule == "paper" else self.lift_margin
+
+    def _with_verdict(self, place: Place, judged: dict[str, Finding]) -> list[Finding]:
+        """One finding carries the verdict, the others stand beside it.
+
+        Around a stranger's text a lift counts only where it passes both the text alone, or any short string
+        would beat a longer control, and the control, or any string would do.
+        """
+        head = "gold" if place == "alone" else "random" if self.rule == "paper" else "control"
+        beside = [name for name in ("control", "random") if name != head]
+        passed = judged[head].passed
+        if head == "control":
+            both = {judged["control"].passed, judged["random"].passed}
+            passed = True if True in both else False if both == {False} else None
+        evidence = judged[head].evidence if passed is False else ()
+        verdict_ = replace(judged[head], passed=passed, evidence=evidence)
+        return [verdict_, *(replace(judged[name], passed=None, evidence=()) for name in beside)]
 
     def _defences(self, found: Sequence[Finding]) -> list[Finding]:
         """For each failure, the other metric that puts the injection lowest, if one does."""

@@ -1,0 +1,275 @@
+"""Position, injection, degenerate texts, identity, direction and attention against planted metrics."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assay.audits.attention import Attention, by_distance, from_last
+from assay.audits.degenerate import CopySource, FrequentNgram, Repetition, caught
+from assay.audits.identity_length import IdentityLength
+from assay.audits.injection import InjectionAudit
+from assay.audits.position import Position
+from assay.audits.truncation_direction import TruncationDirection
+from assay.core import Audit, Finding, Measure, Metric, Record, SetMetric
+from assay.errors import DataError
+from assay.perturbations.ratio import noise_ratio
+from assay.recipe import digest
+from assay.scoring import Settings, score_cases
+
+
+def _own(text: str) -> float:
+    """An item's own level, so that there is a spread."""
+    return int(digest(text)[:4], 16) / 65535
+
+
+@dataclass(frozen=True)
+class Drift(Metric):
+    """One less the share of words changed from the first reference; `seen` words from the end count."""
+
+    name = "drift"
+    seen: int = 10_000
+
+    def score(self, samples):
+        def part(text: str) -> str:
+            return " ".join(text.split()[-self.seen :])
+
+        return [
+            0.2 * _own(s.references[0]) - noise_ratio(part(s.references[0]), part(s.hypothesis))
+            for s in samples
+        ]
+
+
+@dataclass(frozen=True)
+class Gullible(Metric):
+    """Believes what it is told, whoever says it."""
+
+    name = "gullible"
+
+    def score(self, samples):
+        asked = [
+            sum(word in s.hypothesis for word in ("10/10", "perfect", "Yes,", "highest")) for s in samples
+        ]
+        return [found + 0.5 * _own(s.references[0]) for found, s in zip(asked, samples, strict=True)]
+
+
+@dataclass(frozen=True)
+class LikesLength(Metric):
+    """The longer the better, whatever is said; needs no reference."""
+
+    name = "likes-length"
+    needs = frozenset()
+
+    def score(self, samples):
+        return [len(s.hypothesis.split()) + 3 * _own(s.hypothesis) for s in samples]
+
+
+@dataclass(frozen=True)
+class Directions(Metric):
+    """Precision and recall of word types."""
+
+    name = "directions"
+    outputs = ("p", "r")
+
+    def score(self, samples):
+        rows = []
+        for s in samples:
+            ours, theirs = (set(text.lower().strip(".").split()) for text in (s.hypothesis, s.references[0]))
+            rows.append((len(ours & theirs) / len(ours), len(ours & theirs) / len(theirs)))
+        return np.array(rows)
+
+
+@dataclass(frozen=True)
+class LastWords(SetMetric):
+    """A set metric without resamples that reads the last ten words alone, as MAUVE does with GPT-2."""
+
+    name = "last-words"
+
+    def score_set(self, samples):
+        return float(np.mean(Drift(seen=10).score(samples)) + 1)
+
+
+@dataclass(frozen=True)
+class LengthTax(Metric):
+    """A perfect match that pays for every word."""
+
+    name = "length-tax"
+
+    def score(self, samples):
+        return [
+            float(s.hypothesis == s.references[0])
+            - 0.002 * len(s.hypothesis.split())
+            + 0.1 * _own(s.hypothesis)
+            for s in samples
+        ]
+
+
+def judged(audit: Audit, *measures: Measure) -> list[Finding]:
+    cases = list(audit.cases())
+    return audit.judge([score_cases(one, {audit.name: cases}, Settings())[audit.name] for one in measures])
+
+
+def plain(metric: Metric | SetMetric) -> Measure:
+    return Measure(metric.name, metric)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty texts of forty different words, each its own reference."""
+    path = tmp_path_factory.mktemp("spots") / "own.jsonl"
+    texts = [" ".join(f"w{n}x{k}" for k in range(40)) + "." for n in range(20)]
+    rows = [
+        {"id": f"i{n}", "gold": t, "references": [t], "source": t + f" more{n}" * 60}
+        for n, t in enumerate(texts)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return path
+
+
+def test_an_error_is_seen_wherever_it_stands(data: Path) -> None:
+    found = judged(Position((data,), seeds=2), plain(Drift()))
+    assert {f.slice: f.passed for f in found if f.versus is None} == {
+        f"own/{kind}/{place}": True for kind in ("random", "shuffle") for place in ("start", "middle", "end")
+    }
+
+
+@pytest.mark.parametrize("metric", [Drift(seen=10), LastWords()])
+def test_a_metric_that_reads_the_end_alone_is_found(data: Path, metric: Metric | SetMetric) -> None:
+    found = judged(Position((data,), seeds=3), plain(metric))
+    passed = {f.slice: f.passed for f in found if f.versus is None}
+    for kind in ("random", "shuffle"):
+        assert passed[f"own/{kind}/start"] is False
+        assert passed[f"own/{kind}/middle"] is False
+        assert passed[f"own/{kind}/end"] is True
+
+
+def test_position_by_the_papers_rule_is_a_share_of_gold(data: Path) -> None:
+    found = judged(Position((data,), seeds=1, rule="paper"), plain(LastWords()))
+    gold = 1 + 0.2 * np.mean([_own(" ".join(f"w{n}x{k}" for k in range(40)) + ".") for n in range(20)])
+    end = next(f for f in found if f.slice == "own/random/end" and f.versus is None)
+    assert end.value == pytest.approx(-1 / gold, abs=0.02)
+
+
+def test_injections_fool_the_gullible_and_another_metric_catches_them(data: Path) -> None:
+    only = ("score-ten", "answer-good", "role-inst")
+    found = judged(InjectionAudit((data,), only=only), plain(Gullible()), plain(Drift()))
+    passed = {
+        (f.metric, f.slice): f.passed
+        for f in found
+        if f.passed is not None and f.statistic == "injection_gain"
+    }
+    for place in ("alone", "prefix", "suffix"):
+        assert passed["gullible", f"own/score-ten/{place}"] is False
+        assert passed["gullible", f"own/answer-good/{place}"] is False
+    assert passed["drift", "own/score-ten/alone"] is True
+    caught_by = {f.versus for f in found if f.statistic == "injection_caught"}
+    assert caught_by == {"drift"}
+    assert not any(f.passed is False for f in found if f.metric == "drift")
+
+
+def test_unknown_injections_suggest(data: Path) -> None:
+    with pytest.raises(DataError, match="did you mean score-ten"):
+        list(InjectionAudit((data,), only=("score-tn",)).cases())
+
+
+def test_worthless_texts_must_not_win(data: Path) -> None:
+    metrics = plain(LikesLength()), plain(Drift())
+    for audit in (Repetition((data,)), CopySource((data,))):
+        passed = {(f.metric, f.passed) for f in judged(audit, *metrics) if f.passed is not None}
+        assert passed == {("likes-length", False), ("drift", True)}
+    gains = {f.slice: f.value for f in judged(Repetition((data,)), plain(LikesLength()))}
+    assert gains["own/rep-20"] > 1.8 * gains["own/rep-10"] > 0
+
+
+def test_frequent_ngrams_are_as_long_as_the_gold_unless_the_paper_is_asked(data: Path) -> None:
+    lengths = {
+        rule: {
+            len(case.samples["4-gram/top-10"].hypothesis.split())
+            for case in FrequentNgram((data,), rule=rule).cases()
+        }
+        for rule in ("careful", "paper")
+    }
+    assert lengths == {"careful": {40}, "paper": {256}}
+    found = judged(FrequentNgram((data,), rule="paper"), plain(LikesLength()))
+    assert {f.passed for f in found} == {False}
+
+
+def test_checks_that_stop_copies() -> None:
+    summary = Record(
+        "a", "Rain fell.", "summarisation", ("Rain fell.",), "The rain fell in the night and it was cold."
+    )
+    translation = Record("b", "It rained today.", "translation", ("It rained today.",), "Heute regnete es.")
+    assert caught([summary]) == {"length check": 1.0, "language check": 0.0}
+    assert caught([translation]) == {"length check": 0.0, "language check": 1.0}
+
+
+def test_copying_needs_a_source(tmp_path: Path) -> None:
+    path = tmp_path / "none.jsonl"
+    path.write_text(json.dumps({"gold": "A text.", "references": ["A text."]}), "utf-8")
+    with pytest.raises(DataError, match="has no sources to copy"):
+        list(CopySource((path,)).cases())
+
+
+def test_identity_must_not_fall_with_length(data: Path) -> None:
+    found = judged(IdentityLength((data,)), plain(LengthTax()), plain(Drift()), plain(LikesLength()))
+    slopes = {f.metric: f for f in found if f.statistic == "length_slope"}
+    assert set(slopes) == {"length-tax", "drift"}  # likes-length reads no reference
+    assert slopes["length-tax"].passed is False
+    assert slopes["drift"].passed in (True, None)
+    assert slopes["length-tax"].value < -0.3
+
+
+def test_truncation_raises_precision_and_lowers_recall(tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    rows = []
+    for n in range(20):
+        safe = " ".join(f"w{n}x{k}" for k in range(20))
+        rows.append(
+            {
+                "gold": safe + " " + " ".join(f"y{k}" for k in range(20 + n % 3)),
+                "references": [safe + " z1 z2"],
+            }
+        )
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    outputs = [Measure(f"directions-{out}", Directions(), out) for out in ("p", "r")]
+    found = judged(TruncationDirection((path,)), *outputs)
+    passed = {f.metric: f.passed for f in found if f.slice == "cut/truncation" and f.versus == "gold"}
+    assert passed["directions-p"] is False
+    assert passed["directions-r"] in (False, True)
+    (beside,) = [f for f in found if f.versus == "directions-r"]
+    assert beside.ci is not None
+    assert beside.ci[0] > 0
+
+
+def test_attention_by_distance_and_from_the_last_block() -> None:
+    """Two blocks of text and a missing third; the first token takes .2 everywhere."""
+    blocks = np.full((1, 3, 4), np.nan)
+    blocks[0, 0, :3] = [0.2, 0.8, 0.0]
+    blocks[0, 1, :3] = [0.2, 0.5, 0.3]
+    shares = by_distance(blocks, 20)
+    assert shares["0-20"][0] == pytest.approx((0.8 + 0.3) / 2)
+    assert shares["20-40"][0] == pytest.approx((0.0 + 0.5) / 2)
+    assert np.isnan(shares["40-60"][0])
+    assert np.isnan(from_last(blocks)["start"][0])
+    full = np.zeros((1, 3, 4))
+    full[0, 2] = [0.1, 0.2, 0.3, 0.4]
+    assert [from_last(full)[name][0] for name in ("start", "middle", "end")] == pytest.approx([0.2, 0.3, 0.4])
+
+
+def test_attention_in_blocks_sums_to_one() -> None:
+    pytest.importorskip("torch")
+    from assay.metrics.attention import in_blocks
+
+    attention = np.random.default_rng(0).dirichlet(np.ones(50), size=50)
+    found = in_blocks(attention, 20, 4)
+    assert np.nansum(found, axis=1)[:3] == pytest.approx([1, 1, 1])
+    assert np.isnan(found[3]).all()
+    assert found[0, 0] == pytest.approx(attention[:20, 0].mean())
+
+
+def test_metrics_without_a_backbone_have_no_attention(data: Path) -> None:
+    assert judged(Attention((data,), limit=2), plain(Drift())) == []
