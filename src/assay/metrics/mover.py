@@ -133,8 +133,9 @@ class WordMovers(Metric):
         return pinned(self.model)
 
     def prepare(self) -> None:
-        """Load the vocabulary."""
+        """Load the vocabulary and the solver, whose package takes seconds to import."""
         embeddings(self.model)
+        _solver()
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """The nearest reference counts."""
@@ -206,8 +207,9 @@ class SentenceMovers(Metric):
         return pinned(self.model)
 
     def prepare(self) -> None:
-        """Load the vocabulary."""
+        """Load the vocabulary and the solver, whose package takes seconds to import."""
         embeddings(self.model)
+        _solver()
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """The nearest reference counts."""
