@@ -44,7 +44,11 @@ def test_answerability_weighs_the_parts():
     )
     assert full == pytest.approx(1.0, abs=1e-6)
     assert entity_lost < asker_lost < full
-    assert entity_lost == pytest.approx(0.4 - 0.1 * (1 - 2 / 3) + 0.1 * 0, abs=0.04)
+    # Entities 0; question and function words agree; content "painted wall" against "painted": precision 1/2,
+    # and the other way 1 with BLEU's penalty for half the length, exp(1 - 2).
+    back = math.exp(-1)
+    expected = 0.2 + 0.1 * (2 * 0.5 * back / (0.5 + back)) + 0.1
+    assert entity_lost == pytest.approx(expected, abs=1e-6)
 
 
 def test_delta_mixes_answerability_and_overlap():
