@@ -25,6 +25,11 @@ COMMANDS = {
     "list": "assay.cli.list",
     "doctor": "assay.cli.doctor",
     "report": "assay.cli.report",
+    "gate": "assay.cli.gate",
+    "compare": "assay.cli.compare",
+    "card": "assay.cli.card",
+    "panel": "assay.cli.panel",
+    "debias": "assay.cli.debias",
 }
 
 app = typer.Typer(

@@ -1,1 +1,1 @@
-
+"""Making an unfair metric fairer: adapters, other roads, propagation, and proof."""

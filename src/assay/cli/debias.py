@@ -1,0 +1,96 @@
+"""`assay debias`: train a debiasing adapter for a metric, and prove what it does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from assay.cli import options as o
+
+if TYPE_CHECKING:
+    from assay.mitigation.evaluation import Figure, Tested
+
+Attributes = Annotated[
+    list[str], typer.Option("--attribute", help="An attribute to be made fair; repeatable.")
+]
+Test = Annotated[list[Path] | None, typer.Option(help="Pairs to prove it on, never trained on; repeatable.")]
+People = Annotated[list[Path] | None, typer.Option(help="Ratings, to see that agreement stays; repeatable.")]
+
+
+def command(
+    attribute: Attributes,
+    out: Annotated[Path, typer.Option(help="The adapter's folder.")],
+    metric: Annotated[str, typer.Option("-m", "--metric", help="A metric's spec.")] = "bertscore-f",
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="More to train on: pairs, sentences, MultiNLI, STS-B, StereoSet."),
+    ] = None,
+    test: Test = None,
+    human: People = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Three minutes instead of ten.")] = False,
+    steps: Annotated[int | None, typer.Option(min=1, help="Updates.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Pairs an update, of each kind.")] = None,
+    rate: Annotated[float | None, typer.Option(min=0.0, help="Learning rate.")] = None,
+    bottleneck: Annotated[int | None, typer.Option(min=1, help="Width of an adapter.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    cache: o.Cache = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Train bottleneck adapters so that a metric scores groups alike and keeps its other scores.
+
+    A stopped training goes on where it was when the same command is given again.
+    """
+    from assay.mitigation.debias import Job, debias, document
+    from assay.mitigation.page import write_page
+    from assay.mitigation.training import DEMO, Plan
+    from assay.pipeline import Options
+    from assay.progress import Progress
+
+    given: dict[str, Any] = {
+        "steps": steps,
+        "batch": batch,
+        "rate": rate,
+        "bottleneck": bottleneck,
+        "seed": seed,
+    }
+    asked = {key: value for key, value in given.items() if value is not None}
+    plan = replace(DEMO if demo else Plan(), **asked)
+    files = (tuple(data or ()), tuple(test or ()), tuple(human or ()))
+    settings = Options(cache=o.cache_path(cache), quiet=quiet).settings()
+    done = debias(Job(metric, tuple(attribute), out, plan, *files), settings, Progress(quiet))
+    page = write_page(done.tested, out)
+    if json:
+        typer.echo(document(done))
+    else:
+        show(done.tested)
+        typer.echo(f"{done.spec}: {done.tested.labels[done.spec]}")
+    if not quiet:
+        typer.echo(f"report: {page}", err=True)
+
+
+def show(tested: Tested) -> None:
+    """The figures as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("metric", "what", "on", "value", "95% CI", "change", "95% CI")
+    for one in tested.figures:
+        table.add_row(
+            *(one.metric, one.kind, one.slice, f"{one.value:.4g}", _interval(one.ci)),
+            *(_change(one), _interval(one.change_ci)),
+        )
+    Console().print(table)
+
+
+def _interval(ci: tuple[float, float] | None) -> str:
+    return "" if ci is None else f"{ci[0]:.3g} .. {ci[1]:.3g}"
+
+
+def _change(one: Figure) -> str:
+    if one.change is None:
+        return ""
+    return f"{-100 * one.change:+.1f}%" if one.kind == "bias" else f"{one.change:+.4f}"
