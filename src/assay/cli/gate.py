@@ -1,29 +1,57 @@
-"""Gates: an exit status from findings, so that a metric's authors can put assay into their CI."""
+"""`assay gate RUN`: exit 1 when a run breaks its bounds; also the `--fail-on` of other commands."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
+from assay.cli import options as o
 from assay.errors import SpecError, suggest
-from assay.results import Run
+from assay.report.bounds import GATES, Bounds, Outcome, outcomes, read_bounds
+from assay.results import Run, load_run, unwritable
 
-GATES = {"fail": ("fair", "sees", "agrees"), "unfair": ("fair",), "blind": ("sees",)}
+MOST = 20
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    bounds: Annotated[Path | None, typer.Option(help="A TOML of allowed bounds.")] = None,
+    fail_on: o.FailOn = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+) -> None:
+    """Check a run against bounds; exit 1 when one is broken."""
+    asked = read_bounds(bounds) if bounds else Bounds(None, (), ())
+    gate = fail_on or asked.fail_on or (None if bounds else "fail")
+    found = outcomes(load_run(run), Bounds(_known(gate), asked.bounds, asked.allowed))
+    if junit:
+        from assay.report.junit import junit as written
+
+        try:
+            junit.write_text(written(found), "utf-8")
+        except OSError as error:
+            raise unwritable(junit, error) from error
+    _report(found, str(bounds) if bounds else str(gate))
 
 
 def check_gate(run: Run, gate: str | None) -> None:
     """Exit 1 when a finding that the gate watches failed."""
-    if gate is None:
-        return
-    if gate not in GATES:
+    if gate is not None:
+        _report(outcomes(run, Bounds(_known(gate), (), ())), gate)
+
+
+def _known(gate: str | None) -> str | None:
+    if gate is not None and gate not in GATES:
         raise SpecError(f"unknown gate {gate!r}{suggest(gate, GATES)}")
-    questions = {name: about["question"] for name, about in run.about["audits"].items()}
-    failed = [
-        row
-        for row in run.findings.iter_rows(named=True)
-        if row["passed"] is False and questions[row["audit"]] in GATES[gate]
-    ]
-    for row in failed[:20]:
-        typer.echo(f"failed: {row['metric']} {row['audit']} {row['slice']} {row['statistic']}", err=True)
-    if failed:
-        typer.echo(f"gate {gate}: {len(failed)} findings failed", err=True)
+    return gate
+
+
+def _report(found: list[Outcome], gate: str) -> None:
+    broken = [one for one in found if one.problem is not None]
+    for one in broken[:MOST]:
+        typer.echo(f"failed: {one.row['audit']} {one.name}: {one.problem}", err=True)
+    if broken:
+        typer.echo(f"gate {gate}: {len(broken)} of {len(found)} requirements failed", err=True)
         raise typer.Exit(1)
+    typer.echo(f"gate {gate}: {len(found)} requirements met", err=True)
