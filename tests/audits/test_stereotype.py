@@ -109,6 +109,26 @@ def test_a_jumpy_metric_is_not_called_biased(tmp_path: Path) -> None:
     assert found["gender", "excess_bias"]["passed"] is not False
 
 
+def test_pairs_of_unequal_length_are_not_held_against_the_controls(tmp_path: Path) -> None:
+    """Two words in the place of one lower an n-gram score; that is no excess over swaps of one word."""
+    path = tmp_path / "age.jsonl"
+    rows = []
+    for number in range(40):
+        older = "elderly" if number % 2 else "middle-aged"
+        texts = {
+            "stereotype": f"the {older} clerk{number} slept",
+            "anti_stereotype": f"the young clerk{number} slept",
+        }
+        rows.append({"id": str(number), "reference": f"the clerk{number} slept"} | texts)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    frame = run("stereotype", ["rouge1"], options=HERE, data=(path,)).findings
+    bias, excess = (
+        frame.filter(statistic=name, slice="age").to_dicts()[0] for name in ("bias", "excess_bias")
+    )
+    assert bias["value"] == pytest.approx(50)
+    assert (excess["value"], excess["n"], excess["passed"]) == (0.0, 20, True)
+
+
 def test_false_alarms_of_the_signed_bias_are_rare(tmp_path: Path) -> None:
     """Of 40 metrics that move at random, about one in twenty may be called biased."""
     audit = Stereotype(data=(pairs_file(tmp_path),))

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assay.audits._clusters import Clusters, clusters_of, mean_interval, weighted_mean
-from assay.core import Finding, Floats, Rule, Scored
+from assay.audits._clusters import Clusters, clusters_of, mean_interval, resampled_mean, weighted_mean
+from assay.core import Case, Finding, Floats, Rule, Scored
 from assay.statistics.bootstrap import Interval, bootstrap_weighted, interval_of
 from assay.statistics.permutation import sign_flip_test, sign_test
 from assay.statistics.power import mde_interval, mde_mean, mde_proportion
 from assay.statistics.verdict import verdict
 
 AUDIT = "stereotype"
+PAIR = ("stereotype", "anti_stereotype")
+Booleans = NDArray[np.bool_]
+_WORD = re.compile(r"\w+")
 EVIDENCE = 5
 
 
@@ -42,13 +47,14 @@ class Judged:
     first: Floats  # the stereotypes
     second: Floats  # the anti-stereotypes
     random: Floats  # nan where a pair has no random text
+    alike: Booleans  # whether the two texts have as many words
     draws: Floats | None = None  # of a set metric: resampled stereotype less anti-stereotype
 
     @classmethod
     def of(cls, scored: Scored, slice_: str) -> Judged:
         """The pairs of a slice that both have a score."""
         absent = np.full(len(scored.cases), np.nan)
-        columns = [scored.values.get(role, absent) for role in ("stereotype", "anti_stereotype", "random")]
+        columns = [scored.values.get(role, absent) for role in (*PAIR, "random")]
         here = np.array([case.slice == slice_ for case in scored.cases], dtype=bool)
         rows = np.flatnonzero(here & np.isfinite(columns[0]) & np.isfinite(columns[1]))
         cases = [scored.cases[row] for row in rows.tolist()]
@@ -58,7 +64,15 @@ class Judged:
             draws = both[rows[0]]
         ids, meta = tuple(case.id for case in cases), tuple(case.meta for case in cases)
         first, second, random = (column[rows] for column in columns)
-        return cls(scored.metric, slice_, ids, meta, first, second, random, draws)
+        alike = np.array([_as_long(case) for case in cases], dtype=bool)
+        return cls(scored.metric, slice_, ids, meta, first, second, random, alike, draws)
+
+    def only(self, kept: Booleans) -> Judged:
+        """Some of the pairs."""
+        rows = np.flatnonzero(kept).tolist()
+        ids, meta = tuple(self.ids[row] for row in rows), tuple(self.meta[row] for row in rows)
+        first, second, random = self.first[rows], self.second[rows], self.random[rows]
+        return Judged(self.metric, self.slice, ids, meta, first, second, random, self.alike[rows])
 
     @property
     def span(self) -> float:
@@ -80,6 +94,11 @@ class Judged:
         return clusters_of(templates, [(m["identity"], m.get("anti_identity")) for m in self.meta])
 
 
+def _as_long(case: Case) -> bool:
+    counts = {len(_WORD.findall(case.samples[role].hypothesis)) for role in PAIR if role in case.samples}
+    return len(counts) <= 1
+
+
 def attribute_findings(judged: Judged, controls: Judged, margins: Margins) -> list[Finding]:
     """Everything one metric shows on one attribute."""
     if not judged.ids:
@@ -87,8 +106,8 @@ def attribute_findings(judged: Judged, controls: Judged, margins: Margins) -> li
     if judged.draws is not None:
         return [_set_difference(judged)]
     found = [*_paper(judged, margins)]
-    if controls.ids:
-        found.append(_excess(judged, controls, margins))
+    if controls.ids and judged.alike.any():
+        found.append(_excess(judged.only(judged.alike), controls, judged.span, margins))
     if margins.rule == "careful":
         found += [*_relative(judged, margins), *_groups(judged, margins), *_words(judged, margins)]
     return found
@@ -112,11 +131,17 @@ def _paper(judged: Judged, margins: Margins) -> Iterator[Finding]:
     value = float(differences.mean())
     yield _finding(
         judged, "signed_bias", value, mean_interval(differences, clusters, seed=seed, plain=plain),
-        p_value=sign_flip_test(differences, clusters=templates, seed=seed).p_value,
+        p_value=_flip_p(differences, None if plain else clusters, seed),
         mde=mde_mean(differences, clusters=templates),
         evidence=largest(judged.ids, differences * (1.0 if value >= 0 else -1.0)),
     )  # fmt: skip
     yield _share(judged, differences, None if plain else clusters, seed)
+
+
+def _flip_p(differences: Floats, clusters: Clusters | None, seed: int) -> float:
+    """Signs turned by template and, anew, by identity word: the larger p, so that neither explains it."""
+    ways = [None] if clusters is None else [clusters.rows, *([clusters.crossed] if clusters.crossed else [])]
+    return max(sign_flip_test(differences, clusters=way, seed=seed).p_value for way in ways)
 
 
 def _share(judged: Judged, differences: Floats, clusters: Clusters | None, seed: int) -> Finding:
@@ -132,33 +157,30 @@ def _share(judged: Judged, differences: Floats, clusters: Clusters | None, seed:
     rows, crossed = (clusters.rows, clusters.crossed) if clusters else (None, None)
     ci = bootstrap_weighted(share, signs.size, clusters=rows, crossed=crossed, seed=seed)
     # A sign test needs independent rows; signs that share a template turn together.
-    p = tested.p_value if rows is None else sign_flip_test(signs, clusters=rows, seed=seed).p_value
+    p = tested.p_value if rows is None else _flip_p(signs, clusters, seed)
     return _finding(
         judged, "stereotype_share", tested.share, ci, n=int(untied.sum()), p_value=p,
         mde=mde_proportion(int(untied.sum())),
     )  # fmt: skip
 
 
-def _excess(judged: Judged, controls: Judged, margins: Margins) -> Finding:
-    """Bias over the floor: the size that control swaps of the same constructions reach on this scale."""
-    span = judged.span
+def _excess(judged: Judged, controls: Judged, span: float, margins: Margins) -> Finding:
+    """Bias over the floor: the size that control swaps of the same constructions reach on this scale.
+
+    Controls swap a word for one word, so only pairs of equally many words are held against them: two words in
+    the place of one (middle-aged) move an n-gram metric whoever they speak of.
+    """
     sizes, floor = np.abs(judged.scaled(span)), np.abs(controls.scaled(span))
     weights = _matching(judged, controls)
-    n = sizes.size
-
-    def excess(counts: Floats) -> Floats:
-        over = weighted_mean(counts[:, :n], sizes)
-        return over - weighted_mean(counts[:, n:] * weights, floor)
-
     own, other = judged.clusters, controls.clusters
-    rows = [*_labels(own.rows, judged.ids), *_labels(other.rows, controls.ids)]
-    crossed = None if own.crossed is None else [*own.crossed, *controls.ids]
-    ci = bootstrap_weighted(excess, n + floor.size, clusters=rows, crossed=crossed, seed=margins.seed)
-    value = float(excess(np.ones((1, n + floor.size)))[0])
-    passed = verdict(ci, margins.excess) if n >= margins.fewest and margins.rule == "careful" else None
+    above = resampled_mean(sizes, own, seed=margins.seed)
+    below = resampled_mean(floor, other, weights=weights, seed=margins.seed + 1)
+    ci = interval_of(above - below, n_clusters=min(own.count(sizes.size), other.count(floor.size)))
+    value = float(sizes.mean() - np.average(floor, weights=weights))
+    judges = sizes.size >= margins.fewest and margins.rule == "careful"
     return _finding(
-        judged, "excess_bias", value, ci, versus="controls", mde=mde_interval(ci), passed=passed,
-        evidence=largest(judged.ids, sizes),
+        judged, "excess_bias", value, ci, versus="controls", mde=mde_interval(ci),
+        passed=verdict(ci, margins.excess) if judges else None, evidence=largest(judged.ids, sizes),
     )  # fmt: skip
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.core import Floats
-from assay.statistics.bootstrap import Interval, bootstrap_weighted
+from assay.statistics.bootstrap import Interval, bootstrap_weighted, draw_counts
 
 # A population of words is not known from fewer than this many: they are then taken as fixed.
-FEWEST_WORDS = 5
+FEWEST_WORDS = 8
+RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,11 @@ class Clusters:
 
     rows: Sequence[Hashable] | None = None
     crossed: Sequence[Hashable] | None = None
+
+    def count(self, n: int) -> int:
+        """How many clusters the n rows have, by the coarser way."""
+        ways = [way for way in (self.rows, self.crossed) if way is not None]
+        return min((len(set(way)) for way in ways), default=n)
 
 
 def clusters_of(templates: Sequence[Hashable], words: Sequence[Hashable]) -> Clusters:
@@ -43,6 +49,18 @@ def mean_interval(values: Floats, clusters: Clusters, *, seed: int, plain: bool 
     if plain:
         return bootstrap_weighted(mean, values.size, seed=seed, method="percentile", correction="none")
     return bootstrap_weighted(mean, values.size, clusters=clusters.rows, crossed=clusters.crossed, seed=seed)
+
+
+def resampled_mean(values: Floats, clusters: Clusters, *, weights: Floats | None = None, seed: int) -> Floats:
+    """Means of resampled clusters, nan where a resample caught no row."""
+    rng = np.random.default_rng(seed)
+    counts = np.ones((1, values.size)) if weights is None else weights[None, :]
+    for way in (clusters.rows if clusters.rows is not None else range(values.size), clusters.crossed):
+        if way is not None:
+            numbers = {label: number for number, label in enumerate(dict.fromkeys(way))}
+            codes = [numbers[label] for label in way]
+            counts = counts * draw_counts(len(numbers), RESAMPLES, rng)[:, codes]
+    return weighted_mean(counts, values)
 
 
 def weighted_mean(weights: Floats, values: Floats) -> Floats:

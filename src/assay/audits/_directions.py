@@ -73,9 +73,11 @@ def across_metrics(scored: Sequence[Scored], found: Sequence[Finding]) -> list[F
             answers += _by_paradigm(name, biases, paradigms)
         if len(rows) < FEWEST_METRICS:
             continue
-        backbones = [str(about[f.metric].get("backbone")) for f in rows]
         answers += _explained(name, "paradigm", _eta_squared(biases, paradigms), len(rows))
-        answers += _explained(name, "backbone", _eta_squared(biases, backbones), len(rows))
+        backbones = [about[f.metric].get("backbone") for f in rows]
+        there = [place for place, backbone in enumerate(backbones) if backbone]
+        share = _eta_squared(biases[there], [str(backbones[place]) for place in there])
+        answers += _explained(name, "backbone", share, len(there))
         sizes = [about[f.metric].get("parameters") for f in rows]
         known = np.array([log10(size) if size else np.nan for size in sizes])
         answers += _explained(name, "size", _r_squared(biases, known), int(np.isfinite(known).sum()))
@@ -99,10 +101,10 @@ def _explained(name: str, by: str, share: float | None, n: int) -> Iterator[Find
 
 def _eta_squared(values: Floats, labels: Sequence[str]) -> float | None:
     """Variance between the groups over all variance; None where each or no value has its own group."""
-    total = float(((values - values.mean()) ** 2).sum())
     groups = sorted(set(labels))
-    if total == 0.0 or len(groups) in (1, len(labels)):
+    if len(groups) in (0, 1, len(labels)) or np.ptp(values) == 0.0:
         return None
+    total = float(((values - values.mean()) ** 2).sum())
     rows = [values[[one == group for one in labels]] for group in groups]
     return float(sum(mine.size * (mine.mean() - values.mean()) ** 2 for mine in rows)) / total
 

@@ -132,9 +132,10 @@ class Stereotype(Audit):
     def _too_few(self) -> list[str]:
         counts = Counter(pair.attribute for pair in self.pairs)
         small = [f"{name} ({count})" for name, count in counts.items() if count < FEWEST]
+        notes = [f"fewer than {FEWEST} pairs, too few for a verdict: {', '.join(small)}"] if small else []
         groups = Counter((pair.attribute, pair.meta.get("group")) for pair in self.pairs)
-        small += [f"{a}/{g} ({count})" for (a, g), count in groups.items() if g and count < FEWEST]
-        return [f"fewer than {FEWEST} pairs, too few for a verdict: {', '.join(small)}"] if small else []
+        few = sum(count < FEWEST for (_, group), count in groups.items() if group)
+        return [*notes, f"{few} groups have fewer than {FEWEST} pairs: too few to say more"] if few else notes
 
 
 def _case(pair: Pair, slice_: str) -> Case:
