@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -26,6 +26,8 @@ LAYERS = {
     "microsoft/deberta-xlarge-mnli": 40,
 }  # fmt: skip
 _GRID_CELLS = 4_000_000  # cosines held at once
+_PIECE = 1024  # samples whose embeddings are held at once
+Weigher = Callable[[Embedded], Floats | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +122,21 @@ class BertScore(Neural, Metric):
         return replace(self, table=idf_table([[*specials, *row] for row in ids]))
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """P, R and F a sample, each the best over the references."""
+        """P, R and F a sample, each the best over the references; in pieces, so that memory is bounded."""
+        pieces = [self._score(samples[at : at + _PIECE]) for at in range(0, len(samples), _PIECE)]
+        values = [value for piece in pieces for value in piece.values]
+        return Scores(values, {"truncated": [cut for piece in pieces for cut in piece.notes["truncated"]]})
+
+    def _score(self, samples: Sequence[Sample]) -> Scores:
         loaded = self._loaded()
+        weigh = self._weigher(loaded)
         clean = {text: _clean(text, loaded) for s in samples for text in (s.hypothesis, *s.references)}
         known = embed(loaded, list(clean.values()), self.overlong)
         values: list[Any] = []
         truncated: list[int] = []
         for sample in samples:
             texts = [known[clean[text]] for text in (sample.hypothesis, *sample.references)]
-            rows = [self._pair(texts[0], reference, loaded) for reference in texts[1:]]
+            rows = [self._pair(texts[0], reference, weigh, loaded) for reference in texts[1:]]
             found = [row for row in rows if row is not None]
             values.append(self._rescaled(np.max(found, axis=0)).tolist() if found else None)
             truncated.append(sum(text.truncated for text in texts))
@@ -140,25 +148,27 @@ class BertScore(Neural, Metric):
         base = self._baseline()
         return np.asarray((values - base) / (1 - base))
 
-    def _weights(self, text: Embedded, loaded: Loaded) -> Floats | None:
-        """A weight a token, summing to 1; None where no token counts."""
-        weights = np.array([self._weight(token, loaded) for token in text.ids])
-        total = weights.sum()
-        return weights / total if total > 0 else None
+    def _weigher(self, loaded: Loaded) -> Weigher:
+        """What gives the tokens of a text weights that sum to 1, or None where no token counts."""
+        if self.idf and self.table is None:
+            raise MetricError("bertscore with idf=true needs a dataset's references: call fitted() first")
+        marks = (loaded.tokenizer.sep_token_id, loaded.tokenizer.cls_token_id)
+        plain = IdfTable({mark: 0.0 for mark in marks if mark is not None}, 1.0)
+        table = self.table if self.idf and self.table else plain
 
-    def _weight(self, token: int, loaded: Loaded) -> float:
-        if not self.idf:
-            return 0.0 if token in (loaded.tokenizer.sep_token_id, loaded.tokenizer.cls_token_id) else 1.0
-        if self.table is None:
-            raise MetricError(
-                "bertscore with idf=true needs the references of a dataset: call fitted() first"
-            )
-        return self.table.values.get(token, self.table.unseen)
+        def weigh(text: Embedded) -> Floats | None:
+            weights = np.array([table.values.get(token, table.unseen) for token in text.ids])
+            total = weights.sum()
+            return weights / total if total > 0 else None
 
-    def _pair(self, hypothesis: Embedded, reference: Embedded, loaded: Loaded) -> Floats | None:
+        return weigh
+
+    def _pair(
+        self, hypothesis: Embedded, reference: Embedded, weigh: Weigher, loaded: Loaded
+    ) -> Floats | None:
         if min(len(hypothesis.ids), len(reference.ids)) <= loaded.framing.size:
             return np.zeros(3)
-        mine, theirs = self._weights(hypothesis, loaded), self._weights(reference, loaded)
+        mine, theirs = weigh(hypothesis), weigh(reference)
         if mine is None or theirs is None:
             return None
         cosines = hypothesis.vectors @ reference.vectors.T
@@ -180,12 +190,13 @@ class BertScore(Neural, Metric):
 
     def _by_length(self, texts: Sequence[Embedded], loaded: Loaded) -> list[_Group]:
         groups: dict[int, list[int]] = {}
+        weigh = self._weigher(loaded)
         for index, text in enumerate(texts):
             if len(text.ids) > loaded.framing.size:
                 groups.setdefault(len(text.ids), []).append(index)
         found = []
         for indices in groups.values():
-            weights = [self._weights(texts[index], loaded) for index in indices]
+            weights = [weigh(texts[index]) for index in indices]
             if any(row is None for row in weights):
                 raise MetricError(
                     "a text whose tokens are in every reference has no idf weight; use idf=false"
@@ -199,7 +210,8 @@ class BertScore(Neural, Metric):
         loaded = self._loaded()
         hypothesis, *references = (_clean(text, loaded) for text in (sample.hypothesis, *sample.references))
         known = embed(loaded, [hypothesis, *references], self.overlong)
-        pairs = [(self._pair(known[hypothesis], known[text], loaded), text) for text in references]
+        weigh = self._weigher(loaded)
+        pairs = [(self._pair(known[hypothesis], known[text], weigh, loaded), text) for text in references]
         found = [(float(row[2]), text) for row, text in pairs if row is not None]
         if not found:
             return None

@@ -14,6 +14,7 @@ from assay.metrics import _classifier
 from assay.metrics._sentences import sentences
 from assay.metrics._torch import Loaded, Neural, Precision, content_ids, in_batches, load, padded, within
 
+CHEN_2023 = "Chen & Eger 2023, MENLI: robust evaluation metrics from natural language inference, TACL"
 LABAN_2022 = "Laban et al. 2022, SummaC: re-visiting NLI-based models for inconsistency detection, TACL"
 TANG_2024 = "Tang et al. 2024, MiniCheck: efficient fact-checking of LLMs on grounding documents, EMNLP"
 ZHONG_2022 = "Zhong et al. 2022, Towards a unified multi-dimensional evaluator for text generation, EMNLP"
@@ -62,6 +63,7 @@ class Nli(Neural, Metric):
     paradigm = "qa"
     outputs = ("f", "p", "r")
     range = (0.0, 1.0)
+    citation = CHEN_2023
     model: str = "cross-encoder/nli-deberta-v3-small"
     label: str | None = None
     overlong: Literal["warn", "error"] = "warn"

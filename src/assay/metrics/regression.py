@@ -15,6 +15,7 @@ from assay.metrics._torch import Loaded, Neural, Precision, content_ids, in_batc
 
 SELLAM_2020 = "Sellam et al. 2020, BLEURT: learning robust metrics for text generation, ACL"
 EDDINE_2022 = "Eddine et al. 2022, FrugalScore: learning cheaper, lighter and faster evaluation metrics, ACL"
+REIMERS_2019 = "Reimers & Gurevych 2019, Sentence-BERT (cross-encoders for pairs of sentences), D19-1410"
 JURASKA_2023 = "Juraska et al. 2023, MetricX-23: the Google submission to the WMT 2023 metrics task"
 Reduce = Literal["mean", "max"]
 
@@ -106,6 +107,7 @@ class Regression(Neural, Metric):
 
     name = "regression"
     paradigm = "regression"
+    citation = REIMERS_2019
     model: str = ""
     first: Literal["reference", "hypothesis"] = "reference"
     reduce: Reduce = "max"

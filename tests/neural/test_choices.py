@@ -1,0 +1,111 @@
+"""Choices around neural metrics: the layer by validation, hybrids on one scale, signatures, travel."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assay.core import Measure, Sample
+from assay.errors import MetricError, SpecError
+from assay.metrics.bertscore import BertScore
+from assay.metrics.contextual import SentenceCosine
+from assay.metrics.hybrid import Hybrid, calibrated
+from assay.metrics.layers import best_layer, layer_agreement
+from assay.metrics.likelihood import GptPerplexity
+from assay.registry import load, names
+from assay.scoring import Settings, score_samples
+from assay.spec import parse
+
+SAMPLES = [
+    Sample(text, ("the cat sat on a mat",))
+    for text in (
+        "the cat sat",
+        "a dog ran",
+        "the man rose",
+        "no",
+        "the cat sat on a mat",
+        "shares rose 12 times",
+    )
+]
+
+
+def test_the_layer_that_agrees_is_chosen(bert: Callable[..., Path]) -> None:
+    metric = BertScore(model=str(bert()))
+    human = np.array(BertScore(model=str(bert()), layer=2).score(SAMPLES).values)[:, 2]
+    agreement = layer_agreement(metric, SAMPLES, human.tolist())
+    assert set(agreement) == {1, 2, 3}
+    assert agreement[2] == pytest.approx(1.0)
+    assert best_layer(metric, SAMPLES, human.tolist()).layer == 2
+    with pytest.raises(MetricError, match="three pairs"):
+        layer_agreement(metric, SAMPLES[:2], [1.0, 2.0])
+
+
+def test_hybrids_on_one_scale(bert: Callable[..., Path]) -> None:
+    parts = (
+        Measure("f", BertScore(model=str(bert())), "f"),
+        Measure("cosine", SentenceCosine(model=str(bert()))),
+    )
+    columns = np.stack(
+        [score_samples(part, SAMPLES, Settings()).values[:, part.column] for part in parts], axis=1
+    )
+    plain = Hybrid(parts, (1.0, 0.5))
+    by_range = Hybrid(parts, (1.0, 0.5), norm="range")
+    standard = calibrated(plain, columns)
+    for hybrid, scaled in (
+        (plain, columns),
+        (by_range, (columns + 1) / 2),
+        (standard, (columns - columns.mean(0)) / columns.std(0, ddof=1)),
+    ):
+        found = score_samples(Measure("hybrid", hybrid), SAMPLES, Settings()).values[:, 0]
+        assert np.allclose(found, scaled @ [1.0, 0.5], atol=1e-9)
+    assert len({plain.signature, by_range.signature, standard.signature}) == 3
+    with pytest.raises(SpecError, match="no bounded range"):
+        Hybrid((Measure("ppl", GptPerplexity()),), (1.0,), norm="range")
+    with pytest.raises(SpecError, match="calibrated"):
+        Hybrid(parts, (1.0, 1.0), norm="standard")
+    with pytest.raises(SpecError, match="differ"):
+        calibrated(plain, np.ones((4, 2)))
+
+
+def test_signatures_carry_weights_and_layer() -> None:
+    signature = parse("bertscore-f").metric.signature
+    assert "model:minilm@sha256:53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db" in signature
+    assert "layer:6" in signature
+    assert parse("bertscore-f:layer=5").metric.signature != signature
+    assert parse("bertscore-p").metric.signature == signature  # one forward pass serves all outputs
+
+
+def test_pins_follow_the_files(bert: Callable[..., Path], tmp_path: Path) -> None:
+    import shutil
+
+    folder = tmp_path / "model"
+    shutil.copytree(bert(), folder)
+    before = BertScore(model=str(folder)).signature
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter.safetensors").write_bytes(b"12345678")
+    assert "adapter" in BertScore(model=str(folder), adapter=str(adapter)).pins()
+    config = folder / "config.json"
+    config.write_text(config.read_text("utf-8").replace("gelu", "relu"), "utf-8")
+    assert BertScore(model=str(folder)).signature != before
+
+
+def test_fitted_tables_are_in_the_signature_and_travel(bert: Callable[..., Path]) -> None:
+    one = BertScore(model=str(bert()), idf=True).fitted([("the cat",), ("a dog",)])
+    other = BertScore(model=str(bert()), idf=True).fitted([("the cat",), ("the dog",)])
+    assert one.signature != other.signature
+    one.prepare()
+    again = pickle.loads(pickle.dumps(one))
+    assert again.signature == one.signature
+    assert len(pickle.dumps(one)) < 20_000  # the recipe travels, not the model
+
+
+def test_every_neural_name_resolves() -> None:
+    for name, (where, _) in names("metrics").items():
+        kind = load(where)
+        if "torch" in kind.packages:
+            assert parse(name).metric.extra == "neural"
