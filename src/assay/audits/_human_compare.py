@@ -1,4 +1,9 @@
-"""Is metric A really better than B? Agreement of many metrics in, a significance matrix and clusters out."""
+"""Is metric A really better than B? Agreement of many metrics in, a significance matrix and clusters out.
+
+The p-value and the interval of a difference answer two questions. Permutation-both asks whether the metrics
+could be exchanged on these systems and documents; the interval resamples both, and so speaks of other systems
+and documents too. With few systems the first may be sure where the second is not.
+"""
 
 from __future__ import annotations
 

@@ -65,29 +65,27 @@ def sentinel_findings(agreement: Agreement, choices: Choices, margin: float) -> 
     if not standing:
         return []
     best = max(standing, key=lambda name: standing[name])
-    rows = dict(zip(agreement.metrics, agreement.draws.draws, strict=True))
-    found = []
-    for index, (metric, value) in enumerate(values.items()):
-        if metric in SENTINELS or not np.isfinite(value):
-            continue
-        draws = rows[metric] - rows[best]
-        ci = interval(draws, agreement.draws.clusters, choices)
-        found.append(
-            Finding(
-                metric,
-                AUDIT,
-                agreement.slice,
-                OVER_SENTINEL,
-                float(value - standing[best]),
-                int(agreement.draws.sizes[index]),
-                versus=best,
-                ci=ci.pair if ci else None,
-                p_value=bootstrap_p_value(draws, null=margin) if ci else None,
-                mde=mde_interval(ci),
-                passed=None if choices.rule == "paper" else verdict(ci, margin, "below"),
-            )
-        )
-    return found
+    judged = [name for name, value in values.items() if name not in SENTINELS and np.isfinite(value)]
+    return [_over(agreement, metric, best, choices, margin) for metric in judged]
+
+
+def _over(agreement: Agreement, metric: str, best: str, choices: Choices, margin: float) -> Finding:
+    draws, (own, other) = agreement.draws, map(agreement.metrics.index, (metric, best))
+    apart = draws.draws[own] - draws.draws[other]
+    ci = interval(apart, draws.clusters, choices)
+    return Finding(
+        metric,
+        AUDIT,
+        agreement.slice,
+        OVER_SENTINEL,
+        float(draws.values[own] - draws.values[other]),
+        int(draws.sizes[own]),
+        versus=best,
+        ci=ci.pair if ci else None,
+        p_value=bootstrap_p_value(apart, null=margin) if ci else None,
+        mde=mde_interval(ci),
+        passed=None if choices.rule == "paper" else verdict(ci, margin, "below"),
+    )
 
 
 def disagreements(scores: Floats, human: Floats, ids: Sequence[str], most: int = 5) -> tuple[str, ...]:
