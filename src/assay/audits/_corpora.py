@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from assay.audits._spread import spread_out
-from assay.core import Case, Record, Sample, Task
+from assay.core import Case, Record, Task
 from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A dataset by name."""
+    """A dataset by name; `shared` are the references of open-ended text, which belong to no item."""
 
     name: str
     records: tuple[Record, ...]
     task: Task
+    shared: tuple[str, ...] = ()
 
     def cases(self, slice_: str, items: Sequence[Item]) -> list[Case]:
         """Items of one slice as cases.
 
-        The references of open-ended text are one set and belong to no item: they ride on the slice's first
-        case. A set metric finds them there; a metric that would compare a text with a stranger's has
-        nothing to score.
+        Shared references ride on the slice's first case. A set metric finds them there; a metric that would
+        compare a text with a stranger's has nothing to score.
         """
         made = []
         for number, item in enumerate(items):
-            shared = self.task != "open-ended" or number == 0
-            samples = {role: _sample(item.record, text, shared) for role, text in item.texts.items()}
+            samples = {role: item.record.sample(text) for role, text in item.texts.items()}
+            if self.shared and number == 0:
+                samples = {role: replace(one, references=self.shared) for role, one in samples.items()}
             made.append(Case(f"{slice_}:{item.record.id}", samples, slice_, item.meta))
         return made
 
@@ -42,11 +43,6 @@ class Item:
     record: Record
     texts: Mapping[str, str]
     meta: Mapping[str, Any]
-
-
-def _sample(record: Record, hypothesis: str, shared: bool) -> Sample:
-    whole = record.sample(hypothesis)
-    return whole if shared else Sample(whole.hypothesis, (), whole.source)
 
 
 def corpora(
@@ -76,5 +72,7 @@ def corpora(
 
 def _corpus(name: str, records: Sequence[Record], limits: tuple[int | None, int | None]) -> Corpus:
     task = records[0].task
-    limit = limits[1] if task == "open-ended" and limits[1] is not None else limits[0]
-    return Corpus(name, tuple(spread_out(records, limit)), task)
+    if task != "open-ended":
+        return Corpus(name, tuple(spread_out(records, limits[0])), task)
+    kept = spread_out(records, limits[0] if limits[1] is None else limits[1])
+    return Corpus(name, tuple(replace(one, references=()) for one in kept), task, records[0].references)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from assay.audits._scores import Estimate, SliceScores, combine, over_seeds
+from assay.audits._scores import Estimate, SliceScores, combine, over_seeds, score_interval
 from assay.core import Finding, Floats, Rule
 from assay.statistics.verdict import verdict
 
@@ -112,11 +112,9 @@ class Curve:
     def findings(self, audit: str) -> list[Finding]:
         """Points of the curve, its steps and its verdict."""
         steps = self.steps()
-        found = [
-            Finding(
-                self.metric, audit, f"{self.slice}/gold", "score", self.scores.mean("gold"), self.scores.n
-            )
-        ]
+        n, ci = self.scores.n, score_interval(self.scores, {"gold": 1.0})
+        gold = self.scores.mean("gold")
+        found = [Finding(self.metric, audit, f"{self.slice}/gold", "score", gold, n, ci=ci)]
         for level, (before, change) in steps.items():
             found += self._level(audit, level, before, change)
         slope = self.sensitivity()
@@ -129,9 +127,7 @@ class Curve:
 
     def _level(self, audit: str, level: str, before: str, change: Estimate) -> list[Finding]:
         where = f"{self.slice}/{level}"
-        unit = self.scores.spread or 1.0
-        point = combine(self.scores, self.level_weights(level))
-        ci = None if point.ci is None else (point.ci[0] * unit, point.ci[1] * unit)
+        ci = score_interval(self.scores, self.level_weights(level))
         seeds = np.array([self.scores.mean(role) for role in self.roles[level]])
         n = self.scores.n
         return [

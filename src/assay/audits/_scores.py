@@ -113,6 +113,12 @@ def combine(scores: SliceScores, weights: dict[str, float], level: float = 0.95)
     return Estimate(value, ci, bootstrap_p_value(draws), detectable_effect(error))
 
 
+def score_interval(scores: SliceScores, weights: dict[str, float]) -> tuple[float, float] | None:
+    """The interval of a mean score, in the metric's own units."""
+    ci, unit = combine(scores, weights).ci, scores.spread or 1.0
+    return None if ci is None else (ci[0] * unit, ci[1] * unit)
+
+
 def over_seeds(values: Sequence[float]) -> Estimate:
     """The mean of repeats under different seeds, for sets that cannot be resampled."""
     found = np.asarray(values)

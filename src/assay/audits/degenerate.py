@@ -226,7 +226,8 @@ def _judged(audit: str, statistic: str, scored: Sequence[Scored], rule: Rule, se
 
 def _texts_of(corpus: Corpus) -> tuple[str, ...]:
     """The corpus itself: references first, they are what a metric was shown."""
-    return tuple(dict.fromkeys(t for r in corpus.records for t in (*r.references, *r.others, r.gold)))
+    own = [text for record in corpus.records for text in (*record.references, record.gold)]
+    return tuple(dict.fromkeys([*corpus.shared, *own, *corpus.records[0].others]))
 
 
 def _english() -> tuple[str, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from assay.audits._corpora import Corpus, Item, corpora
 from assay.audits._curves import Curve, Margins
-from assay.audits._scores import slice_scores, slices
+from assay.audits._scores import score_interval, slice_scores, slices
 from assay.audits.stress_levels import UNITS, Level, levels, profile_of
 from assay.core import Audit, Case, Finding, Perturbation, Question, Record, Rule, Scored, Task
 from assay.errors import DataError, suggest
@@ -152,7 +152,8 @@ class Stress(Audit):
         scores = slice_scores(answer, places, "gold", self.seed)
         if scores is None:
             return []
-        return [Finding(answer.metric, self.name, slice_, "score", scores.mean("gold"), scores.n)]
+        ci = score_interval(scores, {"gold": 1.0})
+        return [Finding(answer.metric, self.name, slice_, "score", scores.mean("gold"), scores.n, ci=ci)]
 
     def _curve(self, answer: Scored, slice_: str, places: Sequence[int]) -> Curve | None:
         scores = slice_scores(answer, places, "gold", self.seed)

@@ -113,7 +113,8 @@ class TokenDrop(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         """Drop words anywhere."""
         words = record.gold.split()
-        dropped = set(rng.sample(range(len(words)), min(share(len(words), self.level), len(words) - 1)))
+        count = max(0, min(share(len(words), self.level), len(words) - 1))
+        dropped = set(rng.sample(range(len(words)), count))
         return " ".join(word for i, word in enumerate(words) if i not in dropped) if dropped else None
 
 
