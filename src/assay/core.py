@@ -283,6 +283,7 @@ class Audit(Recipe, ABC):
 
     question: ClassVar[Question]
     roles: ClassVar[tuple[str, ...]] = ()  # role order, for imported scores
+    needs_data: ClassVar[bool] = False  # nothing embedded will do: people's ratings are the user's to give
 
     @abstractmethod
     def cases(self) -> Iterable[Case | Grid]:

@@ -72,7 +72,7 @@ def chosen_audits(only: Sequence[str], size: str, asked: Mapping[str, Any]) -> d
     audits = {}
     for name in only or names("audits"):
         quick = dict(audit_class(name).quick()) if size == "quick" else {}
-        skipped = quick.pop("skip", False)
+        skipped = quick.pop("skip", False) or (audit_class(name).needs_data and "data" not in asked)
         if only or not skipped:
             audits[name] = make_audit(name, quick | dict(asked), strict=len(only) == 1)
     return audits
