@@ -1,6 +1,7 @@
 """Which metrics to use together: the smallest fair set that sees every error some metric of the run sees.
 
-A blind spot is a check of the question "sees"; a metric covers it by passing it. Set cover is solved exactly
+A spot is a slice of an audit of the question "sees"; a metric sees it by passing a check there and failing
+none. Set cover is solved exactly
 (integer programming), fewest metrics first and the cheapest of those, so that the answer is not an accident
 of the order. What no metric passes is the residue: the panel cannot help there.
 """
@@ -19,7 +20,8 @@ from assay.errors import AuditError
 from assay.report.verdicts import Check, Row, checks
 from assay.results import Run
 
-Spot = tuple[str, str, str, str]  # audit, slice, statistic, versus
+Spot = tuple[str, str, str]  # audit, slice, versus
+Key = tuple[Spot, str]  # and the statistic
 # The side on which a value in spreads is good: what a hybrid's parts can make up for each other.
 _GOOD_BELOW = ("injection_gain", "frequent_gain", "repetition_gain", "copy_gain", "attack_gain")
 _GOOD_ABOVE = ("sensitivity",)
@@ -85,15 +87,17 @@ def choose_panel(run: Run, *, fair: bool = True) -> Panel:
 def candidates(run: Run, listed: Sequence[Check]) -> list[Candidate]:
     """Every metric of the run as a possible member."""
     sees: dict[str, set[Spot]] = {}
+    missed: dict[str, set[Spot]] = {}
     unfair: dict[str, list[str]] = {}
     for check in listed:
-        if check.question == "sees" and check.verdict == "pass":
-            sees.setdefault(check.row["metric"], set()).add(_spot(check.row))
+        if check.question == "sees" and check.verdict in ("pass", "fail"):
+            table = sees if check.verdict == "pass" else missed
+            table.setdefault(check.row["metric"], set()).add(_spot(check.row))
         if check.question == "fair" and check.verdict == "fail":
             unfair.setdefault(check.row["metric"], []).append(f"{check.row['audit']}/{check.row['slice']}")
     return [
         Candidate(
-            metric, frozenset(sees.get(metric, ())), tuple(dict.fromkeys(unfair.get(metric, ()))),
+            metric, frozenset(sees.get(metric, set()) - missed.get(metric, set())), tuple(dict.fromkeys(unfair.get(metric, ()))),
             _cost(run, metric),
         )
         for metric in run.metrics
@@ -101,7 +105,7 @@ def candidates(run: Run, listed: Sequence[Check]) -> list[Candidate]:
 
 
 def _spot(row: Row) -> Spot:
-    return row["audit"], row["slice"], row["statistic"], row["versus"] or ""
+    return row["audit"], row["slice"], row["versus"] or ""
 
 
 def _cost(run: Run, metric: str) -> float | None:
@@ -162,10 +166,11 @@ def best_hybrid(run: Run, listed: Sequence[Check], members: Sequence[Candidate])
     Changes in spreads add up when the parts are weighted by one over their spread. Adding intervals assumes
     the worst about how the errors of the parts go together, so the prediction is on the safe side.
     """
-    rows: dict[str, dict[Spot, Row]] = {}
+    rows: dict[str, dict[Key, Row]] = {}
     for check in listed:
         if check.question == "sees":
-            rows.setdefault(check.row["metric"], {})[_spot(check.row)] = check.row
+            key = (_spot(check.row), check.row["statistic"])
+            rows.setdefault(check.row["metric"], {})[key] = check.row
     spreads = _spreads(run)
     usable = [one for one in members if spreads.get(one.metric)]
     best: Hybrid | None = None
@@ -178,19 +183,23 @@ def best_hybrid(run: Run, listed: Sequence[Check], members: Sequence[Candidate])
     return best if best is not None and len(best.sees) > alone else None
 
 
-def _together(one: Mapping[Spot, Row], two: Mapping[Spot, Row]) -> frozenset[Spot]:
-    return frozenset(spot for spot in one.keys() & two.keys() if _sum_passes(spot, one[spot], two[spot]))
+def _together(one: Mapping[Key, Row], two: Mapping[Key, Row]) -> frozenset[Spot]:
+    """Spots all of whose shared checks the sum passes."""
+    passed: dict[Spot, bool] = {}
+    for key in one.keys() & two.keys():
+        passed[key[0]] = passed.get(key[0], True) and _sum_passes(one[key], two[key])
+    return frozenset(spot for spot, good in passed.items() if good)
 
 
-def _sum_passes(spot: Spot, one: Row, two: Row) -> bool:
+def _sum_passes(one: Row, two: Row) -> bool:
     """Whether the sum of two intervals lies on the good side; else both parts must pass."""
     both = one["passed"] is True and two["passed"] is True
     if both or one["ci_low"] is None or two["ci_low"] is None:
         return both
-    if spot[2] in _GOOD_BELOW:
+    if one["statistic"] in _GOOD_BELOW:
         return bool(one["ci_high"] + two["ci_high"] < 0)
     # Twice the margin of the stress audit: the sum's own spread is at most twice a part's.
-    return spot[2] in _GOOD_ABOVE and bool(one["ci_low"] + two["ci_low"] > 0.2)
+    return one["statistic"] in _GOOD_ABOVE and bool(one["ci_low"] + two["ci_low"] > 0.2)
 
 
 def _spreads(run: Run) -> dict[str, float]:

@@ -24,11 +24,18 @@ def command(
     """Choose metrics that together see every error that some metric of the run sees."""
     from assay.results import load_run
 
-    panel = choose_panel(load_run(run), fair=not allow_unfair)
+    loaded = load_run(run)
+    panel = choose_panel(loaded, fair=not allow_unfair)
     if json:
         typer.echo(json_module.dumps(_document(panel), ensure_ascii=False, indent=1))
     else:
         _show(panel, allow_unfair)
+        if panel.unfair_only:
+            wider = choose_panel(loaded, fair=False)
+            typer.echo(
+                f"with unfair metrics too: {' + '.join(wider.members)} would see {len(wider.covered)}; "
+                "read its scores only where groups do not matter"
+            )
 
 
 def _document(panel: Panel) -> dict[str, Any]:
@@ -57,8 +64,8 @@ def _listed(spots: frozenset[Spot]) -> list[str]:
 
 
 def _name(spot: Spot) -> str:
-    audit, slice_, statistic, versus = spot
-    return f"{audit} {slice_} {statistic}" + (f" (against {versus})" if versus else "")
+    audit, slice_, versus = spot
+    return f"{audit} {slice_}" + (f" (against {versus})" if versus else "")
 
 
 def _show(panel: Panel, allow_unfair: bool) -> None:

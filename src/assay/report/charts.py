@@ -142,13 +142,13 @@ def _curves(rows: Sequence[Row]) -> Iterable[Panel]:
 def _lines() -> Spec:
     return {
         "height": 150,
-        "mark": {"type": "line", "point": {"size": 25}, "clip": True},
+        "mark": {"type": "line", "point": {"size": 25}},
         "encoding": {
             "x": {"field": "noise", "type": "quantitative", "title": "noise ratio", "axis": {"tickCount": 5}},
             "y": {"field": "change", "type": "quantitative", "title": "change, % of gold"},
             "color": {"field": "metric", "type": "nominal", "legend": None},
             "strokeWidth": {
-                "field": "verdict", "type": "nominal", "legend": None,
+                "field": "verdict", "type": "ordinal", "legend": None,
                 "scale": {"domain": ["fail", "not failed"], "range": [3.5, 1.2]},
             },
             "tooltip": _tips("metric", "level", "noise", "score", "change", "verdict"),

@@ -15,7 +15,8 @@ from assay.results import Run
 CASES_A_FINDING = 3
 ROLES_A_CASE = 4
 LONGEST = 1500  # characters of a text that are shown
-BUDGET = 5_000_000  # characters of examples in a page
+BUDGET = 2_500_000  # characters of examples in a page
+MAPS = 2_000_000  # and of explanations
 _SEED = re.compile(r"/\d+$")
 _BASES = ("gold", "stereotype", "good", "hypothesis", "original")
 
@@ -42,7 +43,7 @@ def examples(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
     chosen: dict[Key, dict[str, Any]] = {}
     spent = 0
     for row in rows:
-        for case in (row["evidence"] or [])[:CASES_A_FINDING]:
+        for case in (row["evidence"] or [])[: 1 if row["passed"] else CASES_A_FINDING]:
             key = (row["audit"], case)
             if key not in texts or spent > BUDGET:
                 continue
@@ -85,27 +86,31 @@ def _cut(text: str) -> str:
 def _add_scores(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> None:
     cases = list({case for _, case in chosen})
     frame = run.scores.filter(pl.col("case").is_in(cases) & pl.col("score").is_not_null())
+    places = {metric: place for place, metric in enumerate(run.metrics)}
     for audit, metric, case, role, score in frame.iter_rows():
         known = chosen.get((audit, case))
-        if known and role in known["roles"]:
-            known["roles"][role]["scores"][metric] = float(f"{score:.5g}")
+        if known and role in known["roles"] and metric in places:
+            known["roles"][role]["scores"][places[metric]] = float(f"{score:.4g}")
 
 
 def explanations(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> list[dict[str, Any]]:
     """Matching maps and token probabilities of the chosen cases, two digits each."""
     found = []
+    spent = 0
     for one in run.explanations:
         known = chosen.get((one.audit, one.case))
         if known is None or one.role not in known["roles"]:
             continue
         inner = one.explanation
-        if len(inner.rows) * max(1, len(inner.columns)) > 3000:  # a map too large to be read
+        cells = len(inner.rows) * max(1, len(inner.columns))
+        if cells > 3000 or spent > MAPS:  # a map too large to be read, or a page too full
             continue
+        spent += 5 * cells
         found.append(
             {
                 "metric": one.metric, "audit": one.audit, "case": one.case, "role": one.role,
                 "kind": inner.kind, "rows": inner.rows, "columns": inner.columns,
-                "values": [[round(value, 3) for value in row] for row in inner.values],
+                "values": [[round(value, 2) for value in row] for row in inner.values],
             }
         )  # fmt: skip
     return found

@@ -115,4 +115,4 @@ def _title(row: Mapping[str, object]) -> str:
 
     interval = f", 95% CI {shown('ci_low')} to {shown('ci_high')}" if row["ci_low"] is not None else ""
     q_value = f", q = {shown('q_value')}" if row["q_value"] is not None else ""
-    return f"{row['metric']}, {row['slice']}: {shown('value')}{interval}{q_value}, n = {row['n']}"
+    return f"{row['metric']}{interval}{q_value}, n = {row['n']}"

@@ -218,11 +218,17 @@ def _injection(row: Row) -> str:
 def _change(row: Row) -> str:
     task, *rest = _parts(row)
     template = rest[-1] if rest else task
+    harmless = "invariance" in rest
     if row["statistic"] == "pass_rate":
-        how = f"right on {row['value']:.0%} of items"
-    else:
-        how = f"its score moves {number(row['value'])} spreads"
-    return f"{row['metric']} does not answer as it should to “{template}” in {task} ({how})."
+        must = "stays put" if harmless else "falls"
+        share = f"{row['value']:.0%} of items only"
+        return f"The score of {row['metric']} {must} under “{template}” ({task}) on {share}."
+    moved = f"{number(row['value'])} spreads"
+    if harmless:
+        return (
+            f"{row['metric']} moves {moved} under “{template}” ({task}), which changes nothing that matters."
+        )
+    return f"{row['metric']} hardly minds “{template}” in {task}: its score moves {moved}."
 
 
 def _sentinel(row: Row) -> str:

@@ -46,10 +46,11 @@ function caseView(place, i) {
   if (one.source) view.append(el("details", { class: "small" }, el("summary", { text: "source" }), el("p", { text: one.source })));
   let base = null;
   for (const [role, text] of Object.entries(one.roles)) {
-    const score = text.scores[metric];
+    const score = text.scores[run.metrics.indexOf(metric)];
     const label = el("p", { class: "role", text: role.replaceAll("_", " ") + " " });
     if (score !== undefined) label.append(el("span", { class: "score", text: `${metric} ${number(score)}` }));
-    const others = Object.entries(text.scores).filter(([name]) => name !== metric && wanted.metrics.has(name)).slice(0, 6);
+    const others = Object.entries(text.scores).map(([place, value]) => [run.metrics[place], value])
+      .filter(([name]) => name !== metric && wanted.metrics.has(name)).slice(0, 6);
     if (others.length) label.append(" · " + others.map(([name, value]) => `${name} ${number(value)}`).join(", "));
     view.append(label, role === "random" ? markedText(null, text.text) : markedText(base, text.text));
     if (base === null) base = text.text;
