@@ -54,7 +54,8 @@ class DropQuestionWord(Perturbation):
         if parse is None or found is None:
             return None
         led = found.start == 1 and parse.tokens[0].pos == "ADP"
-        return dropped(parse, [Span(0 if led else found.start, found.end)])
+        left = dropped(parse, [Span(0 if led else found.start, found.end)])
+        return left if any(letter.isalnum() for letter in left) else None
 
 
 @dataclass(frozen=True)

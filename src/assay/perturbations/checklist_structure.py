@@ -78,9 +78,14 @@ def _last_word(parse: Parse, sentence: Span) -> int:
 def _phrases(parse: Parse, sentence: Span) -> list[str]:
     """The noun phrases of a sentence, as they would stand inside it."""
     inside = [c for c in parse.chunks if sentence.start <= c.start and c.end <= sentence.end]
-    named = [c for c in inside if parse.tokens[c.end - 1].pos in ("NOUN", "PROPN") and not _asks(parse, c)]
+    named = [c for c in inside if _names(parse, c) and not _asks(parse, c)]
     whole = [lowered(parse, c) if c.start == sentence.start else parse.piece(c) for c in named]
     return [phrase for phrase in whole if not set(phrase) & set('"“”()[],;:')]
+
+
+def _names(parse: Parse, chunk: Span) -> bool:
+    head = parse.tokens[chunk.end - 1]
+    return head.pos in ("NOUN", "PROPN") and is_word(head)
 
 
 def _asks(parse: Parse, chunk: Span) -> bool:

@@ -56,7 +56,7 @@ def capitalised(text: str) -> str:
 
 def is_word(token: Token) -> bool:
     """Whether a token has a letter or digit in it."""
-    return any(letter.isalnum() for letter in token.text)
+    return token.text.isalnum() or any(letter.isalnum() for letter in token.text)
 
 
 def word_indices(parse: Parse, span: Span | None = None) -> list[int]:
@@ -129,6 +129,7 @@ def rewrite(parse: Parse, changes: Mapping[int, str]) -> str:
     if not changes:
         return parse.text
     words: list[str | None] = [changes.get(i, t.text) or None for i, t in enumerate(parse.tokens)]
+    _drop_emptied(parse, words)
     _drop_orphans(parse, words)
     _mend_articles(parse, words)
     _keep_capitals(parse, words)
@@ -139,6 +140,14 @@ def rewrite(parse: Parse, changes: Mapping[int, str]) -> str:
 def dropped(parse: Parse, spans: Sequence[Span]) -> str:
     """The text without these spans."""
     return rewrite(parse, {index: "" for span in spans for index in range(span.start, span.end)})
+
+
+def _drop_emptied(parse: Parse, words: list[str | None]) -> None:
+    """Take away the marks of a sentence that has lost all its words."""
+    for sentence in parse.sentences:
+        found = word_indices(parse, sentence)
+        if found and not any(words[index] for index in found):
+            words[sentence.start : sentence.end] = [None] * (sentence.end - sentence.start)
 
 
 def _drop_orphans(parse: Parse, words: list[str | None]) -> None:

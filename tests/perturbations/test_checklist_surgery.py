@@ -1,0 +1,65 @@
+"""Cuts heal: case, spacing, marks and articles, and nothing else moves."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.nlp import parse_one
+from assay.perturbations.surgery import article, body_and_end, capitalised, like, lowered, rewrite
+
+
+def changed(text: str, **words: str) -> str:
+    parse = parse_one(text)
+    return rewrite(parse, {i: words[t.text] for i, t in enumerate(parse.tokens) if t.text in words})
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("He saw a big dog.", {"big": "old"}, "He saw an old dog."),
+        ("He saw an old dog.", {"old": ""}, "He saw a dog."),
+        ("In spring, he left.", {"In": "", "spring": ""}, "He left."),
+        ("A BIG DOG RAN.", {"BIG": "old"}, "AN OLD DOG RAN."),
+        ('He said "hello there" to us.', {"hello": ""}, 'He said "there" to us.'),
+        ("Apples, pears, and plums fell.", {"pears": ""}, "Apples, and plums fell."),
+        ("The man (a doctor) left.", {"a": "", "doctor": ""}, "The man left."),
+        ("I saw John's dog.", {"John": "Maria"}, "I saw Maria's dog."),
+        ("The dog ran 😀 off.", {"The": ""}, "Dog ran 😀 off."),
+        ("It fell, too.", {"too": ""}, "It fell."),
+    ],
+)
+def test_rewrite(text: str, words: dict[str, str], expected: str) -> None:
+    assert changed(text, **words) == expected
+
+
+def test_nothing_changed_is_the_same_text() -> None:
+    for text in ("", "  two  spaces ", "Line one.\nLine two.", "a an error stays"):
+        assert rewrite(parse_one(text), {}) == text
+
+
+def test_wrong_articles_elsewhere_stay() -> None:
+    assert changed("He ate a apple and a pear.", pear="egg") == "He ate a apple and an egg."
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("unit", "a"), ("umbrella", "an"), ("hour", "an"), ("MP", "an"), ("US", "a"), ("one-off", "a"),
+     ("8", "an"), ("18", "an"), ("1,800", "a"), ("1800", "an"), ("European", "a"), ("X-ray", "an"),
+     ("unimportant", "an"), ("NATO", "a"), ("éclair", "an")],
+)  # fmt: skip
+def test_article(word: str, expected: str) -> None:
+    assert article(word) == expected
+
+
+def test_case_and_ends() -> None:
+    assert (like("cat", "DOG"), like("cat", "Dog"), like("cat", "dog")) == ("CAT", "Cat", "cat")
+    assert capitalised('"so it is"') == '"So it is"'
+    assert body_and_end("Is it so?") == ("Is it so", "?")
+    for text, expected in (
+        ("Three cats sleep.", "three cats sleep."),
+        ("I sleep.", "I sleep."),
+        ("NASA waits.", "NASA waits."),
+        ("Wooden crates fell.", "wooden crates fell."),
+    ):
+        parse = parse_one(text)
+        assert lowered(parse, parse.sentences[0]) == expected
