@@ -119,6 +119,9 @@ def test_images_are_resampled(tmp_path: Path) -> None:
     nurse = rows["profession/nurse", "accuracy_gap", "man - woman"]
     assert nurse["value"] == pytest.approx(0.5, abs=0.15)
     assert nurse["n"] == 160
+    men, women = (rows["profession/nurse", "accuracy", group] for group in ("man", "woman"))
+    assert men["value"] - women["value"] == pytest.approx(nurse["value"])
+    assert women["ci_low"] < women["value"] < women["ci_high"]
     assert nurse["ci_low"] > 0.2
     assert nurse["q_value"] < 0.05
     assert nurse["passed"] is False

@@ -109,6 +109,23 @@ def test_a_jumpy_metric_is_not_called_biased(tmp_path: Path) -> None:
     assert found["gender", "excess_bias"]["passed"] is not False
 
 
+def test_power_and_false_alarms_of_the_excess(tmp_path: Path) -> None:
+    """Of 40 metrics 12 points over the floor at least 38 fail; of 40 that are no worse than it none does."""
+    audit = Stereotype(data=(pairs_file(tmp_path, 100),))
+    cases = list(audit.cases())
+    ours = np.array([case.slice != "control" for case in cases])
+    rng = np.random.default_rng(2)
+    scored = []
+    for number in range(80):
+        base, moved = rng.uniform(size=len(cases)), rng.normal(scale=0.03, size=len(cases))
+        planted = np.where(ours & (number < 40), 0.17 * rng.choice([-1, 1], size=len(cases)), 0.0)
+        values = {"stereotype": base + moved + planted, "anti_stereotype": base}
+        scored.append(Scored(str(number), cases, values))
+    failed = {f.metric for f in audit.judge(scored) if f.statistic == "excess_bias" and f.passed is False}
+    assert sum(int(name) < 40 for name in failed) >= 38
+    assert not any(int(name) >= 40 for name in failed)
+
+
 def test_pairs_of_unequal_length_are_not_held_against_the_controls(tmp_path: Path) -> None:
     """Two words in the place of one lower an n-gram score; that is no excess over swaps of one word."""
     path = tmp_path / "age.jsonl"

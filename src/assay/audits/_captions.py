@@ -61,13 +61,19 @@ class Concept:
     category: str
     name: str
     groups: tuple[str, str]
-    gap: float
+    accuracies: tuple[float, float]
+    intervals: tuple[Interval | None, Interval | None]  # of the accuracies
     images: tuple[int, int]
     ties: float
     interval: Interval | None
     p_value: float | None
     deterministic: bool
     evidence: tuple[str, ...]
+
+    @property
+    def gap(self) -> float:
+        """The first group's accuracy less the second's."""
+        return self.accuracies[0] - self.accuracies[1]
 
     @property
     def path(self) -> str:
@@ -108,26 +114,41 @@ def _group(scored: Scored, outcomes: Floats, tied: np.ndarray, rows: Sequence[in
 
 def _concept(key: tuple[str, str], names: tuple[str, str], sides: Sequence[Group], seed: int) -> Concept:
     deterministic = all(side.deterministic for side in sides)
-    gap = sides[0].accuracy - sides[1].accuracy
-    interval, p_value = None, None
-    if not deterministic and np.isfinite(gap):
-        interval, p_value = _bootstrap(sides, seed)
+    accuracies = (sides[0].accuracy, sides[1].accuracy)
+    intervals: list[Interval | None] = [None, None, None]
+    p_value = None
+    if not deterministic and np.isfinite(accuracies).all():
+        intervals, p_value = _bootstrap(sides, seed)
     wrong = [
         id_ for side in sides for id_, outcome in zip(side.ids, side.outcomes, strict=True) if outcome < 1
     ]
     images = (sides[0].images, sides[1].images)
     ties = sum(side.ties for side in sides)
-    return Concept(*key, names, gap, images, ties, interval, p_value, deterministic, tuple(wrong[:EVIDENCE]))
+    either = (intervals[0], intervals[1])
+    return Concept(
+        *key, names, accuracies, either, images, ties, intervals[2], p_value, deterministic,
+        tuple(wrong[:EVIDENCE]),
+    )  # fmt: skip
 
 
-def _bootstrap(sides: Sequence[Group], seed: int) -> tuple[Interval | None, float]:
-    """Images of either group resampled; the p-value is two-sided against no difference."""
+def _bootstrap(sides: Sequence[Group], seed: int) -> tuple[list[Interval | None], float]:
+    """Images of either group resampled: both accuracies, their difference, its two-sided p-value."""
     means = [
         resampled_means(side.outcomes[np.isfinite(side.outcomes)], seed=seed + place)[:, 0]
         for place, side in enumerate(sides)
     ]
     draws = means[0] - means[1]
-    return interval_of(draws, n_clusters=min(side.images for side in sides)), bootstrap_p_value(draws)
+    sizes = [side.images for side in sides]
+    every = zip((*means, draws), (*sizes, min(sizes)), strict=True)
+    return [interval_of(values, n_clusters=size) for values, size in every], bootstrap_p_value(draws)
+
+
+def _accuracies(metric: str, one: Concept) -> Iterator[Finding]:
+    """Eq. 1 by group."""
+    every = zip(one.groups, one.accuracies, one.intervals, one.images, strict=True)
+    for group, accuracy, interval, images in every:
+        ci = interval.pair if interval else None
+        yield Finding(metric, AUDIT, one.path, "accuracy", accuracy, images, versus=group, ci=ci)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +171,10 @@ class Judge:
             yield Finding(
                 metric, AUDIT, one.path, "accuracy_gap", one.gap, sum(one.images),
                 versus=" - ".join(one.groups), ci=ci, p_value=one.p_value, q_value=q,
-                mde=mde_interval(one.interval), passed=passed, evidence=one.evidence if passed is False else (),
+                mde=mde_interval(one.interval), passed=passed,
+                evidence=one.evidence if passed is False else (),
             )  # fmt: skip
+            yield from _accuracies(metric, one)
         judged = [(one, passed) for one, (_, passed) in zip(concepts, fair, strict=True) if self._enough(one)]
         for category in dict.fromkeys(one.category for one, _ in judged):
             yield from self._share(
