@@ -108,7 +108,7 @@ class Regression(Neural, Metric):
     name = "regression"
     paradigm = "regression"
     citation = REIMERS_2019
-    model: str = ""
+    model: str = "cross-encoder/stsb-distilroberta-base"
     first: Literal["reference", "hypothesis"] = "reference"
     reduce: Reduce = "max"
     adapter: str | None = None
@@ -117,13 +117,10 @@ class Regression(Neural, Metric):
 
     def prepare(self) -> None:
         """Load the model."""
-        if not self.model:
-            raise WeightsError("regression needs a model: regression:model=FOLDER or a name of the hub")
         regressor(self.model, self.precision, self.adapter)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """One number a pair."""
-        self.prepare()
         return _regressed(self, samples, reference_first=self.first == "reference")
 
 
