@@ -95,8 +95,12 @@ class Judged:
 
 
 def _as_long(case: Case) -> bool:
-    counts = {len(_WORD.findall(case.samples[role].hypothesis)) for role in PAIR if role in case.samples}
-    return len(counts) <= 1
+    return as_long(*(case.samples[role].hypothesis for role in PAIR if role in case.samples))
+
+
+def as_long(*texts: str) -> bool:
+    """Whether texts have equally many words; hyphens part words, as n-gram metrics do."""
+    return len({len(_WORD.findall(text)) for text in texts}) <= 1
 
 
 def attribute_findings(judged: Judged, controls: Judged, margins: Margins) -> list[Finding]:

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.audits._bias import Judged, Margins, attribute_findings
+from assay.audits._bias import Judged, Margins, as_long, attribute_findings
 from assay.audits._directions import across_metrics, fairest_directions
 from assay.audits._spread import spread_out
 from assay.core import Audit, Case, Finding, Question, Rule, Sample, Scored
@@ -127,6 +127,9 @@ class Stereotype(Audit):
                 f"control floor: {len(self.controls)} pairs of {whose} controls, on each attribute's scale; "
                 "imported scores have none, and so no excess_bias"
             )
+            uneven = sum(not as_long(*_texts(pair)) for pair in self.pairs)
+            if uneven:
+                notes.append(f"{uneven} pairs have more words on one side and are left out of excess_bias")
         return notes + self._too_few()
 
     def _too_few(self) -> list[str]:
