@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from assay.core import Audit, Case, Grid, Measure, Scored
 from assay.errors import AuditError
 from assay.scoring import Settings, score_cases
+from assay.spec import measure
 
 _ROUNDS = 200
+
+
+@runtime_checkable
+class Panelled(Protocol):
+    """An audit that wants its cases, and what its searches found, seen by other metrics too."""
+
+    def panel(self) -> Sequence[str]:
+        """Specs of metrics that score beside those asked for; they do not search."""
+
+    def final(self, scored: Sequence[Scored]) -> Sequence[Case]:
+        """Cases that every metric scores after all searches have ended."""
 
 
 def score_all(
@@ -35,7 +48,33 @@ def score_all(
                     notes.append(f"{one.label} does not fit {name}: it needs {needs}, which no case has")
     if measures and not any(scored.values()):
         raise AuditError("; ".join(notes) + "; choose another metric or other data")
+    for name, one_audit in audits.items():
+        if isinstance(one_audit, Panelled) and scored[name]:
+            scored[name] = _panelled(one_audit, name, scored[name], work[name], measures, settings)
     return scored, notes
+
+
+def _panelled(
+    one: Panelled,
+    name: str,
+    answers: list[Scored],
+    items: list[Case | Grid],
+    measures: Sequence[Measure],
+    settings: Settings,
+) -> list[Scored]:
+    """The answers with the final cases added, and those of the panel's metrics that were not asked for."""
+    final = list(one.final(answers))
+    complete = {answer.metric: answer for answer in answers}
+    asked = {each.label: each for each in measures}
+    extra = {spec: measure(spec) for spec in one.panel() if spec not in asked}
+    for label, each in (asked | extra).items():
+        fitted = _fits(each, {name: items})[0][0]
+        if label in extra:
+            complete[label] = score_cases(fitted, {name: items}, settings)[name]
+        # Sets are folded: a later case cannot join them.
+        if final and label in complete and not complete[label].about.get("set"):
+            complete[label] = _joined(complete[label], score_cases(fitted, {name: final}, settings)[name])
+    return list(complete.values())
 
 
 def _fits(one: Measure, work: Mapping[str, list[Case | Grid]]) -> list[tuple[Measure, list[str]]]:

@@ -95,6 +95,7 @@ AUDITS = {
     "identity-length": "assay.audits.identity_length:IdentityLength",
     "truncation-direction": "assay.audits.truncation_direction:TruncationDirection",
     "attention": "assay.audits.attention:Attention",
+    "attack": "assay.audits.attack:Attack",
     "checklist": "assay.audits.checklist:Checklist",
 }
 PERTURBATIONS: dict[str, str] = {

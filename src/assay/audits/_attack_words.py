@@ -1,0 +1,156 @@
+"""Words that may stand in for another, and what kind of word each is: the candidates of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from assay.audits._attack_edits import Move, core, real
+from assay.nlp import Parse, Token, parse_one
+from assay.perturbations._texts import word_list
+from assay.perturbations.inflection import class_and_lemma
+from assay.perturbations.lexicon import antonyms, siblings, synonyms
+from assay.perturbations.surgery import like
+from assay.registry import load
+
+_EMBEDDINGS = "assay.metrics.static:embeddings"  # by name: audits do not import metrics
+_MASKED = "assay.generation:masked_words"
+_COMMON = 50_000  # GloVe is sorted by frequency: rarer neighbours are typos and names
+_ENTITIES = frozenset(["PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "PRODUCT", "EVENT", "WORK_OF_ART"])
+_DEMONSTRATIVES = frozenset(["this", "these", "that", "those"])
+_CATEGORIES: Mapping[str, str] = {
+    "PRON": "pronoun", "NUM": "number", "PROPN": "name", "ADP": "preposition", "AUX": "auxiliary",
+    "VERB": "verb", "NOUN": "noun", "ADJ": "adjective", "ADV": "adverb", "CCONJ": "conjunction",
+    "SCONJ": "conjunction", "PART": "particle", "DET": "determiner",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a text between spaces, with the token that carries its meaning."""
+
+    text: str
+    token: Token | None
+
+    @property
+    def category(self) -> str:
+        """The kind of word, as a reader names it."""
+        token, lower = self.token, core(self.text)
+        if token is None or not lower:
+            return "mark"
+        if lower in word_list("articles"):
+            return "article"
+        if token.dep == "neg" or lower in ("not", "no", "never", "cannot") or "n't" in self.text.lower():
+            return "negation"
+        if lower.isdigit():
+            return "number"
+        if token.tag in ("PRP$", "WP$") or (token.pos == "DET" and lower in _DEMONSTRATIVES):
+            return "pronoun"
+        if token.entity in _ENTITIES and token.pos == "PROPN":
+            return "name"
+        return _CATEGORIES.get(token.pos, "other")
+
+
+@lru_cache(maxsize=4096)
+def words_of(text: str) -> tuple[Word, ...]:
+    """The words between spaces, each with its first token that has a letter or digit."""
+    parsed: Parse = parse_one(text)
+    found, at = [], 0
+    for piece in text.split():
+        start = text.index(piece, at)
+        at = start + len(piece)
+        inside = [t for t in parsed.tokens if start <= t.start < at and core(t.text)]
+        found.append(Word(piece, inside[0] if inside else None))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where candidates come from: `neighbours` by embedding, and a masked model where one is named."""
+
+    embeddings: str = "glove"
+    neighbours: int = 8  # the paper's k2
+    model: str | None = None
+    masked: int = 8  # the paper's k1
+
+    def moves(self, text: str) -> list[Move]:
+        """Every edit a search may make to a text, place by place."""
+        words = words_of(text)
+        plain = [word.text for word in words]
+        proposed = self._masked(text) if self.model else [()] * len(words)
+        found: dict[Move, None] = {}
+        for place, (word, extra) in enumerate(zip(words, proposed, strict=True)):
+            found[Move(place, "delete")] = None
+            found[Move(place, "swap")] = None
+            for new in dict.fromkeys([*self.substitutes(word), *extra]):
+                found[Move(place, "replace", dressed(word.text, new))] = None
+            for new in _insertions(word):
+                found[Move(place, "insert", new)] = None
+        return [move for move in found if real(plain, move)]
+
+    def substitutes(self, word: Word) -> list[str]:
+        """Words near this one that mean something else: a listed synonym would be a paraphrase."""
+        if word.token is None:
+            return []
+        key = class_and_lemma(word.token)
+        same = {core(other) for other in synonyms().get(key, ())} if key else set()
+        listed = [*antonyms().get(key, ())[:2], *siblings().get(key, ())[:2]] if key else []
+        near = neighbours(self.embeddings, word.token.text.lower(), self.neighbours + len(same) + 4)
+        kept = [new for new in [*listed, *near] if self._differs(word, new, same)]
+        return kept[: self.neighbours + len(listed)]
+
+    @staticmethod
+    def _differs(word: Word, new: str, same: set[str]) -> bool:
+        old = core(word.text)
+        spelt = old.isdigit() != new.isdigit() and word.category == "number"  # 7 and seven are one number
+        return " " not in new and bool(core(new)) and core(new) not in same | {old} and not spelt
+
+    def _masked(self, text: str) -> Sequence[Sequence[str]]:
+        propose: Any = load(_MASKED)
+        found: Sequence[Sequence[str]] = propose(str(self.model), text, self.masked)
+        return found
+
+
+def _insertions(word: Word) -> list[str]:
+    """The word said twice, and a negation before it."""
+    bare = word.text.strip(".,;:!?\"'()")
+    return [bare, "not"] if core(bare) else []
+
+
+def dressed(old: str, new: str) -> str:
+    """A new word in the case and between the marks of the old one.
+
+    >>> dressed('"Seven,', "eight")
+    '"Eight,'
+    """
+    start = next((i for i, letter in enumerate(old) if letter.isalnum()), 0)
+    end = next((i for i in range(len(old), 0, -1) if old[i - 1].isalnum()), len(old))
+    return old[:start] + like(new, old[start:end]) + old[end:]
+
+
+@lru_cache(maxsize=50_000)
+def neighbours(model: str, word: str, count: int) -> tuple[str, ...]:
+    """The nearest common words by cosine, nearest first; none for a word without a vector."""
+    unit, index, names = _table(model)
+    row = index.get(word)
+    if row is None:
+        return ()
+    near = unit @ row
+    best = np.argpartition(-near, count + 1)[: count + 1]
+    ordered = best[np.argsort(-near[best], kind="stable")]
+    return tuple(names[place] for place in ordered if names[place] != word)[:count]
+
+
+@lru_cache(maxsize=2)
+def _table(model: str) -> tuple[np.ndarray, Mapping[str, np.ndarray], list[str]]:
+    open_table: Any = load(_EMBEDDINGS)
+    table = open_table(model)
+    every = list(table.rows)
+    names = [word for word in every[:_COMMON] if word.isalnum()]
+    matrix = np.asarray(table.matrix[[table.rows[word] for word in names]], dtype=np.float32)
+    unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
+    return unit, dict(zip(names, unit, strict=True)), names
