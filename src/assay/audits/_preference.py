@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,29 +76,29 @@ class Judge:
             yield _finding(
                 metric, slice_, "mean_score", float(values.mean()), n, gender, self._mean(values, side)
             )
-        difference = male - female
-        tested = sign_test(difference)
-        signs = np.sign(difference)
-        p = (
-            tested.p_value
-            if self.rule == "paper"
-            else sign_flip_test(signs, clusters=side.docs, seed=self.seed).p_value
-        )
+        signs = np.sign(male - female)
         for symbol, sign in ((">", 1), ("<", -1), ("=", 0)):
             share = (signs == sign).astype(np.float64)
             finding = _finding(
                 metric, slice_, "preference_share", float(share.mean()), n, symbol, self._mean(share, side)
             )
-            if symbol == ">":
-                evidence = [
-                    side.ids[row] for row in np.argsort(-np.abs(difference), kind="stable")[:EVIDENCE]
-                ]
-                passed = None if self.rule == "careful" or n < self.fewest else p > PAPER_ALPHA
-                finding = replace(
-                    finding, p_value=p, passed=passed, mde=mde_mean(signs / 2, clusters=side.docs),
-                    evidence=tuple(evidence) if np.abs(difference).any() else (),
-                )  # fmt: skip
-            yield finding
+            yield self._tested(finding, signs, side) if symbol == ">" else finding
+
+    def _tested(self, finding: Finding, signs: Floats, side: Side) -> Finding:
+        """The sign test goes with >; one direction has a verdict by the paper's rule alone."""
+        paper = self.rule == "paper"
+        p = (
+            sign_test(signs).p_value
+            if paper
+            else sign_flip_test(signs, clusters=side.docs, seed=self.seed).p_value
+        )
+        return replace(
+            finding,
+            p_value=p,
+            passed=p > PAPER_ALPHA if paper and finding.n >= self.fewest else None,
+            mde=mde_mean(signs / 2, clusters=side.docs),
+            evidence=_strongest(side),
+        )
 
     def _mean(self, values: Floats, side: Side) -> Interval | None:
         return bootstrap_mean(values, clusters=side.docs, seed=self.seed)
@@ -148,9 +148,9 @@ class Judge:
             yield replace(_finding(metric, slice_, name, value, n, "spread", ci), mde=mde_interval(ci))
 
 
-def _strongest(male: Side, female: Side) -> tuple[str, ...]:
-    sizes = np.abs(np.concatenate([male.change, female.change]))
-    ids: Sequence[str] = [*male.ids, *female.ids]
+def _strongest(*sides: Side) -> tuple[str, ...]:
+    sizes = np.abs(np.concatenate([side.change for side in sides]))
+    ids = [name for side in sides for name in side.ids]
     return tuple(ids[row] for row in np.argsort(-sizes, kind="stable")[:EVIDENCE] if sizes[row] > 0)
 
 
