@@ -87,6 +87,34 @@ def test_equals_the_package_with_idf_layers_and_several_references(bert: Callabl
         BertScore(model=model, idf=True).score([Sample("a", ("b",))])
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_roberta_with_and_without_the_space_before_the_first_word(tmp_path: Path) -> None:
+    import torch
+    import transformers
+    from tokenizers import pre_tokenizers
+
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    vocabulary = {token: place for place, token in enumerate(tokens)}
+    transformers.RobertaTokenizer(vocab=vocabulary, merges=[], model_max_length=126).save_pretrained(tmp_path)
+    torch.manual_seed(0)
+    transformers.RobertaModel(
+        transformers.RobertaConfig(
+            vocab_size=len(tokens), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+            intermediate_size=40, max_position_embeddings=128, initializer_range=0.5,
+        )
+    ).save_pretrained(tmp_path)  # fmt: skip
+    hyps, refs = sentences_of(5, 1), sentences_of(5, 2)
+    samples = [Sample(h, (r,)) for h, r in zip(hyps, refs, strict=True)]
+    model = str(tmp_path)
+    plain = BertScore(model=model, layer=2, prefix_space=False).score(samples)
+    assert np.abs(np.array(plain.values) - package_scores(model, 2, hyps, refs)).max() < 1e-5
+    loaded = BertScore(model=model, layer=2)._loaded()
+    assert loaded.limit == 126
+    spaced = _encoder.embed(loaded, [" cat"], "warn")[" cat"]
+    assert [loaded.tokenizer.decode([token]) for token in spaced.ids[1:3]] == [" ", "c"]
+    assert not np.allclose(BertScore(model=model, layer=2).score(samples).values, plain.values, atol=1e-3)
+
+
 @pytest.mark.shared
 def test_gender_bias_of_minilm(minilm: str) -> None:
     import json

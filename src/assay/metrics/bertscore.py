@@ -57,7 +57,8 @@ class BertScore(Neural, Metric):
 
     Start and end tokens may be matched but carry no weight, as in the package. An empty text scores 0.
     Padding is never matched (in the package it wins, with 0, where all cosines of a token are negative, so
-    that there a score depends on the batch).
+    that there a score depends on the batch). RoBERTa and GPT-2 see a space before the first word, as in the
+    published scores; under transformers 5 the package has lost it: `prefix_space=false` is without.
     """
 
     name = "bertscore"
@@ -73,6 +74,7 @@ class BertScore(Neural, Metric):
     adapter: str | None = None
     overlong: Overlong = "warn"
     precision: Precision = "float32"
+    prefix_space: bool = True
     table: IdfTable | None = None  # set by `fitted`
 
     def __post_init__(self) -> None:
@@ -90,6 +92,9 @@ class BertScore(Neural, Metric):
 
             found["rescale"] = baseline_digest(self.rescale)
         return found
+
+    def _clean(self, text: str, loaded: Loaded) -> str:
+        return _clean(text, loaded) if self.prefix_space else text.strip()
 
     def prepare(self) -> None:
         """Load the encoder."""
@@ -117,7 +122,7 @@ class BertScore(Neural, Metric):
         if not self.idf:
             return self
         loaded = self._loaded()
-        ids = content_ids(loaded, [_clean(text, loaded) for item in references for text in item])
+        ids = content_ids(loaded, [self._clean(text, loaded) for item in references for text in item])
         specials = [*loaded.framing.prefix, *loaded.framing.suffix]
         return replace(self, table=idf_table([[*specials, *row] for row in ids]))
 
@@ -130,7 +135,7 @@ class BertScore(Neural, Metric):
     def _score(self, samples: Sequence[Sample]) -> Scores:
         loaded = self._loaded()
         weigh = self._weigher(loaded)
-        clean = {text: _clean(text, loaded) for s in samples for text in (s.hypothesis, *s.references)}
+        clean = {text: self._clean(text, loaded) for s in samples for text in (s.hypothesis, *s.references)}
         known = embed(loaded, list(clean.values()), self.overlong)
         values: list[Any] = []
         truncated: list[int] = []
@@ -179,7 +184,7 @@ class BertScore(Neural, Metric):
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
         """All pairs; texts of equal length stand in one tensor, so that nothing is padded."""
         loaded = self._loaded()
-        texts = [[_clean(text, loaded) for text in side] for side in (rows, columns)]
+        texts = [[self._clean(text, loaded) for text in side] for side in (rows, columns)]
         known = embed(loaded, texts[0] + texts[1], self.overlong)
         sides = [self._by_length([known[text] for text in side], loaded) for side in texts]
         values = np.zeros((len(rows), len(columns), 2))
@@ -208,7 +213,9 @@ class BertScore(Neural, Metric):
     def explain(self, sample: Sample) -> Explanation | None:
         """Which token met which: the cosines with the best reference, specials left out."""
         loaded = self._loaded()
-        hypothesis, *references = (_clean(text, loaded) for text in (sample.hypothesis, *sample.references))
+        hypothesis, *references = (
+            self._clean(text, loaded) for text in (sample.hypothesis, *sample.references)
+        )
         known = embed(loaded, [hypothesis, *references], self.overlong)
         weigh = self._weigher(loaded)
         pairs = [(self._pair(known[hypothesis], known[text], weigh, loaded), text) for text in references]
