@@ -11,6 +11,8 @@ from assay.audits._spread import spread_out
 from assay.core import Case, Record, Task
 from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
 
+_POOL = 20  # texts enough to borrow from
+
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
@@ -72,7 +74,12 @@ def corpora(
 
 def _corpus(name: str, records: Sequence[Record], limits: tuple[int | None, int | None]) -> Corpus:
     task = records[0].task
-    if task != "open-ended":
-        return Corpus(name, tuple(spread_out(records, limits[0])), task)
-    kept = spread_out(records, limits[0] if limits[1] is None else limits[1])
+    open_ended = task == "open-ended"
+    kept = spread_out(records, limits[1] if open_ended and limits[1] is not None else limits[0])
+    if len(kept) >= _POOL:
+        # Noises that borrow from other items then need no parse of texts that were left out.
+        golds = tuple(record.gold for record in kept)
+        kept = [replace(record, others=golds) for record in kept]
+    if not open_ended:
+        return Corpus(name, tuple(kept), task)
     return Corpus(name, tuple(replace(one, references=()) for one in kept), task, records[0].references)
