@@ -29,7 +29,10 @@ COMMANDS = {
     "compare": "assay.cli.compare",
     "card": "assay.cli.card",
     "panel": "assay.cli.panel",
+    "serve": "assay.cli.serve",
     "debias": "assay.cli.debias",
+    "mitigate": "assay.cli.mitigate",
+    "propagate": "assay.cli.propagate",
 }
 
 app = typer.Typer(

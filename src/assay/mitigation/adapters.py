@@ -8,10 +8,10 @@ one that is switched off, leave the model exactly as it was. A folder holds `ada
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from assay.errors import WeightsError
 
@@ -39,6 +39,7 @@ class Card:
     fingerprint: tuple[float, ...]
     training: dict[str, Any] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
+    kind: Literal["bottleneck", "projection"] = "bottleneck"
 
 
 def places(model: Any) -> list[tuple[str, Any]]:
@@ -147,11 +148,16 @@ def fingerprint(model: Any) -> tuple[float, ...]:
 
 def save(model: Any, folder: Path, card: Card) -> None:
     """Write the adapter's folder."""
+    write(state(model), folder, card)
+
+
+def write(tensors: Mapping[str, torch.Tensor], folder: Path, card: Card) -> None:
+    """Tensors and card to a folder; the tensors appear whole or not at all."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
     scratch = folder / f".{TENSORS}"
-    save_file(state(model), scratch)
+    save_file(dict(tensors), scratch)
     scratch.replace(folder / TENSORS)
     (folder / CARD).write_text(json.dumps(asdict(card), indent=1, ensure_ascii=False) + "\n", "utf-8")
 
@@ -173,6 +179,11 @@ def attach(model: Any, folder: Path) -> Any:
     """Put a saved adapter into a freshly loaded model; refuses another model than it was trained for."""
     card = read_card(folder)
     _check(model, card, folder)
+    if card.kind == "projection":
+        from assay.mitigation.projection import install
+
+        install(model, tensors_of(folder / TENSORS)["basis"])
+        return model
     insert(model, card.bottleneck)
     restore(model, folder / TENSORS)
     return model
@@ -180,17 +191,22 @@ def attach(model: Any, folder: Path) -> Any:
 
 def restore(model: Any, file: Path) -> None:
     """Fill a model's adapters from a file of tensors."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        tensors = load_file(file)
-    except (OSError, SafetensorError) as error:
-        raise WeightsError(f"{file} is missing or damaged ({error}); train the adapter again") from error
+    tensors = tensors_of(file)
     mine = state(model)
     if {name: t.shape for name, t in tensors.items()} != {name: t.shape for name, t in mine.items()}:
         raise WeightsError(f"{file} does not fit {type(model).__name__}: it was made for another model")
     model.load_state_dict(tensors, strict=False)
+
+
+def tensors_of(file: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a file; never pickle."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return dict(load_file(file))
+    except (OSError, SafetensorError) as error:
+        raise WeightsError(f"{file} is missing or damaged ({error}); train the adapter again") from error
 
 
 def _check(model: Any, card: Card, folder: Path) -> None:

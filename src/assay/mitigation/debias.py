@@ -112,13 +112,14 @@ def proof_sets(job: Job) -> dict[str, list[Pair]]:
         fresh = [pair for pair in held if pair.words and all(is_held_out(w, name) for w in pair.words)]
         for title, some in ((HELD_OUT, held), (NEW_WORDS, fresh)):
             if some:
-                found[f"{name}, {title}"] = [_pair(one, n) for n, one in enumerate(some)]
+                found[f"{name}, {title}"] = [as_pair(one, n) for n, one in enumerate(some)]
     if not found:
         raise SpecError("nothing to prove it on: give pairs with --test FILE")
     return found
 
 
-def _pair(one: Counterfactual, number: int) -> Pair:
+def as_pair(one: Counterfactual, number: int) -> Pair:
+    """A counterfactual as a pair to be measured."""
     meta: dict[str, Any] = {"template": one.template}
     reference = (one.reference,)
     return Pair(

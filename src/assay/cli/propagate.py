@@ -1,0 +1,49 @@
+"""`assay propagate`: does a metric, used as a reward, pass its bias on to a generator?"""
+
+from __future__ import annotations
+
+import json as json_module
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from assay.cli import options as o
+
+REWARDS = ("bertscore-f", "rougeL", "bertscore-f+rougeL")
+
+
+def command(
+    metric: o.Metrics = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Worlds and generators.")] = 3,
+    scenes: Annotated[int, typer.Option(min=20, help="Test scenes a seed.")] = 400,
+    updates: Annotated[int, typer.Option(min=1, help="Updates of minimum-risk training.")] = 60,
+    candidates: Annotated[int, typer.Option(min=2, help="Captions drawn a scene.")] = 5,
+    cache: o.Cache = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Rerank the best of N captions, and train by minimum risk, with each metric as the reward."""
+    from assay.mitigation.propagation import Course, propagate
+    from assay.pipeline import Options
+    from assay.spec import parse
+
+    measures = [parse(text) for text in metric or REWARDS]
+    settings = Options(cache=o.cache_path(cache), quiet=True).settings()
+    course = Course(test=scenes, updates=updates, candidates=candidates)
+    effects = propagate(measures, range(seeds), course, settings)
+    if json:
+        typer.echo(json_module.dumps({"effects": [asdict(one) for one in effects]}, indent=1))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("reward", "road", "error before", "after", "change", "95% CI", "biased concepts", "reward")
+    for one in effects:
+        ci = "" if one.ci is None else f"{one.ci[0]:+.1f} .. {one.ci[1]:+.1f}"
+        shares = f"{one.biased_before:.0f}% to {one.biased_after:.0f}%"
+        rates = (f"{one.before:.1f}%", f"{one.after:.1f}%", f"{one.change:+.1f}")
+        table.add_row(one.reward, one.road, *rates, ci, shares, f"{one.reward_gain:+.4f}")
+    Console().print(table)
+    if not quiet:
+        typer.echo("error: captions that tell the wrong gender; change in points", err=True)
