@@ -96,6 +96,7 @@ AUDITS = {
     "truncation-direction": "assay.audits.truncation_direction:TruncationDirection",
     "attention": "assay.audits.attention:Attention",
     "attack": "assay.audits.attack:Attack",
+    "self-preference": "assay.audits.self_preference:SelfPreference",
     "checklist": "assay.audits.checklist:Checklist",
 }
 PERTURBATIONS: dict[str, str] = {
