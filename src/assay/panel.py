@@ -97,8 +97,8 @@ def candidates(run: Run, listed: Sequence[Check]) -> list[Candidate]:
             unfair.setdefault(check.row["metric"], []).append(f"{check.row['audit']}/{check.row['slice']}")
     return [
         Candidate(
-            metric, frozenset(sees.get(metric, set()) - missed.get(metric, set())), tuple(dict.fromkeys(unfair.get(metric, ()))),
-            _cost(run, metric),
+            metric, frozenset(sees.get(metric, set()) - missed.get(metric, set())),
+            tuple(dict.fromkeys(unfair.get(metric, ()))), _cost(run, metric),
         )
         for metric in run.metrics
     ]  # fmt: skip

@@ -13,6 +13,8 @@ from rich.table import Table
 from assay.cli import options as o
 from assay.panel import Panel, Spot, choose_panel
 
+LISTED = 12
+
 
 def command(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
@@ -101,7 +103,7 @@ def _show_rest(panel: Panel) -> None:
     ):
         if spots:
             typer.echo(f"{title}: {len(spots)}")
-            for spot in sorted(spots)[:30]:
+            for spot in sorted(spots)[:LISTED]:
                 typer.echo(f"  {_name(spot)}")
-            if len(spots) > 30:
-                typer.echo(f"  ... and {len(spots) - 30} more (--json lists all)")
+            if len(spots) > LISTED:
+                typer.echo(f"  ... and {len(spots) - LISTED} more (--json lists all)")

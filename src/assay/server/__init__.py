@@ -1,1 +1,1 @@
-
+"""The playground and run browser of `assay serve`."""

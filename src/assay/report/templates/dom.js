@@ -35,12 +35,13 @@ function downloadCsv(name, columns, rows) {
 
 // Words of two texts: what both have (0), what the first lost (-1), what the second gained (1).
 function compareWords(before, after) {
-  const a = before.split(/(\s+)/).filter(Boolean), b = after.split(/(\s+)/).filter(Boolean);
+  const a = before.match(/\S+\s*/g) || [], b = after.match(/\S+\s*/g) || [];
+  const same = (i, j) => a[i].trimEnd() === b[j].trimEnd();
   if (a.length * b.length > 400000) return [[0, after]];
   const lengths = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--)
     for (let j = b.length - 1; j >= 0; j--)
-      lengths[i][j] = a[i] === b[j] ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
+      lengths[i][j] = same(i, j) ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
   const parts = [];
   const push = (kind, word) => {
     const last = parts[parts.length - 1];
@@ -48,7 +49,7 @@ function compareWords(before, after) {
   };
   let i = 0, j = 0;
   while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) { push(0, b[j]); i++; j++; }
+    if (i < a.length && j < b.length && same(i, j)) { push(0, b[j]); i++; j++; }
     else if (i < a.length && (j >= b.length || lengths[i + 1][j] >= lengths[i][j + 1])) push(-1, a[i++]);
     else push(1, b[j++]);
   }
@@ -58,6 +59,7 @@ function compareWords(before, after) {
 function markedText(before, after) {
   const line = el("p");
   for (const [kind, words] of before === null ? [[0, after]] : compareWords(before, after))
-    line.append(kind === 0 ? words : el(kind < 0 ? "del" : "mark", { text: words }));
+    if (kind === 0) line.append(words);
+    else line.append(el(kind < 0 ? "del" : "mark", { text: words.trimEnd() }), " ");
   return line;
 }

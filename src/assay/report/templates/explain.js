@@ -27,7 +27,8 @@ function tokenLine(one) {
 
 function explanationView(one) {
   const matching = one.kind === "matching";
-  const title = matching ? "Which word met which (rows: this text; outlined: its best match)"
-    : "How likely each token was (darker: less likely)";
-  return el("details", { class: "small" }, el("summary", { text: title }), matching ? matchingMap(one) : tokenLine(one));
+  const title = matching ? "Which word met which"
+    : "How likely each token was";
+  const key = matching ? "Rows: this text; columns: the reference; outlined: a word's best match." : "Darker: less likely.";
+  return el("details", { class: "small" }, el("summary", { text: title }), el("p", { class: "meaning", text: key }), matching ? matchingMap(one) : tokenLine(one));
 }

@@ -1,0 +1,64 @@
+"""`assay serve [RUN]`: the playground and run browser, on this machine only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.cli import options as o
+from assay.errors import SpecError
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def command(
+    run: Annotated[Path | None, typer.Argument(help="A run folder, or a folder of run folders.")] = None,
+    metric: o.Metrics = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
+    host: Annotated[
+        str, typer.Option(help="Address to bind; anything but loopback is for you to protect.")
+    ] = ("127.0.0.1"),
+) -> None:
+    """Serve the playground until stopped with Ctrl-C."""
+    try:
+        import uvicorn
+
+        from assay.server.app import create_app
+        from assay.server.guard import Guard
+    except ImportError as error:
+        raise SpecError(f"serve needs {error.name}: pip install 'assay[serve]'") from error
+    from assay.pipeline import DEFAULT_METRICS
+
+    listening = _listen(host, port)
+    taken = listening.getsockname()[1]
+    app = Guard(create_app(run, tuple(metric or DEFAULT_METRICS)), allowed_hosts(host, taken))
+    typer.echo(f"assay: http://{_shown(host)}:{taken}/ (Ctrl-C stops it)", err=True)
+    if host not in LOOPBACK:
+        typer.echo("assay: other machines can reach this; there is no password", err=True)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False))
+    server.run(sockets=[listening])
+
+
+def _listen(host: str, port: int):  # type: ignore[no-untyped-def]
+    import socket
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise SpecError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from error
+    return made
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def allowed_hosts(host: str, port: int) -> frozenset[str]:
+    """Names a browser may call us by: loopback's, and the address bound."""
+    return frozenset(f"{_shown(name)}:{port}" for name in {*LOOPBACK, host} if name != "0.0.0.0")

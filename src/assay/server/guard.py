@@ -1,0 +1,113 @@
+"""Requests in, refusals or requests out: only our own page on this machine may ask, a little at a time.
+
+A page elsewhere can make a browser send requests to loopback. The Host check stops DNS rebinding, the Origin
+check stops other sites' scripts and forms.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MOST_BYTES = 64 * 1024
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+
+
+@dataclass
+class Bucket:
+    """A rate limit: so many requests a second, with bursts."""
+
+    rate: float = 10.0
+    burst: float = 40.0
+    level: float = field(default=40.0)
+    last: float = field(default_factory=time.monotonic)
+
+    def take(self, now: float) -> bool:
+        """Whether one more request is allowed now."""
+        self.level = min(self.burst, self.level + (now - self.last) * self.rate)
+        self.last = now
+        if self.level < 1.0:
+            return False
+        self.level -= 1.0
+        return True
+
+
+@dataclass
+class Guard:
+    """The outermost layer of the server."""
+
+    app: App
+    hosts: frozenset[str]  # host:port as a browser writes it
+    bucket: Bucket = field(default_factory=Bucket)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse or pass on."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        if refusal:
+            await _refuse(send, *refusal)
+            return
+        await self.app(scope, _limited(receive), _hardened(send))
+
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if headers.get(b"host", "").lower() not in self.hosts:
+            return 400, "wrong host; open the address that assay serve printed"
+        origin = headers.get(b"origin")
+        if origin is not None and origin.lower() not in {f"http://{host}" for host in self.hosts}:
+            return 403, "requests from other sites are refused"
+        if headers.get(b"sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return 403, "requests from other sites are refused"
+        length = headers.get(b"content-length", "0")
+        if not length.isdigit() or int(length) > MOST_BYTES:
+            return 413, f"at most {MOST_BYTES} bytes a request"
+        if not self.bucket.take(time.monotonic()):
+            return 429, "too many requests; wait a moment"
+        return None
+
+
+def _limited(receive: Receive) -> Receive:
+    """Count the bytes that really come: a length can be left out, or lie."""
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > MOST_BYTES:
+            return {"type": "http.disconnect"}
+        return message
+
+    return counted
+
+
+def _hardened(send: Send) -> Send:
+    async def with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", []), *HEADERS]
+        await send(message)
+
+    return with_headers
+
+
+async def _refuse(send: Send, status: int, text: str) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), *HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": text.encode()})
