@@ -99,7 +99,8 @@ def _advantage(
     """The preference for the own system beyond that of neutral evaluators, tested by swapping them.
 
     An evaluator with sharper eyes than the neutral ones also prefers a better system more. So it fails only
-    where neutral evaluators do not surely prefer its system themselves.
+    where neutral evaluators do not surely prefer its system themselves; neutral ones that see nothing cannot
+    vouch for it, so take several.
     """
     own = str(one.own)
     base = np.mean([other.contrast(own) for other in neutral], axis=0) if neutral else 0.0
