@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.core import Case, Grid, Measure, Metric, Sample
-from assay.scoring import project
+from assay.core import Case, Grid, Measure, Metric, Sample, SetMetric
+from assay.scoring import projector
 from assay.store import ScoreCache
 from assay.weights import CARRIERS, present
 
+CAUSAL = ("likelihood", "generation", "judge")  # a forward pass a sample, none shared between samples
+QUICK_TOKENS = 45_000  # through the causal language model at --size quick
 CHARACTERS_A_TOKEN = 4.3  # English under the encoders' word pieces, measured on the embedded corpora
 
 
@@ -33,18 +35,24 @@ def cost(one: Measure, work: Mapping[str, Sequence[Case | Grid]], cache: ScoreCa
     cases = [item for items in work.values() for item in items if isinstance(item, Case)]
     grids = [item for items in work.values() for item in items if isinstance(item, Grid)]
     samples = [sample for case in cases for sample in case.samples.values()]
-    unique = list({p: None for s in samples if (p := project(one.metric, s)) is not None})
-    known = {}
-    if isinstance(one.metric, Metric) and one.metric.cacheable and not one.metric.parts:
-        known = cache.get(one.metric.signature, [sample.key for sample in unique])
-    missing = [sample for sample in unique if sample.key not in known]
+    projected = map(projector(one.metric), samples)
+    unique = list({sample: None for sample in projected if sample is not None})
+    missing = _not_cached(one.metric, unique, cache)
     pairs = sum(len(grid.rows) * len(grid.columns) for grid in grids)
     texts = {text for sample in missing for text in _texts(sample)}
     texts |= {text for grid in grids for text in (*grid.rows, *grid.columns)}
     tokens = int(sum(map(len, texts)) / CHARACTERS_A_TOKEN)
     seconds = seconds_of(one, len(missing) + pairs, tokens)
-    counts = (len(samples) + pairs, len(unique) + pairs, len(known))
+    counts = (len(samples) + pairs, len(unique) + pairs, len(unique) - len(missing))
     return Cost(one.label, *counts, len(texts), tokens, seconds, _fetches(one))
+
+
+def _not_cached(metric: Metric | SetMetric, unique: list[Sample], cache: ScoreCache) -> list[Sample]:
+    if not isinstance(metric, Metric) or not metric.cacheable or metric.parts:
+        return unique
+    keys = [bytes.fromhex(sample.key) for sample in unique]
+    known = set(cache.get(metric.signature, keys, max(1, len(metric.outputs))).places.tolist())
+    return [sample for place, sample in enumerate(unique) if place not in known]
 
 
 def _texts(sample: Sample) -> tuple[str, ...]:
@@ -64,3 +72,27 @@ def _fetches(one: Measure) -> str:
     named = [str(getattr(one.metric, field)) for field in one.metric.weights]
     absent = [name for name in named if name in CARRIERS and not present(name)]
     return ", ".join(f"{name} ({CARRIERS[name].megabytes:.0f} MB)" for name in absent)
+
+
+def affordable(
+    one: Measure, work: Mapping[str, Sequence[Case | Grid]], tokens: int
+) -> dict[str, Sequence[Case | Grid]]:
+    """The audits whose texts a causal language model can read within so many tokens, cheapest first."""
+    if one.metric.paradigm not in CAUSAL or one.metric.backbone is None:
+        return dict(work)
+    prices = {name: _causal_tokens(one, items) for name, items in work.items()}
+    kept: set[str] = set()
+    for name in sorted(prices, key=lambda name: prices[name]):
+        if tokens >= prices[name]:
+            kept.add(name)
+            tokens -= prices[name]
+    return {name: items for name, items in work.items() if name in kept}
+
+
+def _causal_tokens(one: Measure, items: Sequence[Case | Grid]) -> int:
+    samples = {
+        p for i in items if isinstance(i, Case) for s in i.samples.values() if (p := project(one.metric, s))
+    }
+    pairs = [g for g in items if isinstance(g, Grid)]
+    cells = sum(len(g.columns) * sum(map(len, g.rows)) for g in pairs if "references" in one.metric.needs)
+    return int((sum(len(text) for s in samples for text in _texts(s)) + cells) / CHARACTERS_A_TOKEN)

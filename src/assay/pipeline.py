@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from assay.core import Audit, Case, Finding, Grid, Measure, Metric, Sample, Scored
-from assay.cost import Cost, cost
+from assay.cost import QUICK_TOKENS, Cost, cost
 from assay.datasets.imported import ImportedScores, read_scores
 from assay.datasets.rows import file_digest
 from assay.engines import OnError
@@ -29,7 +29,7 @@ from assay.spec import Specifiable, build, measure
 from assay.statistics.multiple import benjamini_hochberg
 from assay.store import ScoreCache
 
-DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "bertscore-f")
+DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "embedding-average", "bertscore-f", "gpt-ppl")
 _EXPLAINED = 3  # evidence cases explained a finding
 
 
@@ -151,7 +151,8 @@ def execute(
     for name, items in work.items():
         if not items:
             raise DataError(f"{name} found nothing to score in its data; check --data, --only and --limit")
-    scored, notes = score_all(audits, work, measures, settings)
+    tokens = QUICK_TOKENS if size == "quick" else None
+    scored, notes = score_all(audits, work, measures, settings, causal_tokens=tokens)
     if imported:
         for name, one in audits.items():
             listed = [case for case in work[name] if isinstance(case, Case)]

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from assay.core import Audit, Case, Grid, Measure, Scored
+from assay.cost import affordable
 from assay.errors import AuditError
 from assay.scoring import Settings, score_cases
 from assay.spec import measure
@@ -32,12 +33,18 @@ def score_all(
     work: Mapping[str, list[Case | Grid]],
     measures: Sequence[Measure],
     settings: Settings,
+    *,
+    causal_tokens: int | None = None,
 ) -> tuple[dict[str, list[Scored]], list[str]]:
     """A metric at a time over all audits, so that one model is in memory and shared samples score once."""
     scored: dict[str, list[Scored]] = {name: [] for name in audits}
     notes: list[str] = []
     for one in measures:
-        for fitted, names_ in _fits(one, work):
+        mine = work if causal_tokens is None else affordable(one, work, causal_tokens)
+        left_out = ", ".join(name for name in work if name not in mine)
+        if left_out:
+            notes.append(f"{one.label} reads token by token; --size quick leaves out {left_out}")
+        for fitted, names_ in _fits(one, mine):
             answers = score_cases(fitted, {name: work[name] for name in names_}, settings)
             for name, answer in answers.items():
                 complete = _search(audits[name], fitted, answer, settings)

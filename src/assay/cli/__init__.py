@@ -65,6 +65,7 @@ def _assemble() -> None:
 def main() -> None:
     """Run the command line; a user's mistake is one message, a bug a traceback."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # idle threads must not spin on a busy machine
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     sys.excepthook = _bug
     _assemble()
