@@ -84,7 +84,7 @@ def _panelled(
     return list(complete.values())
 
 
-def _fits(one: Measure, work: Mapping[str, list[Case | Grid]]) -> list[tuple[Measure, list[str]]]:
+def _fits(one: Measure, work: Mapping[str, Sequence[Case | Grid]]) -> list[tuple[Measure, list[str]]]:
     """The measure fitted to each audit's references, audits with equal fits together."""
     groups: dict[str, tuple[Measure, list[str]]] = {}
     for name, items in work.items():
