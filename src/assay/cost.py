@@ -90,9 +90,9 @@ def affordable(
 
 
 def _causal_tokens(one: Measure, items: Sequence[Case | Grid]) -> int:
-    samples = {
-        p for i in items if isinstance(i, Case) for s in i.samples.values() if (p := project(one.metric, s))
-    }
-    pairs = [g for g in items if isinstance(g, Grid)]
-    cells = sum(len(g.columns) * sum(map(len, g.rows)) for g in pairs if "references" in one.metric.needs)
-    return int((sum(len(text) for s in samples for text in _texts(s)) + cells) / CHARACTERS_A_TOKEN)
+    seen = projector(one.metric)
+    projected = {seen(s) for item in items if isinstance(item, Case) for s in item.samples.values()}
+    texts = sum(len(text) for sample in projected if sample for text in _texts(sample))
+    grids = [grid for grid in items if isinstance(grid, Grid) and "references" in one.metric.needs]
+    cells = sum(len(grid.columns) * sum(map(len, grid.rows)) for grid in grids)
+    return int((texts + cells) / CHARACTERS_A_TOKEN)

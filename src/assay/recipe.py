@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 def digest(*parts: str) -> str:
     """A content hash of the parts, in order; surrogates in untrusted text do not stop it."""
-    body = "".join(f"{len(part)}:{part}" for part in parts)
+    body = "".join([f"{len(part)}:{part}" for part in parts])
     return hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.core import Case, Explanation, Floats, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.engines import Engine, OnError
@@ -15,10 +16,11 @@ from assay.engines.batch import FAULTS, Batch, shown
 from assay.engines.local import LocalEngine
 from assay.errors import MetricError
 from assay.progress import Progress
-from assay.store import Row, ScoreCache
+from assay.store import ScoreCache
 
 PUT_ROWS, PUT_SECONDS = 10_000, 2.0
 _GRID_CHUNK = 50_000
+Integers = NDArray[np.int64]
 
 
 @dataclass
@@ -43,23 +45,40 @@ class Table:
     """Scores of samples: (n, outputs), nan = absent; and what was counted, a number a sample."""
 
     values: Floats
-    notes: Mapping[str, np.ndarray]
+    notes: dict[str, Integers] = field(default_factory=dict)
+
+    def fill(self, places: Integers, values: Floats, notes: Mapping[str, Integers]) -> None:
+        """Write the rows at `places`."""
+        self.values[places] = values
+        for name, counts in notes.items():
+            self.notes.setdefault(name, np.zeros(len(self.values), dtype=np.int64))[places] = counts
 
 
 def project(metric: Metric | SetMetric, sample: Sample) -> Sample | None:
     """The sample as the metric sees it: what it does not use is cleared; None where it lacks a need."""
-    used = metric.needs | metric.optional
-    for need in metric.needs:
-        if not getattr(sample, need):
-            return None
-    return Sample(
-        sample.hypothesis,
-        sample.references if "references" in used else (),
-        sample.source if "source" in used else None,
-        sample.image if "image" in used else None,
-        sample.rival if "rival" in used else None,
-        sample.draw if getattr(metric, "stochastic", False) else 0,
-    )
+    return projector(metric)(sample)
+
+
+def projector(metric: Metric | SetMetric) -> Callable[[Sample], Sample | None]:
+    """`project` for many samples of one metric."""
+    needs = tuple(metric.needs)
+    unused = [name for name in ("source", "image", "rival") if name not in metric.needs | metric.optional]
+    blank: dict[str, Any] = dict.fromkeys(unused)
+    if "references" not in metric.needs | metric.optional:
+        blank["references"] = ()
+    if not getattr(metric, "stochastic", False):
+        blank["draw"] = 0
+
+    def projected(sample: Sample) -> Sample | None:
+        for need in needs:
+            if not getattr(sample, need):
+                return None
+        for name in blank:
+            if getattr(sample, name):
+                return replace(sample, **blank)
+        return sample  # as most are: what the metric does not use is not there
+
+    return projected
 
 
 def score_samples(measure: Measure, samples: Sequence[Sample], settings: Settings) -> Table:
@@ -71,99 +90,97 @@ def score_samples(measure: Measure, samples: Sequence[Sample], settings: Setting
         return _hybrid(metric, samples, settings)
     unique: dict[Sample, int] = {}
     places = np.full(len(samples), -1, dtype=np.int64)
+    project_ = projector(metric)
     for index, sample in enumerate(samples):
-        projected = project(metric, sample)
+        projected = project_(sample)
         if projected is not None:
             places[index] = unique.setdefault(projected, len(unique))
-    table = _score_unique(measure, metric, list(unique), settings)
-    values = np.full((len(samples), max(1, len(metric.outputs))), np.nan)
-    there = places >= 0
-    values[there] = table.values[places[there]]
-    notes = {name: np.where(there, counts[places], 0) for name, counts in table.notes.items()}
-    return Table(values, notes)
+    found = _score_unique(measure, metric, list(unique), settings)
+    table = _empty(metric, len(samples))
+    there = np.flatnonzero(places >= 0)
+    chosen = places[there]
+    table.fill(there, found.values[chosen], {name: counts[chosen] for name, counts in found.notes.items()})
+    return table
+
+
+def _empty(metric: Metric, count: int) -> Table:
+    return Table(np.full((count, max(1, len(metric.outputs))), np.nan))
 
 
 def _hybrid(metric: Metric, samples: Sequence[Sample], settings: Settings) -> Table:
     tables = [score_samples(part, samples, settings) for part in metric.parts]
     columns = [table.values[:, part.column] for part, table in zip(metric.parts, tables, strict=True)]
-    notes: dict[str, np.ndarray] = {}
+    notes: dict[str, Integers] = {}
     for table in tables:
         for name, counts in table.notes.items():
-            notes[name] = notes.get(name, 0) + counts
+            notes[name] = notes[name] + counts if name in notes else counts
     return Table(metric.combine(np.stack(columns, axis=1))[:, None], notes)
 
 
 def _score_unique(measure: Measure, metric: Metric, samples: list[Sample], settings: Settings) -> Table:
     began = time.perf_counter()
-    signature = metric.signature
-    keys = [sample.key for sample in samples]
-    known = settings.cache.get(signature, keys) if metric.cacheable else {}
-    missing = [index for index, key in enumerate(keys) if key not in known]
-    values = np.full((len(samples), max(1, len(metric.outputs))), np.nan)
-    notes: dict[str, np.ndarray] = {}
-    for index, key in enumerate(keys):
-        if key in known:
-            _place(index, known[key], values, notes)
+    keys = [bytes.fromhex(sample.key) for sample in samples]
+    table = _empty(metric, len(samples))
+    missing = np.arange(len(samples))
+    if metric.cacheable:
+        known = settings.cache.get(metric.signature, keys, table.values.shape[1])
+        table.fill(known.places, known.values, known.notes)
+        missing = np.setdiff1d(missing, known.places, assume_unique=True)
     settings.spent(measure.label, began)
     settings.computed[measure.label] = settings.computed.get(measure.label, 0) + len(missing)
-    if missing:
+    if len(missing):
         metric.prepare()
         began = time.perf_counter()
-        _compute(measure, metric, samples, keys, missing, values, notes, settings)
+        _compute(measure, metric, [samples[index] for index in missing], missing, keys, table, settings)
         settings.spent(measure.label, began)
-    return Table(values, notes)
-
-
-def _place(index: int, row: Row, values: Floats, notes: dict[str, np.ndarray]) -> None:
-    values[index] = row.values
-    for name, count in row.notes.items():
-        notes.setdefault(name, np.zeros(len(values), dtype=np.int64))[index] = count
+    return table
 
 
 def _compute(
     measure: Measure,
     metric: Metric,
-    samples: Sequence[Sample],
-    keys: Sequence[str],
-    missing: list[int],
-    values: Floats,
-    notes: dict[str, np.ndarray],
+    wanted: Sequence[Sample],
+    missing: Integers,
+    keys: Sequence[bytes],
+    table: Table,
     settings: Settings,
 ) -> None:
     """Run the engine over what is missing, putting rows as they come."""
-    wanted = [samples[index] for index in missing]
-    waiting: list[tuple[str, Row]] = []
+    waiting: list[Integers] = []
     last = time.monotonic()
     try:
-        with settings.progress.task(measure.label, len(missing)) as counter:
+        with settings.progress.task(measure.label, len(wanted)) as counter:
             for batch in settings.engine.run(metric, wanted, settings.on_error):
-                for place, row in _rows(batch):
-                    _place(missing[place], row, values, notes)
-                    waiting.append((keys[missing[place]], row))
+                waiting.append(_filled(table, batch, missing))
                 settings.failures += [
                     f"{measure.label}: {shown(wanted[place])}: {message}" for place, message in batch.failures
                 ]
                 counter.advance(len(batch.indices))
-                if len(waiting) >= PUT_ROWS or time.monotonic() - last >= PUT_SECONDS:
-                    _put(metric, waiting, settings)
+                if sum(map(len, waiting)) >= PUT_ROWS or time.monotonic() - last >= PUT_SECONDS:
+                    _put(metric, keys, table, waiting, settings)
                     last = time.monotonic()
     finally:
-        _put(metric, waiting, settings)
+        _put(metric, keys, table, waiting, settings)
 
 
-def _put(metric: Metric, waiting: list[tuple[str, Row]], settings: Settings) -> None:
-    if waiting and metric.cacheable:
-        settings.cache.put(metric.signature, waiting)
-    waiting.clear()
-
-
-def _rows(batch: Batch) -> Iterable[tuple[int, Row]]:
-    """A batch's rows, failures left out so that a later run tries them again."""
+def _filled(table: Table, batch: Batch, missing: Integers) -> Integers:
+    """Where the batch's rows went; failures are left out, so that a later run tries them again."""
     failed = {index for index, _ in batch.failures}
-    counted = [(name, counts) for name, counts in batch.notes.items()]
-    for place, (index, row) in enumerate(zip(batch.indices, batch.values.tolist(), strict=True)):
-        if index not in failed:
-            yield index, Row(tuple(row), {name: int(c[place]) for name, c in counted if c[place]})
+    kept = [place for place, index in enumerate(batch.indices) if index not in failed]
+    places = missing[np.asarray(batch.indices, dtype=np.int64)[kept]]
+    notes = {name: np.asarray(counts, dtype=np.int64)[kept] for name, counts in batch.notes.items()}
+    table.fill(places, batch.values[kept], {name: counts for name, counts in notes.items() if counts.any()})
+    return places
+
+
+def _put(
+    metric: Metric, keys: Sequence[bytes], table: Table, waiting: list[Integers], settings: Settings
+) -> None:
+    if waiting and metric.cacheable:
+        places = np.concatenate(waiting)
+        notes = {name: counts[places] for name, counts in table.notes.items()}
+        settings.cache.put(metric.signature, [keys[at] for at in places], table.values[places], notes)
+    waiting.clear()
 
 
 def score_grid(measure: Measure, grid: Grid, settings: Settings, known: dict[str, Floats]) -> Floats:
