@@ -1,0 +1,290 @@
+"""The attack audit against planted metrics: one that sees every edit, one that is blind to articles."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.audits._attack_edits import Move, apply, edit_ratio, edits_needed, free, random_moves
+from assay.audits._attack_judge import confirmed, gain, losses
+from assay.audits._attack_rules import kind_of, rules
+from assay.audits._attack_words import Source, words_of
+from assay.audits.attack import Attack
+from assay.core import Case, Measure, Metric, Sample, Scored
+from assay.pipeline import Options, run
+from assay.recipe import generator
+
+NAMES = ("clerk", "baker", "pilot", "nurse", "farmer", "singer", "teacher", "lawyer", "driver", "gardener")
+PLACES = ("office", "bridge", "harbour", "library", "station", "market")
+
+
+def _text(n: int) -> str:
+    one, two = NAMES[n % 10], NAMES[(n // 10 + 3) % 10]
+    here, there = PLACES[n % 6], PLACES[(n // 6 + 2) % 6]
+    return f"The {one} left the {here} before the {two} had found the key to the {there} {n} days ago."
+
+
+def _bare(text: str, blind: bool) -> str:
+    words = text.lower().split()
+    return " ".join(word for word in words if not (blind and word in ("a", "an", "the")))
+
+
+@dataclass(frozen=True)
+class Seeing(Metric):
+    """One less the share of words changed; with `blind`, articles do not count."""
+
+    name = "seeing"
+    paradigm = "edit"
+    blind: bool = False
+    what: str = ""
+
+    def score(self, samples):
+        pairs = [(_bare(s.references[0], self.blind), _bare(s.hypothesis, self.blind)) for s in samples]
+        return [1 - edit_ratio(gold, text) for gold, text in pairs]
+
+
+@dataclass(frozen=True)
+class Watchful(Seeing):
+    """A judge of another paradigm that sees every edit."""
+
+    name = "watchful"
+    paradigm = "matching"
+
+
+@dataclass(frozen=True)
+class Careful(Seeing):
+    """A judge of a third paradigm."""
+
+    name = "careful"
+    paradigm = "likelihood"
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("attack") / "texts.jsonl"
+    rows = [{"id": f"t{n}", "gold": _text(n), "references": [_text(n)], "source": "s"} for n in range(40)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def _run(texts: Path, *measures: Measure, **asked: object):
+    options = {"limit": 12, "queries": 300, "judges": (), "held_out": 15} | asked
+    return run("attack", measures, options=Options(cache=None), data=(texts,), **options)
+
+
+def _of(done, metric: str) -> dict[tuple[str, str], dict]:
+    rows = done.findings.iter_rows(named=True)
+    return {(row["slice"], row["statistic"]): row for row in rows if row["metric"] == metric}
+
+
+@pytest.fixture(scope="module")
+def done(texts: Path):
+    judges = (Measure("watchful", Watchful()), Measure("careful", Careful()))
+    return _run(texts, Measure("blind", Seeing(blind=True)), *judges)
+
+
+def test_a_planted_blindness_is_found(done) -> None:
+    found = _of(done, "blind")
+    row = found["texts", "attack_gain"]
+    assert row["value"] == pytest.approx(1.0)  # articles cost it nothing
+    assert row["passed"] is False
+    assert row["p_value"] < 0.001
+    assert found["texts", "hit_share"]["value"] == 1.0
+    assert found["texts", "loss_share"]["value"] == pytest.approx(0.0)
+    assert found["texts", "noise_ratio"]["value"] >= 0.15
+    assert found["texts", "queries"]["value"] <= 300
+
+
+def test_the_kind_of_edit_generalises_as_a_rule(done) -> None:
+    found = {
+        slice_: row for (slice_, statistic), row in _of(done, "blind").items() if statistic == "rule_gain"
+    }
+    articles = [row for slice_, row in found.items() if slice_.startswith("texts/article/")]
+    assert articles
+    assert all(row["passed"] is False and row["value"] == pytest.approx(1.0) for row in articles)
+    assert all(row["p_value"] < 0.001 and row["n"] == 15 for row in articles)
+
+
+def test_metrics_that_see_every_edit_pass(done) -> None:
+    row = _of(done, "watchful")["texts", "attack_gain"]
+    assert row["value"] == pytest.approx(0.0, abs=0.05)
+    assert row["passed"] is True
+
+
+def test_examples_are_told(done) -> None:
+    told = [note for note in done.notes if "random noise" in note and "blind:" in note]
+    assert len(told) == 3
+    assert all("costs 0," in note for note in told)
+    assert any("The → ∅" in note or "the → " in note for note in told)
+
+
+def test_evidence_shows_gold_attack_and_noise(done) -> None:
+    case = _of(done, "blind")["texts", "attack_gain"]["evidence"][0]
+    rows = {row["role"]: row for row in done.cases.iter_rows(named=True) if row["case"] == case}
+    assert edit_ratio(rows["gold"]["hypothesis"], rows["attack"]["hypothesis"]) >= 0.15
+    assert {f"random/{draw}" for draw in range(5)} <= set(rows)
+
+
+def test_every_found_text_has_the_noise_ratio_and_the_budget(done) -> None:
+    for row in done.cases.filter(done.cases["role"] == "attack").iter_rows(named=True):
+        meta = json.loads(row["meta"])
+        if "queries" in meta:
+            assert meta["noise_ratio"] >= 0.15
+            assert meta["queries"] <= 300
+
+
+def test_one_judge_alone_confirms_nothing(texts: Path) -> None:
+    """Two metrics of one paradigm have one vote: without a second there is no verdict, and no gain counts."""
+    same = (Measure("watchful", Watchful()), Measure("again", Watchful(what="again")))
+    found = _of(_run(texts, Measure("blind", Seeing(blind=True)), *same), "blind")
+    assert found["texts", "loss_share"]["value"] < 0.25
+    assert found["texts", "attack_gain"]["value"] == pytest.approx(0.0)
+    assert found["texts", "attack_gain"]["passed"] is None
+    assert found["texts", "hit_share"]["value"] == 0.0
+
+
+def test_the_paper_rule_takes_texts_as_they_are(texts: Path) -> None:
+    found = _of(_run(texts, Measure("blind", Seeing(blind=True)), rule="paper"), "blind")
+    assert found["texts", "attack_gain"]["passed"] is False
+    assert ("texts", "hit_share") not in found
+
+
+def test_equal_runs_and_resumed_runs_are_equal(texts: Path, tmp_path: Path) -> None:
+    options = {"data": (texts,), "limit": 4, "queries": 60, "judges": (), "held_out": 5}
+    documents, computed = [], []
+    for _ in range(2):
+        done = run("attack", ["rougeL", "chrf"], options=Options(cache=tmp_path / "cache"), **options)
+        documents.append(done.json())
+        computed.append(done.about["computed"])
+    assert documents[0] == documents[1]
+    assert computed[0]["rougeL"] > 0
+    assert computed[1]["rougeL"] == 0  # a search that was cut goes on from the cache
+
+
+def test_a_round_is_one_call_over_all_items(texts: Path) -> None:
+    audit = Attack((texts,), limit=5, queries=50, judges=(), beam=1)
+    cases = list(audit.cases())
+    values = {role: np.zeros(len(cases)) for role in cases[0].samples}
+    first = audit.more(Scored("m", cases, values))
+    assert {case.meta["item"] for case in first} == {case.id for case in cases}
+    assert all(case.meta["round"] == 1 for case in first)
+    assert len(first) <= 5 * 25  # half of the budget goes to the first round of a longer search
+
+
+def test_a_metric_that_raises_on_some_texts_is_searched_around(texts: Path) -> None:
+    @dataclass(frozen=True)
+    class Fussy(Seeing):
+        name = "fussy"
+
+        def score(self, samples):
+            if any(" not " in s.hypothesis for s in samples):
+                raise ValueError("no negations, please")
+            return super().score(samples)
+
+    options = Options(cache=None, on_error="skip")
+    done = run(
+        "attack", [Measure("fussy", Fussy())], options=options, data=(texts,), limit=4, queries=40, judges=()
+    )
+    found = [json.loads(row["meta"]) for row in done.cases.iter_rows(named=True) if "/found/" in row["case"]]
+    assert len({one["changed"] for one in found}) == 4
+    assert not any("not" in one["changed"].split() for one in found)
+
+
+def test_a_dataset_of_one_item(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text(json.dumps({"id": "a", "gold": _text(1), "references": [_text(1)], "source": "s"}))
+    done = _run(path, Measure("blind", Seeing(blind=True)), queries=20)
+    assert done.findings.height == 0
+    assert any("no text is left" in note for note in done.notes)
+
+
+def test_random_noise_that_costs_nothing_is_told(texts: Path) -> None:
+    @dataclass(frozen=True)
+    class Constant(Metric):
+        name = "constant"
+
+        def score(self, samples):
+            return [0.5] * len(samples)
+
+    done = _run(texts, Measure("constant", Constant()), queries=20)
+    assert done.findings.height == 0
+    assert any("random noise costs no score" in note for note in done.notes)
+
+
+def test_quick_leaves_it_out() -> None:
+    assert Attack.quick() == {"skip": True}
+
+
+@given(st.integers(4, 30), st.integers(0, 1000))
+def test_random_edits_are_as_far_as_they_are_many(length: int, seed: int) -> None:
+    words = [f"w{n}" for n in range(length)]
+    moves = random_moves(words, edits_needed(words, 0.15), ["x", "y", "z"], generator(seed, "t", "k"))
+    assert len(moves) == edits_needed(words, 0.15)
+    assert edit_ratio(" ".join(words), apply(words, moves)) == pytest.approx(len(moves) / length)
+
+
+def test_neighbours_stay_apart() -> None:
+    assert not free([Move(3, "swap")], Move(5, "delete"))
+    assert not free([Move(3, "swap")], Move(2, "delete"))
+    assert free([Move(3, "swap")], Move(6, "delete"))
+
+
+def test_paraphrases_are_not_proposed() -> None:
+    from assay.perturbations.lexicon import synonyms
+
+    words = words_of("The big dog began to run.")
+    big = words[1]
+    proposed = Source().substitutes(big)
+    assert proposed
+    assert not {core.lower() for core in proposed} & set(synonyms().get(("adj", "big"), ()))
+    assert "big" not in proposed
+
+
+def test_kinds_are_named_as_readers_name_them() -> None:
+    text = "She did not give the seven keys to Maria in Paris."
+    kinds = {
+        Move(0, "replace", "he"): "pronoun/replace", Move(2, "delete"): "negation/delete",
+        Move(4, "replace", "a"): "article/replace", Move(5, "replace", "eight"): "number/replace",
+        Move(8, "delete"): "name/delete" if words_of(text)[8].category == "name" else "preposition/delete",
+        Move(3, "swap"): "order/swap", Move(3, "insert", "not"): "negation/insert",
+        Move(3, "insert", "give"): "repetition/insert",
+    }  # fmt: skip
+    assert {move: kind_of(text, move) for move in kinds} == kinds
+
+
+def test_rules_need_support() -> None:
+    once = [("She saw the dog run home.", (Move(2, "delete"),))]
+    assert rules(once, 2, 8) == []
+    both = [*once, ("He met the man at home.", (Move(2, "delete"),))]
+    assert [rule.kind for rule in rules(both, 2, 8)] == ["article/delete"]
+
+
+def test_a_judge_falls_by_its_own_measure() -> None:
+    ids = ["a", "b"]
+    cases = [Case(one, {"gold": Sample("x")}, "s") for one in ids]
+    values = {"gold": [1.0, 1.0], "attack": [0.7, 0.95], "random/0": [0.5, 0.5]}
+
+    def judge(name: str, paradigm: str) -> Scored:
+        arrays = {role: np.array(column) for role, column in values.items()}
+        return Scored(name, cases, arrays, about={"paradigm": paradigm, "name": name})
+
+    pair = [judge("one", "edit"), judge("two", "matching")]
+    assert confirmed(pair, ids, 0.5).tolist() == [True, False]
+    assert confirmed(pair[:1], ids, 0.5).tolist() == [False, False]
+    assert confirmed([judge("nli", "other")], ids, 0.5).tolist() == [True, False]  # entailment suffices
+
+
+def test_gain_is_the_share_of_the_loss_avoided() -> None:
+    cases = [Case(str(n), {"gold": Sample("x")}, "s") for n in range(12)]
+    values = {"gold": np.ones(12), "attack": np.full(12, 0.9), "random/0": np.linspace(0.45, 0.55, 12)}
+    found = gain(losses(Scored("m", cases, values), [case.id for case in cases]), 0.75, 0)
+    assert found is not None
+    assert found.value == pytest.approx(0.8)
+    assert found.ci[0] < 0.8 < found.ci[1]
+    assert found.p_value == 1 / 2**12
