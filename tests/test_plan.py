@@ -1,0 +1,76 @@
+"""The scoring plan: what a search found reaches every metric, and a panel joins those asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.core import Audit, Case, Finding, Measure, Metric, Sample, Scored, SetMetric
+from assay.plan import score_all
+from assay.scoring import Settings
+
+
+@dataclass(frozen=True)
+class Length(Metric):
+    """The number of characters, times `times`."""
+
+    name = "length"
+    needs = frozenset()
+    times: int = 1
+
+    def score(self, samples):
+        return [float(self.times * len(s.hypothesis)) for s in samples]
+
+
+@dataclass(frozen=True)
+class Total(SetMetric):
+    """The characters of a whole set."""
+
+    name = "total"
+    needs = frozenset()
+
+    def score_set(self, samples):
+        return float(sum(len(s.hypothesis) for s in samples))
+
+
+@dataclass(frozen=True)
+class Growing(Audit):
+    """Doubles a text twice; the longest goes to all metrics and to the panel."""
+
+    name = "growing"
+    question = "sees"
+
+    def cases(self) -> Iterable[Case]:
+        return [Case("a", {"text": Sample("ab", ("ab",))}, "s")]
+
+    def more(self, scored: Scored) -> Sequence[Case]:
+        if scored.about["set"] or len(scored.cases) == 3:
+            return ()
+        longest = scored.cases[-1].samples["text"].hypothesis * 2
+        return [Case(f"{len(scored.cases)}", {"text": Sample(longest, ("ab",))}, "s")]
+
+    def panel(self) -> Sequence[str]:
+        return ("rougeL", "length")
+
+    def final(self, scored: Sequence[Scored]) -> Sequence[Case]:
+        found = [answer.cases[-1] for answer in scored if not answer.about["set"]]
+        return [Case(f"final-{n}", case.samples, "s") for n, case in enumerate(found)]
+
+    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
+        return []
+
+
+def test_final_cases_reach_all_metrics_and_the_panel() -> None:
+    audit = Growing()
+    measures = [Measure("length", Length()), Measure("double", Length(2)), Measure("total", Total())]
+    scored, _ = score_all({"growing": audit}, {"growing": list(audit.cases())}, measures, Settings())
+    by_metric = {answer.metric: answer for answer in scored["growing"]}
+    assert list(by_metric) == ["length", "double", "total", "rougeL"]
+    assert by_metric["length"].values["text"].tolist() == [2.0, 4.0, 8.0, 8.0, 8.0]
+    assert by_metric["double"].values["text"].tolist() == [4.0, 8.0, 16.0, 16.0, 16.0]
+    # The panel does not search: the case asked about and the two final ones. One reference word, none shared.
+    assert [case.id for case in by_metric["rougeL"].cases] == ["a", "final-0", "final-1"]
+    assert np.allclose(by_metric["rougeL"].values["text"], [1.0, 0.0, 0.0])
+    assert by_metric["total"].values["text"].tolist() == [2.0]
