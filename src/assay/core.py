@@ -58,9 +58,10 @@ class Sample:
     @property
     def key(self) -> str:
         """Content hash: the sample's address in the cache."""
-        optional = ("" if part is None else "=" + part for part in (self.source, self.rival))
+        source = "" if self.source is None else "=" + self.source
+        rival = "" if self.rival is None else "=" + self.rival
         picture = "" if self.image is None else self.image.digest
-        return digest(self.hypothesis, *optional, picture, str(self.draw), *self.references)
+        return digest(self.hypothesis, source, rival, picture, str(self.draw), *self.references)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +195,11 @@ class _Scorer(Recipe):
     def parameter_count(self) -> int | None:
         """How many parameters the backbone has, where known without loading it."""
         return None
+
+    @property
+    def batch(self) -> int:
+        """Samples a call should hold at least: more than one where every call starts another program."""
+        return 1
 
     def prepare(self) -> None:
         """Load what scoring needs, so that loading is not counted as scoring."""

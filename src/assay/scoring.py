@@ -129,7 +129,7 @@ def _score_unique(measure: Measure, metric: Metric, samples: list[Sample], setti
     settings.spent(measure.label, began)
     settings.computed[measure.label] = settings.computed.get(measure.label, 0) + len(missing)
     if len(missing):
-        metric.prepare()
+        settings.engine.prepare(metric, len(missing))
         began = time.perf_counter()
         _compute(measure, metric, [samples[index] for index in missing], missing, keys, table, settings)
         settings.spent(measure.label, began)

@@ -14,5 +14,8 @@ OnError = Literal["stop", "skip"]
 class Engine(Protocol):
     """Samples to batches of scores, in any order, each sample once."""
 
+    def prepare(self, metric: Metric, samples: int) -> None:
+        """Load what scoring so many samples needs, so that loading is not counted as scoring."""
+
     def run(self, metric: Metric, samples: Sequence[Sample], on_error: OnError) -> Iterator[Batch]:
         """Score the samples; a batch says which of them it holds."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,28 +26,40 @@ class Batch:
     values: Floats
     notes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     failures: Sequence[tuple[int, str]] = ()
+    seconds: float = 0.0  # in the metric
 
 
 def evaluate(metric: Metric, samples: Sequence[Sample], indices: Sequence[int], *, skip: bool) -> Batch:
-    """Score one batch; with `skip`, a batch that fails is tried one by one and the culprits left out."""
+    """Score one batch; with `skip`, a batch that fails is halved until the culprits are left out alone."""
+    began = time.perf_counter()
     try:
-        return _checked(metric, samples, indices)
+        return replace(_checked(metric, samples, indices), seconds=time.perf_counter() - began)
     except FAULTS as error:
         if not skip:
             raise _explained(metric, samples, error) from error
-    values = np.full((len(samples), max(1, len(metric.outputs))), np.nan)
-    notes: dict[str, list[int]] = {}
-    failures: list[tuple[int, str]] = []
-    for place, sample in enumerate(samples):
-        try:
-            single = _checked(metric, [sample], [0])
-        except FAULTS as error:
-            failures.append((indices[place], f"{type(error).__name__}: {error}"))
-            continue
-        values[place] = single.values[0]
-        for name, counts in single.notes.items():
-            notes.setdefault(name, [0] * len(samples))[place] = counts[0]
-    return Batch(indices, values, notes, failures)
+        if len(samples) == 1:
+            absent = np.full((1, max(1, len(metric.outputs))), np.nan)
+            return Batch(indices, absent, {}, [(indices[0], f"{type(error).__name__}: {error}")])
+    half = len(samples) // 2
+    parts = [
+        evaluate(metric, samples[part], indices[part], skip=True) for part in (slice(half), slice(half, None))
+    ]
+    return _joined(*parts, seconds=time.perf_counter() - began)
+
+
+def _joined(first: Batch, second: Batch, *, seconds: float) -> Batch:
+    nothing = [[0] * len(half.indices) for half in (first, second)]
+    notes = {
+        name: [*first.notes.get(name, nothing[0]), *second.notes.get(name, nothing[1])]
+        for name in dict.fromkeys([*first.notes, *second.notes])
+    }
+    return Batch(
+        [*first.indices, *second.indices],
+        np.concatenate([first.values, second.values]),
+        notes,
+        [*first.failures, *second.failures],
+        seconds,
+    )
 
 
 def _checked(metric: Metric, samples: Sequence[Sample], indices: Sequence[int]) -> Batch:
@@ -103,14 +116,21 @@ def _explained(metric: Metric, samples: Sequence[Sample], error: BaseException) 
     """Our own errors say enough; a metric's exception is named with the sample it met, if it can be found."""
     if isinstance(error, AuditError):
         return error
-    culprit = samples[0]
-    for sample in samples if len(samples) > 1 else ():
-        try:
-            metric.score([sample])
-        except FAULTS:
-            culprit = sample
-            break
+    culprit = _culprit(metric, samples)
     return MetricError(
         f"{metric.name} raised {type(error).__name__}: {error} on {shown(culprit)}; "
         f"mend the metric, or leave such samples out with --on-error skip"
     )
+
+
+def _culprit(metric: Metric, samples: Sequence[Sample]) -> Sample:
+    """The sample on which the metric raises, found by halves; the first where it is not one alone."""
+    while len(samples) > 1:
+        half = len(samples) // 2
+        try:
+            metric.score(samples[:half])
+        except FAULTS:
+            samples = samples[:half]
+        else:
+            samples = samples[half:]
+    return samples[0]

@@ -1,69 +1,108 @@
-"""The engine of one machine: in this process, or in a pool of processes for metrics that need no model."""
+"""The engine of one machine: in this process, or in a pool of processes that keep their models."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing import forkserver
 
 from assay.core import Metric, Sample
 from assay.engines import OnError
 from assay.engines.batch import Batch, evaluate
+from assay.engines.pieces import Pieces
 from assay.errors import MetricError
 
-_FIRST, _MOST = 16, 4096  # samples a batch
-_AIM = 0.5  # seconds a batch, so that a killed run loses little and progress moves
 _POOL_FROM = 2000  # samples below which starting processes costs more than it saves
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """Batches of adaptive size, longest samples first; `workers` processes where that pays."""
+    """Pieces of adaptive size; `workers` processes where that pays, the cores shared out among them."""
 
     workers: int = 1
 
+    def prepare(self, metric: Metric, samples: int) -> None:
+        """Load the model here, unless the workers will do it."""
+        if not self._pooled(metric, samples):
+            metric.prepare()
+
     def run(self, metric: Metric, samples: Sequence[Sample], on_error: OnError) -> Iterator[Batch]:
         """Score the samples here."""
-        order = sorted(range(len(samples)), key=lambda index: -length(samples[index]))
-        if self.workers > 1 and len(samples) >= _POOL_FROM and not metric.weights and _travels(metric):
-            yield from self._in_pool(metric, samples, order, on_error)
-        else:
-            yield from _here(metric, samples, order, on_error)
+        pieces = Pieces(metric, samples)
+        if self._pooled(metric, len(samples)):
+            yield from _in_pool(metric, samples, pieces, self.workers, skip=on_error == "skip")
+            return
+        while pieces:
+            piece = pieces.take()
+            batch = evaluate(metric, [samples[index] for index in piece], piece, skip=on_error == "skip")
+            yield pieces.done(batch)
 
-    def _in_pool(
-        self, metric: Metric, samples: Sequence[Sample], order: list[int], on_error: OnError
-    ) -> Iterator[Batch]:
-        size = max(_FIRST, min(_MOST, len(order) // (self.workers * 8)))
-        pieces = iter([order[start : start + size] for start in range(0, len(order), size)])
-        context = multiprocessing.get_context("forkserver")
-        with ProcessPoolExecutor(self.workers, mp_context=context) as pool:
-            waiting: set[Future[Batch]] = set()
-            for piece in pieces:
-                batch = [samples[index] for index in piece]
-                waiting.add(pool.submit(evaluate, metric, batch, piece, skip=on_error == "skip"))
-                if len(waiting) > 2 * self.workers:  # bounded: batches in flight, not the whole run
-                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                    yield from (future.result() for future in done)
-            yield from (future.result() for future in waiting)
+    def _pooled(self, metric: Metric, samples: int) -> bool:
+        return self.workers > 1 and samples >= max(_POOL_FROM, 2 * metric.batch) and _travels(metric)
 
 
-def _here(metric: Metric, samples: Sequence[Sample], order: list[int], on_error: OnError) -> Iterator[Batch]:
-    start, size = 0, _FIRST
-    while start < len(order):
-        piece = order[start : start + size]
-        began = time.perf_counter()
-        yield evaluate(metric, [samples[index] for index in piece], piece, skip=on_error == "skip")
-        start += len(piece)
-        spent = max(time.perf_counter() - began, 1e-6)
-        size = max(1, min(_MOST, 4 * size, int(len(piece) * _AIM / spent)))
+def _in_pool(
+    metric: Metric, samples: Sequence[Sample], pieces: Pieces, workers: int, *, skip: bool
+) -> Iterator[Batch]:
+    """Two pieces a worker are under way, never the whole run; a pool that broke is replaced."""
+    recipe = pickle.dumps(metric)
+    waiting: dict[Future[Batch], list[int]] = {}
+    try:
+        while pieces or waiting:
+            pool = _pool(workers)
+            try:
+                while pieces and len(waiting) < 2 * workers:
+                    piece = pieces.take()
+                    waiting[pool.submit(score_recipe, recipe, [samples[at] for at in piece], piece, skip)] = (
+                        piece
+                    )
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    yield pieces.done(future.result())
+                    del waiting[future]
+            except BrokenProcessPool:
+                _pool.cache_clear()
+                for lost in waiting.values():
+                    pieces.lost(lost)
+                waiting.clear()
+    finally:
+        for future in waiting:
+            future.cancel()
 
 
-def length(sample: Sample) -> int:
-    """How long a sample is, in characters."""
-    return len(sample.hypothesis) + sum(map(len, sample.references)) + len(sample.source or "")
+@lru_cache(maxsize=1)
+def _pool(workers: int) -> ProcessPoolExecutor:
+    """Processes that live as long as this one, so that a run loads a model once a worker."""
+    threads = str(max(1, (os.cpu_count() or 1) // workers))
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, threads))  # numpy reads them when a worker imports it
+    try:
+        forkserver.ensure_running()
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+    context = multiprocessing.get_context("forkserver")
+    return ProcessPoolExecutor(workers, mp_context=context)
+
+
+def score_recipe(recipe: bytes, samples: Sequence[Sample], piece: Sequence[int], skip: bool) -> Batch:
+    """One piece in a worker; the metric is made once and kept."""
+    return evaluate(_made(recipe), samples, piece, skip=skip)
+
+
+@lru_cache(maxsize=4)
+def _made(recipe: bytes) -> Metric:
+    metric: Metric = pickle.loads(recipe)
+    metric.prepare()
+    return metric
 
 
 def _travels(metric: Metric) -> bool:

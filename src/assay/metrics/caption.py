@@ -11,7 +11,7 @@ from typing import Literal, Self
 
 from assay.core import Metric, Sample
 from assay.errors import MetricError
-from assay.metrics.coco import java_spice, ptb_prepared
+from assay.metrics.coco import JAVA_BATCH, java_spice, ptb_prepared
 from assay.metrics.text import Tokenize, order_counts
 from assay.recipe import digest
 
@@ -138,6 +138,11 @@ class Cider(Metric):
     df: Literal["corpus"] = "corpus"
     table: DocumentFrequencies | None = None
 
+    @property
+    def batch(self) -> int:
+        """Java starts anew a call."""
+        return JAVA_BATCH if self.backend == "coco" else 1
+
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
         """With the document frequencies of the run's references."""
         return replace(self, table=_fitted_table(references, self.tokenize, self.backend))
@@ -163,6 +168,11 @@ class CiderPlain(Metric):
     df: Literal["corpus"] = "corpus"
     table: DocumentFrequencies | None = None
 
+    @property
+    def batch(self) -> int:
+        """Java starts anew a call."""
+        return JAVA_BATCH if self.backend == "coco" else 1
+
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
         """With the document frequencies of the run's references."""
         return replace(self, table=_fitted_table(references, self.tokenize, self.backend))
@@ -186,6 +196,11 @@ class Spice(Metric):
     )
     packages = ("pycocoevalcap",)
     extra = "coco"
+
+    @property
+    def batch(self) -> int:
+        """Java starts anew a call."""
+        return JAVA_BATCH
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         """All references make one graph."""

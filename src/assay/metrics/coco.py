@@ -18,6 +18,8 @@ from assay.core import Sample
 from assay.errors import MetricError
 from assay.metrics.ptb import PUNCTUATION
 
+JAVA_BATCH = 4096  # samples a call: a virtual machine takes about a second to start
+
 
 def jar(path: str) -> Path:
     """A file of pycocoevalcap, or how to get it."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from assay.core import Metric, Sample, Scores
 from assay.errors import MetricError
-from assay.metrics.coco import java_meteor
+from assay.metrics.coco import JAVA_BATCH, java_meteor
 from assay.metrics.text import Tokenize, stem, tokens
 
 BANERJEE = "Banerjee & Lavie 2005, METEOR: An Automatic Metric for MT Evaluation, W05-0909"
@@ -112,6 +112,11 @@ class Meteor(Metric):
     beta: float = 3.0
     gamma: float = 0.5
     backend: Literal["own", "coco"] = "own"
+
+    @property
+    def batch(self) -> int:
+        """Java starts anew a call."""
+        return JAVA_BATCH if self.backend == "coco" else 1
 
     def pins(self) -> Mapping[str, str]:
         """The stages that run on this machine."""

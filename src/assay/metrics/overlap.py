@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from assay.core import Floats, Metric, Sample
-from assay.metrics.coco import ptb_prepared
+from assay.metrics.coco import JAVA_BATCH, ptb_prepared
 from assay.metrics.text import Counts, Tokenize, matches, memo, order_counts, tokens, word_counts
 
 PAPINENI = "Papineni et al. 2002, BLEU: a Method for Automatic Evaluation of Machine Translation, P02-1040"
@@ -211,6 +211,11 @@ class CocoBleu(Metric):
     outputs = ("1", "2", "3", "4")
     tokenize: Tokenize = "ptb"
     backend: Literal["own", "coco"] = "own"
+
+    @property
+    def batch(self) -> int:
+        """Java starts anew a call."""
+        return JAVA_BATCH if self.backend == "coco" else 1
 
     def score(self, samples: Sequence[Sample]) -> Floats:
         """A column an order."""
