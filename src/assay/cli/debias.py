@@ -11,7 +11,7 @@ import typer
 from assay.cli import options as o
 
 if TYPE_CHECKING:
-    from assay.mitigation.evaluation import Figure, Tested
+    from assay.mitigation.evaluation import Evaluation, Figure
 
 Attributes = Annotated[
     list[str], typer.Option("--attribute", help="An attribute to be made fair; repeatable.")
@@ -72,7 +72,7 @@ def command(
         typer.echo(f"report: {page}", err=True)
 
 
-def show(tested: Tested) -> None:
+def show(tested: Evaluation) -> None:
     """The figures as a table."""
     from rich.console import Console
     from rich.table import Table

@@ -14,7 +14,7 @@ from assay.datasets.pairs import Pair, read_pair_files
 from assay.datasets.templates import ATTRIBUTES
 from assay.mitigation.counterfactuals import counterfactuals
 from assay.mitigation.debias import as_pair
-from assay.mitigation.evaluation import Tested, evaluate
+from assay.mitigation.evaluation import Evaluation, evaluate
 from assay.mitigation.roads import Road
 from assay.scoring import Settings
 
@@ -27,7 +27,7 @@ class Compared:
     """The roads, what they lead to, which none beats, and which to take."""
 
     roads: tuple[Road, ...]
-    tested: Tested
+    tested: Evaluation
     targets: tuple[str, ...]  # the sets that were to be made fair
     stress: Mapping[str, tuple[int, int]]  # metric -> failed verdicts, verdicts that changed
     front: tuple[str, ...]
@@ -75,12 +75,12 @@ def compare(
     )  # fmt: skip
 
 
-def mean_bias(tested: Tested, metric: str, targets: Sequence[str]) -> float:
+def mean_bias(tested: Evaluation, metric: str, targets: Sequence[str]) -> float:
     """The mean bias over the sets that were to be made fair."""
     return float(np.mean([tested.figure(metric, "bias", name).value for name in targets]))
 
 
-def mean_agreement(tested: Tested, metric: str) -> float | None:
+def mean_agreement(tested: Evaluation, metric: str) -> float | None:
     """The mean Spearman correlation with people; None without ratings."""
     found = [f.value for f in tested.figures if f.metric == metric and f.kind == "spearman"]
     return float(np.mean(found)) if found else None
@@ -107,7 +107,7 @@ def recommend(
     labels: Sequence[str],
     bias: Mapping[str, float],
     agreement: Mapping[str, float | None],
-    tested: Tested,
+    tested: Evaluation,
 ) -> tuple[str | None, str]:
     """The least biased road that blinds nothing and keeps agreement with people."""
     old = agreement[labels[0]]

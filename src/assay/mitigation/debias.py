@@ -14,7 +14,7 @@ from assay.errors import SpecError
 from assay.mitigation import adapters
 from assay.mitigation.counterfactuals import Counterfactual, Split, counterfactuals, is_held_out
 from assay.mitigation.differentiable import trainable
-from assay.mitigation.evaluation import Tested, evaluate
+from assay.mitigation.evaluation import Evaluation, evaluate
 from assay.mitigation.ordinary import ordinary_pairs
 from assay.mitigation.sources import read_sources
 from assay.mitigation.training import Material, Plan, Trainer
@@ -46,7 +46,7 @@ class Debiased:
     spec: str
     folder: Path
     history: tuple[dict[str, float], ...]
-    tested: Tested
+    tested: Evaluation
 
 
 def debias(job: Job, settings: Settings, progress: Progress) -> Debiased:

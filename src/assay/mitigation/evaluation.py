@@ -45,7 +45,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class Evaluation:
     """All figures, the verdict of each mended metric, the cost, and the scores of pairs for a picture."""
 
     figures: tuple[Figure, ...]
@@ -76,7 +76,7 @@ def evaluate(
     settings: Settings,
     *,
     seed: int = 0,
-) -> Tested:
+) -> Evaluation:
     """Score every set with every metric, and compare each with the first."""
     rated = {path.stem: read_ratings(path) for path in human}
     work: dict[str, list[Case]] = {name: _pair_cases(name, pairs) for name, pairs in sets.items()}
@@ -96,7 +96,7 @@ def evaluate(
             for place, sheet in enumerate(sheets)
         ]
         first = first or sheets
-    return Tested(tuple(figures), _labels(figures, measures), dict(settings.seconds), shown)
+    return Evaluation(tuple(figures), _labels(figures, measures), dict(settings.seconds), shown)
 
 
 def _pair_cases(name: str, pairs: Sequence[Pair]) -> list[Case]:
@@ -142,7 +142,7 @@ def _seeing_sheets(scored: Scored) -> list[_Sheet]:
         rows = [
             r for r, case in enumerate(scored.cases) if case.slice == name and np.isfinite(values[r]).all()
         ]
-        hits = np.where(values[rows, 0] > values[rows, 1], 100.0, 0.0)
+        hits = 50.0 * (1.0 + np.sign(values[rows, 0] - values[rows, 1]))  # a tie sees nothing: half
         clusters = [scored.cases[r].meta["template"] for r in rows]
         found.append(_Sheet("seeing", name, len(rows), _mean_of(hits), clusters))
     return found

@@ -8,7 +8,7 @@ import numpy as np
 from jinja2 import Environment, select_autoescape
 
 from assay.core import Floats
-from assay.mitigation.evaluation import Tested
+from assay.mitigation.evaluation import Evaluation
 from assay.results import unwritable
 
 _SIZE = 260  # pixels a picture
@@ -46,7 +46,7 @@ up: the score of the second. A fair metric puts every point on the diagonal.</p>
 """
 
 
-def write_page(tested: Tested, folder: Path) -> Path:
+def write_page(tested: Evaluation, folder: Path) -> Path:
     """before_after.html in the folder."""
     path = folder / "before_after.html"
     try:
@@ -56,7 +56,7 @@ def write_page(tested: Tested, folder: Path) -> Path:
     return path.resolve()
 
 
-def page(tested: Tested) -> str:
+def page(tested: Evaluation) -> str:
     """The page as text; everything escaped."""
     environment = Environment(autoescape=select_autoescape(default_for_string=True))
     sets = list(next(iter(tested.pairs.values()), {}))
@@ -71,7 +71,7 @@ def page(tested: Tested) -> str:
     )
 
 
-def _picture(tested: Tested, metric: str, name: str) -> dict[str, object]:
+def _picture(tested: Evaluation, metric: str, name: str) -> dict[str, object]:
     bias = tested.figure(metric, "bias", name).value
     return {"metric": metric, "bias": f"{bias:.2f}", "points": points(tested.pairs[metric][name])}
 

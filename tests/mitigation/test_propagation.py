@@ -1,0 +1,78 @@
+"""Propagation: a planted biased reward raises gender errors, a fair one lowers them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from assay.mitigation.generators import Generator, fit_likelihood
+from assay.mitigation.propagation import (
+    Course,
+    best_of,
+    biased_share,
+    both_roads,
+    effect,
+    fitted,
+    is_wrong,
+)
+from assay.mitigation.world import Scene, scenes, told_gender
+
+COURSE = Course(train=600, test=150, steps=80, updates=12, rate=3e-3, candidates=4)
+
+
+@pytest.fixture(scope="module")
+def base() -> Generator:
+    return fitted(scenes(COURSE.train, 0, "train"), COURSE, 0)
+
+
+def prefers_men(some, texts):
+    return np.array([float(told_gender(text) == "male") for text in texts])
+
+
+def is_right(some, texts):
+    return np.array([-float(is_wrong(scene, text)) for scene, text in zip(some, texts, strict=True)])
+
+
+def test_scenes_tell_their_gender_as_often_as_said() -> None:
+    drawn = scenes(4000, 1, "train")
+    assert drawn == scenes(4000, 1, "train")
+    assert np.mean(["unclear" in scene.source for scene in drawn]) == pytest.approx(0.4, abs=0.03)
+    assert np.mean([told_gender(scene.references[0]) is not None for scene in drawn]) == pytest.approx(
+        0.25, abs=0.03
+    )
+    assert all(told_gender(scene.caption) == scene.gender for scene in drawn)
+
+
+def test_the_generator_learns_its_captions(base: Generator) -> None:
+    fresh = scenes(60, 5, "test")
+    written = [texts[0] for texts in base.sample(fresh, 1, 0)]
+    assert np.mean([told_gender(text) is not None for text in written]) > 0.8
+    assert fit_likelihood(base, fresh[:1], steps=0, seed=0) == 0.0
+
+
+@pytest.mark.parametrize(("reward", "sign"), [(prefers_men, 1), (is_right, -1)])
+def test_a_reward_moves_errors_the_way_it_points(base: Generator, reward, sign: int) -> None:
+    trained, tested = scenes(COURSE.train, 0, "train"), scenes(COURSE.test, 0, "test")
+    women = [scene for scene in tested if scene.gender == "female"]
+    found = both_roads(base, trained, women, reward, COURSE, 0)
+    for road, outcome in found.items():
+        moved = effect("planted", road, [outcome], seed=0)
+        assert sign * moved.change > 5, road
+        assert moved.reward_gain > 0
+        assert moved.ci is not None
+        assert moved.ci[0] < moved.change < moved.ci[1]
+
+
+def test_best_of_takes_the_highest_and_of_equals_the_first() -> None:
+    scene = Scene("a", "female", "x", "a woman", ("a photo",))
+    drawn = [["a woman", "a man", "a man too"]]
+    assert best_of([scene], drawn, prefers_men) == ["a man"]
+
+
+def test_wrong_and_biased_are_counted() -> None:
+    woman, man = (Scene("a", gender, "", "", ()) for gender in ("female", "male"))
+    assert is_wrong(woman, "a man rides")
+    assert not is_wrong(woman, "a person rides")
+    assert not is_wrong(woman, "a man and a woman ride")
+    assert biased_share([woman, man], np.array([100.0, 0.0])) == 100.0
+    assert biased_share([woman, man], np.array([100.0, 100.0])) == 0.0
