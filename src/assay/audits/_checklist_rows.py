@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,11 +52,14 @@ def changes_by_slice(scored: Scored) -> list[Changes]:
     places: dict[str, list[int]] = {}
     for place, case in enumerate(scored.cases):
         places.setdefault(case.slice, []).append(place)
-    found = [_changes(scored, name, spots) for name, spots in places.items()]
+    spreads = _task_spreads(scored)
+    found = [_changes(scored, name, spots, spreads) for name, spots in places.items()]
     return [one for one in found if one is not None]
 
 
-def _changes(scored: Scored, name: str, places: Sequence[int]) -> Changes | None:
+def _changes(
+    scored: Scored, name: str, places: Sequence[int], task_spreads: Mapping[str, float]
+) -> Changes | None:
     gold, perturbed = (scored.values[role][places] for role in ("gold", "perturbed"))
     whole = np.isfinite(gold) & np.isfinite(perturbed)
     if not whole.any():
@@ -65,15 +68,26 @@ def _changes(scored: Scored, name: str, places: Sequence[int]) -> Changes | None
     gold, perturbed = gold[whole], perturbed[whole]
     change = perturbed - gold
     change[np.abs(change) <= _ROUNDING * max(np.abs(gold).max(), np.abs(perturbed).max())] = 0.0
-    return Changes(name, tuple(kept), gold, change, _spread(gold, perturbed))
+    # A few items tell little of the spread: the task's other items help out.
+    own = _spread(gold) if len(kept) >= FEWEST else None
+    return Changes(name, tuple(kept), gold, change, own or task_spreads[name.split("/")[0]])
 
 
-def _spread(gold: Floats, perturbed: Floats) -> float:
-    """The gold scores' standard deviation; where they are all alike, that of all scores, else 1."""
-    for values in (gold, np.concatenate([gold, perturbed])):
-        if values.size > 1 and (spread := float(values.std(ddof=1))) > _ROUNDING * np.abs(values).max():
-            return spread
-    return 1.0
+def _task_spreads(scored: Scored) -> dict[str, float]:
+    """The spread of each task's unperturbed scores, an item once; 1 where they are all alike."""
+    seen: dict[str, dict[str, float]] = {}
+    for case, value in zip(scored.cases, scored.values["gold"], strict=True):
+        if np.isfinite(value):
+            seen.setdefault(case.slice.split("/")[0], {}).setdefault(str(case.meta["item"]), float(value))
+    return {task: _spread(np.array(list(items.values()))) or 1.0 for task, items in seen.items()}
+
+
+def _spread(values: Floats) -> float | None:
+    """The standard deviation (ddof 1); None where there is none to speak of."""
+    if values.size < 2:
+        return None
+    spread = float(values.std(ddof=1))
+    return spread if spread > _ROUNDING * np.abs(values).max() else None
 
 
 def mean_interval(values: Floats, clusters: Sequence[str], seed: int) -> Interval | None:

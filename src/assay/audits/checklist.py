@@ -34,7 +34,7 @@ from assay.statistics.verdict import verdict
 
 @dataclass(frozen=True)
 class Checklist(Audit):
-    """Fifty templates on the criteria of six tasks."""
+    """Fifty-one templates on the criteria of six tasks."""
 
     name: ClassVar[str] = "checklist"
     question: ClassVar[Question] = "sees"

@@ -73,7 +73,8 @@ def _names_object(parse: Parse, chunk: Span) -> bool:
     """Whether a phrase is whole and names a thing: not the front of "in front of", no verb for a noun."""
     head = parse.tokens[chunk.end - 1]
     cut = chunk.start > 0 and parse.tokens[chunk.start - 1].pos in ("ADJ", "DET", "NUM")
-    verb = head.dep == "ROOT" and head.tag == "NNS"
+    singular = parse.tokens[chunk.start].text.lower() in ("a", "an")
+    verb = head.tag == "NNS" and (head.dep == "ROOT" or singular)
     place = head.text.lower() in word_list("checklist", "templates", "place_nouns")
     return head.pos in ("NOUN", "PROPN") and not cut and not verb and not place
 
@@ -122,8 +123,12 @@ def _number(parse: Parse, chunk: Span) -> bool:
 
 def _coordinated(parse: Parse, one: Span, two: Span) -> bool:
     """Whether swapping would say the same: a boy and a girl."""
-    heads = (parse.tokens[one.end - 1], parse.tokens[two.end - 1])
-    return heads[1].dep == "conj" and heads[1].head == one.end - 1
+    heads = [one.end - 1, two.end - 1]
+    for place, head in enumerate(heads):
+        while parse.tokens[head].dep == "conj":
+            head = parse.tokens[head].head
+        heads[place] = head
+    return heads[0] == heads[1]
 
 
 @dataclass(frozen=True)

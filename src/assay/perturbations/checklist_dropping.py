@@ -9,6 +9,7 @@ from random import Random
 from assay.core import Perturbation, Record
 from assay.nlp import Parse, Span, parse_one
 from assay.perturbations.choice import drawn
+from assay.perturbations.inflection import known_as
 from assay.perturbations.lexicon import word_list
 from assay.perturbations.surgery import dropped, is_word, joined_word, rewrite, word_indices
 
@@ -33,7 +34,13 @@ def phrases(parse: Parse, deps: Sequence[str]) -> list[Span]:
         span = subtree(parse, index) if token.dep in deps and not bound else None
         if span and not any(kept.start <= span.start and span.end <= kept.end for kept in found):
             found.append(_trimmed(parse, span))
-    return [span for span in found if span.end > span.start and _leaves(parse, span)]
+    return [s for s in found if s.end > s.start and _leaves(parse, s) and not _holds_subject(parse, s)]
+
+
+def _holds_subject(parse: Parse, span: Span) -> bool:
+    """Whether a phrase with "and" stands right before a verb: the parse may have swallowed its subject."""
+    after = parse.tokens[span.end].pos if span.end < len(parse.tokens) else ""
+    return after in ("VERB", "AUX") and any(t.dep == "cc" for t in parse.tokens[span.start : span.end])
 
 
 def _trimmed(parse: Parse, span: Span) -> Span:
@@ -49,7 +56,7 @@ def _leaves(parse: Parse, span: Span) -> bool:
     sentence = next(s for s in parse.sentences if s.start <= span.start < s.end)
     words = word_indices(parse, sentence)
     gone = sum(span.start <= i < span.end for i in words)
-    return span.end <= sentence.end and 0 < gone <= len(words) / 2
+    return span.end <= sentence.end and 1 < gone <= len(words) / 2
 
 
 @dataclass(frozen=True)
@@ -63,13 +70,14 @@ class DropPhrases(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         """Drop a share of the phrases; without any, a noun phrase behind the verb."""
         parse = parse_one(record.gold)
-        found = phrases(parse, ("prep", "relcl", "appos", "agent")) or _later_chunks(parse)
+        found = phrases(parse, ("prep", "relcl", "appos")) or _later_chunks(parse)
         return dropped(parse, drawn(found, self.share, rng)) if found else None
 
 
 def _later_chunks(parse: Parse) -> list[Span]:
     objects = ("dobj", "attr", "oprd", "npadvmod", "conj")
-    return [c for c in parse.chunks if parse.tokens[c.end - 1].dep in objects and _leaves(parse, c)]
+    later = [c for c in parse.chunks if parse.tokens[c.end - 1].dep in objects and _leaves(parse, c)]
+    return [c for c in later if subtree(parse, c.end - 1) == c]  # nothing hangs on what goes
 
 
 @dataclass(frozen=True)
@@ -91,13 +99,14 @@ def is_modifier(parse: Parse, index: int) -> bool:
     token, tokens = parse.tokens[index], parse.tokens
     if joined_word(parse, index) or any(t.head == index for t in tokens) or token.entity:
         return False
+    if token.text.lower() in word_list("checklist", "templates", "modifiers_needed"):
+        return False
     if token.dep == "amod":
         later = index < token.head and tokens[token.head].pos == "NOUN"
-        needed = token.text.lower() in word_list("checklist", "templates", "modifiers_needed")
-        return token.pos in ("ADJ", "VERB") and later and not needed and token.tag not in ("JJS", "JJR")
-    manner = (
-        token.dep == "advmod" and token.pos == "ADV" and token.text.endswith("ly") and len(token.text) > 4
-    )
+        before = tokens[index - 1].pos if index else ""
+        plain = token.pos == "ADJ" or (token.pos == "VERB" and before in ("DET", "ADJ"))
+        return plain and later and token.tag not in ("JJS", "JJR")
+    manner = token.dep == "advmod" and token.pos == "ADV" and token.text.endswith("ly")
     return manner and tokens[token.head].pos == "VERB"
 
 
@@ -112,10 +121,21 @@ class DropObjects(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         """Drop a share of the nouns."""
         parse = parse_one(record.gold)
-        nouns = [i for i, t in enumerate(parse.tokens) if t.pos == "NOUN" and not joined_word(parse, i)]
+        nouns = [
+            i
+            for i, t in enumerate(parse.tokens)
+            if t.pos == "NOUN" and not joined_word(parse, i) and not _rather_verb(parse, i)
+        ]
         chosen = drawn(nouns, self.share, rng)
         left = set(word_indices(parse)) - set(chosen)
         return rewrite(parse, dict.fromkeys(chosen, "")) if chosen and left else None
+
+
+def _rather_verb(parse: Parse, index: int) -> bool:
+    """A plural noun that must be the verb of a sentence without one: a bride in a lace dress laughs."""
+    token = parse.tokens[index]
+    verbless = not any(t.pos in ("VERB", "AUX") and t.tag != "VBG" for t in parse.tokens)
+    return token.tag == "NNS" and verbless and known_as(token.text, "VERB")
 
 
 @dataclass(frozen=True)

@@ -59,10 +59,15 @@ class Agreement(Perturbation):
         parse = parse_one(record.gold)
         changes = {}
         for index, token in enumerate(parse.tokens):
-            other = _disagreeing(token)
+            other = None if _helped(parse, index) else _disagreeing(token)
             if other and _subject(parse, index) is not None:
                 changes[index] = other
         return rewrite(parse, changes) if changes else None
+
+
+def _helped(parse: Parse, index: int) -> bool:
+    """Whether an auxiliary carries the verb's number, whatever the tagger says: did he have."""
+    return any(t.head == index and t.dep in ("aux", "auxpass") for t in parse.tokens)
 
 
 def _disagreeing(token: Token) -> str | None:

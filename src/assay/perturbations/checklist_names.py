@@ -48,11 +48,15 @@ def person_words(parse: Parse) -> tuple[set[int], set[int]]:
     lasts: set[str] = set()
     for span in parse.entities:
         words = [parse.tokens[i] for i in range(span.start, span.end)]
-        names = [token.text for token in words if token.text not in ("'s", "’s")]
-        if span.label != "PERSON" or not all(_name_like(word) for word in names) or len(names) > 3:
+        titles = word_list("checklist", "templates", "titles")
+        names = [t.text for t in words if t.text not in ("'s", "’s") and t.text.rstrip(".") not in titles]
+        titled = len(names) == 1 and (names[0] != words[0].text or _titled(parse, span.start))
+        if span.label != "PERSON" or not names or not all(map(_name_like, names)) or len(names) > 3:
             continue
+        if span.start and parse.tokens[span.start - 1].text.lower() in ("in", "at", "near"):
+            continue  # a place that the parse takes for a person
         listed = len(names) == 1 and names[0] in surnames() and names[0] not in first_names()
-        if listed or _titled(parse, span.start):
+        if listed or titled:
             lasts.update(names)
         elif len(names) > 1 or names[0] in first_names():
             firsts.add(names[0])
@@ -112,6 +116,8 @@ def _places(parse: Parse, rng: Random) -> dict[int, str]:
     for span in parse.entities:
         word = parse.tokens[span.start].text
         alone = span.end == span.start + 1 and not _beside_name(parse, span.start)
+        if span.start and parse.tokens[span.start - 1].text.lower() == "the":
+            continue  # rivers and ships: the Saale, the Marama
         if span.label != "GPE" or not alone or not _name_like(word) or _hyphenated(parse, span.start):
             continue
         known = places().get(word)

@@ -40,7 +40,7 @@ class NounsToPronouns(Perturbation):
             ):
                 continue
             changes.update(dict.fromkeys(range(span.start, span.end), ""))
-            changes[span.start] = (_SUBJECT if _finite_subject(parse, token) else _OBJECT)[kind]
+            changes[span.start] = (_SUBJECT if _takes_subject_case(parse, token, span) else _OBJECT)[kind]
         return rewrite(parse, changes) if changes else None
 
 
@@ -82,14 +82,14 @@ def _person(parse: Parse, index: int) -> str | None:
     return None
 
 
-def _finite_subject(parse: Parse, token: Token) -> bool:
-    """Whether a subject stands before a finite verb; in "makes tides larger" it takes the object's case."""
-    finite = ("VBZ", "VBP", "VBD", "MD")
-    verb = [
-        parse.tokens[token.head],
-        *(t for t in parse.tokens if t.head == token.head and t.dep.startswith("aux")),
-    ]
-    return token.dep != "dobj" and any(t.tag in finite for t in verb)
+def _takes_subject_case(parse: Parse, token: Token, span: Span) -> bool:
+    """Whether a subject has a clause of its own; in "makes tides larger" it takes the object's case."""
+    if token.dep == "dobj":
+        return False
+    governed = span.start > 0 and parse.tokens[span.start - 1].pos == "VERB"
+    helping = [t for t in parse.tokens if t.head == token.head and t.dep.startswith("aux")]
+    finite = any(t.tag in ("VBZ", "VBP", "VBD", "MD") for t in (parse.tokens[token.head], *helping))
+    return finite or not governed
 
 
 def _split_verb(parse: Parse, token: Token) -> bool:

@@ -84,8 +84,11 @@ def _phrases(parse: Parse, sentence: Span) -> list[str]:
 
 
 def _names(parse: Parse, chunk: Span) -> bool:
+    """Whether a phrase stands by itself: not the fact of "in fact", nor the front of "in front of"."""
     head = parse.tokens[chunk.end - 1]
-    return head.pos in ("NOUN", "PROPN") and is_word(head)
+    bare = chunk.end - chunk.start == 1 and head.tag == "NN"
+    place = head.text.lower() in word_list("checklist", "templates", "place_nouns")
+    return head.pos in ("NOUN", "PROPN") and is_word(head) and not bare and not place
 
 
 def _asks(parse: Parse, chunk: Span) -> bool:

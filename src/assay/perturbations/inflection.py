@@ -59,3 +59,11 @@ def known_word(text: str) -> bool:
     from lemminflect import getAllLemmas
 
     return bool(getAllLemmas(text.lower()))
+
+
+@cache
+def known_as(text: str, pos: str) -> bool:
+    """Whether the dictionary knows the word in this class: NOUN, VERB, ADJ or ADV."""
+    from lemminflect import getAllLemmas
+
+    return pos in getAllLemmas(text.lower())

@@ -11,6 +11,8 @@ from assay.perturbations.inflection import known_word
 _OPENING = frozenset("([{“‘«$£€#")
 _CLOSING = frozenset(")]}”’».,;:!?%…")
 _FINAL = frozenset(".!?…")
+_PARTING = frozenset([",", ";", ":", "–", "—", "-"])
+_IDLE = _OPENING | _PARTING | {"and", "or", "but"}  # behind these nothing is left to part
 _PAIRS = {"(": ")", "[": "]", "{": "}", "“": "”", "‘": "’", "«": "»"}
 _NAMES = frozenset(
     ["PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "PRODUCT", "EVENT", "LANGUAGE", "WORK_OF_ART"]
@@ -113,6 +115,8 @@ def _always_capital(parse: Parse, index: int) -> bool:
     token = parse.tokens[index]
     if token.text == "I" or token.text[1:].lower() != token.text[1:]:
         return True
+    if token.pos == "DET":
+        return False
     if token.pos not in ("PROPN", "ADJ") and token.entity not in _NAMES:
         return False
     after = parse.tokens[index + 1].text if index + 1 < len(parse.tokens) else ""
@@ -161,10 +165,7 @@ def _drop_orphans(parse: Parse, words: list[str | None]) -> None:
         right = None if after is None else words[after]
         if word in _PAIRS and right == _PAIRS[word] and after is not None:
             words[index] = words[after] = None
-        elif word in (",", ";", ":", "–", "—", "-") and (
-            left is None or left in _OPENING or left in (",", ";", ":", "–", "—", "-")
-            or right is None or right in _FINAL
-        ):  # fmt: skip
+        elif word in _PARTING and (left is None or left in _IDLE or right is None or right in _FINAL):
             words[index] = None
 
 
