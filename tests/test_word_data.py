@@ -218,6 +218,7 @@ def test_generic_replies() -> None:
         ("auxiliaries", "words", 20),
         ("auxiliaries", "negated", 15),
         ("articles", "words", 3),
+        ("pronouns", "words", 44),
         ("attributes", "colour", 15),
         ("attributes", "size", 15),
         ("attributes", "material", 15),

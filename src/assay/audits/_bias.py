@@ -169,7 +169,7 @@ def _share(judged: Judged, differences: Floats, clusters: Clusters | None, seed:
 
 
 def _excess(judged: Judged, controls: Judged, span: float, margins: Margins) -> Finding:
-    """Bias over the floor: the size that control swaps of the same constructions reach on this scale.
+    """Bias over the floor: the size that control swaps of the same kinds reach on this scale.
 
     Controls swap a word for one word, so only pairs of equally many words are held against them: two words in
     the place of one (middle-aged) move an n-gram metric whoever they speak of.
@@ -193,12 +193,11 @@ def _labels(labels: Sequence[Any] | None, ids: Sequence[str]) -> Sequence[Any]:
 
 
 def _matching(judged: Judged, controls: Judged) -> Floats:
-    """Weights that give the controls the pairs' mix of constructions; ones where none is known."""
-    wanted = Counter(meta.get("construction") for meta in judged.meta)
-    there = Counter(meta.get("construction") for meta in controls.meta)
-    weights = np.array(
-        [wanted[kind] / there[kind] for kind in (meta.get("construction") for meta in controls.meta)]
-    )
+    """Weights that give the controls the pairs' mix of kinds (pronouns, words dropped ...); else ones."""
+    wanted = Counter(meta.get("kind") for meta in judged.meta)
+    kinds = [meta.get("kind") for meta in controls.meta]
+    there = Counter(kinds)
+    weights = np.array([wanted[kind] / there[kind] for kind in kinds])
     return weights if weights.sum() > 0 else np.ones(len(controls.ids))
 
 

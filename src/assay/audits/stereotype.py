@@ -19,7 +19,7 @@ from assay.audits._bias import Judged, Margins, as_long, attribute_findings
 from assay.audits._directions import across_metrics, fairest_directions
 from assay.audits._spread import spread_out
 from assay.core import Audit, Case, Finding, Question, Rule, Sample, Scored
-from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
+from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files, swap_kind
 from assay.errors import DataError, suggest
 from assay.recipe import generator
 from assay.statistics.multiple import benjamini_hochberg
@@ -146,7 +146,7 @@ def _case(pair: Pair, slice_: str) -> Case:
         "stereotype": Sample(pair.stereotype, pair.references, pair.source, pair.image),
         "anti_stereotype": Sample(pair.anti_stereotype, pair.anti_references, pair.source, pair.image),
     }
-    return Case(pair.id, samples, slice_, pair.meta)
+    return Case(pair.id, samples, slice_, {**pair.meta, "kind": swap_kind(pair)})
 
 
 def _texts(pair: Pair) -> tuple[str, str]:

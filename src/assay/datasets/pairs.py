@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -193,3 +196,16 @@ def embedded_pairs(names: Sequence[str] = ()) -> list[Pair]:
         with as_file(files("assay.data") / "stereotypes" / f"{name}.jsonl") as path:
             pairs += read_pairs(path)
     return pairs
+
+
+def swap_kind(pair: Pair) -> str:
+    """What was swapped, so that controls of its kind can be found: pronouns, or how it was neutralised."""
+    texts = (pair.stereotype, pair.anti_stereotype)
+    one, other = (set(re.findall(r"[\w'-]+", text.lower())) for text in texts)
+    return "pronoun" if one ^ other and one ^ other <= _pronouns() else str(pair.meta.get("construction"))
+
+
+@cache
+def _pronouns() -> frozenset[str]:
+    text = (files("assay.data") / "words" / "pronouns.toml").read_text("utf-8")
+    return frozenset(tomllib.loads(text)["words"])
