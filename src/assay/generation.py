@@ -28,9 +28,9 @@ def continuations(name: str, prompts: Sequence[str], *, tokens: int, top_k: int,
     tokenizer = loaded.tokenizer
     texts = []
     with torch.random.fork_rng(devices=[]), torch.inference_mode():
-        for number, prompt in enumerate(prompts):
-            # A seed a prompt: which others are asked for must not change an answer.
-            torch.manual_seed(int(digest(str(seed), name, str(number), prompt)[:12], 16))
+        for prompt in prompts:
+            # A seed a prompt: neither the others asked for nor where the model lies may change an answer.
+            torch.manual_seed(int(digest(str(seed), Path(name).name, prompt)[:12], 16))
             given = torch.tensor([_ids(loaded, prompt)], device=loaded.device)
             written = loaded.model.generate(
                 given,
