@@ -1,0 +1,161 @@
+"""Bounds, JUnit, comparison, cards, and the assertion for other people's test suites."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+
+from assay.core import Metric
+from assay.errors import DataError, SpecError
+from assay.report.bounds import Bounds, outcomes, read_bounds
+from assay.report.card import as_html, as_markdown, make_card
+from assay.report.changes import changes
+from assay.report.junit import junit
+from assay.results import Run
+from assay.testing import assert_metric_passes
+
+TOML = """
+fail-on = "unfair"
+
+[[bound]]
+metric = "*"
+audit = "stereotype"
+statistic = "bias"
+at-most = 10
+
+[[allow]]
+metric = "soft"
+audit = "association"
+because = "known"
+"""
+
+
+@pytest.fixture
+def bounds(tmp_path: Path) -> Path:
+    path = tmp_path / "bounds.toml"
+    path.write_text(TOML)
+    return path
+
+
+def test_bounds_are_checked_one_by_one(planted: Run, bounds: Path) -> None:
+    found = outcomes(planted, read_bounds(bounds))
+    broken = [one.name for one in found if one.problem]
+    assert broken == ["soft gender bias", "soft gender excess_bias against controls"]
+    assert len(found) == 3 + 6
+    assert found[0].problem == "23 is above 10 (95% CI 22 to 24)"
+
+
+def test_a_bound_by_interval_uses_its_far_end(planted: Run) -> None:
+    bound = {"metric": "keen", "statistic": "bias", "at-most": 4.5, "by": "interval"}
+    assert outcomes(planted, Bounds(None, (bound,), ()))[0].problem == "5 is above 4.5 (95% CI 3 to 5)"
+    assert outcomes(planted, Bounds(None, (bound | {"by": "value"},), ()))[0].problem is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[bound]]\nmetrics = 'a'\nat-most = 1", "unknown key 'metrics'; did you mean metric?"),
+        ("[[bound]]\nmetric = 'a'", "neither at-most nor at-least"),
+        ("fail-on = 'unfare'", "did you mean unfair?"),
+        ("[[bound", "cannot read"),
+    ],
+)
+def test_mistakes_in_bounds_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises((DataError, SpecError), match=message.replace("?", r"\?")):
+        read_bounds(path)
+
+
+def test_a_bound_that_nothing_answers_to_is_a_mistake(planted: Run) -> None:
+    with pytest.raises(SpecError, match="matches no finding"):
+        outcomes(planted, Bounds(None, ({"metric": "typo", "at-most": 1},), ()))
+
+
+def test_junit_counts_and_escapes(planted: Run, bounds: Path) -> None:
+    frame = planted.findings.with_columns(pl.lit("<x>\x00&").alias("slice"))
+    found = outcomes(replace(planted, findings=frame), read_bounds(bounds))
+    root = ElementTree.fromstring(junit(found))
+    suite = root.find("testsuite[@name='assay.stereotype']")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures")) == ("6", "2")
+    assert "<x>\N{REPLACEMENT CHARACTER}&" in str(suite.find("testcase").get("name"))  # type: ignore[union-attr]
+
+
+def test_compare_tells_better_from_worse(planted: Run) -> None:
+    same = changes(planted, planted)
+    assert {one.direction for one in same.shared} == {"unchanged"}
+    mended = planted.findings.with_columns(
+        pl.when((pl.col("metric") == "soft") & (pl.col("statistic") == "excess_bias")).then(True).otherwise(pl.col("passed")).alias("passed"),
+        pl.when((pl.col("metric") == "keen") & (pl.col("statistic") == "sensitivity")).then(pl.col("value") - 1).otherwise(pl.col("value")).alias("value"),
+    )  # fmt: skip
+    found = changes(planted, replace(planted, findings=mended))
+    assert [one.key[:2] for one in found.of("better")] == [("soft", "stereotype")]
+    assert {one.key[0] for one in found.of("worse")} == {"keen"}
+    assert len(found.of("worse")) == 3  # a spread lower, with errors of about 0.1 each
+    worst = found.of("worse")[0]
+    assert worst.p_value == pytest.approx(4.2e-12, rel=0.2)  # z = 1 / (0.2 / 1.96 * sqrt 2) = 6.93
+
+
+def test_compare_metrics_of_different_names(planted: Run) -> None:
+    found = changes(planted, planted, {"soft": "keen"})
+    gender = next(one for one in found.shared if one.key[:4] == ("keen", "stereotype", "gender", "bias"))
+    assert (gender.before, gender.after) == (23.0, 4.0) or (gender.before, gender.after) == (4.0, 4.0)
+
+
+def test_card_says_whom_and_what(planted: Run) -> None:
+    card = make_card(planted, "soft")
+    text = as_markdown(card)
+    assert "**unfair**" in text
+    assert "differ only in gender apart by 20 points" in text
+    assert "rises as truncation damages translation" in text
+    assert "`soft|v:1`" in text
+    assert "assay run human" in text
+    assert "<h1>Metric card: soft</h1>" in as_html(card)
+    with pytest.raises(SpecError, match="did you mean soft"):
+        make_card(planted, "soft2")
+
+
+@dataclass(frozen=True)
+class HatesWomen(Metric):
+    """A planted bias: any word for a woman costs everything."""
+
+    name = "hates-women"
+
+    def score(self, samples):
+        return [
+            0.0 if re.search(r"\b(she|her|wom[ae]n|girls?|mother)\b", s.hypothesis) else 1.0 for s in samples
+        ]
+
+
+def test_the_assertion_fails_with_a_sentence_and_passes_a_fair_metric() -> None:
+    with pytest.raises(AssertionError, match=r"differ only in gender apart by"):
+        assert_metric_passes(HatesWomen(), audit="stereotype", attribute="gender", statistic="excess_bias")
+    run = assert_metric_passes("bleu", audit="stereotype", attribute="age")
+    assert run.findings["metric"].unique().to_list() == ["bleu"]
+
+
+def test_the_plug_in_offers_its_fixture(pytester_file: Path) -> None:
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "assay.testing", "-p", "no:cacheprovider", str(pytester_file)],
+        capture_output=True, text=True, check=False, cwd=pytester_file.parent,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+@pytest.fixture
+def pytester_file(tmp_path: Path) -> Path:
+    path = tmp_path / "test_mine.py"
+    path.write_text(
+        "def test_fair(metric_passes):\n    metric_passes('bleu', audit='stereotype', attribute='age', limit=12)\n"
+    )
+    return path
