@@ -241,6 +241,8 @@ class Metric(_Scorer, ABC):
 class SetMetric(_Scorer, ABC):
     """Many samples to one score: corpus BLEU, MAUVE."""
 
+    pools: ClassVar[bool] = False  # the references of all samples are one set (MAUVE), not each sample's own
+
     @abstractmethod
     def score_set(self, samples: Sequence[Sample]) -> float:
         """One value for the whole set."""

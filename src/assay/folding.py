@@ -58,7 +58,8 @@ def fold_sets(
     with settings.progress.task(measure.label, sum(len(found) for found in sets.values())) as counter:
         for index, found in enumerate(sets.values()):
             for role, samples in found.items():
-                values[role][index], resamples[role][index] = score_set(metric, samples)
+                if _complete(metric, samples):
+                    values[role][index], resamples[role][index] = score_set(metric, samples)
                 counter.advance(1)
     settings.spent(measure.label, began)
     folded = [
@@ -66,6 +67,12 @@ def fold_sets(
         for slice_, found in sets.items()
     ]
     return Scored(measure.label, folded, values, resamples=resamples, about=about)
+
+
+def _complete(metric: SetMetric, samples: Sequence[Sample]) -> bool:
+    """Whether the set has what the metric needs: each sample its own, or all together where they pool."""
+    enough = any if metric.pools else all
+    return all(enough(getattr(sample, need) for sample in samples) for need in metric.needs)
 
 
 def score_set(metric: SetMetric, samples: Sequence[Sample]) -> tuple[float, Floats]:

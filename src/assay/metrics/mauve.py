@@ -29,6 +29,7 @@ class Mauve(Neural, SetMetric):
     """
 
     name = "mauve"
+    pools = True
     paradigm = "distribution"
     range = (0.0, 1.0)
     citation = PILLUTLA_2021
