@@ -19,7 +19,6 @@ from assay.progress import Progress
 from assay.store import ScoreCache
 
 PUT_ROWS, PUT_SECONDS = 10_000, 2.0
-_GRID_CHUNK = 50_000
 Integers = NDArray[np.int64]
 
 
@@ -32,6 +31,7 @@ class Settings:
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
     on_error: OnError = "stop"
     seconds: dict[str, float] = field(default_factory=dict)  # label -> scoring time, loading apart
+    loading: float = 0.0
     computed: dict[str, int] = field(default_factory=dict)  # label -> samples not found in the cache
     failures: list[str] = field(default_factory=list)
 
@@ -191,36 +191,52 @@ def score_grid(measure: Measure, grid: Grid, settings: Settings, known: dict[str
     transposed = replace(grid, rows=grid.columns, columns=grid.rows).key
     if metric.symmetric and transposed in known:
         return known[transposed].T
+    began, loading = time.perf_counter(), settings.loading
+    known[grid.key] = _remembered(measure, metric, grid, settings)
+    settings.spent(measure.label, began + settings.loading - loading)
+    return known[grid.key]
+
+
+def _remembered(measure: Measure, metric: Metric, grid: Grid, settings: Settings) -> Floats:
+    """A grid from the cache, else computed and put there."""
     signature = f"{metric.signature}|output:{measure.output}"
-    began = time.perf_counter()
     values = settings.cache.get_grid(signature, grid.key) if metric.cacheable else None
     if values is None:
-        metric.prepare()
         began = time.perf_counter()
+        metric.prepare()
+        settings.loading += time.perf_counter() - began
         values = _compute_grid(measure, metric, grid, settings)
         if metric.cacheable:
             settings.cache.put_grid(signature, grid.key, values)
-    settings.spent(measure.label, began)
-    known[grid.key] = values
     return values
 
 
 def _compute_grid(measure: Measure, metric: Metric, grid: Grid, settings: Settings) -> Floats:
     if metric.parts:
-        parts = [_compute_grid(part, part.metric, grid, settings) for part in metric.parts]  # type: ignore[arg-type]
+        parts = [_remembered(part, part.metric, grid, settings) for part in metric.parts]  # type: ignore[arg-type]
         return metric.combine(np.stack([p.ravel() for p in parts], axis=1)).reshape(parts[0].shape)
     own = metric.grid(grid.rows, grid.columns)
     if own is not None:
         return own[:, :, measure.column] if own.ndim == 3 else own
-    flat = np.empty(len(grid.rows) * len(grid.columns))
+    height = max(1, PUT_ROWS // max(1, len(grid.columns)))
+    if len(grid.rows) > height:  # in bands that are remembered one by one, so that a killed run goes on
+        starts = range(0, len(grid.rows), height)
+        bands = [replace(grid, rows=grid.rows[start : start + height]) for start in starts]
+        return np.concatenate(_counted(measure, metric, bands, settings))
     pairs = [Sample(row, (column,)) for row in grid.rows for column in grid.columns]
-    with settings.progress.task(f"{measure.label} {grid.id}", len(flat)) as counter:
-        for start in range(0, len(pairs), _GRID_CHUNK):
-            chunk = pairs[start : start + _GRID_CHUNK]
-            for batch in settings.engine.run(metric, chunk, settings.on_error):
-                flat[np.asarray(batch.indices) + start] = batch.values[:, measure.column]
-                counter.advance(len(batch.indices))
+    flat = np.empty(len(pairs))
+    for batch in settings.engine.run(metric, pairs, settings.on_error):
+        flat[np.asarray(batch.indices)] = batch.values[:, measure.column]
     return flat.reshape(len(grid.rows), len(grid.columns))
+
+
+def _counted(measure: Measure, metric: Metric, bands: Sequence[Grid], settings: Settings) -> list[Floats]:
+    found = []
+    with settings.progress.task(f"{measure.label} {bands[0].id}", sum(len(b.rows) for b in bands)) as counter:
+        for band in bands:
+            found.append(_remembered(measure, metric, band, settings))
+            counter.advance(len(band.rows))
+    return found
 
 
 def score_cases(
