@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from assay.errors import DataError
 from assay.mitigation.generators import Generator, fit_likelihood
+from assay.mitigation.own_world import halves, load_generator, read_scenes
 from assay.mitigation.propagation import (
     Course,
     best_of,
@@ -76,3 +81,28 @@ def test_wrong_and_biased_are_counted() -> None:
     assert not is_wrong(woman, "a man and a woman ride")
     assert biased_share([woman, man], np.array([100.0, 0.0])) == 100.0
     assert biased_share([woman, man], np.array([100.0, 100.0])) == 0.0
+
+
+def test_a_generator_of_ones_own_is_loaded_and_its_scenes_read(base: Generator, tmp_path: Path) -> None:
+    base.model.save_pretrained(tmp_path / "model")
+    base.tokenizer.save_pretrained(tmp_path / "model")
+    drawn = scenes(40, 3, "test")
+    rows = [
+        {
+            "group": "man" if s.gender == "male" else "woman",
+            "source": s.source,
+            "references": list(s.references),
+        }
+        for s in drawn
+    ]
+    file = tmp_path / "scenes.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    read = read_scenes(file)
+    assert [scene.gender for scene in read] == [scene.gender for scene in drawn]
+    loaded = load_generator(str(tmp_path / "model"))
+    assert loaded.sample(read[:5], 2, 1) == base.sample(drawn[:5], 2, 1)
+    one, two = halves(read, 0)
+    assert len(one) == len(two) == 20
+    file.write_text("\n".join(json.dumps({**row, "group": "cat"}) for row in rows))
+    with pytest.raises(DataError, match="'group' must be one of"):
+        read_scenes(file)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json as json_module
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay.cli import options as o
+
+if TYPE_CHECKING:
+    from assay.mitigation.propagation import Setting
 
 REWARDS = ("bertscore-f", "rougeL", "bertscore-f+rougeL")
 
@@ -18,20 +22,23 @@ def command(
     seeds: Annotated[int, typer.Option(min=1, help="Worlds and generators.")] = 3,
     scenes: Annotated[int, typer.Option(min=20, help="Test scenes a seed.")] = 400,
     updates: Annotated[int, typer.Option(min=1, help="Updates of minimum-risk training.")] = 60,
+    model: Annotated[str | None, typer.Option(help="A generator of your own; with --data.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Its scenes: source or image, references, group.")] = None,
     candidates: Annotated[int, typer.Option(min=2, help="Captions drawn a scene.")] = 5,
     cache: o.Cache = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Rerank the best of N captions, and train by minimum risk, with each metric as the reward."""
-    from assay.mitigation.propagation import Course, propagate
+    from assay.mitigation.propagation import Course, controlled, propagate
     from assay.pipeline import Options
     from assay.spec import parse
 
     measures = [parse(text) for text in metric or REWARDS]
     settings = Options(cache=o.cache_path(cache), quiet=True).settings()
     course = Course(test=scenes, updates=updates, candidates=candidates)
-    effects = propagate(measures, range(seeds), course, settings)
+    setting = _own(model, data) if model or data else controlled(course)
+    effects = propagate(measures, range(seeds), course, setting, settings)
     if json:
         typer.echo(json_module.dumps({"effects": [asdict(one) for one in effects]}, indent=1))
         return
@@ -47,3 +54,14 @@ def command(
     Console().print(table)
     if not quiet:
         typer.echo("error: captions that tell the wrong gender; change in points", err=True)
+
+
+def _own(model: str | None, data: Path | None) -> Setting:
+    """A generator and scenes of the user's; each seed tests on other halves."""
+    from assay.errors import SpecError
+    from assay.mitigation.own_world import halves, load_generator, read_scenes
+
+    if model is None or data is None:
+        raise SpecError("a generator of your own needs both --model and --data")
+    base, scenes = load_generator(model), read_scenes(data)
+    return lambda seed: (base, *halves(scenes, seed))

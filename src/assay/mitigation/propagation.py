@@ -22,6 +22,7 @@ from assay.statistics.bootstrap import bootstrap_weighted
 
 Reward = Callable[[Sequence[Scene], Sequence[str]], Floats]
 Road = Literal["best-of-n", "minimum-risk"]
+Setting = Callable[[int], tuple[Generator, list[Scene], list[Scene]]]  # seed -> base, trained on, tested on
 Interval = tuple[float, float] | None
 _GAP = 0.1  # difference of error rates from which a concept counts as biased
 
@@ -76,14 +77,23 @@ def reward_of(measure: Measure, settings: Settings) -> Reward:
     return reward
 
 
+def controlled(course: Course) -> Setting:
+    """The controlled world: scenes and a small generator of their own a seed."""
+
+    def setting(seed: int) -> tuple[Generator, list[Scene], list[Scene]]:
+        trained, tested = scenes(course.train, seed, "train"), scenes(course.test, seed, "test")
+        return fitted(trained, course, seed), trained, tested
+
+    return setting
+
+
 def propagate(
-    measures: Sequence[Measure], seeds: Sequence[int], course: Course, settings: Settings
+    measures: Sequence[Measure], seeds: Sequence[int], course: Course, setting: Setting, settings: Settings
 ) -> list[Effect]:
-    """Both roads with every reward, from a fresh world and generator a seed."""
+    """Both roads with every reward; `setting` gives the generator and the scenes of a seed."""
     found: dict[tuple[str, Road], list[_Outcome]] = {}
     for seed in seeds:
-        trained, tested = scenes(course.train, seed, "train"), scenes(course.test, seed, "test")
-        base = fitted(trained, course, seed)
+        base, trained, tested = setting(seed)
         for measure in measures:
             reward = reward_of(_fitted(measure, trained), settings)
             for road, outcome in both_roads(base, trained, tested, reward, course, seed).items():

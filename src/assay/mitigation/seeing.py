@@ -1,7 +1,8 @@
 """No fairness by blindness: a mended metric must still see gender where the reference states it.
 
 Two tests, each the share of cases in which the right text outscores the wrong one, ties half: captions of the
-paper's concepts against a reference of their own gender (caption sec. 2), and the checklist's change-gender template.
+paper's concepts against a reference of their own gender (caption sec. 2), and the checklist's template
+change-gender.
 """
 
 from __future__ import annotations
