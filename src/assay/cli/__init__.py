@@ -24,6 +24,7 @@ COMMANDS = {
     "perturb": "assay.cli.perturb",
     "list": "assay.cli.list",
     "doctor": "assay.cli.doctor",
+    "calibrate": "assay.cli.calibrate",
     "report": "assay.cli.report",
     "gate": "assay.cli.gate",
     "compare": "assay.cli.compare",
