@@ -30,7 +30,7 @@ def opened(browser: Any, planted: Run):
 def test_it_opens_without_a_word_and_asks_for_nothing(opened: Any, screenshot: Any) -> None:
     page, said, asked = opened
     page.wait_for_selector("figure svg")
-    screenshot(page, "report-planted")
+    screenshot(page, "report")
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     page.wait_for_timeout(300)
     assert said == []
@@ -101,6 +101,7 @@ def test_dark_and_phone_width(browser: Any, planted: Run, screenshot: Any) -> No
     page = context.new_page()
     page.goto(path.as_uri())
     page.wait_for_selector(".finding")
+    screenshot(page, "report-phone")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.click("#theme")

@@ -13,13 +13,19 @@ from assay.cli import options as o
 def command(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     format: o.FormatOption = o.Format.html,
+    figures: Annotated[Path | None, typer.Option(help="Write each chart as SVG and PNG here.")] = None,
 ) -> None:
-    """Write report.html anew, or print the run as Markdown, JSON or LaTeX."""
+    """Write report.html anew, print the run as Markdown, JSON or LaTeX, or write its charts."""
     from assay.report import render, write_report
     from assay.results import load_run
 
     loaded = load_run(run)
-    if format is o.Format.html:
+    if figures is not None:
+        from assay.report.figures import write_figures
+
+        for path in write_figures(loaded, figures):
+            typer.echo(path)
+    elif format is o.Format.html:
         typer.echo(write_report(loaded))
     else:
         typer.echo(render(loaded, format.value))

@@ -1,0 +1,64 @@
+"""Every command that README and docs print is run, in order, in an empty folder; figures and reference too."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from assay.report.figures import write_figures
+from assay.report.words import MEANING
+from assay.results import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if page.exists()]
+# Not assay's to run in a test: installing, building, and a server that does not end.
+ELSEWHERE = ("pip ", "make", "git ", "assay serve", "pytest", "python -m", "apt", "docker")
+
+
+def script(text: str) -> str:
+    """The commands of a page's console blocks: `$ ` starts one, `> ` goes on."""
+    lines = []
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.S | re.M):
+        going = False
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                going = not line[2:].startswith(ELSEWHERE)
+                if going:
+                    lines.append(line[2:])
+            elif going and (line == ">" or line.startswith("> ")):
+                lines.append(line[2:])
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if script(p.read_text("utf-8"))], ids=lambda p: p.name)
+def test_commands_of(page: Path, tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script(page.read_text("utf-8"))],
+        cwd=tmp_path, env=os.environ | {"PATH": path, "COLUMNS": "120"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_reference_explains_every_statistic() -> None:
+    text = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    assert [name for name in MEANING if f"`{name}`" not in text] == []
+
+
+def test_figures_are_written_for_print(planted: Run, tmp_path: Path) -> None:
+    paths = write_figures(planted, tmp_path / "figures")
+    names = {path.name for path in paths}
+    assert {"stereotype-bias-by-attribute-gender.svg", "stress-translation-truncation.png"} <= names
+    assert all(path.stat().st_size > 1000 for path in paths)
+    assert "keen" in (tmp_path / "figures" / "stress-translation-truncation.svg").read_text()
