@@ -28,7 +28,8 @@ ALLOWED = {
     },
     "report": {"core", "errors", "results", "report", "statistics"},
     "engines": {"core", "recipe", "errors", "engines", "plugins"},
-    "scoring": {"core", "engines", "errors", "progress", "store", "folding"},
+    "scoring": {"core", "engines", "errors", "progress", "store", "folding", "pace"},
+    "pace": {"core"},
     "store": {"core", "migrations", "errors"},
 }  # fmt: skip
 

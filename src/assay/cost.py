@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from assay.core import Case, Grid, Measure, Metric, Sample, SetMetric
+from assay.pace import characters, kind, texts, usual
 from assay.scoring import projector
 from assay.store import ScoreCache
 from assay.weights import CARRIERS, present
@@ -32,19 +32,18 @@ class Cost:
 
 def cost(one: Measure, work: Mapping[str, Sequence[Case | Grid]], cache: ScoreCache) -> Cost:
     """Count what a measure would have to score; nothing is loaded or scored."""
-    cases = [item for items in work.values() for item in items if isinstance(item, Case)]
-    grids = [item for items in work.values() for item in items if isinstance(item, Grid)]
-    samples = [sample for case in cases for sample in case.samples.values()]
+    items = [item for listed in work.values() for item in listed]
+    grids = [item for item in items if isinstance(item, Grid)]
+    samples = [sample for item in items if isinstance(item, Case) for sample in item.samples.values()]
     projected = map(projector(one.metric), samples)
     unique = list({sample: None for sample in projected if sample is not None})
     missing = _not_cached(one.metric, unique, cache)
     pairs = sum(len(grid.rows) * len(grid.columns) for grid in grids)
-    texts = {text for sample in missing for text in _texts(sample)}
-    texts |= {text for grid in grids for text in (*grid.rows, *grid.columns)}
-    tokens = int(sum(map(len, texts)) / CHARACTERS_A_TOKEN)
-    seconds = seconds_of(one, len(missing) + pairs, tokens)
-    counts = (len(samples) + pairs, len(unique) + pairs, len(unique) - len(missing))
-    return Cost(one.label, *counts, len(texts), tokens, seconds, _fetches(one))
+    distinct = {text for sample in missing for text in texts(sample)}
+    distinct |= {text for grid in grids for text in (*grid.rows, *grid.columns)}
+    tokens = int(sum(map(len, distinct)) / CHARACTERS_A_TOKEN)
+    counts = (len(samples) + pairs, len(unique) + pairs, len(unique) - len(missing), len(distinct), tokens)
+    return Cost(one.label, *counts, _seconds(one, missing, grids, cache), _fetches(one))
 
 
 def _not_cached(metric: Metric | SetMetric, unique: list[Sample], cache: ScoreCache) -> list[Sample]:
@@ -55,17 +54,26 @@ def _not_cached(metric: Metric | SetMetric, unique: list[Sample], cache: ScoreCa
     return [sample for place, sample in enumerate(unique) if place not in known]
 
 
-def _texts(sample: Sample) -> tuple[str, ...]:
-    return (sample.hypothesis, *sample.references, *([sample.source] if sample.source else []))
+def _seconds(
+    one: Measure, samples: Sequence[Sample], grids: Sequence[Grid], cache: ScoreCache
+) -> float | None:
+    """Characters to read by the pace this machine has shown, else the usual one; a hybrid costs its parts."""
+    metric = one.metric
+    if isinstance(metric, Metric) and metric.parts:
+        parts = [_seconds(part, samples, grids, cache) for part in metric.parts]
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
+    pace = cache.pace(kind(metric)) or usual(metric)
+    if pace is None:
+        return None
+    return (characters(metric, samples) + sum(_grid_characters(metric, grid) for grid in grids)) / pace
 
 
-def seconds_of(one: Measure, samples: int, tokens: int) -> float | None:
-    """The cost model: a rate a sample for metrics without a model, a rate a token for those with one."""
-    rates: dict[str, Any] = {"minilm": 4000.0, "smollm2": 350.0}  # tokens a second on two cores
-    backbone = one.metric.backbone
-    if backbone is None:
-        return samples / 20_000
-    return tokens / rates[backbone] if backbone in rates else None
+def _grid_characters(metric: Metric | SetMetric, grid: Grid) -> int:
+    rows, columns = sum(map(len, grid.rows)), sum(map(len, grid.columns))
+    if metric.weights:
+        return rows + columns
+    return rows * len(grid.columns) + columns * len(grid.rows)
 
 
 def _fetches(one: Measure) -> str:
@@ -92,7 +100,7 @@ def affordable(
 def _causal_tokens(one: Measure, items: Sequence[Case | Grid]) -> int:
     seen = projector(one.metric)
     projected = {seen(s) for item in items if isinstance(item, Case) for s in item.samples.values()}
-    texts = sum(len(text) for sample in projected if sample for text in _texts(sample))
+    read = sum(len(text) for sample in projected if sample for text in texts(sample))
     grids = [grid for grid in items if isinstance(grid, Grid) and "references" in one.metric.needs]
     cells = sum(len(grid.columns) * sum(map(len, grid.rows)) for grid in grids)
-    return int((texts + cells) / CHARACTERS_A_TOKEN)
+    return int((read + cells) / CHARACTERS_A_TOKEN)

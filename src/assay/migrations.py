@@ -16,6 +16,7 @@ STEPS = (
         PRIMARY KEY (signature, key)
     );
     """,
+    "CREATE TABLE paces (metric TEXT PRIMARY KEY, characters REAL NOT NULL, seconds REAL NOT NULL);",
 )
 
 

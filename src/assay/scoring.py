@@ -15,6 +15,7 @@ from assay.engines import Engine, OnError
 from assay.engines.batch import FAULTS, Batch, shown
 from assay.engines.local import LocalEngine
 from assay.errors import MetricError
+from assay.pace import characters, kind
 from assay.progress import Progress
 from assay.store import ScoreCache
 
@@ -147,7 +148,7 @@ def _compute(
 ) -> None:
     """Run the engine over what is missing, putting rows as they come."""
     waiting: list[Integers] = []
-    last = time.monotonic()
+    last, seconds = time.monotonic(), 0.0
     try:
         with settings.progress.task(measure.label, len(wanted)) as counter:
             for batch in settings.engine.run(metric, wanted, settings.on_error):
@@ -156,11 +157,13 @@ def _compute(
                     f"{measure.label}: {shown(wanted[place])}: {message}" for place, message in batch.failures
                 ]
                 counter.advance(len(batch.indices))
+                seconds += batch.seconds
                 if sum(map(len, waiting)) >= PUT_ROWS or time.monotonic() - last >= PUT_SECONDS:
                     _put(metric, keys, table, waiting, settings)
                     last = time.monotonic()
     finally:
         _put(metric, keys, table, waiting, settings)
+    settings.cache.book(kind(metric), characters(metric, wanted), seconds)
 
 
 def _filled(table: Table, batch: Batch, missing: Integers) -> Integers:

@@ -157,6 +157,20 @@ class ScoreCache:
         row = (number, blob, value, zlib.crc32(blob + value))
         self._write("INSERT OR REPLACE INTO grids VALUES (?, ?, ?, ?)", [row])
 
+    def book(self, metric: str, characters: int, seconds: float) -> None:
+        """Book how fast a metric was; older runs count half, so that the pace follows the machine."""
+        statement = (
+            "INSERT INTO paces VALUES (?, ?, ?) ON CONFLICT (metric) DO UPDATE SET "
+            "characters = characters / 2 + excluded.characters, seconds = seconds / 2 + excluded.seconds"
+        )
+        self._write(statement, [(metric, characters, seconds)])
+
+    def pace(self, metric: str) -> float | None:
+        """Characters a second, where the metric has run here."""
+        query = "SELECT characters / max(seconds, 1e-9) FROM paces WHERE metric = ?"
+        found = self._connection.execute(query, (metric,)).fetchone()
+        return float(found[0]) if found else None
+
     def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         try:
             with self._connection:
