@@ -79,6 +79,7 @@ METRICS = {
     "clipscore": "assay.metrics.clip:ClipScore",
     "refclipscore": "assay.metrics.clip:RefClipScore",
     "vilbertscore-p|r|f": "assay.metrics.clip:VilbertScore",
+    "judge": "assay.metrics.judge:Judge",
 }
 AUDITS = {
     "stereotype": "assay.audits.stereotype:Stereotype",

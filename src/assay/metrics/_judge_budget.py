@@ -1,0 +1,119 @@
+"""What judges may cost in a run and what they did cost: calls, tokens, money. Run settings, never fields."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import Lock
+
+from assay.errors import BudgetError
+
+_MILLION = 1_000_000
+PRICE = "ASSAY_JUDGE_PRICE"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Money for a million tokens read and written, in whatever currency the user pays."""
+
+    read: float = 0.0
+    written: float = 0.0
+
+    def of(self, read: int, written: int) -> float:
+        """What so many tokens cost."""
+        return (read * self.read + written * self.written) / _MILLION
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Counts calls and tokens; refuses the call that would pass a limit."""
+
+    max_calls: int | None = None
+    max_cost: float | None = None
+    calls: int = 0
+    retries: int = 0
+    read: int = 0
+    written: int = 0
+    cost: float = 0.0
+    _pending: float = 0.0  # of calls under way
+    _lock: Lock = field(default_factory=Lock)
+
+    def reserve(self, price: Price, read: int, written: int) -> float:
+        """Room for a call of about so many tokens, or a BudgetError; gives what was set aside."""
+        aside = price.of(read, written)
+        with self._lock:
+            if self.max_calls is not None and self.calls >= self.max_calls:
+                raise BudgetError(self._refusal(f"--max-calls {self.max_calls}"))
+            if self.max_cost is not None and self.cost + self._pending + aside > self.max_cost:
+                raise BudgetError(self._refusal(f"--max-cost {self.max_cost:g}"))
+            self.calls += 1
+            self._pending += aside
+        return aside
+
+    def _refusal(self, limit: str) -> str:
+        return (
+            f"the next question to the judge would pass {limit} ({self.calls} asked, cost {self.cost:.4f}); "
+            f"the answers so far are in the cache: raise the limit, lower --limit, or judge what there is "
+            f"with --on-error skip"
+        )
+
+    def book(self, price: Price, aside: float, read: int, written: int) -> None:
+        """A call is done: what it really took."""
+        with self._lock:
+            self._pending -= aside
+            self.read += read
+            self.written += written
+            self.cost += price.of(read, written)
+
+    def retried(self) -> None:
+        """A call had to be made again."""
+        with self._lock:
+            self.retries += 1
+
+    def summary(self) -> dict[str, float]:
+        """For run.json; empty where no judge was asked."""
+        if not self.calls:
+            return {}
+        names = ("calls", "retries", "read", "written", "cost")
+        return {name: getattr(self, name) for name in names}
+
+
+_CURRENT: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
+_UNLIMITED = Ledger()
+
+
+def ledger() -> Ledger:
+    """The ledger of this run."""
+    return _CURRENT.get() or _UNLIMITED
+
+
+@contextmanager
+def spending(max_calls: int | None = None, max_cost: float | None = None) -> Iterator[Ledger]:
+    """Keep a ledger, with limits, for what happens inside."""
+    token = _CURRENT.set(Ledger(max_calls, max_cost))
+    try:
+        yield ledger()
+    finally:
+        _CURRENT.reset(token)
+
+
+def price() -> Price:
+    """`ASSAY_JUDGE_PRICE=READ,WRITTEN`, money for a million tokens; a --max-cost needs it."""
+    text = os.environ.get(PRICE)
+    if text is None:
+        if ledger().max_cost is not None:
+            raise BudgetError(
+                f"--max-cost needs to know what a token costs; set {PRICE}=READ,WRITTEN "
+                f"(money for a million tokens read and written, such as 0.15,0.60)"
+            )
+        return Price()
+    try:
+        read, written = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise BudgetError(f"{PRICE}={text!r} is not two numbers; write 0.15,0.60") from error
+    if not (read >= 0 and written >= 0):
+        raise BudgetError(f"{PRICE}={text!r}: a price cannot be negative")
+    return Price(read, written)

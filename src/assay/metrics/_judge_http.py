@@ -1,0 +1,97 @@
+"""A judge behind an OpenAI-compatible endpoint: questions out, several at a time, replies in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any
+
+from assay.metrics._judge_answer import Question, Reading, Reply
+from assay.metrics._judge_budget import Price, ledger, price
+from assay.metrics._judge_line import Line, line_to, setting
+
+WRITTEN = 8  # tokens an answer may have
+_CHARACTERS_A_TOKEN = 4.3
+
+
+@dataclass(frozen=True, slots=True)
+class HttpJudge:
+    """A model served at `endpoint`, the address before /chat/completions."""
+
+    endpoint: str
+    model: str
+
+    def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
+        """All questions, several at a time, replies in order; the first that fails for good is raised."""
+        line = line_to(self.endpoint)
+        cost = price()
+        with ThreadPoolExecutor(int(setting("ASSAY_JUDGE_CONCURRENCY", 8, least=1))) as pool:
+            waiting = [
+                pool.submit(copy_context().run, self._one, line, question, reading, temperature, cost)
+                for question in questions
+            ]
+            try:
+                return [future.result() for future in waiting]
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _one(
+        self, line: Line, question: Question, reading: Reading, temperature: float, cost: Price
+    ) -> Reply:
+        size = sum(len(message.content) for message in question.messages)
+        aside = ledger().reserve(cost, math.ceil(size / _CHARACTERS_A_TOKEN), WRITTEN)
+        read = written = 0
+        try:
+            body = line.post(self._body(question, reading, temperature, line))
+            reply = _reply(body, question.grades)
+            read, written = reply.read, reply.written
+        finally:
+            ledger().book(cost, aside, read, written)
+        return reply
+
+    def _body(self, question: Question, reading: Reading, temperature: float, line: Line) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": turn.role, "content": turn.content} for turn in question.messages],
+            "max_tokens": WRITTEN,
+            "temperature": temperature,
+            "seed": question.draw,
+        }
+        if reading != "text" and line.gives_probabilities:
+            body |= {"logprobs": True, "top_logprobs": 20}
+        return body
+
+
+def _reply(body: Mapping[str, Any], grades: Sequence[str]) -> Reply:
+    choice = body["choices"][0]
+    usage = body.get("usage") or {}
+    text = choice["message"]["content"]
+    tokens = (int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
+    return Reply(_probabilities(choice.get("logprobs"), grades, text), text, *tokens)
+
+
+def _probabilities(logprobs: object, grades: Sequence[str], text: str) -> dict[str, float] | None:
+    """P of each grade as the first token written; None where the server tells none.
+
+    A number that takes several tokens (7, 0) cannot be read off the first one.
+    """
+    first = _first_token(logprobs)
+    if first is None or (grades[0] != "A" and first["token"].strip() != text.split()[0].strip(".*")):
+        return None
+    found: dict[str, float] = {}
+    for row in first.get("top_logprobs") or [first]:
+        grade = str(row["token"]).strip()
+        if grade in grades:
+            found[grade] = found.get(grade, 0.0) + math.exp(float(row["logprob"]))
+    return found or None
+
+
+def _first_token(logprobs: object) -> dict[str, Any] | None:
+    """The first written token that is not blank."""
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    rows = content if isinstance(content, list) else []
+    return next((row for row in rows if str(row.get("token", "")).strip()), None)

@@ -1,0 +1,154 @@
+"""Templates, criteria and worked examples to the messages a judge is asked with."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from assay.core import Sample
+from assay.errors import SpecError, suggest
+
+Mode = Literal["pointwise", "pairwise"]
+ScaleName = Literal["1-5", "0-100"]
+References = Literal["all", "first", "none"]
+_SLOT = re.compile(r"\{(\w+)\}")
+_ANCHORED = {"1-5": ("1", "2", "3", "4", "5"), "0-100": ("0", "20", "50", "80", "100")}
+_SECTIONS = {"pointwise": ("system", "user"), "pairwise": ("system", "user"),
+             "parts": ("source", "reference", "anchor", "steps")}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A turn of the conversation with a judge."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a judge is asked: everything of a prompt but the texts."""
+
+    mode: Mode
+    scale: ScaleName
+    criterion: str
+    anchored: bool
+    references: References
+    shots: int
+    template: str
+
+    @property
+    def grades(self) -> tuple[str, ...]:
+        """The answers that count, the lowest first; for a pair, the letter of the first text, then B."""
+        if self.mode == "pairwise":
+            return ("A", "B")
+        return _ANCHORED["1-5"] if self.scale == "1-5" else tuple(str(ten) for ten in range(0, 101, 10))
+
+    def messages(self, sample: Sample) -> tuple[Message, ...]:
+        """The conversation that asks for a grade of a sample."""
+        table = _template(self.template)
+        texts = table[self.mode]
+        system = Message("system", fill(texts["system"], self._frame(table["parts"])))
+        asked = Message("user", fill(texts["user"], self._texts(sample, table["parts"])))
+        return (system, *self._examples(table), asked)
+
+    def _frame(self, parts: Mapping[str, str]) -> dict[str, str]:
+        """What stands before any text: the criterion and what the grades mean."""
+        known = _table("criteria.toml")
+        if self.criterion not in known:
+            raise SpecError(f"unknown criterion {self.criterion!r}{suggest(self.criterion, known)}")
+        rows = zip(_ANCHORED[self.scale], known[self.criterion]["anchors"], strict=True)
+        anchors = "".join(fill(parts["anchor"], {"grade": grade, "text": text}) for grade, text in rows)
+        return {
+            "criterion": known[self.criterion]["text"],
+            "anchors": anchors if self.anchored else "",
+            "steps": parts["steps"] if self.scale == "0-100" else "",
+            **self._ends(),
+        }
+
+    def _ends(self) -> dict[str, str]:
+        return {"low": self.grades[0], "high": self.grades[-1]}
+
+    def _texts(self, sample: Sample, parts: Mapping[str, str]) -> dict[str, str]:
+        shown = {"all": sample.references, "first": sample.references[:1], "none": ()}[self.references]
+        return {
+            "source": fill(parts["source"], {"text": sample.source}) if sample.source else "",
+            "references": "".join(fill(parts["reference"], {"text": text}) for text in shown),
+            "hypothesis": sample.hypothesis,
+            "rival": sample.rival or "",
+            **self._ends(),
+        }
+
+    def _examples(self, table: Mapping[str, Mapping[str, str]]) -> Iterator[Message]:
+        known = _table("shots.toml")["shot"]
+        if not 0 <= self.shots <= len(known):
+            raise SpecError(
+                f"shots={self.shots}: there are {len(known)} worked examples; give 0 to that many"
+            )
+        for shot in known[: self.shots]:
+            sample = Sample(shot["hypothesis"], (shot["reference"],), shot["source"], rival=shot["rival"])
+            yield Message("user", fill(table[self.mode]["user"], self._texts(sample, table["parts"])))
+            yield Message("assistant", self._graded(shot["share"]))
+
+    def _graded(self, share: float) -> str:
+        """A worked example's grade; of a pair, the letter of the better text."""
+        if self.mode == "pairwise":
+            return "A" if share > 0.5 else "B"
+        return self.grades[round(share * (len(self.grades) - 1))]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all wording a prompt is made of."""
+        whole = "\0".join([_text(self.template), _text("criteria.toml"), _text("shots.toml")])
+        return "sha256:" + hashlib.sha256(whole.encode()).hexdigest()[:16]
+
+
+def fill(template: str, slots: Mapping[str, str]) -> str:
+    """Put texts into slots, in one pass: braces in a text stay braces.
+
+    >>> fill("{a} and {b}", {"a": "{b}", "b": "x"})
+    '{b} and x'
+    """
+    return _SLOT.sub(lambda match: slots.get(match[1], match[0]), template)
+
+
+def _text(name: str) -> str:
+    """A template of ours by its version, or the user's own file."""
+    if name.endswith(".toml") and "/" in name:
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise SpecError(f"no template at {path}; give a version (v1) or the path of a .toml file")
+        return path.read_text("utf-8")
+    home = files("assay.data") / "judge"
+    file = home / (name if name.endswith(".toml") else f"{name}.toml")
+    if not file.is_file():
+        raise SpecError(f"unknown template {name!r}; give v1, or ./FILE.toml")
+    return file.read_text("utf-8")
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads(_text(name))
+
+
+def _template(name: str) -> dict[str, dict[str, str]]:
+    try:
+        table: dict[str, dict[str, str]] = tomllib.loads(_text(name))
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"template {name}: not TOML: {error}") from error
+    for section, keys in _SECTIONS.items():
+        absent = _absent(table.get(section, {}), keys)
+        if absent:
+            raise SpecError(f"template {name}: [{section}] lacks {', '.join(absent)}; see docs/judges.md")
+    return table
+
+
+def _absent(table: Mapping[str, str], keys: Sequence[str]) -> list[str]:
+    return [key for key in keys if not isinstance(table.get(key), str)]

@@ -1,0 +1,148 @@
+"""A language model as judge: a rubric and a text in, a grade out (pointwise), or which of two is better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from assay import weights
+from assay.core import Metric, Need, Sample, Scores
+from assay.errors import SpecError
+from assay.metrics._judge_answer import Backend, Question, Reading, Reply, drawn, parsed, share
+from assay.metrics._judge_blind import blinded
+from assay.metrics._judge_http import HttpJudge
+from assay.metrics._judge_local import LocalJudge
+from assay.metrics._judge_prompt import Form, Mode, References, ScaleName
+from assay.metrics._torch import Neural, Precision
+from assay.recipe import generator
+
+ZHENG_2023 = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
+_NOTES = ("unparsed", "read from text", "tokens read", "tokens written")
+
+
+@dataclass(frozen=True)
+class Judge(Neural, Metric):
+    """A language model's grade of a text, on 0..1: the lowest grade of its scale to the highest.
+
+    The grade is the mean over the probabilities of the possible answers (Liu et al. 2023, G-Eval), or where a
+    server tells none, the answer's text; answers that name no grade are absent and counted. A pairwise judge
+    needs a rival and gives P(hypothesis is better), shown in this order, or averaged over both (swap=true).
+    """
+
+    name = "judge"
+    paradigm = "judge"
+    range = (0.0, 1.0)
+    citation = ZHENG_2023
+    model: str = "smollm2"
+    endpoint: str = ""  # of an OpenAI-compatible server; empty: the model runs here
+    mode: Mode = "pointwise"
+    scale: ScaleName = "1-5"
+    criterion: str = "overall"
+    references: References = "all"
+    anchored: bool = False  # says in words what each grade means
+    swap: bool = False  # asks both orders of a pair
+    blind: bool = False  # hides authors and words for groups
+    shots: int = 0  # worked examples
+    answer: Reading = "auto"
+    temperature: float = 0.0
+    template: str = "v1"
+    precision: Precision = "float32"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be asked."""
+        if self.swap and self.mode != "pairwise":
+            raise SpecError("swap=true is for pairs; give mode=pairwise too")
+        if not self.temperature >= 0:
+            raise SpecError(f"temperature={self.temperature}: at least 0 is needed")
+
+    @property
+    def needs(self) -> frozenset[Need]:  # type: ignore[override]
+        """A pairwise judge needs a rival."""
+        return frozenset({"rival"}) if self.mode == "pairwise" else frozenset()
+
+    @property
+    def optional(self) -> frozenset[Need]:  # type: ignore[override]
+        """What it reads where a sample has it."""
+        return frozenset({"source"}) if self.references == "none" else frozenset({"source", "references"})
+
+    @property
+    def stochastic(self) -> bool:  # type: ignore[override]
+        """Whether a repeat may differ: drawn answers, and servers, which promise nothing."""
+        return self.temperature > 0 or bool(self.endpoint)
+
+    @property
+    def least_batch(self) -> int:
+        """Prompts share their beginnings, and requests wait for a server: small batches waste both."""
+        return 32
+
+    def pins(self) -> Mapping[str, str]:
+        """The digests of the prompts and, of a model that runs here, of its weights."""
+        found = {"template": self._form.digest}
+        return found if self.endpoint else {**found, "model": weights.pin(self.model)}
+
+    @property
+    def _form(self) -> Form:
+        shots = (self.references, self.shots, self.template)
+        return Form(self.mode, self.scale, self.criterion, self.anchored, *shots)
+
+    @property
+    def _backend(self) -> Backend:
+        if self.endpoint:
+            return HttpJudge(self.endpoint, self.model)
+        return LocalJudge(self.model, self.precision)
+
+    def prepare(self) -> None:
+        """Load the model, where it runs here."""
+        if not self.endpoint:
+            LocalJudge(self.model, self.precision).loaded()
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """One question a sample, two for a pair asked in both orders."""
+        form = self._form
+        shown = [blinded(sample) if self.blind else sample for sample in samples]
+        orders = [[one, _turned(one)] if self.swap else [one] for one in shown]
+        flat = [one for order in orders for one in order]
+        asked = [Question(form.messages(one), form.grades, one.draw) for one in flat]
+        replies = self._backend.ask(asked, self.answer, self.temperature)
+        graded = iter(zip(map(self._grade, flat, replies), replies, strict=True))
+        values: list[float | None] = []
+        notes: dict[str, list[int]] = {name: [] for name in _NOTES}
+        for order in orders:
+            answers = [next(graded) for _ in order]
+            values.append(_averaged([grade for grade, _ in answers]))
+            for name, count in _counts(answers).items():
+                notes[name].append(count)
+        return Scores(values, notes)
+
+    def _grade(self, sample: Sample, reply: Reply) -> float | None:
+        grades = self._form.grades
+        if reply.probabilities is not None and self.answer != "text":
+            if self.temperature > 0 and reply.text is None:
+                rng = generator(sample.draw, self.signature, sample.key)
+                return drawn(grades, reply.probabilities, self.temperature, rng)
+            return share(grades, reply.probabilities)
+        if reply.text is None or self.answer == "probabilities":
+            return None
+        return parsed(grades, reply.text)
+
+
+def _turned(sample: Sample) -> Sample:
+    return replace(sample, hypothesis=sample.rival or "", rival=sample.hypothesis)
+
+
+def _averaged(grades: Sequence[float | None]) -> float | None:
+    """The grade; of a pair in both orders, the mean of P(first) and 1 - P(second)."""
+    first, *turned = grades
+    if first is None or None in turned:
+        return None
+    return (first + sum(1.0 - grade for grade in turned if grade is not None)) / len(grades)
+
+
+def _counts(answers: Sequence[tuple[float | None, Reply]]) -> dict[str, int]:
+    counts = (
+        sum(grade is None for grade, _ in answers),
+        sum(reply.probabilities is None for _, reply in answers),
+        sum(reply.read for _, reply in answers),
+        sum(reply.written for _, reply in answers),
+    )
+    return dict(zip(_NOTES, counts, strict=True))
