@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 from assay.weights import resolve
 
 _KEPT = 50_000
+_SURROGATE = re.compile("[\ud800-\udfff]")  # spaCy cannot encode half a pair; lengths stay as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ def parse(texts: Sequence[str]) -> list[Parse]:
     """Analyse texts; those seen before cost nothing."""
     missing = [text for text in dict.fromkeys(texts) if text not in _memory]
     if missing:
-        for text, doc in zip(missing, _pipeline().pipe(missing, batch_size=64), strict=True):
+        readable = [_SURROGATE.sub("\ufffd", text) for text in missing]
+        for text, doc in zip(missing, _pipeline().pipe(readable, batch_size=64), strict=True):
             _memory[text] = _freeze(text, doc)
     found = [_memory[text] for text in texts]
     while len(_memory) > _KEPT:
