@@ -149,6 +149,15 @@ def test_one_judge_alone_confirms_nothing(texts: Path) -> None:
     assert found["texts", "hit_share"]["value"] == 0.0
 
 
+def test_judges_as_blind_as_the_metric_do_not_clear_it(texts: Path) -> None:
+    """Damage that nobody sees is no proof of a blind spot, nor of sight."""
+    blind = (Measure("watchful", Watchful(blind=True)), Measure("careful", Careful(blind=True)))
+    found = _of(_run(texts, Measure("blind", Seeing(blind=True)), *blind), "blind")
+    assert found["texts", "loss_share"]["value"] == pytest.approx(0.0)
+    assert found["texts", "hit_share"]["value"] == 0.0
+    assert found["texts", "attack_gain"]["passed"] is None
+
+
 def test_the_paper_rule_takes_texts_as_they_are(texts: Path) -> None:
     found = _of(_run(texts, Measure("blind", Seeing(blind=True)), rule="paper"), "blind")
     assert found["texts", "attack_gain"]["passed"] is False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -77,6 +77,8 @@ def group_findings(options: Options, group: Group, scored: Sequence[Scored]) -> 
     seen = confirmed(judges, found.ids, options.fall)
     best = _best(found, seen if judges else np.ones(len(found.ids), dtype=np.bool_), options.margin)
     headline = _headline(options, group, found, judges, seen, best)
+    if headline.passed and verdict(raw.ci, options.margin) is not True:
+        headline = replace(headline, passed=None)  # judges that see no damage do not clear the metric
     if not group.is_search:
         return Judged([headline])
     beside = [_loss_share(group, found, raw), *_hits(options, group, found, seen, judges), *_effort(group)]
