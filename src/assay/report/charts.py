@@ -34,9 +34,12 @@ class Panel:
 
 def panels(run: Run) -> list[Panel]:
     """Every chart the run has data for."""
+    from assay.report.mending import mended
+
     found = {name: list(group) for name, group in _by_audit(run).items()}
     return [
         *_bias(found.get("stereotype", [])),
+        *mended(run, found.get("stereotype", [])),
         *_concepts(run),
         *_curves(found.get("stress", [])),
         *_top(found.get("human", [])),

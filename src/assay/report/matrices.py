@@ -50,7 +50,8 @@ def matrices(run: Run, audit: str) -> list[Matrix]:
     judged = list(dict.fromkeys(row["statistic"] for row in rows if row["passed"] is not None))
     there = {row["statistic"] for row in rows}
     shown = [name for name in (*_SHOWN.get(audit, ()), *judged) if name in there]
-    return [made for name in dict.fromkeys(shown) if (made := _matrix(run, rows, name)).rows]
+    made = [found for name in dict.fromkeys(shown) if (found := _matrix(run, rows, name)).rows]
+    return [*made, *_against(rows)] if audit == "human" else made
 
 
 def _matrix(run: Run, rows: Sequence[Row], statistic: str) -> Matrix:
@@ -74,6 +75,32 @@ def _matrix(run: Run, rows: Sequence[Row], statistic: str) -> Matrix:
         for slice_, label in list(slices.items())[:MOST_ROWS]
     )
     return Matrix(statistic_words(statistic), meaning(statistic), used, made, max(0, len(slices) - MOST_ROWS))
+
+
+def _against(rows: Sequence[Row]) -> list[Matrix]:
+    """Is one metric really better than another? Row less column, starred by significance."""
+    tables: dict[tuple[str, str], dict[tuple[str, str], Row]] = {}
+    for row in rows:
+        if row["statistic"].endswith("_difference") and row["versus"] and row["slice"].count("/") == 1:
+            tables.setdefault((row["slice"], row["statistic"]), {})[row["metric"], row["versus"]] = row
+    found = []
+    for (slice_, statistic), table in tables.items():
+        names = tuple(dict.fromkeys(name for pair in table for name in pair))
+        lines = tuple((one, one, tuple(_gap(table, one, two) for two in names)) for one in names)
+        title = f"{statistic_words(statistic)}, {slice_}: row less column"
+        found.append(
+            Matrix(title, "One star: p below .05; two: below .01 (permutation of both).", names, lines, 0)
+        )
+    return found
+
+
+def _gap(table: Mapping[tuple[str, str], Row], one: str, two: str) -> Cell | None:
+    row, sign = table.get((one, two)), 1.0
+    if row is None:
+        row, sign = table.get((two, one)), -1.0
+    if row is None:
+        return None
+    return Cell(number(sign * row["value"]) + stars(row["p_value"]), "unclear", f"n = {row['n']}", 0.0)
 
 
 def _is_detail(row: Row, metrics: Sequence[str]) -> bool:

@@ -24,7 +24,7 @@ function draw(figure) {
   const rows = chartRows(chart);
   const spec = structuredClone(themed(chart.spec));
   spec.data = { values: rows };
-  if (spec.height.step) spec.height = spec.height.step * Math.max(1, rows.length);
+  if (spec.height.step) spec.height = spec.height.step * Math.max(1, rows.length);  // a bar a row
   const coloured = spec.encoding && spec.encoding.color && spec.encoding.color.field === "metric";
   if (coloured) spec.encoding.color.scale = { domain: run.metrics, range: run.metrics.map(colourOf) };
   figure.drawn = true;

@@ -36,6 +36,12 @@ function factLine(i) {
   return facts.join(", ");
 }
 
+// Stress roles are LEVEL/SEED.
+function roleName(role) {
+  const noise = /^([\d.]+)\/\d+$/.exec(role);
+  return noise ? `noise ${noise[1]}` : role.replaceAll("_", " ");
+}
+
 function caseView(place, i) {
   const one = run.cases[place];
   const metric = named("metric", i);
@@ -47,7 +53,7 @@ function caseView(place, i) {
   let base = null;
   for (const [role, text] of Object.entries(one.roles)) {
     const score = text.scores[run.metrics.indexOf(metric)];
-    const label = el("p", { class: "role", text: role.replaceAll("_", " ") + " " });
+    const label = el("p", { class: "role", text: roleName(role) + " " });
     if (score !== undefined) label.append(el("span", { class: "score", text: `${metric} ${number(score)}` }));
     const others = Object.entries(text.scores).map(([place, value]) => [run.metrics[place], value])
       .filter(([name]) => name !== metric && wanted.metrics.has(name)).slice(0, 6);
