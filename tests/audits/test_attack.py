@@ -17,6 +17,7 @@ from assay.audits._attack_rules import kind_of, rules
 from assay.audits._attack_words import Source, words_of
 from assay.audits.attack import Attack
 from assay.core import Case, Measure, Metric, Sample, Scored
+from assay.errors import DataError
 from assay.pipeline import Options, run
 from assay.recipe import generator
 
@@ -224,6 +225,19 @@ def test_random_noise_that_costs_nothing_is_told(texts: Path) -> None:
     done = _run(texts, Measure("constant", Constant()), queries=20)
     assert done.findings.height == 0
     assert any("random noise costs no score" in note for note in done.notes)
+
+
+def test_kinds_of_edits_can_be_chosen(texts: Path) -> None:
+    found = {}
+    for fields in ({"only": ("swap",)}, {"rule": "paper"}):
+        audit = Attack((texts,), limit=2, judges=(), **fields)
+        cases = list(audit.cases())
+        values = {role: np.zeros(len(cases)) for role in cases[0].samples}
+        first = audit.more(Scored("m", cases, values))
+        found[str(fields)] = {move[1] for case in first for move in case.meta["moves"]}
+    assert list(found.values()) == [{"swap"}, {"delete", "replace"}]
+    with pytest.raises(DataError, match="did you mean swap"):
+        Attack((texts,), only=("swop",)).more(Scored("m", [], {}))
 
 
 def test_quick_leaves_it_out() -> None:

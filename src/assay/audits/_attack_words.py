@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.audits._attack_edits import Move, core, real
+from assay.audits._attack_edits import KINDS, Kind, Move, core, real
 from assay.nlp import Parse, Token, parse_one
 from assay.perturbations._texts import word_list
 from assay.perturbations.inflection import class_and_lemma
@@ -76,6 +76,7 @@ class Source:
     neighbours: int = 8  # the paper's k2
     model: str | None = None
     masked: int = 8  # the paper's k1
+    kinds: tuple[Kind, ...] = KINDS
 
     def moves(self, text: str) -> list[Move]:
         """Every edit a search may make to a text, place by place."""
@@ -90,7 +91,7 @@ class Source:
                 found[Move(place, "replace", dressed(word.text, new))] = None
             for new in _insertions(word):
                 found[Move(place, "insert", new)] = None
-        return [move for move in found if real(plain, move)]
+        return [move for move in found if move.kind in self.kinds and real(plain, move)]
 
     def substitutes(self, word: Word) -> list[str]:
         """Words near this one that mean something else: a listed synonym would be a paraphrase."""

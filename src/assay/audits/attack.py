@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits._attack_edits import Moves, apply, edit_ratio, edits_needed, random_moves
+from assay.audits._attack_edits import KINDS, Moves, apply, edit_ratio, edits_needed, random_moves
 from assay.audits._attack_findings import Group, group_findings, shown
 from assay.audits._attack_rules import Rule as EditRule
 from assay.audits._attack_rules import rules
@@ -25,6 +25,7 @@ from assay.audits._attack_words import Source
 from assay.audits._corpora import Corpus, corpora
 from assay.audits._spread import spread_out
 from assay.core import Audit, Case, Finding, Question, Record, Rule, Sample, Scored
+from assay.errors import DataError, suggest
 from assay.recipe import generator
 
 _SHORTEST = 4  # words: below, one edit is most of the text
@@ -43,6 +44,7 @@ class Attack(Audit):
     rule: Rule = "careful"
     seed: int = 0
     limit: int | None = 20  # texts attacked; the others are what rules are tried on
+    only: tuple[str, ...] = ()  # kinds of edits: delete, replace, insert, swap
     task: tuple[str, ...] = ()
     queries: int = 2000  # texts tried an item, at most
     ratio: float = 0.15  # least noise-ratio
@@ -67,11 +69,17 @@ class Attack(Audit):
 
     @property
     def _plan(self) -> Plan:
-        return Plan(self.beam, self.queries, self._source, self.seed)
+        beam = 1 if self.rule == "paper" else self.beam
+        return Plan(beam, self.queries, self._source, self.seed)
 
     @property
     def _source(self) -> Source:
-        return Source(self.embeddings, model=self.model)
+        """Candidates; the paper deletes and replaces, greedily, without insertions and swaps."""
+        for wrong in set(self.only) - set(KINDS):
+            raise DataError(f"unknown kind of edit {wrong!r}{suggest(wrong, KINDS)}")
+        usual = ("delete", "replace") if self.rule == "paper" else KINDS
+        kinds = tuple(kind for kind in usual if not self.only or kind in self.only)
+        return Source(self.embeddings, model=self.model, kinds=kinds)
 
     def _attacked(self, corpus: Corpus) -> list[Record]:
         """At most half of a corpus, so that rules have text of their own."""
