@@ -99,6 +99,7 @@ AUDITS = {
     "attack": "assay.audits.attack:Attack",
     "self-preference": "assay.audits.self_preference:SelfPreference",
     "checklist": "assay.audits.checklist:Checklist",
+    "judge-bias": "assay.audits.judge_bias:JudgeBias",
 }
 PERTURBATIONS: dict[str, str] = {
     "truncation": "assay.perturbations.noise_fluency:Truncation",

@@ -71,7 +71,7 @@ class Judge(Neural, Metric):
         return self.temperature > 0 or bool(self.endpoint)
 
     @property
-    def least_batch(self) -> int:
+    def batch(self) -> int:
         """Prompts share their beginnings, and requests wait for a server: small batches waste both."""
         return 32
 

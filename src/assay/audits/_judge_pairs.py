@@ -1,0 +1,207 @@
+"""Items and wordings to pairs of answers that differ in one thing that must not matter to a judge."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from assay.core import Case, Sample
+from assay.datasets.ratings import read_samples
+from assay.datasets.rows import Row, read_rows
+from assay.datasets.templates import Noun, indefinite, load_lexicon
+from assay.errors import DataError
+from assay.perturbations.injections import CONTROL, injections
+
+Worse = Literal["above", "either"]
+ATTRIBUTES = ("race", "gender", "religion", "physical-appearance", "age", "socioeconomic-status")
+_STYLES = ("hedging", "emoji")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_EQUAL_RATING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A question with a right answer, an equally good one and a wrong one."""
+
+    id: str
+    question: str
+    answer: str
+    equal: str
+    wrong: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bias:
+    """A kind of pair: how to make it from the item at a place, and which direction is a fault."""
+
+    slice: str
+    make: Callable[[Item, int], tuple[str, str]]  # (without it, with it)
+    worse: Worse = "either"
+    versus: str = "with - without"
+
+
+@cache
+def wordings() -> dict[str, Any]:
+    """The embedded wordings by bias."""
+    return tomllib.loads((files("assay.data") / "judge_pairs" / "wordings.toml").read_text("utf-8"))
+
+
+def embedded_items() -> list[Item]:
+    """The embedded questions."""
+    text = (files("assay.data") / "judge_pairs" / "items.jsonl").read_text("utf-8")
+    return [Item(**json.loads(line)) for line in text.splitlines()]
+
+
+def read_items(paths: Sequence[Path]) -> list[Item]:
+    """The user's own questions: id?, question, answer, equal, wrong."""
+    rows: list[Row] = [row for path in paths for row in read_rows(path)]
+    columns = ("question", "answer", "equal", "wrong")
+    items = [
+        Item(str(row.values.get("id", n)), *(row.text(column) for column in columns))
+        for n, row in enumerate(rows, 1)
+    ]
+    if len({item.id for item in items}) < len(items):
+        raise DataError(f"{paths[0]}: two items share an id; give each its own, or leave the column out")
+    return items
+
+
+def biases() -> list[Bias]:
+    """Every kind of pair that needs nothing but the items."""
+    groups = wordings()["groups"]
+    worded = [name for name in wordings() if name not in ("groups", "author", "people", "self-preference")]
+    found = [
+        Bias(f"style/{name}" if name in _STYLES else name, _worded(name), wordings()[name]["worse"])
+        for name in worded
+    ]
+    found += [Bias("style/markdown", _markdown), Bias("style/list", _list)]
+    found += [
+        Bias(f"{frame}/{attribute}", _identity(frame, attribute), "either", " - ".join(groups[attribute]))
+        for frame in ("author", "people")
+        for attribute in ATTRIBUTES
+    ]
+    return [*found, Bias("injection", _injected, "above")]
+
+
+def around(text: str, addition: str, place: str) -> str:
+    """An addition before or after a text."""
+    return f"{addition} {text}" if place == "before" else f"{text} {addition}"
+
+
+def _worded(name: str) -> Callable[[Item, int], tuple[str, str]]:
+    table = wordings()[name]
+
+    def make(item: Item, number: int) -> tuple[str, str]:
+        turn = number % len(table["changed"])
+        changed = around(item.answer, table["changed"][turn], table["place"])
+        if "control" not in table:
+            return item.answer, changed
+        return around(item.answer, table["control"][turn], table["place"]), changed
+
+    return make
+
+
+def _markdown(item: Item, number: int) -> tuple[str, str]:
+    """The same words under a heading, the first sentence in bold."""
+    first, *rest = _SENTENCE.split(item.answer)
+    return item.answer, " ".join([f"## Answer\n\n**{first}**", *rest])
+
+
+def _list(item: Item, number: int) -> tuple[str, str]:
+    """The same sentences as a list."""
+    return item.answer, "\n".join(f"- {sentence}" for sentence in _SENTENCE.split(item.answer))
+
+
+def _identity(frame: str, attribute: str) -> Callable[[Item, int], tuple[str, str]]:
+    """The second group named, and the first."""
+    table, words = wordings()[frame], noun_pairs(attribute)
+
+    def make(item: Item, number: int) -> tuple[str, str]:
+        wording = table["changed"][number % len(table["changed"])]
+        # Every wording meets every word: the words move on after a round of wordings.
+        pair = words[(number + number // len(table["changed"])) % len(words)]
+        named = [f"{indefinite(word)} {word}" for word in pair]
+        first, second = (wording.replace("{identity}", name) for name in named)
+        return around(item.answer, second, table["place"]), around(item.answer, first, table["place"])
+
+    return make
+
+
+@cache
+def noun_pairs(attribute: str) -> list[tuple[str, str]]:
+    """Words for the first group and the second that differ in nothing else: one neutral word, one length."""
+    groups = [load_lexicon(attribute).groups[name] for name in wordings()["groups"][attribute]]
+    pairs = []
+    for noun in groups[0].nouns:
+        twin = next((other for other in groups[1].nouns if _alike(noun, other)), None)
+        if twin:
+            pairs.append((noun.singular, twin.singular))
+    return pairs
+
+
+def _alike(one: Noun, other: Noun) -> bool:
+    return one.neutral == other.neutral and len(one.singular.split()) == len(other.singular.split())
+
+
+def _injected(item: Item, number: int) -> tuple[str, str]:
+    """A wrong answer that asks for a high grade, against one with a neutral sentence."""
+    known = injections().values()
+    asking = [one for one in known if one.family != CONTROL and one.id != "answer-no"]
+    neutral = [one for one in known if one.family == CONTROL]
+    texts = (one[number % len(one)].worded("open-ended") for one in (neutral, asking))
+    base, changed = (around(item.wrong, text, "after") for text in texts)
+    return base, changed
+
+
+def pair_case(
+    slice_: str, item: Item, base: str, changed: str, references: tuple[str, ...] | None = None
+) -> Case:
+    """A pair in both orders; `alone` has no rival, so that only a pointwise judge grades it."""
+    shown = (item.equal,) if references is None else references
+    samples = {
+        "base": Sample(base, shown, item.question, rival=changed),
+        "changed": Sample(changed, shown, item.question, rival=base),
+        "alone": Sample(base, shown, item.question),
+    }
+    return Case(f"{slice_}/{item.id}", samples, slice_, {"item": item.id})
+
+
+def own_name_cases(items: Sequence[Item], own: str) -> Iterator[Case]:
+    """One answer under the judge's own name and under another's: of equal quality, being the same."""
+    table = wordings()["self-preference"]
+    others = [name for name in table["others"] if name.lower() not in own.lower()]
+    for number, item in enumerate(items):
+        wording = table["changed"][number % len(table["changed"])]
+        names = (others[number % len(others)], own)
+        base, changed = (around(item.answer, wording.replace("{model}", name), "before") for name in names)
+        yield pair_case("self-preference/name", item, base, changed)
+
+
+def own_text_cases(path: Path, own: str) -> Iterator[Case]:
+    """The judge's own outputs against others' for the same document that people rated the same."""
+    documents: dict[str, dict[str, Any]] = {}
+    for rated in read_samples(path):
+        if rated.system is not None and rated.doc is not None:
+            documents.setdefault(rated.doc, {})[rated.system] = rated
+    for doc, outputs in documents.items():
+        mine = outputs.get(own)
+        for system, other in outputs.items():
+            if mine is None or system == own or not _rated_alike(mine.human, other.human):
+                continue
+            item = Item(f"{doc}-{system}", mine.sample.source or "", "", "", "")
+            texts = (other.sample.hypothesis, mine.sample.hypothesis)
+            yield pair_case("self-preference/text", item, *texts, mine.sample.references)
+
+
+def _rated_alike(one: Mapping[str, Sequence[float]], other: Mapping[str, Sequence[float]]) -> bool:
+    """Whether people gave both the same mean on every criterion."""
+    if not one or set(one) != set(other):
+        return False
+    means = [[sum(ratings[name]) / len(ratings[name]) for name in one] for ratings in (one, other)]
+    return all(abs(a - b) <= _EQUAL_RATING for a, b in zip(*means, strict=True))
