@@ -53,8 +53,8 @@ class Attack(Audit):
     embeddings: str = "glove"
     model: str | None = None  # a masked language model that proposes words too
     judges: tuple[str, ...] = ("rougeL", "greedy-matching", "gpt-ppl:scale=log")
-    fall: float = 0.5  # of random noise's cost: a judge that loses as much sees the damage
     margin: float = 0.75  # of random noise's cost avoided: more is a blind spot
+    fall: float = 0.25  # of random noise's cost: what a metric must not avoid is what a judge must lose
     support: int = 3  # fooled texts with a kind of edit, for it to be tried as a rule
     held_out: int = 40  # texts a rule is tried on
 

@@ -36,7 +36,7 @@ class SelfPreference(Audit):
     """
 
     name: ClassVar[str] = "self-preference"
-    question: ClassVar[Question] = "fair"
+    question: ClassVar[Question] = "sees"
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
