@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from assay.core import Case, Explanation, Finding, Scored
 from assay.errors import CacheError
@@ -113,14 +115,38 @@ def load_run(folder: Path) -> Run:
     if not (folder / "run.json").is_file():
         raise CacheError(f"{folder} is not a run folder (no run.json); give the folder of an earlier run")
     try:
-        about = json.loads((folder / "run.json").read_text("utf-8"))
+        about = _checked(json.loads((folder / "run.json").read_text("utf-8")))
         findings, cases, scores = (
-            pl.read_parquet(folder / f"{name}.parquet") for name in ("findings", "cases", "scores")
+            _frame(folder / f"{name}.parquet", schema)
+            for name, schema in (("findings", FINDINGS), ("cases", CASES), ("scores", SCORES))
         )
         lines = (folder / "explanations.jsonl").read_text("utf-8").splitlines()
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        explained = [_explained(line) for line in lines]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError,
+            pl.exceptions.PolarsError, pa.ArrowException) as error:  # fmt: skip
         raise CacheError(f"{folder} is damaged: {error}; run the audit again, scores are cached") from error
-    return Run(findings, cases, scores, [_explained(line) for line in lines], about, folder)
+    return Run(findings, cases, scores, explained, about, folder)
+
+
+def _frame(path: Path, schema: Schema) -> pl.DataFrame:
+    """A table of the run, by pyarrow: polars ends with a panic where a page is damaged."""
+    frame = pl.DataFrame(pq.ParquetFile(path).read())
+    return frame.select(pl.col(name).cast(kind) for name, kind in schema.items())
+
+
+def _checked(about: Any) -> dict[str, Any]:
+    """run.json has the shape that reports rely on."""
+    shapes = {"metrics": dict, "audits": dict, "notes": list}
+    if not isinstance(about, dict) or any(
+        not isinstance(about.get(key, kind()), kind) for key, kind in shapes.items()
+    ):
+        raise ValueError("run.json is not that of a run")
+    parts = [*about.get("metrics", {}).values(), *about.get("audits", {}).values()]
+    if not all(isinstance(part, dict) for part in parts) or not all(
+        isinstance(note, str) for note in about.get("notes", [])
+    ):
+        raise ValueError("run.json is not that of a run")
+    return about
 
 
 def _explained(line: str) -> Explained:

@@ -137,7 +137,7 @@ def _parse(where: str, text: str) -> dict[str, tuple[str, list[str]]]:
     """Category and examples of each set, or an error that names the file and the key."""
     try:
         document = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not JSON ({error}); give a file in the SEAT form") from error
     if not isinstance(document, dict):
         raise DataError(f"{where}: not a JSON object; the SEAT form has the keys {', '.join(KEYS)}")

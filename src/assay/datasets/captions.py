@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Image
-from assay.datasets.rows import Row, read_rows
+from assay.datasets.rows import Row, below, is_beside, read_rows
 from assay.errors import DataError
 
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
@@ -94,7 +94,7 @@ def read_captions(path: Path, *, skip_missing: bool = False) -> tuple[list[Capti
 
 def _lacks_image(row: Row) -> bool:
     named = row.maybe("image") if row.has("image") else None
-    return named is not None and not (row.file.parent / named).is_file()
+    return named is not None and not is_beside(row.file, named)
 
 
 def _caption(row: Row) -> Caption:
@@ -141,7 +141,8 @@ def with_images(
     made: list[Caption] = []
     missing: list[str] = []
     for one in captions:
-        found = list(_images(folder / one.category / one.concept / one.group))
+        place = below(folder, one.category, one.concept, one.group)
+        found = list(_images(place)) if place else []
         if not found:
             missing.append(f"{one.category}/{one.concept}/{one.group}")
         made += [

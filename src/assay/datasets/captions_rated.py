@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from assay.core import Sample
-from assay.datasets.entries import Entry, entries, read_json
+from assay.datasets.entries import Entry, entries, read_object
 from assay.datasets.ratings import Rated, ratings, unique, with_ids
 from assay.datasets.rows import Row, read_text
 from assay.errors import DataError
@@ -84,13 +84,18 @@ def read_composite(folder: Path) -> list[Rated]:
 def _composite(
     path: Path, dataset: str, criterion: str, references: Mapping[str, tuple[str, ...]]
 ) -> list[Rated]:
-    table = list(csv.reader(io.StringIO(read_text(path)), delimiter=";"))
+    try:
+        table = list(csv.reader(io.StringIO(read_text(path)), delimiter=";")) or [[]]
+    except csv.Error as error:
+        raise DataError(f"{path}: not a table ({error})") from error
     inputs = [n for n, name in enumerate(table[0]) if name.startswith("Input.")]
     answers = [n for n, name in enumerate(table[0]) if name.startswith("Answer.")]
     if len(inputs) < 2 or len(answers) < len(inputs) - 1:
         raise DataError(f"{path}: columns Input.* (image, captions) and as many Answer.* are expected")
     found = []
     for number, cells in enumerate(table[1:], start=2):
+        if len(cells) <= max(inputs + answers):
+            raise DataError(f"{path}, line {number}: not as many cells as the header has columns")
         image = cells[inputs[0]].rsplit("/", 1)[-1]
         texts = references.get(_image_key(image))
         if not image or texts is None:
@@ -109,7 +114,7 @@ def _references(folder: Path) -> dict[str, tuple[str, ...]]:
         for name, text in _tokens(folder / TOKENS).items():
             found.setdefault(_image_key(name.split("#")[0]), []).append(text)
     for path in sorted(folder.glob("dataset_*.json")):
-        for entry in entries(read_json(path).get("images"), path):
+        for entry in entries(read_object(path).get("images"), path):
             texts = [sentence.text("raw") for sentence in entry.members("sentences")]
             found.setdefault(_image_key(entry.text("filename")), []).extend(texts)
     if not found:

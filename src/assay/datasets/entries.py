@@ -38,8 +38,16 @@ def read_json(path: Path) -> Any:
     """A whole JSON file."""
     try:
         return json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not JSON ({error}); is it the whole file?") from error
+
+
+def read_object(path: Path) -> Mapping[str, Any]:
+    """A JSON file whose document is an object."""
+    value = read_json(path)
+    if not isinstance(value, Mapping):
+        raise DataError(f"{path}: an object is expected, not {type(value).__name__}")
+    return value
 
 
 def entries(value: object, path: Path) -> list[Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +86,8 @@ def _column(rows: Iterable[Row], column: str) -> Table:
 def _number(row: Row, column: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise row.fail(f"column {column!r} holds {value!r}, which is not a number")
+    if abs(value) > sys.float_info.max:
+        raise row.fail(f"column {column!r} holds an infinite number")
     return float(value)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from assay.core import Image
 from assay.datasets.crows import Neutral, is_crows, read_crows
-from assay.datasets.rows import SUFFIXES, Row, read_rows
+from assay.datasets.rows import SUFFIXES, Row, is_beside, read_rows
 from assay.datasets.winobias import is_winobias, read_winobias
 from assay.errors import DataError
 
@@ -99,7 +99,7 @@ def _read(path: Path, skip_missing: bool) -> tuple[list[Pair], list[str]]:
 
 def _lacks_image(row: Row) -> bool:
     named = row.maybe("image")
-    return named is not None and not (row.file.parent / named).is_file()
+    return named is not None and not is_beside(row.file, named)
 
 
 def _refuse_twins(pairs: Sequence[Pair]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Image, Sample
-from assay.datasets.rows import Row, read_rows
+from assay.datasets.rows import Row, is_beside, read_rows
 from assay.errors import DataError
 
 KNOWN = ("id", "hypothesis", "references", "reference", "source", "image", "system", "doc", "human")
@@ -119,6 +119,6 @@ def _label(row: Row, column: str) -> str | None:
 
 def _image(row: Row, skip_missing: bool) -> Image | None:
     named = row.maybe("image")
-    if skip_missing and named is not None and not (row.file.parent / named).is_file():
+    if skip_missing and named is not None and not is_beside(row.file, named):
         return None
     return row.image()

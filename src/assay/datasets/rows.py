@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,23 +59,25 @@ class Row:
         return tuple(value)
 
     def number(self, column: str) -> float | None:
-        """A number that may be absent."""
+        """A finite number that may be absent (null, empty, nan)."""
         value = self.values.get(column)
         if value is None or value == "":
             return None
         try:
-            return float(value)
-        except (TypeError, ValueError) as error:
+            found = float(value)
+        except (TypeError, ValueError, OverflowError) as error:
             raise self.fail(f"column {column!r} must be a number, not {value!r}") from error
+        if math.isinf(found):
+            raise self.fail(f"column {column!r} is infinite")
+        return None if math.isnan(found) else found
 
     def image(self, column: str = "image") -> Image | None:
         """An image beside the file, digested; paths cannot leave the data folder."""
         named = self.maybe(column)
         if named is None:
             return None
-        folder = self.file.parent.resolve()
-        path = (folder / named).resolve()
-        if not path.is_relative_to(folder):
+        path = below(self.file.parent, named)
+        if path is None:
             raise self.fail(f"image {named!r} lies outside the data folder")
         if not path.is_file():
             raise self.fail(f"image {named!r} is missing; put it beside the file or use --skip-missing")
@@ -83,6 +86,23 @@ class Row:
     def unknown(self, known: Sequence[str]) -> dict[str, Any]:
         """Columns the reader does not use; they are kept as meta."""
         return {column: value for column, value in self.values.items() if column not in known}
+
+
+def below(folder: Path, *parts: str) -> Path | None:
+    """A path made of names in data; None where they lead out of the folder, or can be no path at all."""
+    try:
+        root = folder.resolve()
+        path = root.joinpath(*parts).resolve()
+        path.is_file()  # raises on a name that is too long
+    except (OSError, ValueError):
+        return None
+    return path if path.is_relative_to(root) else None
+
+
+def is_beside(file: Path, name: str) -> bool:
+    """Whether a file that data names is there, in the data's own folder."""
+    path = below(file.parent, name)
+    return path is not None and path.is_file()
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -124,7 +144,7 @@ def _json_lines(path: Path, text: str) -> Iterator[Row]:
             continue
         try:
             values = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError of its own
             raise DataError(
                 f"{path}, line {number}: not JSON ({error}); one record a line is expected"
             ) from error
@@ -150,19 +170,21 @@ def _cell(value: str) -> Any:
     if value[:1] in "[{" and value[-1:] in "]}" and value:
         try:
             return json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return value
     return value
 
 
 def _parquet(path: Path) -> Iterator[Row]:
-    import polars as pl
+    """By pyarrow: polars ends with a panic, not an error, where a page is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
-        frame = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        rows = pq.ParquetFile(path).read().to_pylist()
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         raise DataError(f"cannot read {path}: {error}; is it a whole Parquet file?") from error
-    for number, values in enumerate(frame.iter_rows(named=True), start=1):
+    for number, values in enumerate(rows, start=1):
         yield Row(values, path, number)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from assay.core import Sample
-from assay.datasets.entries import Entry, entries, read_json
+from assay.datasets.entries import Entry, entries, read_json, read_object
 from assay.datasets.ratings import Rated, ratings, unique
-from assay.datasets.rows import read_text
+from assay.datasets.rows import below, read_text
 from assay.errors import DataError
 
 CRITERIA = {
@@ -52,7 +52,9 @@ def read_webnlg(path: Path) -> list[Rated]:
 
 
 def _submission(root: Path, code: str, system: str) -> list[str]:
-    path = root / "submissions" / "rdf2text" / code / system / f"primary.{code}"
+    path = below(root / "submissions" / "rdf2text" / code, system, f"primary.{code}")
+    if path is None:
+        raise DataError(f"the submission {system!r} names a file outside the folder of submissions")
     if not path.is_file():
         raise DataError(f"no submission {path}; keep the folders of the challenge's repository together")
     return read_text(path).split("\n")
@@ -61,7 +63,7 @@ def _submission(root: Path, code: str, system: str) -> list[str]:
 def _references(path: Path) -> dict[str, tuple[tuple[str, ...], str]]:
     """Sample id to its references and triples, a triple a line."""
     found = {}
-    for numbered in entries(read_json(path).get("entries"), path):
+    for numbered in entries(read_object(path).get("entries"), path):
         for number, value in numbered.values.items():
             entry = numbered.inner(value, number)
             written = tuple(_lex(one) for one in entry.members("lexicalisations"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from assay.core import Sample
 from assay.datasets.ratings import Rated, unique
-from assay.datasets.rows import read_text
+from assay.datasets.rows import below, read_text
 from assay.errors import DataError
 
 SUFFIX = ".seg.score"
@@ -76,12 +76,14 @@ def _rated(folder: Path, pair: str, scores: dict[str, dict[str, list[float | Non
 
 def _outputs(folder: Path, pair: str, system: str, references: dict[str, list[str]]) -> list[str]:
     """A system's texts; a human translation that was judged too is among the references."""
-    path = folder / "system-outputs" / pair / f"{system}.txt"
+    path = below(folder / "system-outputs" / pair, f"{system}.txt")
+    if path is None:
+        raise DataError(f"{folder}: the system {system!r} names a file outside the folder of outputs")
     return references[system] if system in references and not path.is_file() else _lines(path)
 
 
 def _documents(path: Path, size: int) -> list[str]:
-    lines = [line.split()[-1] for line in _lines(path)] if path.is_file() else []
+    lines = [line.split()[-1] for line in _lines(path) if line.strip()] if path.is_file() else []
     return lines if len(lines) == size else []
 
 

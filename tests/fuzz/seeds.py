@@ -1,0 +1,115 @@
+"""A valid small example of every form of data assay reads: a folder of files, and who reads it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from assay.audits._checklist_people import read_penalties
+from assay.datasets.association_sets import read_published
+from assay.datasets.captions import read_captions
+from assay.datasets.imported import read_scores
+from assay.datasets.pairs import read_pair_files
+from assay.datasets.published import read_ratings
+from assay.datasets.ratings import read_samples
+from assay.datasets.records import read_records, read_text_sets
+from assay.datasets.swaps import read_swaps
+from assay.results import load_run
+
+Files = Mapping[str, bytes]
+PAIR = {"id": "p1", "attribute": "age", "stereotype": "The old man.", "anti_stereotype": "The young man.",
+        "reference": "The man.", "image": None}  # fmt: skip
+RECORD = {"id": "r1", "gold": "A cat sat.", "references": ["The cat sat."], "source": "Le chat.", "task": "translation"}
+SAMPLE = {"id": "s1", "hypothesis": "A cat.", "references": ["The cat."], "system": "a", "doc": 1, "human": {"fluency": [1, 2.5]}}
+CAPTION = {"group": "man", "category": "x", "concept": "y", "good": "A man.", "bad": "A woman.", "references": ["A man."], "count": 2}
+WORDS = {"category": "c", "examples": ["He is here.", "She is there."]}
+TEST = {name: WORDS for name in ("targ1", "targ2", "attr1", "attr2")} | {"targ2": {"category": "d", "examples": ["This is it.", "That is."]}}
+SUMMEVAL = {"id": "d1", "model_id": "M1", "decoded": "A text.", "references": ["Ref."], "text": "Src.",
+            "expert_annotations": [{"coherence": 1, "fluency": 5}], "turker_annotations": [{"coherence": 2}]}  # fmt: skip
+PREFERENCE = {"system_a": "x", "system_b": "y", "hypothesis_a": "one", "hypothesis_b": "two", "preference": "a", "doc": 1}
+REALSUMM = [{"doc_id": 1, "ref_summ": "r", "src": "s", "system_summaries": {"m": {"system_summary": "t", "scores": {"litepyramid_recall": 0.5}}}}]
+USR = [{"context": "hi", "fact": "f", "responses": [{"response": "yes", "model": "m", "Overall": [1, 2]},
+                                                    {"response": "no", "model": "Original Ground Truth", "Overall": [3]}]}]  # fmt: skip
+FED = [{"context": "User: hi", "response": "System: yes", "system": "m", "annotations": {"Fluent": [0, 1]}}]
+QGEVAL = [{"id": "q", "passage": "p", "answer": "a", "reference": "r", "questions": [{"prediction": "why?", "source": "m_x", "fluency": 2}]}]
+JUDGED = {"img.jpg": {"ground_truth": ["a dog"], "human_judgement": [{"caption": "dog", "rating": 3}]}}
+WEBNLG = [{"submission_id": "sys", "sample_id": "1", "Fluency": 50, "Correctness": 60, "category": "c"}]
+WEBNLG_REFERENCES = {"entries": [{"1": {"lexicalisations": [{"lex": "t"}], "modifiedtripleset": [{"subject": "a", "property": "b", "object": "c"}]}}]}
+
+
+def _lines(*rows: Any) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def _parquet(*rows: Any) -> bytes:
+    out = io.BytesIO()
+    pl.DataFrame(list(rows)).write_parquet(out)
+    return out.getvalue()
+
+
+# A target: the files, the one that is mutated last but most, and how the folder is read.
+Target = tuple[Files, Callable[[Path], object]]
+TARGETS: dict[str, Target] = {
+    "pairs": ({"a.jsonl": _lines(PAIR, PAIR | {"id": "p2"})}, lambda f: read_pair_files((f / "a.jsonl",))),
+    "pairs-csv": (
+        {"a.csv": b"stereotype,anti_stereotype,reference\nold,young,man\n\"a \"\"b\"\"\",c,[\"d\"]\n"},
+        lambda f: read_pair_files((f / "a.csv",)),
+    ),
+    "pairs-candidates": (
+        {"a.tsv": b"candidate\treference\nold\tman\nyoung\tman\n"}, lambda f: read_pair_files((f / "a.tsv",)),
+    ),
+    "pairs-parquet": ({"a.parquet": _parquet(PAIR)}, lambda f: read_pair_files((f / "a.parquet",))),
+    "winobias": (
+        {"pro_stereotyped_type1.txt.dev": b"1 [The cook] ran because [he] was late.\n",
+         "anti_stereotyped_type1.txt.dev": b"1 [The cook] ran because [she] was late.\n"},
+        lambda f: read_pair_files((f,)),
+    ),
+    "records": (
+        {"a.jsonl": _lines(RECORD, RECORD | {"doc": 1}), "a_sources.jsonl": _lines({"doc": 1, "source": "x"})},
+        lambda f: read_records(f / "a.jsonl"),
+    ),
+    "texts": ({"a.txt": b"one\ntwo\n", "b.txt": b"three\nfour\n"}, lambda f: read_text_sets(f / "a.txt", f / "b.txt")),
+    "samples": ({"a.jsonl": _lines(SAMPLE, SAMPLE | {"id": "s2"})}, lambda f: read_samples(f / "a.jsonl")),
+    "samples-csv": (
+        {"a.csv": b"hypothesis,references,human.fluency,doc\na,\"[\"\"b\"\"]\",3,1\n"}, lambda f: read_samples(f / "a.csv"),
+    ),
+    "captions": ({"a.jsonl": _lines(CAPTION)}, lambda f: read_captions(f / "a.jsonl")),
+    "association": ({"sent-a.jsonl": _lines(TEST)}, lambda f: read_published(f / "sent-a.jsonl")),
+    "swaps": ({"a.tsv": b"he\tshe\nman\twoman\n"}, lambda f: read_swaps(f / "a.tsv")),
+    "scores-long": ({"a.jsonl": _lines({"case": "a", "role": "gold", "metric": "m", "score": 0.5})}, lambda f: read_scores(str(f / "a.jsonl"))),
+    "scores-wide": ({"a.csv": b"case,role,m1,m2\na,gold,0.5,1\n"}, lambda f: read_scores(str(f / "a.csv"))),
+    "scores-column": ({"a.jsonl": _lines({"id": "a", "s": {"m": [1, 2]}})}, lambda f: read_scores(f"{f / 'a.jsonl'}:s")),
+    "penalties": ({"a.jsonl": _lines({"task": "translation", "template": "jumble", "item": "a", "penalty": [3, 4]})}, lambda f: read_penalties(f / "a.jsonl")),
+    "summeval": ({"a.jsonl": _lines(SUMMEVAL)}, lambda f: read_ratings(f / "a.jsonl")),
+    "preferences": ({"a.jsonl": _lines(PREFERENCE)}, lambda f: read_ratings(f / "a.jsonl")),
+    "realsumm": ({"a.json": json.dumps(REALSUMM).encode()}, lambda f: read_ratings(f / "a.json")),
+    "usr": ({"a.json": json.dumps(USR).encode()}, lambda f: read_ratings(f / "a.json")),
+    "fed": ({"a.json": json.dumps(FED).encode()}, lambda f: read_ratings(f / "a.json")),
+    "qgeval": ({"a.json": json.dumps(QGEVAL).encode()}, lambda f: read_ratings(f / "a.json")),
+    "judgements": ({"a.json": json.dumps(JUDGED).encode()}, lambda f: read_ratings(f / "a.json")),
+    "webnlg": (
+        {"evaluation/human-evaluation/results/en/english_humeval_data_all_teams.json": json.dumps(WEBNLG).encode(),
+         "evaluation/references/references-en.json": json.dumps(WEBNLG_REFERENCES).encode(),
+         "submissions/rdf2text/en/sys/primary.en": b"A text.\n"},
+        read_ratings,
+    ),
+    "wmt": (
+        {"human-scores/en-de.mqm.seg.score": b"sys 1.5\nsys None\n", "sources/en-de.txt": b"a\nb\n",
+         "references/en-de.refA.txt": b"c\nd\n", "system-outputs/en-de/sys.txt": b"e\nf\n", "documents/en-de.docs": b"x d1\nx d1\n"},
+        read_ratings,
+    ),
+    "flickr8k": (
+        {"ExpertAnnotations.txt": b"i.jpg\ti.jpg#0\t1\t2\t3\n", "Flickr8k.token.txt": b"i.jpg#0\ta dog\n"}, read_ratings,
+    ),
+    "composite": (
+        {"8k_correctness.csv": b"Input.image;Input.text1;Answer.a1\nx/1_a.jpg;a dog;3\n", "Flickr8k.token.txt": b"1_a.jpg#0\ta dog\n",
+         "dataset_coco.json": json.dumps({"images": [{"filename": "1.jpg", "sentences": [{"raw": "a dog"}]}]}).encode()},
+        read_ratings,
+    ),
+}  # fmt: skip
+OUTSIDE = load_run
