@@ -1,11 +1,11 @@
 """How many perturbed texts a second, on one core, after the one spaCy pass.
 
-python bench/perturbations.py [--texts 1000]
+Run: python -m bench.perturbations [texts]
 """
 
 from __future__ import annotations
 
-import argparse
+import sys
 import time
 
 from assay.audits.stress_levels import levels
@@ -25,14 +25,13 @@ def corpus(count: int) -> list[Record]:
     return [Record(str(number), text, "translation", others=sentences) for number, text in enumerate(texts)]
 
 
-def main() -> None:
-    """Print a line a noise and one for all."""
-    options = argparse.ArgumentParser()
-    options.add_argument("--texts", type=int, default=1000)
-    records = corpus(options.parse_args().texts)
+def main(texts: int = 1000) -> dict[str, float]:
+    """Texts a second: the spaCy pass, each noise, and all noises."""
+    records = corpus(texts)
     began = time.perf_counter()
     parse([record.gold for record in records])
-    print(f"{'spaCy pass':24} {len(records) / (time.perf_counter() - began):10.0f} texts a second")
+    distinct = len({record.gold for record in records})
+    figures = {"spacy_pass": distinct / (time.perf_counter() - began)}
     total, spent = 0, 0.0
     for name, found in levels("sentences", "careful").items():
         noise: Perturbation = find("perturbations", name)[0](level=found[-1])
@@ -42,9 +41,10 @@ def main() -> None:
             noise_ratio(record.gold, noised or record.gold)
         seconds = time.perf_counter() - began
         total, spent = total + len(records), spent + seconds
-        print(f"{name:24} {len(records) / seconds:10.0f} texts a second")
-    print(f"{'all noises':24} {total / spent:10.0f} texts a second")
+        figures[name] = len(records) / seconds
+    return figures | {"all_noises": total / spent}
 
 
 if __name__ == "__main__":
-    main()
+    for name, value in main(*map(int, sys.argv[1:])).items():
+        print(f"{name:24} {value:10.0f} texts a second")
