@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import pickle
+import socket
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -188,10 +189,18 @@ def _connected(engine: RayEngine) -> Any:
             cores = engine.workers if engine.workers > 1 else os.cpu_count()
             ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=_STORE, **quiet)
         else:
+            _knock(engine.address)
             ray.init(address=engine.address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         raise MetricError(
             f"--ray {engine.address}: no cluster answers ({error}); start one with `ray start --head`, "
             f"or give --ray local"
         ) from error
     return ray
+
+
+def _knock(address: str) -> None:
+    """Fail at once where nobody listens: Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
