@@ -30,6 +30,7 @@ COMMANDS = {
     "compare": "assay.cli.compare",
     "card": "assay.cli.card",
     "panel": "assay.cli.panel",
+    "reproduce": "assay.cli.reproduce",
     "serve": "assay.cli.serve",
     "debias": "assay.cli.debias",
     "mitigate": "assay.cli.mitigate",

@@ -1,0 +1,133 @@
+"""`assay reproduce [PAPER:TABLE ...]`: published figures beside ours."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from assay.cli import options as o
+from assay.errors import DataError, SpecError
+
+if TYPE_CHECKING:
+    from assay.reproduction import Checked
+
+PAGE = "reproduction.html"
+
+
+def command(
+    recipe: Annotated[list[str] | None, typer.Argument(help="PAPER:TABLE; none lists the recipes.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="The folder of published data.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every recipe; what lacks data is not run.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With --all: leave out those that take minutes.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="A folder for the page of results.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="A Markdown page to bring up to date.")] = None,
+    cache: o.Cache = None,
+    workers: o.Workers = 1,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Compare published tables with ours: published, ours, difference, verdict."""
+    from assay.pipeline import Options
+    from assay.reproduction import find_recipe, recipes, reproduce
+
+    if not recipe and not all_:
+        _list(json)
+        return
+    chosen = [find_recipe(name) for name in recipe or recipes()]
+    if all_ and quick:
+        chosen = [one for one in chosen if not one.slow]
+    if data is None:
+        raise SpecError(
+            "give the folder of published data with --data DIR; `assay reproduce` lists its files"
+        )
+    if not data.is_dir():
+        raise DataError(f"{data} is not a folder; --data names the folder that holds the published data")
+    options = Options(None, o.cache_path(cache), workers, None, "stop", quiet)
+    results: dict[str, list[Checked]] = {}
+    for one in chosen:
+        results[one.name] = reproduce(one, data, options)
+        if not json:
+            _show(one.name, one.title, results[one.name])
+    if json:
+        typer.echo(json_module.dumps(_document(results), ensure_ascii=False, indent=1))
+    _write(results, out, docs, quiet)
+
+
+def _list(json: bool) -> None:
+    from assay.reproduction import recipes
+
+    if json:
+        listed = [
+            {
+                "recipe": one.name, "title": one.title, "cells": len(one.cells),
+                "runnable": len(one.runnable), "data": list(one.paths),
+            }
+            for one in recipes().values()
+        ]  # fmt: skip
+        typer.echo(json_module.dumps(listed, ensure_ascii=False, indent=1))
+        return
+    table = Table("recipe", "what", "cells", "can run", "data")
+    for one in recipes().values():
+        table.add_row(
+            one.name, one.title, str(len(one.cells)), str(len(one.runnable)), ", ".join(one.paths) or "-"
+        )
+    Console().print(table)
+
+
+def _show(name: str, title: str, checked: Sequence[Checked]) -> None:
+    from assay.reproduction.page import reasons, summary
+
+    ran = [one for one in checked if one.ours is not None]
+    if ran:
+        table = Table(
+            "row", "column", "from", "published", "ours", "difference", "verdict", title=f"{name}: {title}"
+        )
+        for one in ran:
+            cell = one.cell
+            table.add_row(
+                cell.row, cell.column, cell.source, cell.published, one.shown, f"{one.difference:+.4g}",
+                one.verdict + (f": {one.reason}" if one.reason else ""),
+            )  # fmt: skip
+        Console().print(table)
+    typer.echo(f"{name}: {summary(checked)}")
+    for reason in reasons([one for one in checked if one.ours is None]):
+        typer.echo(f"  {reason}")
+
+
+def _document(results: dict[str, list[Checked]]) -> dict[str, Any]:
+    from assay.reproduction import count
+
+    every = [one for checked in results.values() for one in checked]
+    rows = [
+        {
+            "recipe": name, "row": one.cell.row, "column": one.cell.column, "from": one.cell.source,
+            "published": one.cell.published, "ours": one.ours, "difference": one.difference,
+            "verdict": one.verdict, "reason": one.reason,
+        }
+        for name, checked in results.items()
+        for one in checked
+    ]  # fmt: skip
+    return {"cells": rows, "counts": count(every)}
+
+
+def _write(results: dict[str, list[Checked]], out: Path | None, docs: Path | None, quiet: bool) -> None:
+    from assay.reproduction.docs import document
+    from assay.reproduction.page import html_page
+    from assay.results import check_writable
+
+    if out:
+        check_writable(out)
+        (out / PAGE).write_text(html_page(results), "utf-8")
+        if not quiet:
+            typer.echo(f"page: {out / PAGE}", err=True)
+    if docs:
+        before = docs.read_text("utf-8") if docs.exists() else ""
+        docs.write_text(document(results, before), "utf-8")
