@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from assay.report.verdicts import QUESTIONS, answers, checks, worst
+from assay.report.words import question_title, sentence
 from assay.results import Run
 
 _COLUMNS = ("metric", "audit", "slice", "statistic", "value", "verdict")
@@ -17,10 +19,24 @@ def _rows(run: Run) -> list[tuple[str, ...]]:
     ]
 
 
+def _cell(text: str) -> str:
+    """Names from data cannot break a table or make markup."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
 def markdown(run: Run) -> str:
-    """A table of all findings."""
-    lines = ["| " + " | ".join(_COLUMNS) + " |", "|" + "---|" * len(_COLUMNS)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in _rows(run)]
+    """Verdicts by metric, the gravest findings, then a table of all findings."""
+    listed = checks(run)
+    found = answers(run, listed)
+    titles = [question_title(question) for question in QUESTIONS]
+    lines = ["| metric | " + " | ".join(titles) + " |", "|---|---|---|---|"]
+    for metric in run.metrics:
+        mine = [found[metric, question] for question in QUESTIONS]
+        cells = [f"**{one.words}**: {one.detail}" for one in mine]
+        lines.append("| " + " | ".join([_cell(metric), *cells]) + " |")
+    lines += ["", *(f"- {_cell(sentence(row))}" for row in worst(run, listed)), ""]
+    lines += ["| " + " | ".join(_COLUMNS) + " |", "|" + "---|" * len(_COLUMNS)]
+    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in _rows(run)]
     return "\n".join(lines)
 
 
