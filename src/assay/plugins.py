@@ -15,13 +15,18 @@ from assay.core import Metric, Need, Sample, SetMetric
 from assay.errors import SpecError, suggest
 from assay.recipe import source_digest
 
+# What a user's file may raise while it is loaded.
+LOADING = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, OSError, RuntimeError,
+           SyntaxError, TypeError, ValueError)  # fmt: skip
+
 
 def plugged_in(path: Path, identifier: str) -> type[Metric] | type[SetMetric]:
     """A user's class or function from a Python file, its source's digest in the signature (law 1)."""
     try:
+        path = path.expanduser()
         code = path.read_bytes()
-    except OSError as error:
-        raise SpecError(f"cannot read {path}: {error.strerror}; give the path of a Python file") from error
+    except (OSError, ValueError, RuntimeError) as error:  # no such file or home, a name that can be none
+        raise SpecError(f"cannot read {path}: {error}; give the path of a Python file") from error
     module = _load_file(path, hashlib.sha256(code).hexdigest())
     thing = getattr(module, identifier, None)
     if thing is None:
@@ -41,9 +46,9 @@ def _load_file(path: Path, digest: str) -> Any:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except (SyntaxError, ImportError, NameError) as error:
+    except LOADING as error:
         del sys.modules[name]
-        raise SpecError(f"{path} cannot be loaded: {error}") from error
+        raise SpecError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
     module.__assay_digest__ = digest  # type: ignore[attr-defined]
     return module
 
@@ -66,13 +71,14 @@ def wrap(
     name: str | None = None,
     needs: Sequence[Need] = ("references",),
     higher_is_better: bool = True,
-    first_reference: bool = False,
+    one_reference: bool = False,
     digest: str | None = None,
 ) -> Metric:
     """A metric from a callable of another library: `score(hypotheses, references) -> list of numbers`.
 
-    References are passed as a list of lists, or, with `first_reference`, as one text each; `sources` follow
-    where `needs` names "source". Its source's digest guards the cache; without a source nothing is cached.
+    References are passed as a list of lists, or, with `one_reference`, as one text each (several are an
+    error); `sources` follow where `needs` names "source". Its source's digest guards the cache; without a
+    source nothing is cached.
     """
     origin = digest or source_digest(function)
     members: dict[str, Any] = {
@@ -80,7 +86,7 @@ def wrap(
         "needs": frozenset(needs),
         "original": "higher" if higher_is_better else "lower",
         "name": name or getattr(function, "__name__", "function"),
-        "first_reference": first_reference,
+        "one_reference": one_reference,
         "origin": origin,
         "cacheable": origin is not None,
     }
@@ -91,14 +97,13 @@ def wrap(
 
 class _Wrapped(Metric):
     function: ClassVar[Callable[..., Sequence[float]]]
-    first_reference: ClassVar[bool] = False
 
     def score(self, samples: Sequence[Sample]) -> Sequence[float]:
         """Column by column, as plain functions expect."""
         columns: list[Sequence[Any]] = [[sample.hypothesis for sample in samples]]
         if "references" in self.needs:
             references = [sample.references for sample in samples]
-            columns.append([refs[0] if self.first_reference else list(refs) for refs in references])
+            columns.append([refs[0] if self.one_reference else list(refs) for refs in references])
         if "source" in self.needs:
             columns.append([sample.source for sample in samples])
         values = type(self).function(*columns)

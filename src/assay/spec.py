@@ -49,7 +49,7 @@ def parse(text: str) -> Measure:
     """A spec to a measure; errors name the part that is wrong."""
     spec = text.strip()
     if match := _FILE.match(spec):
-        kind = plugged_in(Path(match["path"]).expanduser(), match["name"])
+        kind = plugged_in(Path(match["path"]), match["name"])
         metric = build(kind, keys(match["keys"] or "", spec), spec)
         return Measure(
             spec, metric, kind.outputs[-1] if isinstance(kind.outputs, tuple) and kind.outputs else None
