@@ -164,7 +164,8 @@ def best_hybrid(run: Run, listed: Sequence[Check], members: Sequence[Candidate])
     """The pair whose sum should see most, by adding the parts' intervals; None where no pair gains.
 
     Changes in spreads add up when the parts are weighted by one over their spread. Adding intervals assumes
-    the worst about how the errors of the parts go together, so the prediction is on the safe side.
+    the worst about how the errors of the parts go together; but one weight serves all slices, whose spreads
+    differ, so this is a prediction to be checked by a run, not a finding.
     """
     rows: dict[str, dict[Key, Row]] = {}
     for check in listed:

@@ -111,7 +111,11 @@ def planted_run() -> Run:
         for audit, cases in work.items()
     }
     reason = Explanation("matching", ("the", "nurse"), ("the", "nurse"), ((0.9, 0.1), (0.2, 0.8)))
-    explained = [Explained("soft", "stereotype", "pair-1", "stereotype", reason)]
+    tokens = Explanation("tokens", ("A", "dog"), ("probability",), ((0.5,), (0.000012,)))
+    explained = [
+        Explained("soft", "stereotype", "pair-1", "stereotype", reason),
+        Explained("soft", "stress", "translation/truncation:1", "gold", tokens),
+    ]
     about = {
         "assay": "0.1.0",
         "python": "3.11",

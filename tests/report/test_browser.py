@@ -107,3 +107,16 @@ def test_dark_and_phone_width(browser: Any, planted: Run, screenshot: Any) -> No
     page.click("#theme")
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
     context.close()
+
+
+def test_unlikely_tokens_are_darker(opened: Any) -> None:
+    page, _, _ = opened
+    page.fill("#words", "soft stress truncation sensitivity")
+    finding = page.locator(".finding").first
+    finding.locator("summary").first.click()
+    finding.locator("summary", has_text="How likely each token was").click()
+    shades = finding.locator(".tokens span").evaluate_all(
+        "nodes => nodes.map(n => Number(n.style.getPropertyValue('--depth')))"
+    )
+    assert shades == [0.05, 0.75]
+    assert finding.locator(".tokens span").nth(1).get_attribute("title") == "probability 1.2e-5"

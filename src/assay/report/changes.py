@@ -79,7 +79,10 @@ class Changes:
 def changes(before: Run, after: Run, renamed: Mapping[str, str] | None = None) -> Changes:
     """Compare findings of the same name; `renamed` maps a metric of the first run to one of the second."""
     names = dict(renamed or {})
-    old = {_key(row, names): row for row in before.findings.iter_rows(named=True)}
+    # A renamed metric takes the place of the first run's own metric of that name.
+    hidden = set(names.values()) - names.keys()
+    rows = [row for row in before.findings.iter_rows(named=True) if row["metric"] not in hidden]
+    old = {_key(row, names): row for row in rows}
     new = {_key(row, {}): row for row in after.findings.iter_rows(named=True)}
     shared = [key for key in old if key in new]
     plain = [_change(key, old[key], new[key]) for key in shared]
@@ -99,7 +102,7 @@ def _change(key: Key, old: Row, new: Row) -> Change:
 
 
 def _difference_p(old: Row, new: Row) -> float | None:
-    """A normal test from the two intervals; it ignores pairing, which can only make it too careful."""
+    """A normal test from the two intervals, as if the runs were independent."""
     if old["ci_low"] is None or new["ci_low"] is None:
         return None
     widths = [(row["ci_high"] - row["ci_low"]) / (2 * _Z) for row in (old, new)]

@@ -110,7 +110,12 @@ def explanations(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> list[dict[st
             {
                 "metric": one.metric, "audit": one.audit, "case": one.case, "role": one.role,
                 "kind": inner.kind, "rows": inner.rows, "columns": inner.columns,
-                "values": [[round(value, 2) for value in row] for row in inner.values],
+                "values": [[_digits(value, inner.kind) for value in row] for row in inner.values],
             }
         )  # fmt: skip
     return found
+
+
+def _digits(value: float, kind: str) -> float:
+    """Two decimals of a similarity; three significant digits of a probability, which may be tiny."""
+    return round(value, 2) if kind == "matching" else float(f"{value:.3g}")

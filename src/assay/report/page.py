@@ -59,6 +59,7 @@ def page(run: Run) -> str:
             "offensive": _offends(run, row["audit"]),
         }
         for row in worst(run, listed)
+        if _key(row) in places  # a value that is not finite has no place on the page
     ]
     charts = panels(run)
     script = "(() => {" + "\n".join(asset(name) for name in _SCRIPTS) + "})();"

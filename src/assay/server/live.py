@@ -126,7 +126,7 @@ def _scored(one: Measure, sample: Sample) -> dict[str, Any]:
     reasons = explain_samples(one, [sample]) if isinstance(one.metric, Metric) else [None]
     shown = None
     if reasons[0] is not None:
-        numbers = [[round(value, 3) for value in row] for row in reasons[0].values]
+        numbers = [[float(f"{value:.3g}") for value in row] for row in reasons[0].values]
         shown = {
             "kind": reasons[0].kind,
             "rows": reasons[0].rows,

@@ -16,11 +16,10 @@ function matchingMap(one) {
 
 function tokenLine(one) {
   const values = one.values.map((row) => row[0]);
-  const low = Math.min(...values), high = Math.max(...values);
   const line = el("p", { class: "tokens" });
   one.rows.forEach((word, i) => {
-    const depth = high > low ? 0.75 * (high - values[i]) / (high - low) : 0;
-    line.append(el("span", { text: word, depth: depth.toFixed(2), title: number(values[i]) }), " ");
+    const depth = Math.min(0.75, -Math.log10(Math.max(values[i], 1e-6)) / 6); // probabilities span decades
+    line.append(el("span", { text: word, depth: depth.toFixed(2), title: `probability ${number(values[i])}` }), " ");
   });
   return line;
 }
