@@ -12,6 +12,7 @@ from assay.core import Finding, Floats
 from assay.statistics.bootstrap import bootstrap_weighted
 from assay.statistics.verdict import verdict
 
+_FILE = ".py:"  # a judge of the user's own
 _BLINDABLE = ("author/", "people/", "self-preference/")
 
 
@@ -29,20 +30,26 @@ class _Settings(Protocol):
 
 def variants(spec: str) -> dict[str, str]:
     """The specs of a judge and its remedies, to what each is."""
-    other = _with(spec, "criterion=correctness")
-    return {
+    found = {
         spec: "plain",
         _with(spec, "anchored=true"): "anchored",
         _with(spec, "blind=true"): "blind",
-        f"0.5*{spec}+0.5*{other}": "panel",
         _with(spec, "mode=pairwise"): "pairs",
         _with(spec, "mode=pairwise,swap=true"): "swap",
     }
+    if _FILE not in spec:  # a hybrid is made of registered names
+        found[f"0.5*{spec}+0.5*{_with(spec, 'criterion=correctness')}"] = "panel"
+    return found
 
 
 def _with(spec: str, keys: str) -> str:
-    """More keys for a spec."""
-    return f"{spec},{keys}" if ":" in spec else f"{spec}:{keys}"
+    """More keys for a spec.
+
+    >>> _with("judge", "blind=true"), _with("judge:shots=1", "blind=true"), _with("my.py:Mine", "blind=true")
+    ('judge:blind=true', 'judge:shots=1,blind=true', 'my.py:Mine:blind=true')
+    """
+    name = spec.partition(_FILE)[2] or spec
+    return f"{spec},{keys}" if ":" in name else f"{spec}:{keys}"
 
 
 def changes(
@@ -54,7 +61,7 @@ def changes(
     plain = by_metric.get(by_kind["plain"])
     found = []
     for kind in ("anchored", "blind", "panel"):
-        mended = by_metric.get(by_kind[kind])
+        mended = by_metric.get(by_kind.get(kind, ""))
         if plain is not None and mended is not None:
             chosen = [name for name in plain.effects if _meant(kind, name)]
             before, after = (_table(one, chosen) for one in _aligned(plain, mended, chosen))
