@@ -182,3 +182,15 @@ def test_lists_and_doctor_are_machine_readable(tmp_path: Path) -> None:
         done = assay("list", kind, "--json", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)[kind]
+
+
+def test_a_run_file_lists_metrics_and_formats_print(pairs: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text('metrics = ["bleu", "chrf"]')
+    words = ("run", "stereotype", "-m", "@run.toml", "--data", str(pairs), "--cache", "none")
+    done = assay(*words, "--format", "md", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "chrf" in done.stdout
+    (tmp_path / "run.toml").write_text("metrics = 3")
+    done = assay(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "has no list of specs" in done.stderr

@@ -84,3 +84,10 @@ def test_wrap_turns_distances_round() -> None:
     wrapped = assay.wrap(lambda h, r: [float(len(x)) for x in h], name="length", higher_is_better=False)
     assert measure(wrapped).label == "length"
     assert wrapped.score([assay.Sample("abc", ("x",))]) == [-3.0]
+
+
+def test_two_references_where_one_is_required_are_an_error() -> None:
+    wrapped = assay.wrap(lambda h, r: [float(len(x)) for x in r], name="one", one_reference=True)
+    assert assay.score([wrapped], [assay.Sample("a", ("abc",))])["one"].to_list() == [3.0]
+    with pytest.raises(assay.AuditError, match=r"takes one reference, the sample .* has 2"):
+        assay.score([wrapped], [assay.Sample("a", ("b", "c"))])

@@ -178,6 +178,7 @@ class _Scorer(Recipe):
     paradigm: ClassVar[Paradigm] = "other"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     optional: ClassVar[frozenset[Need]] = frozenset()  # used where a sample has it
+    one_reference: ClassVar[bool] = False  # defined for a single reference; several are an error
     range: ClassVar[tuple[float | None, float | None]] = (None, None)  # as used, higher is better
     original: ClassVar[Literal["higher", "lower"]] = "higher"  # the authors' direction; "lower" was negated
     citation: ClassVar[str] = ""

@@ -74,6 +74,11 @@ def projector(metric: Metric | SetMetric) -> Callable[[Sample], Sample | None]:
         for need in needs:
             if not getattr(sample, need):
                 return None
+        if metric.one_reference and len(sample.references) > 1:
+            raise MetricError(
+                f"{metric.name} takes one reference, {shown(sample)} has {len(sample.references)}; "
+                f"keep one, or use a metric that reduces over several"
+            )
         for name in blank:
             if getattr(sample, name):
                 return replace(sample, **blank)

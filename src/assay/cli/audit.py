@@ -27,8 +27,10 @@ def command(
     skip_missing: o.SkipMissing = False,
     dry_run: o.DryRun = False,
     fail_on: o.FailOn = None,
+    format: o.FormatOption = o.Format.html,
     json: o.Json = False,
     quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
 ) -> None:
     """Audit metrics on embedded data (or yours) and write report.html."""
     from assay.cli.finish import finish, show_cost
@@ -36,9 +38,10 @@ def command(
 
     asked = o.Asked(data, None, None, task, rule, seed, limit, skip_missing).fields()
     options = Options(out, o.cache_path(cache), workers, ray, on_error.value, quiet)
-    metrics = tuple(metric) if metric else DEFAULT_METRICS
+    metrics = o.specs(metric) or DEFAULT_METRICS
+    o.say_more(verbose)
     if dry_run:
         show_cost(only or [], metrics, asked, size.value, options)
         return
     done = audit(metrics, only=tuple(only or ()), size=size.value, options=options, **asked)
-    finish(done, as_json=json, fail_on=fail_on, quiet=quiet)
+    finish(done, form="json" if json else format.value, fail_on=fail_on, quiet=quiet)

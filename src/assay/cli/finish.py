@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import polars as pl
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from assay.cli.gate import check_gate
+from assay.cli.list import columns
 from assay.pipeline import Options, estimate
 from assay.results import Run
 
 
-def finish(done: Run, *, as_json: bool, fail_on: str | None, quiet: bool) -> None:
+def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:
     """Write the report, print the result, apply the gate."""
-    from assay.report import write_report
+    from assay.report import render, write_report
 
     report = write_report(done)
-    if as_json:
-        typer.echo(done.json())
-    else:
+    if form == "html":
         print_findings(done)
+    else:
+        typer.echo(render(done, form))
     if not quiet:
         for note in done.notes[:12]:
             typer.echo(f"note: {note}", err=True)
@@ -31,18 +35,30 @@ def finish(done: Run, *, as_json: bool, fail_on: str | None, quiet: bool) -> Non
 
 
 def print_findings(done: Run, most: int = 60) -> None:
-    """The findings that a person looks for first: failures, then the rest."""
-    table = Table("metric", "audit", "slice", "statistic", "value", "95% CI", "q", "verdict")
-    rows = done.findings.sort("passed", descending=False, nulls_last=True, maintain_order=True)
-    for row in rows.head(most).iter_rows(named=True):
-        interval = "" if row["ci_low"] is None else f"{row['ci_low']:.3g} .. {row['ci_high']:.3g}"
-        q_value = "" if row["q_value"] is None else f"{row['q_value']:.3f}"
-        verdict = {True: "pass", False: "FAIL", None: "-"}[row["passed"]]
-        cells = (row["metric"], row["audit"], row["slice"], row["statistic"], f"{row['value']:.4g}")
-        table.add_row(*cells, interval, q_value, verdict)
-    Console().print(table)
-    if done.findings.height > most:
-        typer.echo(f"({done.findings.height - most} more findings in the report and with --json)", err=True)
+    """What a person looks for first: verdicts, failures before the rest; where there are none, all."""
+    judged = done.findings.filter(pl.col("passed").is_not_null())
+    rows = judged.sort("passed", maintain_order=True) if judged.height else done.findings
+    shown = [_cells(row) for row in rows.head(most).iter_rows(named=True)]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in columns(shown, width):
+        typer.echo(line)
+    left = done.findings.height - len(shown)
+    if left > 0:
+        typer.echo(f"({left} more findings in the report and with --json)", err=True)
+
+
+def _cells(row: dict[str, Any]) -> dict[str, str]:
+    interval = "" if row["ci_low"] is None else f"{row['ci_low']:.3g} .. {row['ci_high']:.3g}"
+    return {
+        "verdict": {True: "pass", False: "FAIL", None: "-"}[row["passed"]],
+        "metric": row["metric"],
+        "audit": row["audit"],
+        "slice": row["slice"],
+        "statistic": row["statistic"],
+        "value": f"{row['value']:.4g}",
+        "95% CI": interval,
+        "q": "" if row["q_value"] is None else f"{row['q_value']:.3f}",
+    }
 
 
 def show_cost(

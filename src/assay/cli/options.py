@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -57,7 +58,7 @@ Ray = Annotated[str | None, typer.Option(help="A Ray cluster: auto, local or an 
 OnErrorOption = Annotated[OnErrorName, typer.Option("--on-error", help="When a metric raises on a sample.")]
 SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave out items whose files are missing.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more: tracebacks, library warnings.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more: what the libraries log.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")]
 FailOn = Annotated[str | None, typer.Option(help="Exit 1 when this fails: fail, unfair or blind.")]
@@ -123,3 +124,30 @@ def extra_fields(words: list[str], known: list[str]) -> dict[str, Any]:
             given = "true"
         fields[name] = f"{fields[name]};{given}" if name in fields else given
     return fields
+
+
+def specs(given: list[str] | None) -> tuple[str, ...]:
+    """The metrics asked for; `@run.toml` stands for the list `metrics` in that file."""
+    import tomllib
+
+    from assay.datasets.rows import read_text
+
+    found: list[str] = []
+    for spec in given or ():
+        if not spec.startswith("@"):
+            found.append(spec)
+            continue
+        try:
+            listed = tomllib.loads(read_text(Path(spec[1:]))).get("metrics")
+        except tomllib.TOMLDecodeError as error:
+            raise SpecError(f"{spec[1:]} is not TOML: {error}") from error
+        if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+            raise SpecError(f'{spec[1:]} has no list of specs: write metrics = ["bleu", "chrf"]')
+        found += listed
+    return tuple(found)
+
+
+def say_more(verbose: bool) -> None:
+    """With -v, what the libraries say is shown too."""
+    if verbose:
+        logging.getLogger().setLevel(logging.INFO)

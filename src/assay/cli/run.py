@@ -34,8 +34,10 @@ def command(
     skip_missing: o.SkipMissing = False,
     dry_run: o.DryRun = False,
     fail_on: o.FailOn = None,
+    format: o.FormatOption = o.Format.html,
     json: o.Json = False,
     quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
 ) -> None:
     """Run one audit; its own options are given as --name value (see assay list audits)."""
     from assay.cli.finish import finish, show_cost
@@ -46,9 +48,10 @@ def command(
     known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]
     asked |= o.extra_fields(context.args, known)
     options = Options(out, o.cache_path(cache), workers, ray, on_error.value, quiet)
-    metrics = tuple(metric) if metric else DEFAULT_METRICS
+    metrics = o.specs(metric) or DEFAULT_METRICS
+    o.say_more(verbose)
     if dry_run:
         show_cost([audit], metrics, asked, size.value, options)
         return
     done = run(audit, metrics, scores=scores, options=options, size=size.value, **asked)
-    finish(done, as_json=json, fail_on=fail_on, quiet=quiet)
+    finish(done, form="json" if json else format.value, fail_on=fail_on, quiet=quiet)
