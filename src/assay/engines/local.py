@@ -58,11 +58,14 @@ def _in_pool(
         while pieces or waiting:
             pool = _pool(workers)
             try:
-                while pieces and len(waiting) < 2 * workers:
+                while pieces and len(waiting) < (1 if pieces.suspects(waiting.values()) else 2 * workers):
                     piece = pieces.take()
-                    waiting[pool.submit(score_recipe, recipe, [samples[at] for at in piece], piece, skip)] = (
-                        piece
-                    )
+                    try:
+                        batch = [samples[index] for index in piece]
+                        waiting[pool.submit(score_recipe, recipe, batch, piece, skip)] = piece
+                    except BrokenProcessPool:
+                        pieces.lost(piece)
+                        raise
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                     yield pieces.done(future.result())
                     del waiting[future]

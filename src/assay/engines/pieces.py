@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from assay.core import Metric, Sample
 from assay.engines.batch import Batch, shown
@@ -29,6 +29,10 @@ class Pieces:
 
     def __bool__(self) -> bool:
         return bool(self._back) or self._at < len(self._order)
+
+    def suspects(self, under_way: Iterable[list[int]]) -> bool:
+        """Whether a piece that was lost is under way or next; alone, it shows whose fault the loss was."""
+        return bool(self._back) or any(piece[0] in self._losses for piece in under_way)
 
     def take(self) -> list[int]:
         """The next piece."""
