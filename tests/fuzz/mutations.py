@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -52,14 +53,20 @@ def _structured(data: bytes, rng: Random) -> bytes | None:
     lines = data.split(b"\n")
     place = rng.randrange(len(lines))
     for whole in (False, True):
-        try:
-            value = json.loads(data if whole else lines[place])
-        except (ValueError, RecursionError):
-            continue
+        value = _parsed(data if whole else lines[place])
         if isinstance(value, dict | list):
             changed = json.dumps(_changed(value, rng)).encode()
             return changed if whole else b"\n".join([*lines[:place], changed, *lines[place + 1 :]])
     return None
+
+
+@lru_cache(maxsize=64)
+def _parsed(data: bytes) -> Any:
+    """The JSON value, which nobody alters; None where there is none."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _changed(value: Any, rng: Random) -> Any:

@@ -24,22 +24,76 @@ from assay.results import load_run
 Files = Mapping[str, bytes]
 PAIR = {"id": "p1", "attribute": "age", "stereotype": "The old man.", "anti_stereotype": "The young man.",
         "reference": "The man.", "image": None}  # fmt: skip
-RECORD = {"id": "r1", "gold": "A cat sat.", "references": ["The cat sat."], "source": "Le chat.", "task": "translation"}
-SAMPLE = {"id": "s1", "hypothesis": "A cat.", "references": ["The cat."], "system": "a", "doc": 1, "human": {"fluency": [1, 2.5]}}
-CAPTION = {"group": "man", "category": "x", "concept": "y", "good": "A man.", "bad": "A woman.", "references": ["A man."], "count": 2}
+RECORD = {
+    "id": "r1",
+    "gold": "A cat sat.",
+    "references": ["The cat sat."],
+    "source": "Le chat.",
+    "task": "translation",
+}
+SAMPLE = {
+    "id": "s1",
+    "hypothesis": "A cat.",
+    "references": ["The cat."],
+    "system": "a",
+    "doc": 1,
+    "human": {"fluency": [1, 2.5]},
+}
+CAPTION = {
+    "group": "man",
+    "category": "x",
+    "concept": "y",
+    "good": "A man.",
+    "bad": "A woman.",
+    "references": ["A man."],
+    "count": 2,
+}
 WORDS = {"category": "c", "examples": ["He is here.", "She is there."]}
-TEST = {name: WORDS for name in ("targ1", "targ2", "attr1", "attr2")} | {"targ2": {"category": "d", "examples": ["This is it.", "That is."]}}
+TEST = {name: WORDS for name in ("targ1", "targ2", "attr1", "attr2")} | {
+    "targ2": {"category": "d", "examples": ["This is it.", "That is."]}
+}
 SUMMEVAL = {"id": "d1", "model_id": "M1", "decoded": "A text.", "references": ["Ref."], "text": "Src.",
             "expert_annotations": [{"coherence": 1, "fluency": 5}], "turker_annotations": [{"coherence": 2}]}  # fmt: skip
-PREFERENCE = {"system_a": "x", "system_b": "y", "hypothesis_a": "one", "hypothesis_b": "two", "preference": "a", "doc": 1}
-REALSUMM = [{"doc_id": 1, "ref_summ": "r", "src": "s", "system_summaries": {"m": {"system_summary": "t", "scores": {"litepyramid_recall": 0.5}}}}]
+PREFERENCE = {
+    "system_a": "x",
+    "system_b": "y",
+    "hypothesis_a": "one",
+    "hypothesis_b": "two",
+    "preference": "a",
+    "doc": 1,
+}
+REALSUMM = [
+    {
+        "doc_id": 1,
+        "ref_summ": "r",
+        "src": "s",
+        "system_summaries": {"m": {"system_summary": "t", "scores": {"litepyramid_recall": 0.5}}},
+    }
+]
 USR = [{"context": "hi", "fact": "f", "responses": [{"response": "yes", "model": "m", "Overall": [1, 2]},
                                                     {"response": "no", "model": "Original Ground Truth", "Overall": [3]}]}]  # fmt: skip
 FED = [{"context": "User: hi", "response": "System: yes", "system": "m", "annotations": {"Fluent": [0, 1]}}]
-QGEVAL = [{"id": "q", "passage": "p", "answer": "a", "reference": "r", "questions": [{"prediction": "why?", "source": "m_x", "fluency": 2}]}]
+QGEVAL = [
+    {
+        "id": "q",
+        "passage": "p",
+        "answer": "a",
+        "reference": "r",
+        "questions": [{"prediction": "why?", "source": "m_x", "fluency": 2}],
+    }
+]
 JUDGED = {"img.jpg": {"ground_truth": ["a dog"], "human_judgement": [{"caption": "dog", "rating": 3}]}}
 WEBNLG = [{"submission_id": "sys", "sample_id": "1", "Fluency": 50, "Correctness": 60, "category": "c"}]
-WEBNLG_REFERENCES = {"entries": [{"1": {"lexicalisations": [{"lex": "t"}], "modifiedtripleset": [{"subject": "a", "property": "b", "object": "c"}]}}]}
+WEBNLG_REFERENCES = {
+    "entries": [
+        {
+            "1": {
+                "lexicalisations": [{"lex": "t"}],
+                "modifiedtripleset": [{"subject": "a", "property": "b", "object": "c"}],
+            }
+        }
+    ]
+}
 
 
 def _lines(*rows: Any) -> bytes:

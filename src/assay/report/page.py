@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -138,4 +139,7 @@ def _packed(panel: Panel) -> dict[str, Any]:
 
 
 def _shortened(value: Any) -> Any:
-    return float(f"{value:.5g}") if isinstance(value, float) else value
+    """Five significant digits; what is not finite is absent."""
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.5g}") if math.isfinite(value) else None

@@ -1,0 +1,187 @@
+"""A run with any content is shown, never run: each page parses, and no planted text becomes markup."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from mutations import NASTY_TEXTS, mutate
+
+from assay.core import Case, Explanation, Finding, Sample, Scored
+from assay.errors import AuditError
+from assay.report import render
+from assay.results import Explained, Run, cases_frame, findings_frame, load_run, scores_frame
+
+SOAK = bool(os.environ.get("ASSAY_SOAK"))
+PAGES, FOLDERS = (100_000, 20_000) if SOAK else (400, 600)
+AUDITS = (
+    "stereotype",
+    "association",
+    "swap",
+    "caption",
+    "stress",
+    "position",
+    "checklist",
+    "human",
+    "injection",
+)
+STATISTICS = (
+    "bias",
+    "excess_bias",
+    "effect_size",
+    "score",
+    "noise_ratio",
+    "sensitivity",
+    "pearson",
+    "score_change",
+    "p_value",
+)
+NUMBERS = (0.0, -0.0, 1.0, -1e308, 1e308, 5e-324, math.nan, math.inf, -math.inf, 0.1, 3.0)
+BREAKOUT = "</script><script>planted()</script><img src=x onerror=planted()>"
+
+
+def _text(rng: Random) -> str:
+    """As it may come out of a frame: no lone surrogates, which Parquet cannot hold."""
+    text = rng.choice((*NASTY_TEXTS, BREAKOUT, "plain"))
+    return text.encode("utf-8", "replace").decode()
+
+
+def _slice(rng: Random) -> str:
+    return "/".join(_text(rng) or "x" for _ in range(rng.randint(1, 4)))
+
+
+def _number(rng: Random) -> float:
+    return rng.choice(NUMBERS) if rng.random() < 0.5 else rng.gauss(0, 10)
+
+
+def _finding(rng: Random, metrics: list[str], ids: list[str]) -> Finding:
+    maybe = lambda value: value if rng.random() < 0.5 else None  # noqa: E731
+    return Finding(
+        rng.choice(metrics), rng.choice(AUDITS), _slice(rng), rng.choice(STATISTICS), _number(rng), rng.randint(0, 99),
+        versus=maybe(_text(rng)), ci=maybe((_number(rng), _number(rng))), p_value=maybe(abs(_number(rng))),
+        q_value=maybe(abs(_number(rng))), mde=maybe(_number(rng)), passed=rng.choice((True, False, None)),
+        evidence=tuple(rng.sample(ids, rng.randint(0, len(ids)))),
+    )  # fmt: skip
+
+
+def made_run(rng: Random) -> Run:
+    metrics = list(dict.fromkeys([_text(rng) or "m", "plain"]))
+    audit = rng.choice(AUDITS)
+    ids = [f"{_text(rng)}{n}" for n in range(3)]
+    cases = [
+        Case(
+            i,
+            {"gold": Sample(_text(rng), (_text(rng),), _text(rng)), "stereotype": Sample(_text(rng))},
+            _slice(rng),
+            {"x": _text(rng)},
+        )
+        for i in ids
+    ]
+    scored = [
+        Scored(m, cases, {"gold": np.array([0.1, np.nan, 2.0]), "stereotype": np.zeros(3)}) for m in metrics
+    ]
+    reason = Explanation("matching", (_text(rng),), (_text(rng),), ((0.5,),))
+    about = {
+        "assay": "0", "python": "3", "packages": {}, "size": "quick",
+        "metrics": {m: {"paradigm": _text(rng), "backbone": None, "signature": _text(rng)} for m in metrics},
+        "audits": {name: {"question": "fair", _text(rng): _text(rng)} for name in AUDITS},
+        "seconds": {"scoring": {}}, "computed": {}, "notes": [f"{audit}: {_text(rng)}", _text(rng)],
+    }  # fmt: skip
+    found = [_finding(rng, metrics, ids) for _ in range(rng.randint(0, 6))]
+    explained = [Explained(metrics[0], audit, ids[0], "gold", reason)]
+    return Run(
+        findings_frame(found), cases_frame({audit: cases}), scores_frame({audit: scored}), explained, about
+    )
+
+
+class Page(HTMLParser):
+    """Collects what would run."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.scripts = 0
+        self.active: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag == "script"
+        self.active += [name for name, _ in attributes if name.startswith("on")]
+        self.active += [
+            tag for name, value in attributes if name in ("src", "href") and "script:" in (value or "")
+        ]
+        if tag in ("iframe", "object", "embed", "base"):
+            self.active.append(tag)
+
+
+def test_planted_texts_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.report.page.vega", lambda: "0;")  # a megabyte that no text can alter
+    rng = Random(3)
+    usual = Page()
+    usual.feed(
+        render(
+            Run(findings_frame([]), cases_frame({}), scores_frame({}), (), {"notes": []} | _about()), "html"
+        )
+    )
+    for number in range(PAGES):
+        run = made_run(rng)
+        for format in ("json", "md", "latex", "html") if number % 10 == 0 else ("html",):
+            text = render(run, format)
+            if format == "json":
+                json.loads(text)
+            if format == "html":
+                _check(text, usual.scripts)
+
+
+def _about() -> dict[str, object]:
+    return {
+        "assay": "0",
+        "python": "3",
+        "packages": {},
+        "size": "quick",
+        "metrics": {},
+        "audits": {},
+        "seconds": {"scoring": {}},
+        "computed": {},
+    }
+
+
+def _check(text: str, scripts: int) -> None:
+    page = Page()
+    page.feed(text)
+    assert page.scripts <= scripts + 1, (
+        "a text became a script"
+    )  # the charts' library, where there is a chart
+    assert page.active == [], "a text became active markup"
+    assert not re.search(r"<img src=x", text)
+
+
+def test_a_damaged_run_folder_is_refused(tmp_path: Path) -> None:
+    rng = Random(5)
+    made_run(rng).save(tmp_path)
+    names = ("run.json", "findings.parquet", "cases.parquet", "scores.parquet", "explanations.jsonl")
+    whole = {name: (tmp_path / name).read_bytes() for name in names}
+    refused = 0
+    for _ in range(FOLDERS):
+        name = rng.choice(names)
+        (tmp_path / name).write_bytes(mutate(whole[name], rng))
+        try:
+            load_run(tmp_path)
+        except AuditError:
+            refused += 1
+        (tmp_path / name).write_bytes(whole[name])
+    assert refused
+
+
+@pytest.mark.parametrize("name", ["findings.parquet", "run.json", "explanations.jsonl"])
+def test_a_truncated_file_is_named(name: str, tmp_path: Path) -> None:
+    made_run(Random(6)).save(tmp_path)
+    body = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(body[: len(body) // 2])
+    with pytest.raises(AuditError, match="is damaged"):
+        load_run(tmp_path)
