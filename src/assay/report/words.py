@@ -41,7 +41,13 @@ MEANING: dict[str, str] = {
     "length_slope": "Change of a text's score against itself as it doubles in length, in spreads.",
     "direction_change": "Change by truncation of precision, recall and F, in spreads.",
     "diagonal_advantage": "How much a model prefers its own outputs over those of others.",
-    "attack_gain": "What a search for an empty text gains over the gold text.",
+    "attack_gain": "How much of what random noise of the same size costs a search for damaging edits avoids: "
+    "1 loses nothing, 0 as much as noise. Only texts that other metrics see damaged count.",
+    "loss_share": "What the found texts lose, as a share of what random noise of the same size loses.",
+    "hit_share": "Share of found texts whose damage other metrics confirm.",
+    "rule_gain": "attack_gain of one kind of edit, applied as a rule to texts the search never saw.",
+    "queries": "Scores a text that the search asked for.",
+    "rank_reversals": "Pairs of systems that the evaluator ranks the other way round than neutral ones do.",
     "score_change": "Mean change of the score under the template, in spreads: harmful edits must lower it, "
     "harmless ones must not move it.",
     "pass_rate": "Share of items on which the score moves as it must.",
@@ -238,6 +244,11 @@ def _sentinel(row: Row) -> str:
     )
 
 
+def _attack(row: Row) -> str:
+    how = "edits found by search" if row["statistic"] == "attack_gain" else f"the edit {_parts(row)[-1]}"
+    return f"{row['metric']} overlooks {number(100 * row['value'])}% of the damage that {how} do to a text."
+
+
 _SENTENCES: dict[str, Callable[[Row], str]] = {
     "excess_bias": _excess,
     "signed_bias": _signed,
@@ -253,7 +264,8 @@ _SENTENCES: dict[str, Callable[[Row], str]] = {
     "repetition_gain": _gain("a text that repeats itself"),
     "copy_gain": _gain("a copy of the source"),
     "direction_change": _gain("a cut text"),
-    "attack_gain": _gain("a text found by search"),
+    "attack_gain": _attack,
+    "rule_gain": _attack,
     "score_change": _change,
     "pass_rate": _change,
     "over_sentinel": _sentinel,
