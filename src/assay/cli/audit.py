@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from assay.cli import options as o
+from assay.cli.budget import MaxCalls, MaxCost, budget
 
 
 def command(
@@ -26,6 +27,8 @@ def command(
     on_error: o.OnErrorOption = o.OnErrorName.stop,
     skip_missing: o.SkipMissing = False,
     dry_run: o.DryRun = False,
+    max_calls: MaxCalls = None,
+    max_cost: MaxCost = None,
     fail_on: o.FailOn = None,
     format: o.FormatOption = o.Format.html,
     json: o.Json = False,
@@ -43,5 +46,6 @@ def command(
     if dry_run:
         show_cost(only or [], metrics, asked, size.value, options)
         return
-    done = audit(metrics, only=tuple(only or ()), size=size.value, options=options, **asked)
+    with budget(max_calls, max_cost, options) as spent:
+        done = spent(audit(metrics, only=tuple(only or ()), size=size.value, options=options, **asked))
     finish(done, form="json" if json else format.value, fail_on=fail_on, quiet=quiet)

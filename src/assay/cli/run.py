@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from assay.cli import options as o
+from assay.cli.budget import MaxCalls, MaxCost, budget
 
 CONTEXT: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -33,6 +34,8 @@ def command(
     on_error: o.OnErrorOption = o.OnErrorName.stop,
     skip_missing: o.SkipMissing = False,
     dry_run: o.DryRun = False,
+    max_calls: MaxCalls = None,
+    max_cost: MaxCost = None,
     fail_on: o.FailOn = None,
     format: o.FormatOption = o.Format.html,
     json: o.Json = False,
@@ -53,5 +56,6 @@ def command(
     if dry_run:
         show_cost([audit], metrics, asked, size.value, options)
         return
-    done = run(audit, metrics, scores=scores, options=options, size=size.value, **asked)
+    with budget(max_calls, max_cost, options) as spent:
+        done = spent(run(audit, metrics, scores=scores, options=options, size=size.value, **asked))
     finish(done, form="json" if json else format.value, fail_on=fail_on, quiet=quiet)

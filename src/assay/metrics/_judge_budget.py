@@ -80,6 +80,13 @@ class Ledger:
         names = ("calls", "retries", "read", "written", "cost")
         return {name: getattr(self, name) for name in names}
 
+    def sentence(self) -> str:
+        """The bill, for people."""
+        return (
+            f"judges: {self.calls:,} questions ({self.retries} asked again), {self.read:,} tokens read, "
+            f"{self.written:,} written, cost {self.cost:.4f}"
+        )
+
 
 _CURRENT: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
 _UNLIMITED = Ledger()

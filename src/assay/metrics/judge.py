@@ -17,7 +17,7 @@ from assay.metrics._torch import Neural, Precision
 from assay.recipe import generator
 
 ZHENG_2023 = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
-_NOTES = ("unparsed", "read from text", "tokens read", "tokens written")
+_NOTES = ("unparsed", "read from text")
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,5 @@ def _counts(answers: Sequence[tuple[float | None, Reply]]) -> dict[str, int]:
     counts = (
         sum(grade is None for grade, _ in answers),
         sum(reply.probabilities is None for _, reply in answers),
-        sum(reply.read for _, reply in answers),
-        sum(reply.written for _, reply in answers),
     )
     return dict(zip(_NOTES, counts, strict=True))
