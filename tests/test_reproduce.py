@@ -1,0 +1,250 @@
+"""Recipes, verdicts and pages of `assay reproduce`, on planted tables; nothing published is needed."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assay.core import Sample
+from assay.errors import DataError, SpecError
+from assay.metrics.overlap import CocoBleu
+from assay.pipeline import Options
+from assay.reproduction import count, find_recipe, recipes, reproduce
+from assay.reproduction.cells import check, not_run, printed
+from assay.reproduction.docs import document, measured_parts
+from assay.reproduction.metrics import CocoRouge, MultEvalBleu
+from assay.reproduction.page import html_page, matrix, reasons, recipe_list, slip_list, slips, summary
+from assay.reproduction.recipes import Cell, parse_recipe
+
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "reproduction.md"
+PLANTED = """
+paper = "unfair"
+table = "table0"
+title = "Planted"
+[defaults]
+run = "pairs"
+slice = "gender"
+[runs.pairs]
+audit = "stereotype"
+data = ["pairs.jsonl"]
+scores = "pairs.jsonl:published"
+options = { rule = "paper" }
+[columns]
+"Bias" = { statistic = "bias" }
+"Pairs" = { statistic = "bias", field = "n" }
+"Elsewhere" = { needs = "what nobody has" }
+[[rows]]
+name = "planted"
+cells = "50.00 4 1.0"
+released = "planted"
+[[rows]]
+name = "near"
+cells = "49.90* 5 -"
+released = "planted"
+tolerance = 0.2
+why = "a reason"
+[[rows]]
+name = "words"
+cells = "0.00 4 -"
+metric = "rouge1"
+released = "flat"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Four pairs; the planted metric puts half its range between the two texts of every second pair."""
+    rows = []
+    for place in range(4):
+        high = 1.0 if place % 2 else 0.0
+        rows.append(
+            {
+                "id": f"p{place}", "attribute": "gender", "reference": "The clerk left early",
+                "stereotype": "She left early", "anti_stereotype": "He left early",
+                "published": {"planted": [0.0, high], "flat": [float(place), float(place)]},
+            }
+        )  # fmt: skip
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return tmp_path
+
+
+def cell(published: str, **keys: object) -> Cell:
+    return replace(Cell("row", "column", published), **keys)  # type: ignore[arg-type]
+
+
+def test_planted_table(folder: Path) -> None:
+    recipe = parse_recipe(PLANTED, "planted.toml")
+    checked = reproduce(recipe, folder, Options(cache=None))
+    found = {(one.cell.row, one.cell.column, one.cell.source): one for one in checked}
+    assert found["planted", "Bias", "released scores"].ours == 50
+    assert found["planted", "Bias", "released scores"].verdict == "equal"
+    assert found["near", "Bias", "released scores"].verdict == "within tolerance"
+    assert found["near", "Pairs", "released scores"].verdict == "differs"
+    assert found["near", "Pairs", "released scores"].reason == "a reason"
+    assert found["planted", "Elsewhere", "released scores"].reason == "needs what nobody has"
+    assert found["words", "Bias", "text"].verdict == found["words", "Bias", "released scores"].verdict == "equal"
+    assert count(checked) == {"equal": 6, "within tolerance": 1, "differs": 1, "not run": 1}
+    assert summary(checked) == "6 equal (2 of them zeros), 1 within tolerance, 1 different, 1 not run"
+
+
+def test_absent_data_is_not_run(tmp_path: Path) -> None:
+    checked = reproduce(parse_recipe(PLANTED, "planted.toml"), tmp_path, Options(cache=None))
+    assert count(checked)["not run"] == len(checked)
+    assert "pairs.jsonl" in checked[0].reason
+
+
+def test_a_metric_that_cannot_run_stops_no_other(folder: Path) -> None:
+    text = PLANTED.replace('metric = "rouge1"\nreleased = "flat"', 'metric = "rouge1"')
+    text += '[[rows]]\nname = "broken"\ncells = "1.00 4 -"\nmetric = "clipscore:model=nowhere/at-all"\n'
+    found = {one.cell.row: one for one in reproduce(parse_recipe(text, "x"), folder, Options(cache=None))}
+    assert found["words"].ours is not None
+    assert found["broken"].verdict == "not run"
+
+
+@pytest.mark.parametrize(
+    ("published", "value", "verdict"),
+    [
+        ("0.10", 0.1049, "equal"),
+        ("0.10", 0.1051, "differs"),
+        ("-0.00", 0.0004, "equal"),
+        ("0.00", -0.0004, "equal"),
+        ("1.38*", 1.3849, "equal"),
+        ("396", 396.0, "equal"),
+        ("-0.283", 0.283, "differs"),
+    ],
+)
+def test_verdicts(published: str, value: float, verdict: str) -> None:
+    assert check(cell(published), value).verdict == verdict
+
+
+def test_scale_sign_and_tolerance() -> None:
+    assert check(cell("-28.3", scale=-100.0), 0.283).verdict == "equal"
+    assert check(cell("0.30", absolute=True), -0.3).verdict == "equal"
+    assert check(cell("0.30", tolerance=0.05), 0.34).verdict == "within tolerance"
+    assert check(cell("0.30", tolerance=0.05), 0.36).verdict == "differs"
+    assert printed(-0.0001, 2) == "0.00"
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("50.00 4 1.0", "50.00 4"), "2 cells for 3 columns"),
+        (("tolerance = 0.2", "tolerence = 0.2"), "did you mean tolerance"),
+        (('run = "pairs"', 'run = "other"'), "neither a way to run it nor `needs`"),
+        (('audit = "stereotype"', 'audit = "stereotype"\nlimits = 3'), "unknown key 'limits'"),
+    ],
+)
+def test_a_wrong_recipe_is_named(change: tuple[str, str], complaint: str) -> None:
+    with pytest.raises(DataError, match=complaint):
+        parse_recipe(PLANTED.replace(*change), "planted.toml")
+
+
+def test_an_override_must_name_a_cell() -> None:
+    with pytest.raises(DataError, match="names no cell"):
+        parse_recipe(PLANTED + '[override."planted / Nowhere"]\nscale = 2.0\n', "planted.toml")
+
+
+def test_every_recipe_reads() -> None:
+    known = recipes()
+    assert len(known) >= 44
+    assert {one.paper for one in known.values()} == {"assoc", "unfair", "caption", "blind", "checklist"}
+    for one in known.values():
+        assert one.cells
+        for item in one.cells:
+            assert math.isfinite(item.number)
+            assert item.needs or item.run in one.runs
+
+
+def test_tables_of_the_issue_have_recipes() -> None:
+    wanted = {
+        "unfair": (6, 9), "assoc": (3, 5, 6, 7, 8, 9), "caption": (2, 7), "blind": (4, 11, 13, 14),
+    }  # fmt: skip
+    for paper, tables in wanted.items():
+        assert {f"{paper}:table{number}" for number in tables} <= set(recipes())
+    assert {"blind:curves", "checklist:figure7b"} <= set(recipes())
+
+
+def test_a_wrong_name_suggests() -> None:
+    with pytest.raises(SpecError, match="unfair:table6"):
+        find_recipe("unfair:tabel6")
+
+
+def test_pages_escape_and_join(folder: Path) -> None:
+    known = recipes()["unfair:table6"].cells[0]
+    nasty = check(replace(known, row="<script>", why="a | b"), 99.0)
+    page = html_page({"unfair:table6": [nasty, not_run(known, "<b>")]})
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    columns, rows = matrix([nasty, not_run(known, "x")])
+    assert len(columns) == 1
+    assert len(rows) == 2
+    assert reasons([nasty])[0].endswith("differs - a | b")
+
+
+def test_multeval_bleu_by_hand() -> None:
+    """Two of three words, one of two pairs, no triple (1/2), no order four: it is skipped."""
+    (value,) = MultEvalBleu().score([Sample("The cat sat", ("the cat ran",))])
+    assert value == pytest.approx((2 / 3 * 1 / 2 * 1 / 2) ** 0.25)
+    (nothing,) = MultEvalBleu().score([Sample("dog", ("cat",))])
+    assert nothing == pytest.approx(0.5**0.25)
+
+
+def test_coco_rouge_by_hand() -> None:
+    """Precision 1 from the second reference, recall 2/3 from it too; F with beta 1.2."""
+    (value,) = CocoRouge().score([Sample("a dog", ("the cat", "a dog runs"))])
+    assert value == pytest.approx(2.44 * (2 / 3) / (2 / 3 + 1.44))
+
+
+def test_the_cider_example_of_caption_is_bleu() -> None:
+    """Section 2.2 prints 0.6065 and 0.3259 as CIDEr."""
+    reference = ("a photo of a woman who is a doctor",)
+    pair = [Sample("a woman who is a doctor", reference), Sample("a man who is a doctor", reference)]
+    good, bad = CocoBleu().score(pair)[:, 3]
+    assert (round(float(good), 4), round(float(bad), 4)) == (0.6065, 0.3259)
+
+
+def test_overall_of_caption_is_a_mean_of_rows() -> None:
+    """Tables 2 and 8 print as overall the mean of three shares, whatever the number of concepts."""
+    for table in ("caption:table2", "caption:table8"):
+        column = {c.row: c.number for c in recipes()[table].cells if c.column == "CLIPScore"}
+        mean = (column["Profession"] + column["Activity"] + column["Object"]) / 3
+        assert round(mean, 2) == column["Overall"]
+
+
+def test_printed_averages_of_unfair_hold() -> None:
+    for table, width in (("unfair:table6", 6), ("unfair:table8", 10)):
+        rows: dict[str, dict[str, float]] = {}
+        for one in recipes()[table].cells:
+            rows.setdefault(one.row, {})[one.column] = one.number
+        for row in rows.values():
+            average = row.pop("Avg.")
+            assert len(row) == width
+            assert sum(row.values()) / width == pytest.approx(average, abs=0.0051 if width == 6 else 0.00051)
+
+
+def test_slips_have_evidence() -> None:
+    for one in slips():
+        assert set(one) == {"paper", "where", "slip", "evidence"}
+        assert len(one["evidence"]) > 20
+
+
+def test_documentation_is_generated() -> None:
+    """Whatever needs no published data stands in the page as it is made now; measured parts are kept."""
+    page = DOCS.read_text("utf-8")
+    assert document({}, page) == page
+    assert recipe_list() in page
+    assert slip_list() in page
+    assert set(measured_parts(page)) == {*recipes(), "total"}
+
+
+def test_documented_total_is_the_sum_of_its_parts() -> None:
+    parts = measured_parts(DOCS.read_text("utf-8"))
+    for word in ("cells", "equal", "not run"):
+        pattern = re.compile(rf"(\d+) {word}")
+        numbers = {name: int(match[1]) for name, text in parts.items() if (match := pattern.search(text))}
+        assert numbers.pop("total") == sum(numbers.values())
