@@ -61,16 +61,21 @@ def counterfactuals(attributes: Sequence[str], seed: int = 0) -> dict[Split, lis
     """The embedded pairs of these attributes by split."""
     found: dict[Split, list[Counterfactual]] = {"train": [], "validation": [], "test": []}
     for name in attributes:
-        if name not in ATTRIBUTES:
-            raise DataError(
-                f"no lexicon for the attribute {name!r}{suggest(name, ATTRIBUTES)}; for an attribute of your "
-                f"own give its pairs with --data FILE (stereotype, anti_stereotype, reference)"
-            )
+        check_attribute(name)
         for pair in _distinct(name, seed):
             part = split_of(pair)
             if part:
                 found[part].append(pair)
     return found
+
+
+def check_attribute(name: str) -> None:
+    """Refuse an attribute that assay has no words for."""
+    if name not in ATTRIBUTES:
+        raise DataError(
+            f"no lexicon for the attribute {name!r}{suggest(name, ATTRIBUTES)}; for an attribute of your own "
+            f"give its pairs with --data FILE (stereotype, anti_stereotype, reference)"
+        )
 
 
 @cache

@@ -10,9 +10,16 @@ from typing import Any
 
 from assay.core import Measure
 from assay.datasets.pairs import Pair, read_pair_files
+from assay.datasets.templates import ATTRIBUTES
 from assay.errors import SpecError
 from assay.mitigation import adapters
-from assay.mitigation.counterfactuals import Counterfactual, Split, counterfactuals, is_held_out
+from assay.mitigation.counterfactuals import (
+    Counterfactual,
+    Split,
+    check_attribute,
+    counterfactuals,
+    is_held_out,
+)
 from assay.mitigation.differentiable import trainable
 from assay.mitigation.evaluation import Evaluation, evaluate
 from assay.mitigation.ordinary import ordinary_pairs
@@ -78,7 +85,7 @@ def with_adapter(spec: str, folder: Path) -> str:
 
 def gather(job: Job, tests: dict[str, list[Pair]]) -> Material:
     """Embedded and the user's texts, by split; whatever is tested on is left out of training."""
-    embedded = [name for name in job.attributes if not (job.data and name not in _known())]
+    embedded = [name for name in job.attributes if name in ATTRIBUTES]
     pairs = counterfactuals(embedded, job.plan.seed)
     ordinary = ordinary_pairs(job.plan.seed)
     for path in job.data:
@@ -93,12 +100,6 @@ def gather(job: Job, tests: dict[str, list[Pair]]) -> Material:
     return Material(pairs, ordinary)
 
 
-def _known() -> tuple[str, ...]:
-    from assay.datasets.templates import ATTRIBUTES
-
-    return ATTRIBUTES
-
-
 def proof_sets(job: Job) -> dict[str, list[Pair]]:
     """The files asked for, an attribute each, then the embedded pairs that are held out."""
     found: dict[str, list[Pair]] = {}
@@ -106,8 +107,9 @@ def proof_sets(job: Job) -> dict[str, list[Pair]]:
         for pair in read_pair_files([path])[0]:
             found.setdefault(f"{path.stem}/{pair.attribute}", []).append(pair)
     for name in job.attributes:
-        if name not in _known():
+        if name not in ATTRIBUTES and job.data:
             continue
+        check_attribute(name)
         held = counterfactuals([name], job.plan.seed)["test"]
         fresh = [pair for pair in held if pair.words and all(is_held_out(w, name) for w in pair.words)]
         for title, some in ((HELD_OUT, held), (NEW_WORDS, fresh)):

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from assay.metrics._torch import Loaded
 
 Texts = Sequence[tuple[str, str]]  # hypothesis, reference
-ROADS = (
-    "a hybrid of it with an n-gram metric, another model=, the fairest direction or layer; see assay mitigate"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +50,26 @@ def trainable(measure: Measure) -> Trainable:
     }
     if metric.name not in forms or not hasattr(metric, "adapter"):
         raise SpecError(
-            f"{measure.label} has no backbone that an adapter can be trained in; other roads: {ROADS}"
+            f"{measure.label} has no backbone that an adapter can be trained in; roads that do apply: "
+            f"{', '.join(other_roads(measure))} (see assay mitigate compare)"
         )
     if metric.adapter:
         raise SpecError(f"{measure.label} has an adapter already; train from the plain metric")
     form, loader = forms[metric.name]
     found = _load(metric, loader)
     return Trainable(replace(found, model=deepcopy(found.model)), form)
+
+
+def other_roads(measure: Measure) -> list[str]:
+    """What can be tried with a metric that takes no adapter."""
+    found = [f"a hybrid ({measure.label}+0.5*chrf)", "averaging over gender swaps"]
+    if hasattr(measure.metric, "model"):
+        found.append("another backbone (model=)")
+    if hasattr(measure.metric, "layer"):
+        found.append("another layer (layer=)")
+    if measure.metric.outputs:
+        found.append(f"another direction ({', '.join(measure.metric.outputs)})")
+    return found
 
 
 def _load(metric: Any, loader: str) -> Loaded:
