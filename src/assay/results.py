@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assay.core import Case, Explanation, Finding, Scored
+from assay.datasets.rows import whole_text
 from assay.errors import CacheError
 
 Schema = dict[str, pl.DataType | type[pl.DataType]]
@@ -176,7 +177,18 @@ def cases_frame(work: Mapping[str, Sequence[Case]]) -> pl.DataFrame:
         for case in cases
         for role, s in case.samples.items()
     ]
-    return pl.DataFrame(rows, schema=CASES, orient="row")
+    try:
+        return pl.DataFrame(rows, schema=CASES, orient="row")
+    except UnicodeEncodeError:  # samples made in code may hold half a surrogate pair
+        return pl.DataFrame([_whole(row) for row in rows], schema=CASES, orient="row")
+
+
+def _whole(cells: Sequence[Any]) -> list[Any]:
+    """The cells with every text in whole characters."""
+    return [
+        whole_text(cell) if isinstance(cell, str) else _whole(cell) if isinstance(cell, list) else cell
+        for cell in cells
+    ]
 
 
 def scores_frame(scored: Mapping[str, Sequence[Scored]]) -> pl.DataFrame:

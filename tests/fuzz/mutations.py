@@ -9,7 +9,7 @@ from typing import Any
 
 NASTY_TEXTS = (
     "", " ", "\0", "a\0b", "\ud800", "\udfff text", "x" * 3000, "\u202eabc\u202c", "\u200b\u200d\ufeff", "e\u0301\u0323" * 20,
-    "\x07\x1b[31m", "{{7*7}}", "${7*7}", "{% raw %}", "<script>alert(1)</script>", "</script><!--", "=1+1", "+1", "-1", "@SUM(A1)",
+    "\x07\x1b[31m", "{{1337*1337}}", "${1337*1337}", "{% raw %}", "<script>alert(1)</script>", "</script><!--", "=1+1", "+1", "-1", "@SUM(A1)",
     "../../../etc/passwd", "/etc/passwd", "..\\..\\x", "NaN", "1e999", "\u2028\u2029", "\r", "\n\n", "\t", "%s%n", "[MASK]",
     "[CLS] [SEP]", "<|endoftext|>", "\U0001f469\u200d\U0001f680", "\u0627\u0644\u0639\u0631\u0628\u064a\u0629", "\u4e2d\u6587", "a" * 40 + ".", "'\"`", "\\", "#",
 )  # fmt: skip

@@ -49,7 +49,7 @@ CAPTION = {
     "count": 2,
 }
 WORDS = {"category": "c", "examples": ["He is here.", "She is there."]}
-TEST = {name: WORDS for name in ("targ1", "targ2", "attr1", "attr2")} | {
+TEST = dict.fromkeys(("targ1", "targ2", "attr1", "attr2"), WORDS) | {
     "targ2": {"category": "d", "examples": ["This is it.", "That is."]}
 }
 SUMMEVAL = {"id": "d1", "model_id": "M1", "decoded": "A text.", "references": ["Ref."], "text": "Src.",

@@ -4,7 +4,6 @@ A test has two target and two attribute sets. Each text carries its *unit*, the 
 made from, so that an audit can permute words rather than the sentences that repeat them.
 """
 
-import json
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
+from assay.datasets.rows import json_value
 from assay.errors import DataError
 
 Level = Literal["word", "sentence", "unbleached"]
@@ -136,7 +136,7 @@ def _in_frames(words: WordSet, frames: dict[str, list[str]], limit: int | None) 
 def _parse(where: str, text: str) -> dict[str, tuple[str, list[str]]]:
     """Category and examples of each set, or an error that names the file and the key."""
     try:
-        document = json.loads(text)
+        document = json_value(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not JSON ({error}); give a file in the SEAT form") from error
     if not isinstance(document, dict):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.datasets.rows import Row, read_text
+from assay.datasets.rows import Row, json_value, read_text
 from assay.errors import DataError
 
 
@@ -37,7 +36,7 @@ class Entry(Row):
 def read_json(path: Path) -> Any:
     """A whole JSON file."""
     try:
-        return json.loads(read_text(path))
+        return json_value(read_text(path))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not JSON ({error}); is it the whole file?") from error
 

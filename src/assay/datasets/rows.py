@@ -138,12 +138,31 @@ def read_text(path: Path) -> str:
         ) from error
 
 
+def json_value(text: str) -> Any:
+    """A JSON value in whole characters: half of a pair (`\\ud800` alone) is none, and becomes U+FFFD."""
+    value = json.loads(text)
+    return _whole(value) if "\\ud" in text or "\\uD" in text else value
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return whole_text(value)
+    if isinstance(value, dict):
+        return {whole_text(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list) else value
+
+
+def whole_text(text: str) -> str:
+    """The text with U+FFFD for every half of a surrogate pair, which no file and no tokeniser can hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _json_lines(path: Path, text: str) -> Iterator[Row]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            values = json.loads(line)
+            values = json_value(line)
         except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError of its own
             raise DataError(
                 f"{path}, line {number}: not JSON ({error}); one record a line is expected"
@@ -169,7 +188,7 @@ def _table(path: Path, text: str) -> Iterator[Row]:
 def _cell(value: str) -> Any:
     if value[:1] in "[{" and value[-1:] in "]}" and value:
         try:
-            return json.loads(value)
+            return json_value(value)
         except (ValueError, RecursionError):
             return value
     return value
