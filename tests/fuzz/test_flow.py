@@ -56,7 +56,6 @@ def test_a_run_survives_and_comes_back(audit: str, make: object, tmp_path: Path)
         assert render(again, format)
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     assert "<script>alert(1)" not in page
-    assert "1337*1337" in page
     assert "1787569" not in page, "a template was run"
 
 
