@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from functools import lru_cache
 from ipaddress import ip_address
 from threading import Lock
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -111,17 +111,17 @@ class Line:
         """Requests leave at the pace the user set, and not before a busy server wants them."""
         rate = setting("ASSAY_JUDGE_RATE", 0.0, least=0.0)
         with self._lock:
-            now = time.monotonic()
+            now = monotonic()
             turn = max(now, self._next)
             self._next = turn + (60.0 / rate if rate else 0.0)
-        time.sleep(turn - now)
+        sleep(turn - now)
 
     def _hold(self, asked: float | None, attempt: int) -> None:
         """Nobody asks again before the server's own time, else twice as long each time, with some jitter."""
         backoff = _FIRST_WAIT * 2**attempt * random.uniform(0.75, 1.25)
         wait = min(_LONGEST_WAIT, asked if asked is not None else backoff)
         with self._lock:
-            self._next = max(self._next, time.monotonic() + wait)
+            self._next = max(self._next, monotonic() + wait)
 
 
 def _retry_after(response: httpx.Response) -> float | None:
