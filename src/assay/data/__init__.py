@@ -1,1 +1,1 @@
-
+"""Embedded corpora, lexicons and recipes, each with its card."""

@@ -1,1 +1,1 @@
-
+"""Files to records, one file a published form."""

@@ -72,9 +72,8 @@ def _column(rows: Iterable[Row], column: str) -> Table:
     for row in rows:
         given = row.values.get(column)
         if not isinstance(given, dict):
-            raise row.fail(
-                f"column {column!r} must be an object of metric: [a number a role]{suggest(column, row.values)}"
-            )
+            hint = suggest(column, row.values)
+            raise row.fail(f"column {column!r} must be an object of metric: [a number a role]{hint}")
         for metric, numbers in given.items():
             listed = numbers if isinstance(numbers, list) else [numbers]
             for place, number in enumerate(listed):

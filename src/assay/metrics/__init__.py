@@ -1,1 +1,1 @@
-
+"""Samples to scores, one file a family."""

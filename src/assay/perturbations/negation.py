@@ -30,7 +30,8 @@ def negation(parse: Parse, sentence: Span) -> dict[int, str] | None:
     negated = [i for i in children if tokens[i].dep == "neg"]
     words = {t.text.lower().replace("’", "'") for t in tokens[sentence.start : sentence.end]}
     if negated:
-        if tokens[negated[0]].text.lower() != "never" and words & set(word_list("checklist", "templates", "negation_bound")):
+        bound = set(word_list("checklist", "templates", "negation_bound"))
+        if tokens[negated[0]].text.lower() != "never" and words & bound:
             return None
         return _affirmed(tokens, root, children, negated[0])
     if words & set(word_list("checklist", "templates", "negation_shy")):
