@@ -43,6 +43,7 @@ class Options:
     ray: str | None = None
     on_error: OnError = "stop"
     quiet: bool = True
+    timeout: float | None = None  # seconds a call of a metric may take
 
     def settings(self) -> Settings:
         """What scoring needs."""
@@ -51,7 +52,7 @@ class Options:
 
             chosen: Any = RayEngine(self.ray, self.workers)
         else:
-            chosen = engine(self.workers)
+            chosen = engine(self.workers, self.timeout)
         return Settings(ScoreCache(self.cache), chosen, Progress(self.quiet), self.on_error)
 
 

@@ -53,13 +53,13 @@ def rewards_the_worthless(world: World, size: float) -> list[Scored]:
 
 
 def looks_away_from_the_start(world: World, size: float) -> list[Scored]:
-    """The share of damage at the start of a text that is not seen; elsewhere all of it is."""
+    """The share of foreign words at the start of a text that is not seen; all other damage is."""
     cases = world.cases
     here, roles = first_slice(cases), roles_of(cases)
     level = world.levels([case.slice for case in cases])
     values = {"gold": level}
     for role in roles:
-        seen = 1 - size * here * (role.split("/")[1] == "start")
+        seen = 1 - size * here * role.startswith("random/start/")
         values[role] = level - seen * (1.0 + world.noise * world.normal(len(cases)))
     return [single(cases, values)]
 

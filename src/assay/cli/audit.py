@@ -25,6 +25,7 @@ def command(
     workers: o.Workers = 1,
     ray: o.Ray = None,
     on_error: o.OnErrorOption = o.OnErrorName.stop,
+    timeout: o.Timeout = None,
     skip_missing: o.SkipMissing = False,
     dry_run: o.DryRun = False,
     max_calls: MaxCalls = None,
@@ -40,7 +41,7 @@ def command(
     from assay.pipeline import DEFAULT_METRICS, Options, audit
 
     asked = o.Asked(data, None, None, task, rule, seed, limit, skip_missing).fields()
-    options = Options(out, o.cache_path(cache), workers, ray, on_error.value, quiet)
+    options = Options(out, o.cache_path(cache), workers, ray, on_error.value, quiet, timeout)
     metrics = o.specs(metric) or DEFAULT_METRICS
     o.say_more(verbose)
     if dry_run:

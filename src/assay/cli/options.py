@@ -56,6 +56,9 @@ Cache = Annotated[str | None, typer.Option(help="Folder of the score cache, or '
 Workers = Annotated[int, typer.Option(min=1, help="Processes for metrics without a model.")]
 Ray = Annotated[str | None, typer.Option(help="A Ray cluster: auto, local or an address.")]
 OnErrorOption = Annotated[OnErrorName, typer.Option("--on-error", help="When a metric raises on a sample.")]
+Timeout = Annotated[
+    float | None, typer.Option(min=0.01, help="Seconds a call of a metric may take; not with --ray.")
+]
 SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave out items whose files are missing.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more: what the libraries log.")]

@@ -32,6 +32,7 @@ def command(
     workers: o.Workers = 1,
     ray: o.Ray = None,
     on_error: o.OnErrorOption = o.OnErrorName.stop,
+    timeout: o.Timeout = None,
     skip_missing: o.SkipMissing = False,
     dry_run: o.DryRun = False,
     max_calls: MaxCalls = None,
@@ -50,7 +51,7 @@ def command(
     asked = o.Asked(data, references, only, task, rule, seed, limit, skip_missing).fields()
     known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]
     asked |= o.extra_fields(context.args, known)
-    options = Options(out, o.cache_path(cache), workers, ray, on_error.value, quiet)
+    options = Options(out, o.cache_path(cache), workers, ray, on_error.value, quiet, timeout)
     metrics = o.specs(metric) or DEFAULT_METRICS
     o.say_more(verbose)
     if dry_run:

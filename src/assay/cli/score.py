@@ -19,6 +19,7 @@ def command(
     workers: o.Workers = 1,
     ray: o.Ray = None,
     on_error: o.OnErrorOption = o.OnErrorName.stop,
+    timeout: o.Timeout = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -27,7 +28,7 @@ def command(
     from assay.pipeline import DEFAULT_METRICS, Options, score
 
     items = read_samples(data)[:limit]
-    options = Options(None, o.cache_path(cache), workers, ray, on_error.value, quiet)
+    options = Options(None, o.cache_path(cache), workers, ray, on_error.value, quiet, timeout)
     frame = score(tuple(metric or DEFAULT_METRICS), [item.sample for item in items], options=options)
     named = frame.insert_column(0, _ids([item.id for item in items]))
     if json:

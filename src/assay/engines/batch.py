@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core import Floats, Metric, Sample, Scores
+from assay.engines.deadline import deadline
 from assay.errors import AuditError, MetricError
 
 # What a user's metric may raise on a text; memory errors and interrupts are not its fault.
@@ -29,20 +30,30 @@ class Batch:
     seconds: float = 0.0  # in the metric
 
 
-def evaluate(metric: Metric, samples: Sequence[Sample], indices: Sequence[int], *, skip: bool) -> Batch:
+def evaluate(
+    metric: Metric,
+    samples: Sequence[Sample],
+    indices: Sequence[int],
+    *,
+    skip: bool,
+    timeout: float | None = None,
+) -> Batch:
     """Score one batch; with `skip`, a batch that fails is halved until the culprits are left out alone."""
     began = time.perf_counter()
     try:
-        return replace(_checked(metric, samples, indices), seconds=time.perf_counter() - began)
+        with deadline(timeout):
+            batch = _checked(metric, samples, indices)
+        return replace(batch, seconds=time.perf_counter() - began)
     except FAULTS as error:
         if not skip:
-            raise _explained(metric, samples, error) from error
+            raise _explained(metric, samples, error, timeout) from error
         if len(samples) == 1:
             absent = np.full((1, max(1, len(metric.outputs))), np.nan)
             return Batch(indices, absent, {}, [(indices[0], f"{type(error).__name__}: {error}")])
     half = len(samples) // 2
     parts = [
-        evaluate(metric, samples[part], indices[part], skip=True) for part in (slice(half), slice(half, None))
+        evaluate(metric, samples[part], indices[part], skip=True, timeout=timeout)
+        for part in (slice(half), slice(half, None))
     ]
     return _joined(*parts, seconds=time.perf_counter() - began)
 
@@ -65,6 +76,9 @@ def _joined(first: Batch, second: Batch, *, seconds: float) -> Batch:
 def _checked(metric: Metric, samples: Sequence[Sample], indices: Sequence[int]) -> Batch:
     answer = metric.score(samples)
     scores = answer if isinstance(answer, Scores) else Scores(answer)
+    for name, counts in scores.notes.items():
+        if len(counts) != len(samples):
+            raise MetricError(f"{metric.name} counted {name} for {len(counts)} of {len(samples)} samples")
     return Batch(indices, _table(metric, samples, scores.values), scores.notes)
 
 
@@ -112,23 +126,26 @@ def shown(sample: Sample) -> str:
     return f"the sample {sample.key[:12]} with hypothesis {text!r}"
 
 
-def _explained(metric: Metric, samples: Sequence[Sample], error: BaseException) -> AuditError:
+def _explained(
+    metric: Metric, samples: Sequence[Sample], error: BaseException, timeout: float | None
+) -> AuditError:
     """Our own errors say enough; a metric's exception is named with the sample it met, if it can be found."""
     if isinstance(error, AuditError):
         return error
-    culprit = _culprit(metric, samples)
+    culprit = _culprit(metric, samples, timeout)
     return MetricError(
         f"{metric.name} raised {type(error).__name__}: {error} on {shown(culprit)}; "
         f"mend the metric, or leave such samples out with --on-error skip"
     )
 
 
-def _culprit(metric: Metric, samples: Sequence[Sample]) -> Sample:
+def _culprit(metric: Metric, samples: Sequence[Sample], timeout: float | None) -> Sample:
     """The sample on which the metric raises, found by halves; the first where it is not one alone."""
     while len(samples) > 1:
         half = len(samples) // 2
         try:
-            metric.score(samples[:half])
+            with deadline(timeout):
+                metric.score(samples[:half])
         except FAULTS:
             samples = samples[:half]
         else:

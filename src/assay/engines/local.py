@@ -27,6 +27,7 @@ class LocalEngine:
     """Pieces of adaptive size; `workers` processes where that pays, the cores shared out among them."""
 
     workers: int = 1
+    timeout: float | None = None  # seconds a call of the metric may take
 
     def prepare(self, metric: Metric, samples: int) -> None:
         """Load the model here, unless the workers will do it."""
@@ -37,32 +38,35 @@ class LocalEngine:
         """Score the samples here."""
         pieces = Pieces(metric, samples)
         if self._pooled(metric, len(samples)):
-            yield from _in_pool(metric, samples, pieces, self.workers, skip=on_error == "skip")
+            yield from _in_pool(metric, samples, pieces, self, skip=on_error == "skip")
             return
         while pieces:
             piece = pieces.take()
-            batch = evaluate(metric, [samples[index] for index in piece], piece, skip=on_error == "skip")
-            yield pieces.done(batch)
+            chosen = [samples[index] for index in piece]
+            yield pieces.done(evaluate(metric, chosen, piece, skip=on_error == "skip", timeout=self.timeout))
 
     def _pooled(self, metric: Metric, samples: int) -> bool:
         return self.workers > 1 and samples >= max(_POOL_FROM, 2 * metric.batch) and _travels(metric)
 
 
 def _in_pool(
-    metric: Metric, samples: Sequence[Sample], pieces: Pieces, workers: int, *, skip: bool
+    metric: Metric, samples: Sequence[Sample], pieces: Pieces, engine: LocalEngine, *, skip: bool
 ) -> Iterator[Batch]:
     """Two pieces a worker are under way, never the whole run; a pool that broke is replaced."""
     recipe = pickle.dumps(metric)
     waiting: dict[Future[Batch], list[int]] = {}
     try:
         while pieces or waiting:
-            pool = _pool(workers)
+            pool = _pool(engine.workers)
             try:
-                while pieces and len(waiting) < (1 if pieces.suspects(waiting.values()) else 2 * workers):
+                while pieces and len(waiting) < (
+                    1 if pieces.suspects(waiting.values()) else 2 * engine.workers
+                ):
                     piece = pieces.take()
                     try:
                         batch = [samples[index] for index in piece]
-                        waiting[pool.submit(score_recipe, recipe, batch, piece, skip)] = piece
+                        job = pool.submit(score_recipe, recipe, batch, piece, skip, engine.timeout)
+                        waiting[job] = piece
                     except BrokenProcessPool:
                         pieces.lost(piece)
                         raise
@@ -96,9 +100,11 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=context)
 
 
-def score_recipe(recipe: bytes, samples: Sequence[Sample], piece: Sequence[int], skip: bool) -> Batch:
+def score_recipe(
+    recipe: bytes, samples: Sequence[Sample], piece: Sequence[int], skip: bool, timeout: float | None
+) -> Batch:
     """One piece in a worker; the metric is made once and kept."""
-    return evaluate(_made(recipe), samples, piece, skip=skip)
+    return evaluate(_made(recipe), samples, piece, skip=skip, timeout=timeout)
 
 
 @lru_cache(maxsize=4)
@@ -119,8 +125,8 @@ def _travels(metric: Metric) -> bool:
     return True
 
 
-def engine(workers: int = 1) -> LocalEngine:
+def engine(workers: int = 1, timeout: float | None = None) -> LocalEngine:
     """A local engine; refuses nonsense."""
     if workers < 1:
         raise MetricError(f"--workers {workers}: at least one is needed")
-    return LocalEngine(workers)
+    return LocalEngine(workers, timeout)
