@@ -308,7 +308,7 @@ def test_lexicon(name):
 
 def test_genders_have_their_pronouns():
     groups = templates.load_lexicon("gender").groups
-    assert set(groups) == {"female", "male", "non-binary"}
+    assert set(groups) == {"female", "male", "non-binary", "transgender", "cisgender"}
     assert list(groups["female"].pronouns.slots().values()) == ["she", "her", "her", "hers", "herself"]
     assert list(groups["male"].pronouns.slots().values()) == ["he", "him", "his", "his", "himself"]
     assert list(groups["non-binary"].pronouns.slots().values()) == [
