@@ -30,7 +30,7 @@ def command(
     ] = None,
     test: Test = None,
     human: People = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Three minutes instead of ten.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Half the steps: minutes.")] = False,
     steps: Annotated[int | None, typer.Option(min=1, help="Updates.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Pairs an update, of each kind.")] = None,
     rate: Annotated[float | None, typer.Option(min=0.0, help="Learning rate.")] = None,
