@@ -41,7 +41,7 @@ def _calm(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ASSAY_JUDGE_CONCURRENCY", "2")
     monkeypatch.setattr(_judge_line, "_FIRST_WAIT", 0.02)
-    _judge_line._line_of.cache_clear()
+    _judge_line.line_to.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_a_server_that_refuses_probabilities_is_asked_without(odds: str) -> None
 def test_a_server_that_stays_busy_is_given_up_with_advice(odds: str) -> None:
     with (
         proxied(odds, ["malformed"] * _judge_line.ATTEMPTS) as (proxy, endpoint),
-        pytest.raises(MetricError, match="did not answer in 6 attempts.*ASSAY_JUDGE_RATE"),
+        pytest.raises(MetricError, match=r"did not answer in 6 attempts.*ASSAY_JUDGE_RATE"),
     ):
         Judge(endpoint=endpoint).score(SAMPLES[:1])
     assert len(proxy.played) == _judge_line.ATTEMPTS
@@ -207,7 +207,7 @@ def test_limits_hold_over_the_wire(odds: str, monkeypatch: pytest.MonkeyPatch) -
         with spending(max_cost=1.0), pytest.raises(BudgetError, match="ASSAY_JUDGE_PRICE"):
             judge.score(SAMPLES)
         monkeypatch.setenv("ASSAY_JUDGE_PRICE", "1000,2000")
-        with spending(max_cost=0.2) as ledger, pytest.raises(BudgetError, match="--max-cost 0.2"):
+        with spending(max_cost=0.2) as ledger, pytest.raises(BudgetError, match=r"--max-cost 0\.2"):
             judge.score(SAMPLES)
         assert 0 < ledger.cost <= 0.2
         assert ledger.cost == pytest.approx(ledger.read * 1e-3 + ledger.written * 2e-3)

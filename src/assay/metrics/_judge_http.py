@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.metrics._judge_answer import Question, Reading, Reply
 from assay.metrics._judge_budget import Price, ledger, price
 from assay.metrics._judge_line import Line, line_to, setting
+
+if TYPE_CHECKING:
+    import httpx
 
 WRITTEN = 8  # tokens an answer may have
 _CHARACTERS_A_TOKEN = 4.3
@@ -28,30 +31,19 @@ class HttpJudge:
         """All questions, several at a time, replies in order; the first that fails for good is raised."""
         line = line_to(self.endpoint)
         cost = price()
-        with ThreadPoolExecutor(int(setting("ASSAY_JUDGE_CONCURRENCY", 8, least=1))) as pool:
-            waiting = [
-                pool.submit(copy_context().run, self._one, line, question, reading, temperature, cost)
-                for question in questions
-            ]
+        many = int(setting("ASSAY_JUDGE_CONCURRENCY", 8, least=1))
+        with line.open() as client, ThreadPoolExecutor(many) as pool:
+
+            def one(question: Question) -> Reply:
+                body = self._body(question, reading, temperature, line)
+                return _asked(line, client, body, question.grades, cost)
+
+            waiting = [pool.submit(copy_context().run, one, question) for question in questions]
             try:
                 return [future.result() for future in waiting]
             finally:
                 for future in waiting:
                     future.cancel()
-
-    def _one(
-        self, line: Line, question: Question, reading: Reading, temperature: float, cost: Price
-    ) -> Reply:
-        size = sum(len(message.content) for message in question.messages)
-        aside = ledger().reserve(cost, math.ceil(size / _CHARACTERS_A_TOKEN), WRITTEN)
-        read = written = 0
-        try:
-            body = line.post(self._body(question, reading, temperature, line))
-            reply = _reply(body, question.grades)
-            read, written = reply.read, reply.written
-        finally:
-            ledger().book(cost, aside, read, written)
-        return reply
 
     def _body(self, question: Question, reading: Reading, temperature: float, line: Line) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -64,6 +56,21 @@ class HttpJudge:
         if reading != "text" and line.gives_probabilities:
             body |= {"logprobs": True, "top_logprobs": 20}
         return body
+
+
+def _asked(
+    line: Line, client: httpx.Client, body: dict[str, Any], grades: Sequence[str], cost: Price
+) -> Reply:
+    """One question, within the budget and on the bill."""
+    size = sum(len(turn["content"]) for turn in body["messages"])
+    aside = ledger().reserve(cost, math.ceil(size / _CHARACTERS_A_TOKEN), WRITTEN)
+    read = written = 0
+    try:
+        reply = _reply(line.post(client, body), grades)
+        read, written = reply.read, reply.written
+    finally:
+        ledger().book(cost, aside, read, written)
+    return reply
 
 
 def _reply(body: Mapping[str, Any], grades: Sequence[str]) -> Reply:

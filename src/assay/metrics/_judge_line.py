@@ -33,17 +33,20 @@ class _Malformed(Exception):
 
 
 class Line:
-    """The connection to one endpoint, with what was learnt about it: its pace, whether it tells odds."""
+    """One endpoint, with what was learnt about it: its pace, whether it tells odds."""
 
     def __init__(self, endpoint: str) -> None:
         self._host = _checked(endpoint)
         self.url = endpoint.rstrip("/") + "/chat/completions"
         self.gives_probabilities = True
-        self._client = _client(loopback=_is_loopback(self._host))
         self._next = 0.0  # when the next request may go out, on the monotonic clock
         self._lock = Lock()
 
-    def post(self, body: dict[str, Any]) -> dict[str, Any]:
+    def open(self) -> httpx.Client:
+        """Connections for some questions; whoever opens them closes them."""
+        return _client(loopback=_is_loopback(self._host))
+
+    def post(self, client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
         """The server's answer; dropped connections, busy servers and broken bodies are tried again."""
         import httpx
 
@@ -53,7 +56,7 @@ class Line:
                 ledger().retried()
             self._wait_turn()
             try:
-                response = self._client.post(self.url, json=body, headers=self._headers())
+                response = client.post(self.url, json=body, headers=self._headers())
                 if self._refuses_probabilities(response, body):
                     continue
                 if response.status_code not in _AGAIN:
@@ -133,13 +136,9 @@ def _retry_after(response: httpx.Response) -> float | None:
 
 
 @lru_cache(maxsize=8)
-def _line_of(endpoint: str, process: int) -> Line:
-    return Line(endpoint)
-
-
 def line_to(endpoint: str) -> Line:
     """The one line of this process to an endpoint."""
-    return _line_of(endpoint, os.getpid())  # a forked worker needs a connection of its own
+    return Line(endpoint)
 
 
 def _checked(endpoint: str) -> str:

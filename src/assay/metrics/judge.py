@@ -115,15 +115,16 @@ class Judge(Neural, Metric):
         return Scores(values, notes)
 
     def _grade(self, sample: Sample, reply: Reply) -> float | None:
-        grades = self._form.grades
-        if reply.probabilities is not None and self.answer != "text":
-            if self.temperature > 0 and reply.text is None:
-                rng = generator(sample.draw, self.signature, sample.key)
-                return drawn(grades, reply.probabilities, self.temperature, rng)
-            return share(grades, reply.probabilities)
-        if reply.text is None or self.answer == "probabilities":
-            return None
-        return parsed(grades, reply.text)
+        grades, odds = self._form.grades, reply.probabilities
+        drawing = self.temperature > 0
+        told = reply.text is not None and self.answer == "auto"
+        if odds is None or self.answer == "text" or (drawing and told):
+            readable = reply.text is not None and self.answer != "probabilities"
+            return parsed(grades, reply.text or "") if readable else None
+        if drawing:
+            rng = generator(sample.draw, self.signature, sample.key)
+            return drawn(grades, odds, self.temperature, rng)
+        return share(grades, odds)
 
 
 def _turned(sample: Sample) -> Sample:
