@@ -1,10 +1,11 @@
 """The default `assay audit` end to end, cold and then warm, with a profile of where the time goes.
 
-Run: python -m bench.audit. Weights are fetched before; the cold run has an empty score cache.
+Run: python -m bench.audit [AUDIT ...]. Weights are fetched before; the cold run has an empty score cache.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -41,10 +42,10 @@ def _kind(metric: Metric, *_: Any) -> str:
     return "matching" if metric.weights else "overlap"
 
 
-def once(folder: Path, out: Path, watch: Stopwatch) -> tuple[float, float]:
+def once(only: tuple[str, ...], folder: Path, out: Path, watch: Stopwatch) -> tuple[float, float]:
     """Seconds of one run by the wall, and of its scoring."""
     began = time.perf_counter()
-    audits = chosen_audits((), "quick", {})
+    audits = chosen_audits(only, "quick", {})
     for name, one in audits.items():
         with watch.region("cases"):
             listed = list(one.cases())
@@ -56,14 +57,14 @@ def once(folder: Path, out: Path, watch: Stopwatch) -> tuple[float, float]:
     return time.perf_counter() - began, sum(done.about["seconds"]["scoring"].values())
 
 
-def main() -> dict[str, float]:
+def main(*only: str) -> dict[str, float]:
     for name in ("minilm", "spacy-en"):
         weights.resolve(name)
     watch = watched()
     with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as out:
-        cold, cold_scoring = once(Path(cache), Path(out), watch)
+        cold, cold_scoring = once(only, Path(cache), Path(out), watch)
         profile = watch.stop()
-        warm, warm_scoring = once(Path(cache), Path(out), watch)
+        warm, warm_scoring = once(only, Path(cache), Path(out), watch)
     shares = {f"share_{name.replace(' ', '_')}": value / cold for name, value in profile.items()}
     return {
         "cold_seconds": cold,
@@ -76,5 +77,5 @@ def main() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    for name, value in main().items():
+    for name, value in main(*sys.argv[1:]).items():
         print(f"{name:24} {value:,.4g}")
