@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,16 +79,22 @@ class Run:
         return json.dumps(self.document(), ensure_ascii=False, indent=1, allow_nan=False)
 
     def save(self, folder: Path) -> Run:
-        """Write the run folder; the run remembers where."""
+        """Write the run folder, whole or not at all; the run remembers where."""
+        lines = [json.dumps(dataclasses.asdict(e), ensure_ascii=True) for e in self.explanations]
+        texts = {
+            "explanations.jsonl": "".join(f"{line}\n" for line in lines),
+            "run.json": json.dumps(self.about, indent=1, default=str),
+        }
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self.findings.write_parquet(folder / "findings.parquet")
-            self.cases.write_parquet(folder / "cases.parquet")
-            self.scores.write_parquet(folder / "scores.parquet")
-            lines = [json.dumps(dataclasses.asdict(e), ensure_ascii=True) for e in self.explanations]
-            (folder / "explanations.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
-            (folder / "run.json").write_text(json.dumps(self.about, indent=1, default=str), "utf-8")
-        except OSError as error:
+            with tempfile.TemporaryDirectory(dir=folder, prefix=".saving-") as scratch:
+                for name in ("findings", "cases", "scores"):
+                    getattr(self, name).write_parquet(Path(scratch) / f"{name}.parquet")
+                for name, text in texts.items():
+                    (Path(scratch) / name).write_text(text, "utf-8")
+                for made in Path(scratch).iterdir():
+                    made.replace(folder / made.name)
+        except (OSError, pl.exceptions.ComputeError) as error:  # polars wraps a full disk
             raise unwritable(folder, error) from error
         return dataclasses.replace(self, folder=folder)
 
@@ -95,9 +102,10 @@ class Run:
         return str(self.findings._repr_html_())
 
 
-def unwritable(folder: Path, error: OSError) -> CacheError:
+def unwritable(folder: Path, error: Exception) -> CacheError:
     """The message for an output folder that cannot be used."""
-    return CacheError(f"cannot write {folder}: {error.strerror or error}; choose another folder with --out")
+    reason = getattr(error, "strerror", None) or error
+    return CacheError(f"cannot write {folder}: {reason}; free some space or choose another folder with --out")
 
 
 def check_writable(folder: Path) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import signal
 import sys
 import traceback
-from types import TracebackType
+from types import FrameType, TracebackType
 
 import typer
+from typer.main import get_command
 
 from assay import __version__
 from assay.errors import AuditError
@@ -70,18 +72,22 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # idle threads must not spin on a busy machine
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     sys.excepthook = _bug
+    signal.signal(signal.SIGINT, _stop)
     _assemble()
     try:
-        app(standalone_mode=True)
+        get_command(app)(standalone_mode=True)  # app() would put a hook of its own in the place of ours
     except AuditError as error:
         typer.echo(f"assay: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("assay: stopped; scores so far are kept, run again to go on", err=True)
-        sys.exit(130)
     except BrokenPipeError:  # the reader (head, less) has gone
         sys.stderr.close()
         sys.exit(0)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C: what was scored is put on the way out. Not a KeyboardInterrupt, which ends as status 1."""
+    typer.echo("assay: stopped; scores so far are kept, run again to go on", err=True)
+    sys.exit(130)
 
 
 def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

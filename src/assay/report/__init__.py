@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from assay.errors import CacheError, SpecError
-from assay.results import Run
+from assay.results import Run, unwritable
 
 
 def write_report(run: Run) -> Path:
@@ -15,7 +15,10 @@ def write_report(run: Run) -> Path:
     if run.folder is None:
         raise CacheError("this run has no folder; save it first")
     path = run.folder / "report.html"
-    path.write_text(page(run), "utf-8", errors="replace")
+    try:
+        path.write_text(page(run), "utf-8", errors="replace")
+    except OSError as error:
+        raise unwritable(run.folder, error) from error
     return path.resolve()
 
 

@@ -1,0 +1,156 @@
+"""The score cache under faults: full disk, read-only, damaged, removed, shared, and a clock that jumps."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from assay.core import Sample
+from assay.scoring import Settings, score_samples
+from assay.spec import parse
+from assay.store import ScoreCache
+
+TEXTS = [Sample(f"the number {n} of many words", ("the number of words",)) for n in range(3000)]
+EXPECTED = score_samples(parse("chrf"), TEXTS, Settings()).values
+
+
+def scored(cache: Path | None) -> tuple[np.ndarray, int]:
+    settings = Settings(ScoreCache(cache))
+    table = score_samples(parse("chrf"), TEXTS, settings)
+    settings.cache.close()
+    return table.values, settings.computed["chrf"]
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file may grow beyond 64 KB: what a full disk does to a cache."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, ignored)
+
+
+@pytest.mark.usefixtures("small_files")
+def test_a_full_disk_costs_the_cache_not_the_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    values, computed = scored(tmp_path)
+    assert np.array_equal(values, EXPECTED)
+    assert computed == 3000
+    assert "stay in memory" in caplog.text
+
+
+def test_a_full_disk_leaves_a_cache_that_can_be_used_again(tmp_path: Path, small_files: None) -> None:
+    scored(tmp_path)
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+    )
+    values, _ = scored(tmp_path)
+    assert np.array_equal(values, EXPECTED)
+    assert scored(tmp_path)[1] == 0
+
+
+def test_a_cache_below_a_file_is_done_without(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("")
+    assert np.array_equal(scored(tmp_path / "file" / "cache")[0], EXPECTED)
+    assert "cannot be used" in caplog.text
+
+
+def test_a_read_only_cache_still_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may write anywhere, so that SQLite itself is told to open read-only."""
+    scored(tmp_path)
+    connect = sqlite3.connect
+
+    def read_only(where: str, **how: object) -> sqlite3.Connection:
+        made = connect(where, **how)  # type: ignore[arg-type]
+        if where != ":memory:":
+            made.execute("PRAGMA query_only = ON")
+        return made
+
+    monkeypatch.setattr(sqlite3, "connect", read_only)
+    values, _ = scored(tmp_path)
+    assert np.array_equal(values, EXPECTED)
+    more = score_samples(parse("bleu"), TEXTS[:50], Settings(ScoreCache(tmp_path)))
+    assert np.isfinite(more.values).all()
+
+
+def test_any_damage_to_the_file_is_survived(tmp_path: Path) -> None:
+    """Bytes overwritten at random, or the end cut off: right scores come out, whatever must be recomputed."""
+    scored(tmp_path)
+    path = tmp_path / "scores.sqlite"
+    whole = path.read_bytes()
+    rng = Random(1)
+    for number in range(200 if os.environ.get("ASSAY_SOAK") else 8):
+        for beside in tmp_path.glob("scores.*"):
+            beside.unlink()
+        damaged = bytearray(whole)
+        if number % 4 == 0:
+            del damaged[rng.randrange(len(damaged)) :]
+        else:
+            for _ in range(rng.choice((1, 20, 400))):
+                at = rng.randrange(len(damaged) - 64)
+                damaged[at : at + rng.randint(1, 64)] = rng.randbytes(rng.randint(1, 64))
+        path.write_bytes(bytes(damaged))
+        values, _ = scored(tmp_path)
+        assert np.array_equal(values, EXPECTED), f"damage {number} gave a wrong score"
+
+
+def test_a_cache_removed_during_the_run_is_done_without(tmp_path: Path) -> None:
+    settings = Settings(ScoreCache(tmp_path))
+    score_samples(parse("chrf"), TEXTS[:100], settings)
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert np.array_equal(score_samples(parse("chrf"), TEXTS, settings).values, EXPECTED)
+
+
+def test_a_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(2)
+    monkeypatch.setattr(time, "time", lambda: rng.uniform(-1e9, 1e10))
+    assert np.array_equal(scored(tmp_path)[0], EXPECTED)
+    assert scored(tmp_path)[1] == 0
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from assay.core import Sample
+from assay.scoring import Settings, score_samples
+from assay.spec import parse
+from assay.store import ScoreCache
+import assay.scoring
+assay.scoring.PUT_ROWS = 100
+start = int(sys.argv[2])
+texts = [Sample(f"text {n} of a row", ("a row of text",)) for n in range(start, start + 3000)]
+settings = Settings(ScoreCache(Path(sys.argv[1])))
+table = score_samples(parse("chrf"), texts, settings)
+print(float(table.values.sum()))
+"""
+
+
+def test_processes_share_a_cache_without_losing_rows(tmp_path: Path) -> None:
+    """Three at once, with rows in common: all finish, and every row is there."""
+    command = [sys.executable, "-c", textwrap.dedent(WRITER), str(tmp_path)]
+    starts = (0, 1500, 3000)
+    running = [
+        subprocess.Popen(
+            [*command, str(start)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+        )
+        for start in starts
+    ]
+    outputs = [process.communicate(timeout=120) for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], outputs
+    assert not any("stay in memory" in errors for _, errors in outputs), outputs
+    stored = sqlite3.connect(tmp_path / "scores.sqlite").execute("SELECT count(*) FROM scores").fetchone()
+    assert stored == (6000,)

@@ -1,0 +1,53 @@
+"""How a command ends: 3 for a bug of ours, 130 for Ctrl-C, and never a status that means something else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+BUG = """
+import assay.cli.doctor as doctor
+def command(): raise KeyError("planted")
+doctor.command = command
+from assay.cli import main
+main()
+"""
+SLOW = "import time\ndef slow(hypotheses, references):\n    open('began', 'w').close()\n    time.sleep(60)\n"
+ROW = '{"id": "a", "hypothesis": "a b", "references": ["a b"]}\n'
+
+
+def test_a_bug_is_3_with_a_traceback_and_a_request() -> None:
+    done = subprocess.run([sys.executable, "-c", BUG, "doctor"], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "KeyError: 'planted'" in done.stderr
+    assert "this is a bug" in done.stderr
+
+
+def test_ctrl_c_is_130_and_says_that_scores_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    (tmp_path / "a.jsonl").write_text(ROW)
+    words = ["score", "-m", "slow.py:slow", "--data", "a.jsonl", "--cache", "none"]
+    command = [sys.executable, "-c", "from assay.cli import main; main()", *words]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "began").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert "scores so far are kept" in errors
+    assert "Traceback" not in errors
+
+
+def test_a_timeout_is_2_and_names_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    (tmp_path / "a.jsonl").write_text(ROW)
+    words = ["score", "-m", "slow.py:slow", "--data", "a.jsonl", "--cache", "none", "--timeout", "0.5"]
+    command = [sys.executable, "-c", "from assay.cli import main; main()", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=50)
+    assert done.returncode == 2, done.stderr
+    assert "no answer within 0.5 s" in done.stderr

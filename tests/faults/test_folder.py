@@ -1,0 +1,45 @@
+"""The run folder under faults: a full disk ends with a message, never with half a run that looks whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from assay.errors import CacheError
+from assay.results import load_run
+
+# The limit comes after the imports: it is the run that must meet it.
+LIMITED = """
+import resource, signal, sys
+import assay.cli, assay.pipeline, assay.report.page
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
+assay.cli.main()
+"""
+
+
+def _run(limit: int, folder: Path) -> subprocess.CompletedProcess[str]:
+    rows = [
+        {"id": f"p{n}", "stereotype": f"old {n} x", "anti_stereotype": f"young {n}", "reference": f"one {n}"}
+        for n in range(300)
+    ]
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ["run", "stereotype", "-m", "bleu", "--data", "pairs.jsonl", "--cache", "none", "-q", "--json"]
+    command = [sys.executable, "-c", LIMITED, str(limit), *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ)
+
+
+@pytest.mark.parametrize("limit", [100, 6_000, 60_000])
+def test_a_full_disk_is_a_message(limit: int, tmp_path: Path) -> None:
+    done = _run(limit, tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "cannot write" in done.stderr
+    assert "Traceback" not in done.stderr
+    if limit < 60_000:
+        with pytest.raises(CacheError):
+            load_run(tmp_path / "assay-run")

@@ -1,0 +1,106 @@
+"""Metrics that hang, raise, leak or return garbage: named and stopped, or left out and counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.core import Metric, Sample, Scores
+from assay.engines.local import LocalEngine
+from assay.errors import MetricError
+from assay.scoring import Settings, score_samples
+from assay.spec import measure
+
+
+@dataclass(frozen=True)
+class Hangs(Metric):
+    """Never comes back from texts that say so."""
+
+    name = "hangs"
+
+    def score(self, samples: Sequence[Sample]) -> list[float]:
+        if any("wait" in sample.hypothesis for sample in samples):
+            time.sleep(600)
+        return [1.0] * len(samples)
+
+
+@dataclass(frozen=True)
+class Raises(Metric):
+    """Cannot read one text in a hundred."""
+
+    name = "raises"
+
+    def score(self, samples: Sequence[Sample]) -> list[float]:
+        if any(int(sample.hypothesis) % 100 == 7 for sample in samples):
+            raise ValueError("cannot read this")
+        return [float(sample.hypothesis) for sample in samples]
+
+
+GARBAGE: dict[str, Any] = {
+    "nothing": None,
+    "a number": 3.0,
+    "too few": [1.0],
+    "too many": [1.0, 2.0, 3.0],
+    "texts": ["a", "b"],
+    "nan": [float("nan"), 1.0],
+    "infinity": [1.0, float("inf")],
+    "an array of objects": np.array([object(), object()]),
+    "two columns": np.zeros((2, 2)),
+    "lists": [[1.0], [1.0, 2.0]],
+    "a mapping": {"a": 1.0, "b": 2.0},
+    "a scalar array": np.array(1.0),
+    "complex": [1j, 2j],
+    "notes of another length": Scores([1.0, 2.0], {"truncated": [1]}),
+}
+
+
+@dataclass(frozen=True)
+class Garbage(Metric):
+    """Returns what it was told to."""
+
+    name = "garbage"
+    kind: str = "nothing"
+
+    def score(self, samples: Sequence[Sample]) -> Any:
+        return GARBAGE[self.kind]
+
+
+def _samples(*texts: str) -> list[Sample]:
+    return [Sample(text, ("reference",)) for text in texts]
+
+
+def test_a_metric_that_hangs_is_stopped_and_named() -> None:
+    settings = Settings(engine=LocalEngine(timeout=0.2))
+    with pytest.raises(
+        MetricError, match=r"hangs raised TimeoutError: no answer within 0.2 s .* 'please wait'"
+    ):
+        score_samples(measure(Hangs()), _samples("fine", "please wait", "good"), settings)
+
+
+def test_a_metric_that_hangs_on_one_text_is_skipped_there() -> None:
+    settings = Settings(engine=LocalEngine(timeout=0.2), on_error="skip")
+    table = score_samples(measure(Hangs()), _samples("fine", "please wait", "good", "well"), settings)
+    assert np.isnan(table.values.ravel()).tolist() == [False, True, False, False]
+    assert "no answer within 0.2 s" in settings.failures[0]
+
+
+def test_one_text_in_a_hundred_raises() -> None:
+    texts = _samples(*map(str, range(1000)))
+    with pytest.raises(MetricError, match=r"cannot read this on the sample .* --on-error skip"):
+        score_samples(measure(Raises()), texts, Settings())
+    settings = Settings(on_error="skip")
+    values = score_samples(measure(Raises()), texts, settings).values.ravel()
+    assert np.flatnonzero(np.isnan(values)).tolist() == list(range(7, 1000, 100))
+    assert len(settings.failures) == 10
+    assert np.array_equal(values[np.isfinite(values)], [n for n in range(1000) if n % 100 != 7])
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_garbage_is_an_error_that_names_the_metric(kind: str) -> None:
+    with pytest.raises(MetricError, match="garbage"):
+        score_samples(measure(Garbage(kind)), _samples("one", "two"), Settings())
