@@ -87,7 +87,9 @@ def test_planted_table(folder: Path) -> None:
     assert found["near", "Pairs", "released scores"].verdict == "differs"
     assert found["near", "Pairs", "released scores"].reason == "a reason"
     assert found["planted", "Elsewhere", "released scores"].reason == "needs what nobody has"
-    assert found["words", "Bias", "text"].verdict == found["words", "Bias", "released scores"].verdict == "equal"
+    assert (
+        found["words", "Bias", "text"].verdict == found["words", "Bias", "released scores"].verdict == "equal"
+    )
     assert count(checked) == {"equal": 6, "within tolerance": 1, "differs": 1, "not run": 1}
     assert summary(checked) == "6 equal (2 of them zeros), 1 within tolerance, 1 different, 1 not run"
 

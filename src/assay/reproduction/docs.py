@@ -6,10 +6,11 @@ Measured parts stand between marks, so that a run without data keeps what was me
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from assay.reproduction.cells import Checked
-from assay.reproduction.page import LEGEND, PAPER_TITLES, recipe_list, recipe_markdown, slip_list, summary
+from assay.reproduction.page import LEGEND, PAPER_TITLES, recipe_list, recipe_markdown, slip_list
 from assay.reproduction.recipes import Recipe, recipes
 
 _INTRODUCTION = """# Reproduction
@@ -22,6 +23,11 @@ files it expects below DIR, the published cells, a tolerance, and the known reas
 that needs what is not here (weights, data never released) is *not run*; nothing is guessed."""
 _MEASURED = re.compile(r"<!-- measured (?P<name>\S+) -->\n(?P<body>.*?)\n<!-- end -->", re.DOTALL)
 TOTAL = "total"
+_WHAT = (
+    "cells", "equal", "of them zeros", "after a search of settings", "within tolerance", "different",
+    "not run",
+)  # fmt: skip
+_COUNTS = re.compile(rf"(\d+) ({'|'.join(_WHAT)})")
 
 
 def measured_parts(page: str) -> dict[str, str]:
@@ -33,15 +39,23 @@ def document(results: Mapping[str, Sequence[Checked]], before: str = "") -> str:
     """The page, with new results where there are any and those of the page before elsewhere."""
     kept = measured_parts(before)
     kept |= {name: recipe_markdown(recipes()[name], checked) for name, checked in results.items()}
-    if set(results) == set(recipes()):
-        every = [one for checked in results.values() for one in checked]
-        kept[TOTAL] = f"All recipes: {len(every)} cells, {summary(every)}."
+    kept[TOTAL] = _total([text for name, text in kept.items() if name in recipes()])
     parts = [_INTRODUCTION, "## Recipes", recipe_list(), "## Known slips of the papers", slip_list()]
     parts += ["## Results", LEGEND, _marked(TOTAL, kept)]
     for paper, title in PAPER_TITLES.items():
         parts.append(f"### {paper}: {title}")
         parts += [_section(one, kept) for one in recipes().values() if one.paper == paper]
     return "\n\n".join(parts) + "\n"
+
+
+def _total(parts: Sequence[str]) -> str:
+    """The counts of all parts together; each part opens with its own."""
+    counts: Counter[str] = Counter()
+    for part in parts:
+        for number, what in _COUNTS.findall(part.partition("\n")[0]):
+            counts[what] += int(number)
+    told = ", ".join(f"{counts[what]} {what}" for what in _WHAT if counts[what])
+    return f"{len(parts)} of {len(recipes())} recipes measured: {told}."
 
 
 def _section(recipe: Recipe, kept: Mapping[str, str]) -> str:

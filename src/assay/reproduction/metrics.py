@@ -104,6 +104,7 @@ class PyRouge(Metric):
     name = "py-rouge"
     paradigm = "n-gram"
     range = (0.0, 1.0)
+    symmetric = True
     kind: Literal["1", "2", "l"] = "1"
     limit: int = 665
     weight: float = 1.2  # read by ROUGE-L too, though it is meant for ROUGE-W
