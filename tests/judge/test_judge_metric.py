@@ -168,7 +168,7 @@ def test_what_cannot_be_read_is_absent_and_counted(monkeypatch: pytest.MonkeyPat
     _answers(monkeypatch, Reply(None, "4", 1, 1), Reply(None, "no idea", 1, 1), Reply({"5": 1.0}, None, 1, 0))
     answer = Judge().score([SAMPLE] * 3)
     assert answer.values == [0.75, None, 1.0]
-    assert answer.notes == {"unparsed": [0, 1, 0], "read from text": [1, 1, 0]}
+    assert answer.notes == {"unparsed": [0, 1, 0], "read from text": [1, 1, 0], "partly listed": [0, 0, 1]}
     assert Judge(answer="probabilities").score([SAMPLE] * 3).values == [None, None, 1.0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,14 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import numpy as np
 import pytest
 
 from assay.core import Measure, Sample
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics import _judge_line
-from assay.metrics._judge_answer import parsed
+from assay.metrics._judge_answer import Question, parsed, share
 from assay.metrics._judge_budget import spending
+from assay.metrics._judge_local import LocalJudge
 from assay.metrics.judge import Judge
 from assay.scoring import Settings, score_samples
 from assay.store import ScoreCache
@@ -114,14 +115,26 @@ def test_a_real_server_says_what_the_model_says_here(served: tuple[str, str]) ->
     assert list(there.values) == list(here.values)
 
 
-def test_probabilities_over_the_wire_equal_those_here(odds: str) -> None:
-    for fields in ({}, {"mode": "pairwise"}, {"mode": "pairwise", "swap": True}):
-        here = Judge(**fields).score(SAMPLES)
-        with proxied(odds, ["drop", "busy", "malformed"]) as (proxy, endpoint):
-            there = Judge(endpoint=endpoint, **fields).score(SAMPLES)
-        assert np.allclose(np.array(there.values, float), np.array(here.values, float), atol=1e-4)
-        assert there.notes["read from text"] == [0, 0, 0]
-        assert [fault for fault in proxy.played if fault] == ["drop", "busy", "malformed"]
+@pytest.mark.parametrize("mode", ["pointwise", "pairwise"])
+def test_probabilities_over_the_wire_equal_those_here(
+    odds: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server lists its twenty likeliest tokens; the grades among them have the probabilities they have here."""
+    monkeypatch.setenv("ASSAY_JUDGE_CONCURRENCY", "1")  # answers in the samples' order
+    form = Judge(mode=mode)._form
+    asked = [Question(form.messages(sample), form.grades) for sample in SAMPLES]
+    local = LocalJudge("smollm2", "float32").ask(asked, "auto", 0.0)
+    with proxied(odds, ["drop", "busy", "malformed"]) as (proxy, endpoint):
+        there = Judge(endpoint=endpoint, mode=mode).score(SAMPLES)
+    assert [fault for fault in proxy.played if fault] == ["drop", "busy", "malformed"]
+    for place, (body, here) in enumerate(zip(proxy.answers, local, strict=True)):
+        rows = json.loads(body)["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        listed = {row["token"]: math.exp(row["logprob"]) for row in rows if row["token"] in form.grades}
+        kept = {grade: here.probabilities[grade] for grade in listed}
+        assert listed == pytest.approx(kept, abs=1e-4)
+        assert there.values[place] == pytest.approx(share(form.grades, kept), abs=1e-3)
+        assert there.notes["partly listed"][place] == (len(listed) < len(form.grades))
+    assert there.notes["read from text"] == [0, 0, 0]
 
 
 def test_an_answer_without_a_grade_is_absent_and_counted(odds: str) -> None:

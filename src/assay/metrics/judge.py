@@ -17,7 +17,7 @@ from assay.metrics._torch import Neural, Precision
 from assay.recipe import generator
 
 ZHENG_2023 = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
-_NOTES = ("unparsed", "read from text")
+_NOTES = ("unparsed", "read from text", "partly listed")
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Judge(Neural, Metric):
         for order in orders:
             answers = [next(graded) for _ in order]
             values.append(_averaged([grade for grade, _ in answers]))
-            for name, count in _counts(answers).items():
+            for name, count in _counts(answers, len(form.grades)).items():
                 notes[name].append(count)
         return Scores(values, notes)
 
@@ -139,9 +139,12 @@ def _averaged(grades: Sequence[float | None]) -> float | None:
     return (first + sum(1.0 - grade for grade in turned if grade is not None)) / len(grades)
 
 
-def _counts(answers: Sequence[tuple[float | None, Reply]]) -> dict[str, int]:
+def _counts(answers: Sequence[tuple[float | None, Reply]], grades: int) -> dict[str, int]:
+    """Absent grades, grades read from text, and those of servers whose list left out some answers."""
+    odds = [reply.probabilities for _, reply in answers]
     counts = (
         sum(grade is None for grade, _ in answers),
-        sum(reply.probabilities is None for _, reply in answers),
+        sum(found is None for found in odds),
+        sum(found is not None and len(found) < grades for found in odds),
     )
     return dict(zip(_NOTES, counts, strict=True))
