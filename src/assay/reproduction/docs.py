@@ -23,6 +23,7 @@ files it expects below DIR, the published cells, a tolerance, and the known reas
 that needs what is not here (weights, data never released) is *not run*; nothing is guessed."""
 _MEASURED = re.compile(r"<!-- measured (?P<name>\S+) -->\n(?P<body>.*?)\n<!-- end -->", re.DOTALL)
 TOTAL = "total"
+_NOTHING = "Not measured yet."
 _WHAT = (
     "cells", "equal", "of them zeros", "after a search of settings", "within tolerance", "different",
     "not run",
@@ -39,7 +40,7 @@ def document(results: Mapping[str, Sequence[Checked]], before: str = "") -> str:
     """The page, with new results where there are any and those of the page before elsewhere."""
     kept = measured_parts(before)
     kept |= {name: recipe_markdown(recipes()[name], checked) for name, checked in results.items()}
-    kept[TOTAL] = _total([text for name, text in kept.items() if name in recipes()])
+    kept[TOTAL] = _total([text for name, text in kept.items() if name in recipes() and text != _NOTHING])
     parts = [_INTRODUCTION, "## Recipes", recipe_list(), "## Known slips of the papers", slip_list()]
     parts += ["## Results", LEGEND, _marked(TOTAL, kept)]
     for paper, title in PAPER_TITLES.items():
@@ -64,4 +65,4 @@ def _section(recipe: Recipe, kept: Mapping[str, str]) -> str:
 
 
 def _marked(name: str, kept: Mapping[str, str]) -> str:
-    return f"<!-- measured {name} -->\n{kept.get(name, 'Not measured yet.')}\n<!-- end -->"
+    return f"<!-- measured {name} -->\n{kept.get(name, _NOTHING)}\n<!-- end -->"

@@ -20,7 +20,8 @@ PAPER_TITLES = {
 }
 LEGEND = (
     "A plain figure equals the published one as printed. `ours ≈ published` is within the stated tolerance, "
-    "`ours ≠ published` differs, and `·` was not run."
+    "`ours ≠ published` differs, and `·` was not run. A figure that is had both from text and from released "
+    "scores counts as two cells."
 )
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem}"
