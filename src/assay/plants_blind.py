@@ -141,8 +141,11 @@ def agrees_less(world: World, size: float) -> list[Scored]:
 
 def told_apart(finding: Finding) -> bool:
     """A difference between the two planted metrics that is significant."""
-    pair = {finding.metric, finding.versus}
-    return pair == {METRIC, "weaker"} and finding.p_value is not None and finding.p_value < ALPHA
+    compared = finding.statistic == "spearman_difference" and {finding.metric, finding.versus} == {
+        METRIC,
+        "weaker",
+    }
+    return compared and finding.p_value is not None and finding.p_value < ALPHA
 
 
 def _gain(audit: str, statistic: str, defect: str) -> Plant:

@@ -248,7 +248,8 @@ def _from_hub(name: str) -> Path:
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     except ImportError as error:
         raise WeightsError(f"weights {name!r} need the extra: pip install 'assay[neural]'") from error
-    patterns = ["*.json", "*.safetensors", "*.txt", "*.model", "*.gguf"]
+    # A .ckpt (COMET) is a pickle: it is only ever read with weights_only=True (metrics/_estimator).
+    patterns = ["*.json", "*.yaml", "*.safetensors", "*.txt", "*.model", "*.gguf", "*.ckpt"]
     try:
         return Path(snapshot_download(name, allow_patterns=patterns, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
@@ -280,6 +281,8 @@ def _weight_files(folder: Path) -> Iterator[Path]:
     if folder.is_file():
         yield folder
         return
-    for path in sorted(folder.iterdir()):
-        if path.suffix in {".json", ".safetensors", ".gguf", ".npy", ".parquet", ".txt", ".model"}:
+    known = {".json", ".yaml", ".safetensors", ".gguf", ".npy", ".parquet", ".txt", ".model", ".ckpt"}
+    # COMET keeps its tensors in checkpoints/, one folder down.
+    for path in sorted([*folder.iterdir(), *folder.glob("checkpoints/*")]):
+        if path.suffix in known:
             yield path
