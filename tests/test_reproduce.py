@@ -9,7 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from assay.cli.reproduce import command
 from assay.core import Sample
 from assay.errors import DataError, SpecError
 from assay.metrics.overlap import CocoBleu
@@ -186,6 +189,24 @@ def test_pages_escape_and_join(folder: Path) -> None:
     assert len(columns) == 1
     assert len(rows) == 2
     assert reasons([nasty])[0].endswith("differs - a | b")
+
+
+def test_command_line(tmp_path: Path) -> None:
+    """Without data nothing is run or guessed; the page is written, the page of documentation brought up."""
+    app = typer.Typer()
+    app.command()(command)
+    runner = CliRunner()
+    listed = runner.invoke(app, ["--json"])
+    assert {one["recipe"] for one in json.loads(listed.stdout)} == set(recipes())
+    docs = tmp_path / "page.md"
+    asked = ["unfair:table6", "--data", str(tmp_path), "--out", str(tmp_path), "--docs", str(docs), "-q"]
+    done = runner.invoke(app, [*asked, "--json"])
+    assert done.exit_code == 0
+    counts = json.loads(done.stdout)["counts"]
+    assert counts == {"equal": 0, "within tolerance": 0, "differs": 0, "not run": 231}
+    assert "stereotype_pairs/gender.jsonl" in (tmp_path / "reproduction.html").read_text("utf-8")
+    assert "1 of" in measured_parts(docs.read_text("utf-8"))["total"]
+    assert isinstance(runner.invoke(app, ["unfair:table6"]).exception, SpecError)
 
 
 def test_multeval_bleu_by_hand() -> None:
