@@ -40,7 +40,11 @@ def command(
     setting = _own(model, data) if model or data else controlled(course)
     effects = propagate(measures, range(seeds), course, setting, settings)
     if json:
-        typer.echo(json_module.dumps({"effects": [asdict(one) for one in effects]}, indent=1))
+        typer.echo(
+            json_module.dumps(
+                {"effects": [asdict(one) | {"optimised": one.optimised} for one in effects]}, indent=1
+            )
+        )
         return
     from rich.console import Console
     from rich.table import Table
@@ -50,10 +54,21 @@ def command(
         ci = "" if one.ci is None else f"{one.ci[0]:+.1f} .. {one.ci[1]:+.1f}"
         shares = f"{one.biased_before:.0f}% to {one.biased_after:.0f}%"
         rates = (f"{one.before:.1f}%", f"{one.after:.1f}%", f"{one.change:+.1f}")
-        table.add_row(one.reward, one.road, *rates, ci, shares, f"{one.reward_gain:+.4f}")
+        table.add_row(
+            one.reward,
+            one.road,
+            *rates,
+            ci,
+            shares,
+            f"{one.reward_gain:+.4f}" if one.optimised else "did not rise",
+        )
     Console().print(table)
     if not quiet:
-        typer.echo("error: captions that tell the wrong gender; change in points", err=True)
+        typer.echo(
+            "error: captions that tell the wrong gender, change in points; where the reward did not rise, "
+            "nothing was optimised and the row says nothing of the reward",
+            err=True,
+        )
 
 
 def _own(model: str | None, data: Path | None) -> Setting:
