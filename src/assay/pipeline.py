@@ -50,7 +50,7 @@ class Options:
         if self.ray:
             from assay.engines.ray import RayEngine
 
-            chosen: Any = RayEngine(self.ray, self.workers)
+            chosen: Any = RayEngine(self.ray, self.workers, self.timeout)
         else:
             chosen = engine(self.workers, self.timeout)
         return Settings(ScoreCache(self.cache), chosen, Progress(self.quiet), self.on_error)

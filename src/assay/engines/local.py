@@ -11,10 +11,11 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import forkserver
+from typing import Any
 
 from assay.core import Metric, Sample
 from assay.engines import OnError
-from assay.engines.batch import Batch, evaluate
+from assay.engines.batch import Batch, evaluate, packed, unpacked
 from assay.engines.pieces import Pieces
 from assay.errors import MetricError
 
@@ -64,8 +65,8 @@ def _in_pool(
                 ):
                     piece = pieces.take()
                     try:
-                        batch = [samples[index] for index in piece]
-                        job = pool.submit(score_recipe, recipe, batch, piece, skip, engine.timeout)
+                        rows = packed(samples, piece)
+                        job = pool.submit(score_recipe, recipe, rows, piece, skip, engine.timeout)
                         waiting[job] = piece
                     except BrokenProcessPool:
                         pieces.lost(piece)
@@ -101,10 +102,10 @@ def _pool(workers: int) -> ProcessPoolExecutor:
 
 
 def score_recipe(
-    recipe: bytes, samples: Sequence[Sample], piece: Sequence[int], skip: bool, timeout: float | None
+    recipe: bytes, rows: Sequence[tuple[Any, ...]], piece: Sequence[int], skip: bool, timeout: float | None
 ) -> Batch:
     """One piece in a worker; the metric is made once and kept."""
-    return evaluate(_made(recipe), samples, piece, skip=skip, timeout=timeout)
+    return evaluate(_made(recipe), unpacked(rows), piece, skip=skip, timeout=timeout)
 
 
 @lru_cache(maxsize=4)

@@ -19,7 +19,7 @@ from typing import Any
 
 from assay.core import Metric, Sample
 from assay.engines import OnError
-from assay.engines.batch import Batch, evaluate
+from assay.engines.batch import Batch, evaluate, packed, unpacked
 from assay.engines.pieces import Pieces
 from assay.errors import MetricError
 
@@ -32,17 +32,18 @@ _DEATHS = 5  # of actors that never came to score
 class Worker:
     """What runs in an actor: the metric, made once from its recipe."""
 
-    def __init__(self, recipe: bytes) -> None:
+    def __init__(self, recipe: bytes, timeout: float | None) -> None:
         self._metric: Metric = pickle.loads(recipe)
+        self._timeout = timeout
 
     def ready(self) -> int:
         """Load what scoring needs; an error of loading reaches the user as it is. Gives the process id."""
         self._metric.prepare()
         return os.getpid()
 
-    def score(self, samples: Sequence[Sample], piece: Sequence[int], skip: bool) -> Batch:
+    def score(self, rows: Sequence[tuple[Any, ...]], piece: Sequence[int], skip: bool) -> Batch:
         """One piece."""
-        return evaluate(self._metric, samples, piece, skip=skip)
+        return evaluate(self._metric, unpacked(rows), piece, skip=skip, timeout=self._timeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class RayEngine:
 
     address: str = "auto"
     workers: int = 1
+    timeout: float | None = None  # seconds a call of the metric may take
 
     def prepare(self, metric: Metric, samples: int) -> None:
         """Connect; the actors load what they need."""
@@ -59,7 +61,7 @@ class RayEngine:
     def run(self, metric: Metric, samples: Sequence[Sample], on_error: OnError) -> Iterator[Batch]:
         """Score the samples on the cluster."""
         pieces = Pieces(metric, samples)
-        crew = Crew(_connected(self), metric, self.workers if self.workers > 1 else None)
+        crew = Crew(_connected(self), metric, self.workers if self.workers > 1 else None, self.timeout)
         try:
             while pieces or crew.busy:
                 crew.hire(pieces)
@@ -76,6 +78,7 @@ class Crew:
     ray: Any
     metric: Metric
     limit: int | None
+    timeout: float | None
     starting: dict[Any, Any] = field(default_factory=dict)  # reference of ready() -> actor
     load: Counter[Any] = field(default_factory=Counter)  # actor -> pieces in hand
     under_way: dict[Any, tuple[Any, list[int]]] = field(default_factory=dict)  # reference -> actor, piece
@@ -107,7 +110,7 @@ class Crew:
         wanted = max(1, room if self.limit is None else min(room, self.limit))
         kind = self.ray.remote(Worker).options(**self.needs, max_restarts=0)
         for _ in range(wanted - len(self.load) - len(self.starting)):
-            actor = kind.remote(self.recipe)
+            actor = kind.remote(self.recipe, self.timeout)
             self.starting[actor.ready.remote()] = actor
 
     def hand_out(self, pieces: Pieces, samples: Sequence[Sample], *, skip: bool) -> None:
@@ -117,7 +120,7 @@ class Crew:
             if self.load[actor] >= _AHEAD:
                 return
             piece = pieces.take()
-            reference = actor.score.remote([samples[index] for index in piece], piece, skip)
+            reference = actor.score.remote(packed(samples, piece), piece, skip)
             self.under_way[reference] = (actor, piece)
             self.load[actor] += 1
 
@@ -187,7 +190,8 @@ def _connected(engine: RayEngine) -> Any:
     try:
         if engine.address == "local":
             cores = engine.workers if engine.workers > 1 else os.cpu_count()
-            ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=_STORE, **quiet)
+            own = {"include_dashboard": False, "object_store_memory": _STORE}
+            ray.init(address="local", num_cpus=cores, **own, **quiet)
         else:
             _knock(engine.address)
             ray.init(address=engine.address, **quiet)
