@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assay import weights
-from assay.core import Metric, Need, Sample, Scores
+from assay.core import Metric, Sample, Scores
 from assay.errors import SpecError
 from assay.metrics._judge_answer import Backend, Question, Reading, Reply, drawn, parsed, share
 from assay.metrics._judge_blind import blinded
@@ -31,6 +31,8 @@ class Judge(Neural, Metric):
 
     name = "judge"
     paradigm = "judge"
+    needs = frozenset()
+    optional = frozenset({"source", "references"})
     range = (0.0, 1.0)
     citation = ZHENG_2023
     model: str = "smollm2"
@@ -49,26 +51,18 @@ class Judge(Neural, Metric):
     precision: Precision = "float32"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be asked."""
+        """Refuse what cannot be asked, and say what this judge needs."""
         if self.swap and self.mode != "pairwise":
             raise SpecError("swap=true is for pairs; give mode=pairwise too")
         if not self.temperature >= 0:
             raise SpecError(f"temperature={self.temperature}: at least 0 is needed")
-
-    @property
-    def needs(self) -> frozenset[Need]:  # type: ignore[override]
-        """A pairwise judge needs a rival."""
-        return frozenset({"rival"}) if self.mode == "pairwise" else frozenset()
-
-    @property
-    def optional(self) -> frozenset[Need]:  # type: ignore[override]
-        """What it reads where a sample has it."""
-        return frozenset({"source"}) if self.references == "none" else frozenset({"source", "references"})
-
-    @property
-    def stochastic(self) -> bool:  # type: ignore[override]
-        """Whether a repeat may differ: drawn answers, and servers, which promise nothing."""
-        return self.temperature > 0 or bool(self.endpoint)
+        # The class declares what a judge needs as it comes; an instance, what it needs as it was asked for.
+        if self.mode == "pairwise":
+            object.__setattr__(self, "needs", frozenset({"rival"}))
+        if self.references == "none":
+            object.__setattr__(self, "optional", frozenset({"source"}))
+        # A repeat may differ: drawn answers do, and servers promise nothing.
+        object.__setattr__(self, "stochastic", self.temperature > 0 or bool(self.endpoint))
 
     @property
     def batch(self) -> int:
