@@ -23,6 +23,14 @@ check: $(DEV)
 bench: $(DEV)
 	$(BIN)/python -m bench
 
+# The long tests: 200 draws of every planted defect, 50 kills, 100,000 fuzz inputs a target, load of the server.
+soak: $(DEV)
+	ASSAY_SOAK=1 $(BIN)/python -m pytest -n 2 --dist load tests/calibration tests/faults tests/fuzz
+	ASSAY_SOAK=1 $(BIN)/python -m pytest -s tests/security
+
+docs: $(DEV)
+	$(BIN)/python tests/calibration/page.py
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 

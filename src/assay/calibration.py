@@ -154,7 +154,9 @@ def metric_noise(
     one = measure(metric)
     fitted = replace(one, metric=one.metric.fitted([s.references for c in cases for s in c.samples.values()]))
     scored = score_cases(fitted, {plant.audit: cases}, options.settings())[plant.audit]
-    base, *others = list(dict.fromkeys(role for case in cases for role in case.samples))
+    # Where an audit names its roles, the first two are what it compares; else every role meets the gold.
+    named = audit_class(plant.audit).roles[:2]
+    base, *others = named or tuple(dict.fromkeys(role for case in cases for role in case.samples))
     moves = [scored.values[role] - scored.values[base] for role in others]
     spreads = [float(np.nanstd(move, ddof=1)) for move in moves if np.isfinite(move).sum() > 1]
     known = scored.values[base][np.isfinite(scored.values[base])]
