@@ -24,6 +24,9 @@ import sys
 from assay.server.guard import Bucket
 if sys.argv.pop(1) == "unlimited":
     Bucket.take = lambda self, now: True
+else:  # so slow a refill that the slowest machine asks too much
+    made = Bucket.__init__
+    Bucket.__init__ = lambda self: made(self, 0.5, 40.0, 40.0)
 from assay.cli import main
 main()
 """
@@ -105,5 +108,5 @@ def test_too_many_requests_are_refused_and_then_served_again(usual: tuple[str, i
         statuses = [client.get("/api/runs").status_code for _ in range(120)]
         assert set(statuses) == {200, 429}
         assert statuses[:30] == [200] * 30
-        time.sleep(0.5)
+        time.sleep(5)
         assert client.get("/api/runs").status_code == 200
