@@ -89,15 +89,14 @@ def effect(
     return _finding(panel, name, "judge_effect", values, ci, passed, seed, versus=versus)
 
 
-def quality_gap(panel: Panel, name: str, seed: int) -> Finding | None:
-    """How far right answers stand above wrong ones: a judge that sees no difference cannot be trusted."""
+def quality_gap(panel: Panel, name: str, margins: Margins, seed: int) -> Finding | None:
+    """How far right answers stand above wrong ones; it must be at least what would count as a bias."""
     values = panel.effects.get(name, np.empty(0))
     if not values.size:
         return None
     ci = bootstrap_mean(values, seed=seed)
-    passed = None
-    if ci is not None and values.size >= FEWEST:
-        passed = True if ci.low > 0 else False if ci.high <= 0 else None
+    margin = margins.preference if panel.pairwise else margins.spreads
+    passed = verdict(ci, margin, "below") if values.size >= FEWEST else None
     return _finding(
         panel, name, "quality_gap", values, ci, passed, seed, worst_first=-1.0, versus="right - wrong"
     )

@@ -138,7 +138,7 @@ class JudgeBias(Audit):
 
     def _judged(self, one: Scored) -> list[Finding]:
         panel, margins, seed = panel_of(one, _QUALITY), self.margins, self.seed
-        found = [quality_gap(panel, _QUALITY, seed)]
+        found = [quality_gap(panel, _QUALITY, margins, seed)]
         found += [effect(panel, b.slice, b.worse, margins, seed, b.versus) for b in self._biases]
         found += [
             effect(panel, f"{_SELF}/{kind}", "above", margins, seed, "own - other")
