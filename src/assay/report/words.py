@@ -46,6 +46,11 @@ MEANING: dict[str, str] = {
     "loss_share": "What the found texts lose, as a share of what random noise of the same size loses.",
     "hit_share": "Share of found texts whose damage other metrics confirm.",
     "rule_gain": "attack_gain of one kind of edit, applied as a rule to texts the search never saw.",
+    "quality_gap": "How far right answers stand above wrong ones, in spreads: a judge's yardstick.",
+    "swap_consistency": "Share of pairs that a judge decides alike in both orders.",
+    "inconsistency": "How much repeats of one question differ, in spreads.",
+    "scale_use": "Share of its scale that a judge uses.",
+    "effect_change": "How much a remedy changes the size of a judge's bias; below 0 it helps.",
     "queries": "Scores a text that the search asked for.",
     "rank_reversals": "Pairs of systems that the evaluator ranks the other way round than neutral ones do.",
     "score_change": "Mean change of the score under the template, in spreads: harmful edits must lower it, "
