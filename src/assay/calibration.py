@@ -17,12 +17,13 @@ from assay.pipeline import Options, make_audit
 from assay.plants import METRIC, Plant, World
 from assay.plants_blind import PLANTS as BLIND
 from assay.plants_fair import PLANTS as FAIR
+from assay.plants_judge import PLANTS as JUDGES
 from assay.registry import audit_class, names
 from assay.scoring import score_cases
 from assay.spec import Specifiable, measure
 from assay.statistics.proportion import proportion_interval
 
-PLANTS: tuple[Plant, ...] = (*FAIR, *BLIND)
+PLANTS: tuple[Plant, ...] = (*FAIR, *BLIND, *JUDGES)
 POWER = 0.95
 SEEDS = 100
 

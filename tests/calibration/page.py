@@ -10,7 +10,7 @@ from worlds import WORLDS, asked
 
 from assay.calibration import Curve, calibrate, uncalibrated
 
-DRAWS = 40
+DRAWS = 20
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "calibration.md"
 HEAD = f"""# Calibration
 

@@ -30,9 +30,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @cache
-def world(plant: Plant, folder: Path) -> tuple[Audit, Sequence[Case | Grid]]:
-    made = make_audit(plant.audit, dict(plant.options) | asked(plant.audit, folder))
+def listed(audit: str, folder: Path) -> tuple[Audit, Sequence[Case | Grid]]:
+    options = {key: value for plant in PLANTS if plant.audit == audit for key, value in plant.options.items()}
+    made = make_audit(audit, options | asked(audit, folder))
     return made, list(made.cases())
+
+
+def world(plant: Plant, folder: Path) -> tuple[Audit, Sequence[Case | Grid]]:
+    return listed(plant.audit, folder)
 
 
 def _named(plant: Plant) -> str:
@@ -73,5 +78,6 @@ def test_the_planted_size_is_the_size_measured(statistic: str, folder: Path) -> 
     values = []
     for seed in range(DRAWS):
         found = judged(plant, World(made, items, plant.noise, np.random.default_rng(seed)), plant.stated)
-        values.append(max(f.value for f in found if f.statistic == statistic and f.versus != "group"))
+        whole = [f.value for f in found if f.statistic == statistic and "/group/" not in f.slice]
+        values.append(max(whole))  # the place that has the defect stands out
     assert np.mean(values) == pytest.approx(plant.stated, rel=0.15)

@@ -112,6 +112,7 @@ WORLDS: Mapping[str, tuple[Callable[[Path], tuple[Path, ...]] | None, dict[str, 
     ),
     "attack": (texts, {"limit": 60}),
     "human": (rated, {}),
+    "judge-bias": (None, {"limit": 40, "only": ("verbosity", "position", "repeats")}),
 }
 
 

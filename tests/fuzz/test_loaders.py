@@ -16,7 +16,7 @@ from seeds import TARGETS
 
 from assay.errors import AuditError
 
-INPUTS = 100_000 if os.environ.get("ASSAY_SOAK") else 2_000
+INPUTS = 100_000 if os.environ.get("ASSAY_SOAK") else 1_000
 _SLOW = {"pairs-parquet": 10, "association": 10}  # so many times fewer
 
 

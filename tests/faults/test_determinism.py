@@ -1,0 +1,70 @@
+"""Same seed, same bytes: whatever the hash seed, the workers, or the order in which metrics are asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from assay.pipeline import Options, run
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pairs") / "pairs.jsonl"
+    rows = [
+        {"id": f"p{n}", "stereotype": f"The old man {n} sat {n % 7}.", "anti_stereotype": f"The young man {n} sat {n % 5}.",
+         "reference": f"The man {n} sat.", "template": f"t{n % 40}"}
+        for n in range(1200)
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_workers_change_no_byte(pairs: Path) -> None:
+    found = {
+        run(
+            "stereotype", ("bleu", "chrf"), options=Options(cache=None, workers=workers), data=(pairs,)
+        ).json()
+        for workers in (1, 2, 4)
+    }
+    assert len(found) == 1
+
+
+def test_the_order_of_metrics_changes_no_finding_of_theirs(pairs: Path) -> None:
+    there, back = (
+        run("stereotype", metrics, options=Options(cache=None), data=(pairs,), limit=60).findings
+        for metrics in (("bleu", "chrf"), ("chrf", "bleu"))
+    )
+    for metric in ("bleu", "chrf"):
+        mine = [frame.filter(metric=metric, slice="pairs").drop("versus") for frame in (there, back)]
+        assert mine[0].sort("statistic").equals(mine[1].sort("statistic"))
+
+
+@pytest.mark.parametrize(
+    "audit", ["stereotype", "checklist"] if os.environ.get("ASSAY_SOAK") else ["stereotype"]
+)
+def test_the_hash_seed_changes_no_byte(audit: str, pairs: Path, tmp_path: Path) -> None:
+    data = (
+        ["--data", str(pairs), "--limit", "60"]
+        if audit == "stereotype"
+        else ["--task", "translation", "--limit", "6"]
+    )
+    words = ["run", audit, "-m", "bleu", "-m", "meteor", *data, "--cache", "none", "--json", "-q"]
+    command = [sys.executable, "-c", "from assay.cli import main; main()", *words]
+    printed = {
+        subprocess.run(
+            command,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(printed) == 1
