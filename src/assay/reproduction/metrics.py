@@ -2,7 +2,7 @@
 
 They are here because a published figure rests on them, and only recipes name them:
 `multeval-bleu`  jBLEU of MultEval (Clark et al., 2011): smoothed even where no word matches
-`py-rouge-1|2|l` py-rouge: counts summed over references; ROUGE-L takes ROUGE-W's root, a slip of the package
+`py-rouge-1|2|l` py-rouge: ROUGE-L takes ROUGE-W's root, a slip of the package
 `coco-rouge`     pycocoevalcap: the best precision and the best recall, perhaps of two references
 `multeval-meteor` Java METEOR on lower-cased text that is not tokenised, as MultEval hands it over
 """
@@ -74,8 +74,9 @@ def irregular() -> dict[str, str]:
 
 @memo(budget=4_000_000)
 def _words(text: str, limit: int) -> tuple[str, ...]:
-    """Lower-case words and numbers of the first `limit` characters, stemmed from four letters on."""
-    return tuple(_stem(word) if len(word) > 3 else word for word in _WORD.findall(text[:limit].lower()))
+    """Lower-case words and numbers of the first `limit` tokens, stemmed from four letters on."""
+    cut = " ".join(text.split()[:limit]).lower()
+    return tuple(_stem(word) if len(word) > 3 else word for word in _WORD.findall(cut))
 
 
 @lru_cache(maxsize=100_000)
@@ -99,37 +100,32 @@ def _counts(text: str, limit: int, n: int) -> Counter[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class PyRouge(Metric):
-    """ROUGE of py-rouge in its default setting: 665 bytes, stems, counts summed over references."""
+    """ROUGE of py-rouge as its manual sets it: 100 words, stems, weight 1.2; the mean over references."""
 
     name = "py-rouge"
     paradigm = "n-gram"
     range = (0.0, 1.0)
     symmetric = True
     kind: Literal["1", "2", "l"] = "1"
-    limit: int = 665
+    limit: int = 100
     weight: float = 1.2  # read by ROUGE-L too, though it is meant for ROUGE-W
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """F of the sums."""
-        return [self._one(sample) for sample in samples]
+        """The mean F over references."""
+        return [
+            sum(self._pair(one.hypothesis, text) for text in one.references) / len(one.references)
+            for one in samples
+        ]
 
-    def _one(self, sample: Sample) -> float:
-        counts = [self._pair(sample, reference) for reference in sample.references]
-        shared, mine, theirs = (sum(part) for part in zip(*counts, strict=True))
-        root = 1 / self.weight if self.kind == "l" else 1.0
-        precision = (shared / mine) ** root if mine else 0.0
-        recall = (shared / theirs) ** root if theirs else 0.0
-        return f_measure(precision, recall)
-
-    def _pair(self, sample: Sample, reference: str) -> tuple[int, int, int]:
-        """What both texts share, and how much each has."""
+    def _pair(self, hypothesis: str, reference: str) -> float:
         if self.kind == "l":
-            words, other = _words(sample.hypothesis, self.limit), _words(reference, self.limit)
-            return LCSseq.similarity(words, other), len(words), len(other)
-        counts, others = (
-            _counts(text, self.limit, int(self.kind)) for text in (sample.hypothesis, reference)
-        )
-        return (counts & others).total(), counts.total(), others.total()
+            words, other = _words(hypothesis, self.limit), _words(reference, self.limit)
+            shared, mine, theirs = LCSseq.similarity(words, other), len(words), len(other)
+        else:
+            counts, others = (_counts(text, self.limit, int(self.kind)) for text in (hypothesis, reference))
+            shared, mine, theirs = (counts & others).total(), counts.total(), others.total()
+        root = 1 / self.weight if self.kind == "l" else 1.0
+        return f_measure((shared / max(mine, 1)) ** root, (shared / max(theirs, 1)) ** root)
 
 
 @dataclass(frozen=True)
