@@ -14,6 +14,7 @@ from assay.core import Case, Explanation, Floats, Grid, Measure, Metric, Sample,
 from assay.engines import Engine, OnError
 from assay.engines.batch import FAULTS, Batch, shown
 from assay.engines.local import LocalEngine
+from assay.engines.pieces import unscanned
 from assay.errors import MetricError
 from assay.pace import characters, kind
 from assay.progress import Progress
@@ -87,6 +88,7 @@ def projector(metric: Metric | SetMetric) -> Callable[[Sample], Sample | None]:
     return projected
 
 
+@unscanned()
 def score_samples(measure: Measure, samples: Sequence[Sample], settings: Settings) -> Table:
     """All outputs for each sample; equal samples are scored once, ever."""
     metric = measure.metric

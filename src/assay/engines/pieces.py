@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from assay.core import Metric, Sample
 from assay.engines.batch import Batch, shown
@@ -63,3 +65,16 @@ class Pieces:
 def _length(sample: Sample) -> int:
     """How long what samples share is, in characters; a text on its own counts itself."""
     return sum(map(len, sample.references)) + len(sample.source or "") or len(sample.hypothesis)
+
+
+@contextmanager
+def unscanned() -> Iterator[None]:
+    """Keep what is alive out of the garbage collector's rounds, each of which would walk over all samples."""
+    if gc.get_freeze_count():  # someone's already
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
