@@ -13,6 +13,7 @@ from assay.errors import MetricError
 
 _FIRST, _MOST = 16, 4096  # samples a piece
 _AIM = 0.5  # seconds a piece, so that a killed run loses little and progress moves
+_ALLOCATIONS = 100_000  # objects between two rounds; what metrics remember is walked over in each
 _LOSSES = 3  # of one piece: then it is the samples' fault, not the machine's
 
 
@@ -69,12 +70,15 @@ def _length(sample: Sample) -> int:
 
 @contextmanager
 def unscanned() -> Iterator[None]:
-    """Keep what is alive out of the garbage collector's rounds, each of which would walk over all samples."""
+    """Fewer rounds of the garbage collector, none over the samples: else it takes a fifth of the time."""
     if gc.get_freeze_count():  # someone's already
         yield
         return
+    usual = gc.get_threshold()
     gc.freeze()
+    gc.set_threshold(max(usual[0], _ALLOCATIONS) if usual[0] else 0, *usual[1:])
     try:
         yield
     finally:
+        gc.set_threshold(*usual)
         gc.unfreeze()
