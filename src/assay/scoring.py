@@ -175,8 +175,8 @@ def _compute(
 
 def _filled(table: Table, batch: Batch, missing: Integers) -> Integers:
     """Where the batch's rows went; failures are left out, so that a later run tries them again."""
-    failed = {index for index, _ in batch.failures}
-    kept = [place for place, index in enumerate(batch.indices) if index not in failed]
+    failed = [index for index, _ in batch.failures]
+    kept = np.flatnonzero(~np.isin(batch.indices, failed)) if failed else np.arange(len(batch.indices))
     places = missing[np.asarray(batch.indices, dtype=np.int64)[kept]]
     notes = {name: np.asarray(counts, dtype=np.int64)[kept] for name, counts in batch.notes.items()}
     table.fill(places, batch.values[kept], {name: counts for name, counts in notes.items() if counts.any()})

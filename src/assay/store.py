@@ -12,6 +12,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -135,7 +136,7 @@ class ScoreCache:
         for place, key in enumerate(keys):
             value, text = raw[place * width : (place + 1) * width], texts.get(place, "")
             packed.append((number, key, value, text, zlib.crc32(key + value + text.encode())))
-        packed.sort()  # in the order of the tree: fewer pages are written twice
+        packed.sort(key=itemgetter(1))  # in the order of the tree: fewer pages are written twice
         self._write("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)", packed)
 
     def get_grid(self, signature: str, key: str) -> Floats | None:
@@ -185,11 +186,11 @@ def _connect(where: str) -> sqlite3.Connection:
     connection = sqlite3.connect(where, timeout=60.0, check_same_thread=False)
     # Keys are hashes, so that every commit touches pages all over the tree: larger pages, a cache that holds
     # them and rarer checkpoints halve the time a row at a million rows (bench/engine.py).
-    connection.execute("PRAGMA page_size = 8192")
+    connection.execute("PRAGMA page_size = 16384")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA cache_size = -64000")
-    connection.execute("PRAGMA wal_autocheckpoint = 8000")
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
     migrate(connection)
     return connection
 
