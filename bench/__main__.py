@@ -77,9 +77,12 @@ def show(name: str, figures: dict[str, float]) -> None:
 
 def main() -> int:
     options = argparse.ArgumentParser(prog="python -m bench")
-    options.add_argument("races", nargs="*", choices=[*RACES, []], default=[])
+    options.add_argument("races", nargs="*", metavar="NAME", help=", ".join(RACES))
     options.add_argument("--json", type=Path, help="write the figures here too")
     asked = options.parse_args()
+    unknown = sorted({*asked.races} - {*RACES})
+    if unknown:
+        options.error(f"unknown race: {', '.join(unknown)}; known: {', '.join(RACES)}")
     found: dict[str, dict[str, float]] = {}
     for name in asked.races or RACES:
         found[name] = race(name)
