@@ -53,7 +53,7 @@ Seed = Annotated[int | None, typer.Option(help="Seed of everything random.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Items a dataset.")]
 Out = Annotated[Path, typer.Option(help="The run's folder.")]
 Cache = Annotated[str | None, typer.Option(help="Folder of the score cache, or 'none'.")]
-Workers = Annotated[int, typer.Option(min=1, help="Processes for metrics without a model.")]
+Workers = Annotated[int, typer.Option(min=1, help="Processes to score in, from 2,000 samples on.")]
 Ray = Annotated[str | None, typer.Option(help="A Ray cluster: auto, local or an address.")]
 OnErrorOption = Annotated[OnErrorName, typer.Option("--on-error", help="When a metric raises on a sample.")]
 Timeout = Annotated[
