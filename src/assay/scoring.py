@@ -262,6 +262,8 @@ def score_cases(
     samples = [s for found in cases.values() for case in found for s in case.samples.values()]
     table = score_samples(measure, samples, settings)
     scored = unfold(measure, cases, table, about)
+    if measure.metric.needs != {"references"}:  # a grid pairs texts with references, and has nothing else
+        return scored
     known: dict[str, Floats] = {}
     for name, items in work.items():
         grids = {g.id: score_grid(measure, g, settings, known) for g in items if isinstance(g, Grid)}
