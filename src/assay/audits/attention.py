@@ -59,7 +59,8 @@ class Attention(Audit):
         found: list[Finding] = []
         known: dict[tuple[str, str], Floats] = {}
         for answer in scored:
-            backbone = answer.about.get("backbone")
+            static = answer.about.get("paradigm") == "static-embedding"  # vectors of words: nothing attends
+            backbone = None if static else answer.about.get("backbone")
             for corpus in self._corpora if backbone else ():
                 key = str(backbone), corpus.name
                 if key not in known:
