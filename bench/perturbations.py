@@ -9,11 +9,12 @@ import sys
 import time
 
 from assay.audits.stress_levels import levels
-from assay.core import Perturbation, Record, Task
+from assay.core import Perturbation, Record
 from assay.datasets.records import embedded_records
 from assay.nlp import parse
 from assay.perturbations.ratio import noise_ratio
 from assay.registry import find
+from assay.vocabulary import Task
 
 
 def corpus(count: int) -> list[Record]:

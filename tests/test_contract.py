@@ -10,11 +10,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from assay.core import TASKS, Audit, Metric, Perturbation, Record, Sample, SetMetric
+from assay.core import Audit, Metric, Perturbation, Record, Sample, SetMetric
 from assay.errors import AuditError
 from assay.registry import load, names
 from assay.scoring import Settings, project, score_samples
 from assay.spec import parse, perturbation
+from assay.vocabulary import TASKS
 from assay.weights import CARRIERS
 
 PAIRS = [

@@ -6,34 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.recipe import Recipe, digest, generator
+from assay.vocabulary import Criterion, Expectation, Need, Paradigm, Question, Task
 
 Floats = NDArray[np.float64]
-Need = Literal["references", "source", "image", "rival"]
-Question = Literal["fair", "sees", "agrees"]
-Rule = Literal["careful", "paper"]
-Size = Literal["quick", "full"]
-Expectation = Literal["lower", "same"]
-Paradigm = Literal[
-    "n-gram", "edit", "caption", "diversity", "static-embedding", "matching", "regression", "generation",
-    "likelihood", "qa", "distribution", "image-text", "judge", "hybrid", "other",
-]  # fmt: skip
-Task = Literal[
-    "translation", "summarisation", "open-ended", "dialogue", "question-generation", "image-captioning",
-    "data-to-text",
-]  # fmt: skip
-Criterion = Literal[
-    "adequacy", "fluency", "consistency", "relevance", "answerability", "informativeness", "non-redundancy",
-    "referential clarity", "focus", "structure and coherence", "making sense", "engagingness",
-    "interestingness", "inquisitiveness", "listening", "avoiding repetition", "humanness", "thoroughness",
-    "correctness", "data coverage", "text structure", "invariance",
-]  # fmt: skip
-TASKS: tuple[Task, ...] = get_args(Task)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.core import Metric, Need, Sample, SetMetric
+from assay.core import Metric, Sample, SetMetric
 from assay.errors import SpecError, suggest
 from assay.recipe import source_digest
+from assay.vocabulary import Need
 
 # What a user's file may raise while it is loaded.
 LOADING = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, OSError, RuntimeError,

@@ -14,12 +14,13 @@ import pytest
 from assay.audits._captioners import image_genders, outcome, read_captioners
 from assay.audits._captions import outcome_of
 from assay.audits.caption import Caption
-from assay.core import Metric, Need, Sample
+from assay.core import Metric, Sample
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions
 from assay.datasets.ratings import Rated
 from assay.errors import DataError
 from assay.pipeline import Options, run
 from assay.recipe import digest
+from assay.vocabulary import Need
 
 HERE = Options(cache=None)
 JOBS = ("baker", "miner", "nurse", "pilot")

@@ -12,9 +12,10 @@ from random import Random
 import pytest
 from nasty import CORPUS, nasty_text
 
-from assay.core import TASKS, Record
+from assay.core import Record
 from assay.errors import AuditError
 from assay.registry import load, names
+from assay.vocabulary import TASKS
 from assay.weights import present
 
 TEXTS = 2_000 if os.environ.get("ASSAY_SOAK") else 200

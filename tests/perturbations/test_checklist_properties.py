@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.core import Criterion, Record, Task
+from assay.core import Record
 from assay.datasets.records import embedded_records
 from assay.perturbations.catalogue import ENOUGH, TASKS, applied, catalogue, page
 from assay.perturbations.lexicon import toml_file
 from assay.registry import perturbation_class
+from assay.vocabulary import Criterion, Task
 
 TEMPLATES = sorted({entry.template for entry in catalogue()})
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "catalogue.md"

@@ -7,8 +7,9 @@ from collections import Counter
 
 import pytest
 
-from assay.core import Record, Task
+from assay.core import Record
 from assay.registry import perturbation_class
+from assay.vocabulary import Task
 
 
 def made(name: str, gold: str, *, task: Task = "translation", **fields: object) -> str | None:

@@ -20,11 +20,12 @@ from assay.audits._attack_judge import (
     losses,
 )
 from assay.audits._scores import FEWEST
-from assay.core import Case, Finding, Rule, Scored
+from assay.core import Case, Finding, Scored
 from assay.perturbations.ratio import alignment
 from assay.statistics.bootstrap import bootstrap_mean
 from assay.statistics.proportion import proportion_interval
 from assay.statistics.verdict import verdict
+from assay.vocabulary import Rule
 
 EVIDENCE = 5
 _EXAMPLES = 3

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from assay.core import Finding, Floats, Rule, Scored
+from assay.core import Finding, Floats, Scored
 from assay.statistics.bootstrap import (
     Interval,
     bootstrap_mean,
@@ -19,6 +19,7 @@ from assay.statistics.bootstrap import (
 from assay.statistics.multiple import benjamini_hochberg
 from assay.statistics.power import mde_interval
 from assay.statistics.verdict import verdict
+from assay.vocabulary import Rule
 
 Ties = Literal["wrong", "half", "drop"]
 AUDIT = "caption"

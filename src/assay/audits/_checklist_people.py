@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.core import Case, Rule
+from assay.core import Case
 from assay.datasets.rows import Row, read_rows
 from assay.errors import suggest
 from assay.perturbations.catalogue import TASKS, catalogue
+from assay.vocabulary import Rule
 
 Key = tuple[str, str]  # task, template
 LIMIT = 10.0

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.audits._spread import spread_out
-from assay.core import Case, Record, Task
+from assay.core import Case, Record
 from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
+from assay.vocabulary import Task
 
 _POOL = 20  # texts enough to borrow from
 

@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from assay.audits._scores import Estimate, SliceScores, combine, over_seeds, score_interval
-from assay.core import Finding, Floats, Rule
+from assay.core import Finding, Floats
 from assay.statistics.verdict import verdict
+from assay.vocabulary import Rule
 
 EVIDENCE = 5
 ALPHA = 0.05

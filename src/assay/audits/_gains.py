@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from assay.audits._scores import Estimate, SliceScores, combine, over_seeds
-from assay.core import Finding, Rule
+from assay.core import Finding
 from assay.statistics.verdict import verdict
+from assay.vocabulary import Rule
 
 EVIDENCE = 5
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.audits._human_items import Items
-from assay.core import Floats, Rule
+from assay.core import Floats
 from assay.statistics.agreement_draws import (
     Clusters,
     Draws,
@@ -22,6 +22,7 @@ from assay.statistics.agreement_draws import (
 )
 from assay.statistics.correlation import Kind, grouped_correlations, system_means
 from assay.statistics.pairwise import calibrated_accuracy, pairwise_accuracy
+from assay.vocabulary import Rule
 
 FEWEST_SYSTEMS = 3
 CROSSED_SYSTEMS = 5  # fewer systems are taken as they are, not as a sample of systems

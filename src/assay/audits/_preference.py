@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from assay.audits._clusters import weighted_mean
-from assay.core import Finding, Floats, Rule, Scored
+from assay.core import Finding, Floats, Scored
 from assay.statistics.bootstrap import Interval, bootstrap_mean, bootstrap_weighted
 from assay.statistics.permutation import sign_flip_test, sign_test
 from assay.statistics.power import mde_interval, mde_mean
 from assay.statistics.verdict import verdict
+from assay.vocabulary import Rule
 
 AUDIT = "swap"
 PAPER_ALPHA = 0.01

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from assay.audits._scores import FEWEST
-from assay.core import Finding, Floats, Rule, Scored
+from assay.core import Finding, Floats, Scored
 from assay.statistics.bootstrap import bootstrap_mean, interval_of, resampled_means
 from assay.statistics.permutation import sign_flip_test
 from assay.statistics.power import mde_mean
 from assay.statistics.verdict import verdict
+from assay.vocabulary import Rule
 
 AUDIT = "self-preference"
 EVIDENCE = 5

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 from assay.audits._effects import TOO_MANY, Layout, Measured, measure_test
 from assay.audits._spread import spread_out
-from assay.core import Audit, Finding, Grid, Question, Rule, Scored
+from assay.core import Audit, Finding, Grid, Scored
 from assay.datasets.association_sets import (
     AssociationTest,
     WordSet,
@@ -26,6 +26,7 @@ from assay.datasets.association_sets import (
 from assay.errors import DataError, suggest
 from assay.statistics.multiple import benjamini_hochberg
 from assay.statistics.verdict import verdict
+from assay.vocabulary import Question, Rule
 
 Unit = Literal["word", "sentence"]
 PAPER_ALPHA = 0.01  # assoc tables 3 and 8

@@ -24,9 +24,10 @@ from assay.audits._attack_search import Plan, Search, next_round, searches
 from assay.audits._attack_words import Source
 from assay.audits._corpora import Corpus, corpora
 from assay.audits._spread import spread_out
-from assay.core import Audit, Case, Finding, Question, Record, Rule, Sample, Scored
+from assay.core import Audit, Case, Finding, Record, Sample, Scored
 from assay.errors import DataError, suggest
 from assay.recipe import generator
+from assay.vocabulary import Question, Rule
 
 _SHORTEST = 4  # words: below, one edit is most of the text
 _RULES = 8

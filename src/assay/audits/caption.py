@@ -19,7 +19,7 @@ import numpy as np
 from assay.audits._captioners import Captioners, captioner_cases, captioner_findings, read_captioners
 from assay.audits._captions import Concept, Judge, Ties, concepts_of
 from assay.audits._spread import spread_out
-from assay.core import Audit, Case, Finding, Question, Rule, Sample, Scored
+from assay.core import Audit, Case, Finding, Sample, Scored
 from assay.datasets.captions import Caption as Row
 from assay.datasets.captions import (
     embedded_captions,
@@ -29,6 +29,7 @@ from assay.datasets.captions import (
 )
 from assay.errors import DataError
 from assay.statistics.bootstrap import bootstrap_mean
+from assay.vocabulary import Question, Rule
 
 FEWEST = 10
 

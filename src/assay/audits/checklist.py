@@ -21,7 +21,7 @@ from assay.audits._checklist_profile import complements, criterion_profile
 from assay.audits._checklist_rows import FEWEST, Changes, changes_by_slice, mean_interval, share_interval
 from assay.audits._checklist_sets import set_findings
 from assay.audits._spread import spread_out
-from assay.core import Audit, Case, Finding, Floats, Question, Record, Rule, Scored
+from assay.core import Audit, Case, Finding, Floats, Record, Scored
 from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
 from assay.errors import DataError, suggest
 from assay.nlp import parse
@@ -30,6 +30,7 @@ from assay.statistics.permutation import sign_flip_test
 from assay.statistics.power import mde_interval, mde_mean
 from assay.statistics.proportion import proportion_interval
 from assay.statistics.verdict import verdict
+from assay.vocabulary import Question, Rule
 
 
 @dataclass(frozen=True)

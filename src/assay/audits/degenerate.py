@@ -16,11 +16,12 @@ from assay.audits._corpora import Corpus, Item, corpora
 from assay.audits._gains import judged_gain
 from assay.audits._scores import slice_scores, slices
 from assay.audits._spread import spread_out
-from assay.core import Audit, Case, Finding, Perturbation, Question, Record, Rule, Scored, Task
+from assay.core import Audit, Case, Finding, Perturbation, Record, Scored
 from assay.datasets.records import CORPORA, embedded_records
 from assay.errors import DataError
 from assay.perturbations._texts import word_list
 from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, RepeatedEnding
+from assay.vocabulary import Question, Rule, Task
 
 _ENGLISH_SHARE = 0.15  # running English has about 0.45 function words; German, French and Spanish under 0.1
 _LENGTH_BAND = 2.0  # a hypothesis more than twice, or less than half, as long as the references is suspect

@@ -35,12 +35,13 @@ from assay.audits._human_people import annotator_findings, apart_message, criter
 from assay.audits._human_preferences import with_strengths
 from assay.audits._human_sentinels import SENTINELS, sentinel_scores
 from assay.audits._human_use import curve_findings, label_findings, top_findings
-from assay.core import Audit, Case, Finding, Floats, Question, Rule, Scored
+from assay.core import Audit, Case, Finding, Floats, Scored
 from assay.datasets.published import read_ratings
 from assay.datasets.ratings import Rated
 from assay.errors import DataError, suggest
 from assay.statistics.agreement_draws import Over
 from assay.statistics.correlation import Kind
+from assay.vocabulary import Question, Rule
 
 ROLE = "hypothesis"
 ALL = "all"  # the slice of texts that no system is named for

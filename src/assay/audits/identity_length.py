@@ -19,8 +19,9 @@ import numpy as np
 from assay.audits._corpora import Corpus, corpora
 from assay.audits._gains import finding
 from assay.audits._scores import SliceScores, combine, slice_scores, slices
-from assay.core import Audit, Case, Finding, Question, Rule, Sample, Scored
+from assay.core import Audit, Case, Finding, Sample, Scored
 from assay.statistics.verdict import verdict
+from assay.vocabulary import Question, Rule
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from typing import Any, ClassVar
 from assay.audits._corpora import Corpus, Item, corpora
 from assay.audits._gains import judged_gain
 from assay.audits._scores import SliceScores, slice_scores, slices
-from assay.core import Audit, Case, Finding, Question, Record, Rule, Scored, Task
+from assay.core import Audit, Case, Finding, Record, Scored
 from assay.errors import DataError, suggest
 from assay.perturbations.injections import CONTROL, PLACES, Injection, Place, injections, placed, stranger
 from assay.recipe import generator
+from assay.vocabulary import Question, Rule, Task
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,9 @@ from assay.audits._judge_pairs import (
     read_items,
 )
 from assay.audits._spread import spread_out
-from assay.core import Audit, Case, Finding, Question, Rule, Sample, Scored
+from assay.core import Audit, Case, Finding, Sample, Scored
 from assay.errors import DataError, suggest
+from assay.vocabulary import Question, Rule
 
 _POSITION, _QUALITY, _REPEATS, _SELF = "position", "quality", "repeats", "self-preference"
 _SCALE = "scale"

@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 from assay.audits._corpora import Corpus, Item, corpora
 from assay.audits._gains import contrast, finding, gain_evidence
 from assay.audits._scores import Estimate, SliceScores, combine, over_seeds, slice_scores, slices
-from assay.core import Audit, Case, Finding, Question, Record, Rule, Scored, Task
+from assay.core import Audit, Case, Finding, Record, Scored
 from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, ErrorKind, PositionedError
 from assay.statistics.verdict import verdict
+from assay.vocabulary import Question, Rule, Task
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 
 from assay.audits._self_judge import evaluator, judged, matrix
 from assay.audits._spread import spread_out
-from assay.core import Audit, Case, Finding, Question, Rule, Sample, Scored
+from assay.core import Audit, Case, Finding, Sample, Scored
 from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.records import embedded_records
 from assay.errors import DataError, suggest
 from assay.registry import load
+from assay.vocabulary import Question, Rule
 
 _WRITE = "assay.generation:continuations"  # by name: audits load no model of their own
 _TUNE = "assay.generation:tuned_copy"

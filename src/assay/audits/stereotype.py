@@ -18,12 +18,13 @@ from typing import Any, ClassVar
 from assay.audits._bias import Judged, Margins, as_long, attribute_findings
 from assay.audits._directions import across_metrics, fairest_directions
 from assay.audits._spread import spread_out
-from assay.core import Audit, Case, Finding, Question, Rule, Sample, Scored
+from assay.core import Audit, Case, Finding, Sample, Scored
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files, swap_kind
 from assay.errors import DataError, suggest
 from assay.recipe import generator
 from assay.statistics.multiple import benjamini_hochberg
 from assay.statistics.verdict import verdict
+from assay.vocabulary import Question, Rule
 
 CONTROL = "control"
 ALPHA = 0.05

@@ -20,7 +20,7 @@ from assay.audits._corpora import Corpus, Item, corpora
 from assay.audits._curves import Curve, Margins
 from assay.audits._scores import score_interval, slice_scores, slices
 from assay.audits.stress_levels import UNITS, Level, levels, profile_of
-from assay.core import Audit, Case, Finding, Perturbation, Question, Record, Rule, Scored, Task
+from assay.core import Audit, Case, Finding, Perturbation, Record, Scored
 from assay.errors import DataError, suggest
 from assay.nlp import parse
 from assay.perturbations.noise_diverge import FALLBACK
@@ -28,6 +28,7 @@ from assay.perturbations.ratio import alignment, noise_ratio
 from assay.recipe import generator
 from assay.registry import perturbation_class
 from assay.statistics.bootstrap import bootstrap_paired
+from assay.vocabulary import Question, Rule, Task
 
 TASKS: tuple[Task, ...] = ("translation", "summarisation", "open-ended")
 SHOWN_EDITS = 12

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Literal
 
-from assay.core import Record, Rule
+from assay.core import Record
 from assay.nlp import parse
+from assay.vocabulary import Rule
 
 Level = float | int
 Profile = Literal["summaries", "sentences", "paragraphs", "open-ended"]

@@ -20,11 +20,12 @@ import numpy as np
 from assay.audits._agreement_change import Agreement
 from assay.audits._preference import Judge
 from assay.audits._spread import spread_out
-from assay.core import Audit, Case, Finding, Question, Rule, Sample, Scored
+from assay.core import Audit, Case, Finding, Sample, Scored
 from assay.datasets.pairs import embedded_pairs
 from assay.datasets.published import read_ratings
 from assay.datasets.ratings import Rated
 from assay.datasets.swaps import SwapList, Swapped, embedded_swaps, is_one_to_one, read_swaps, swap_texts
+from assay.vocabulary import Question, Rule
 
 FEWEST = 10
 

@@ -15,9 +15,10 @@ from typing import Any, ClassVar
 from assay.audits._corpora import Corpus, Item, corpora
 from assay.audits._gains import contrast, finding, judged_gain
 from assay.audits._scores import SliceScores, slice_scores, slices
-from assay.core import Audit, Case, Finding, Question, Record, Rule, Scored
+from assay.core import Audit, Case, Finding, Record, Scored
 from assay.perturbations.noise_fluency import Truncation
 from assay.statistics.bootstrap import bootstrap_paired
+from assay.vocabulary import Question, Rule
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Attributes = Annotated[
     list[str], typer.Option("--attribute", help="An attribute to be made fair; repeatable.")
 ]
+Material = Annotated[
+    list[Path] | None, typer.Option(help="More to train on: pairs, sentences, MultiNLI, STS-B, StereoSet.")
+]
 Test = Annotated[list[Path] | None, typer.Option(help="Pairs to prove it on, never trained on; repeatable.")]
 People = Annotated[list[Path] | None, typer.Option(help="Ratings, to see that agreement stays; repeatable.")]
 
@@ -24,10 +27,7 @@ def command(
     attribute: Attributes,
     out: Annotated[Path, typer.Option(help="The adapter's folder.")],
     metric: Annotated[str, typer.Option("-m", "--metric", help="A metric's spec.")] = "bertscore-f",
-    data: Annotated[
-        list[Path] | None,
-        typer.Option(help="More to train on: pairs, sentences, MultiNLI, STS-B, StereoSet."),
-    ] = None,
+    data: Material = None,
     test: Test = None,
     human: People = None,
     demo: Annotated[bool, typer.Option("--demo", help="Half the steps: minutes.")] = False,
@@ -50,14 +50,8 @@ def command(
     from assay.pipeline import Options
     from assay.progress import Progress
 
-    given: dict[str, Any] = {
-        "steps": steps,
-        "batch": batch,
-        "rate": rate,
-        "bottleneck": bottleneck,
-        "seed": seed,
-    }
-    asked = {key: value for key, value in given.items() if value is not None}
+    given = {"steps": steps, "batch": batch, "rate": rate, "bottleneck": bottleneck, "seed": seed}
+    asked: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     plan = replace(DEMO if demo else Plan(), **asked)
     files = (tuple(data or ()), tuple(test or ()), tuple(human or ()))
     settings = Options(cache=o.cache_path(cache), quiet=quiet).settings()

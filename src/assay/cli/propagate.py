@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,8 +13,12 @@ import typer
 from assay.cli import options as o
 
 if TYPE_CHECKING:
-    from assay.mitigation.propagation import Setting
+    from assay.mitigation.propagation import Effect, Setting
 
+EXPLAINED = (
+    "error: captions that tell the wrong gender, change in points; where the reward did not rise, "
+    "nothing was optimised and the row says nothing of the reward"
+)
 REWARDS = ("bertscore-f", "rougeL", "bertscore-f+rougeL")
 
 
@@ -40,12 +45,16 @@ def command(
     setting = _own(model, data) if model or data else controlled(course)
     effects = propagate(measures, range(seeds), course, setting, settings)
     if json:
-        typer.echo(
-            json_module.dumps(
-                {"effects": [asdict(one) | {"optimised": one.optimised} for one in effects]}, indent=1
-            )
-        )
+        told = [asdict(one) | {"optimised": one.optimised} for one in effects]
+        typer.echo(json_module.dumps({"effects": told}, indent=1))
         return
+    show(effects)
+    if not quiet:
+        typer.echo(EXPLAINED, err=True)
+
+
+def show(effects: Sequence[Effect]) -> None:
+    """The effects as a table."""
     from rich.console import Console
     from rich.table import Table
 
@@ -54,21 +63,9 @@ def command(
         ci = "" if one.ci is None else f"{one.ci[0]:+.1f} .. {one.ci[1]:+.1f}"
         shares = f"{one.biased_before:.0f}% to {one.biased_after:.0f}%"
         rates = (f"{one.before:.1f}%", f"{one.after:.1f}%", f"{one.change:+.1f}")
-        table.add_row(
-            one.reward,
-            one.road,
-            *rates,
-            ci,
-            shares,
-            f"{one.reward_gain:+.4f}" if one.optimised else "did not rise",
-        )
+        gain = f"{one.reward_gain:+.4f}" if one.optimised else "did not rise"
+        table.add_row(one.reward, one.road, *rates, ci, shares, gain)
     Console().print(table)
-    if not quiet:
-        typer.echo(
-            "error: captions that tell the wrong gender, change in points; where the reward did not rise, "
-            "nothing was optimised and the row says nothing of the reward",
-            err=True,
-        )
 
 
 def _own(model: str | None, data: Path | None) -> Setting:

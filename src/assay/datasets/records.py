@@ -8,9 +8,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from assay.core import TASKS, Record, Task
+from assay.core import Record
 from assay.datasets.rows import Row, read_rows, read_text
 from assay.errors import DataError, suggest
+from assay.vocabulary import TASKS, Task
 
 CORPORA: dict[Task, str] = {
     "translation": "translation",

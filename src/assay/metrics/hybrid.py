@@ -14,8 +14,9 @@ from typing import Literal, Self
 
 import numpy as np
 
-from assay.core import Answer, Floats, Measure, Metric, Need, Sample
+from assay.core import Answer, Floats, Measure, Metric, Sample
 from assay.errors import SpecError
+from assay.vocabulary import Need
 
 Norm = Literal["none", "range", "standard"]
 

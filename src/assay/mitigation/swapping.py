@@ -13,9 +13,10 @@ from typing import Self
 
 import numpy as np
 
-from assay.core import Floats, Measure, Metric, Need, Sample, Scores
+from assay.core import Floats, Measure, Metric, Sample, Scores
 from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.errors import SpecError
+from assay.vocabulary import Need
 
 
 @dataclass(frozen=True)

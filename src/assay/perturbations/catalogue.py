@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import get_args
 
-from assay.core import Criterion, Expectation, Perturbation, Record, Task
+from assay.core import Perturbation, Record
 from assay.datasets.records import embedded_records
 from assay.errors import DataError
 from assay.perturbations.lexicon import toml_file
 from assay.registry import perturbation_class
+from assay.vocabulary import Criterion, Expectation, Task
 
 TASKS: tuple[Task, ...] = (
     "translation", "summarisation", "question-generation", "dialogue", "image-captioning", "data-to-text",

@@ -9,8 +9,9 @@ from importlib.resources import files
 from random import Random
 from typing import Literal, get_args
 
-from assay.core import Perturbation, Record, Task
+from assay.core import Perturbation, Record
 from assay.errors import SpecError, suggest
+from assay.vocabulary import Task
 
 Place = Literal["alone", "prefix", "suffix"]
 PLACES: tuple[Place, ...] = get_args(Place)

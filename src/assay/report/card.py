@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.core import Question
 from assay.errors import SpecError, suggest
 from assay.report.verdicts import Answer, Check, Row, answers, checks, margins_of, severity
 from assay.report.words import audit_title, number, sentence
 from assay.results import Run
+from assay.vocabulary import Question
 
 LISTED = 6
 # What a failure of an audit asks of a user of the metric.

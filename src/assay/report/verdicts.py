@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from assay.core import Question
 from assay.results import Run
+from assay.vocabulary import Question
 
 Row = Mapping[str, Any]
 Verdict = Literal["fail", "pass", "unclear", "unmeasured"]

@@ -13,11 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 
-from assay.core import TASKS, Task
 from assay.errors import AuditError
 from assay.report.page import asset, page, policy
 from assay.server.browse import Shelf
 from assay.server.live import Asked, Live
+from assay.vocabulary import TASKS, Task
 
 Text = Annotated[str, Field(max_length=10_000)]
 

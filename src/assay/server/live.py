@@ -9,12 +9,13 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from assay.core import Measure, Metric, Perturbation, Record, Sample, SetMetric, Task
+from assay.core import Measure, Metric, Perturbation, Record, Sample, SetMetric
 from assay.errors import AuditError, SpecError
 from assay.pipeline import Options, score
 from assay.registry import load, names
 from assay.scoring import explain_samples, project
 from assay.spec import measure
+from assay.vocabulary import Task
 
 MOST_SWAPS = 8
 _NEEDS_A_MODEL = ("bert-diverge", "masked-words")  # seconds a text: not for live use
