@@ -41,8 +41,8 @@ class Sample:
         """Content hash: the sample's address in the cache."""
         source = "" if self.source is None else "=" + self.source
         rival = "" if self.rival is None else "=" + self.rival
-        picture = "" if self.image is None else self.image.digest
-        return digest(self.hypothesis, source, rival, picture, str(self.draw), *self.references)
+        image = "" if self.image is None else self.image.digest
+        return digest(self.hypothesis, source, rival, image, str(self.draw), *self.references)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,8 @@ Answer = Scores | Sequence[float | None] | Floats
 class Scored:
     """What one metric said to one audit.
 
-    `values` maps a role to a value a case (nan = absent, counted in notes). A set metric sees one folded case
-    a slice; `resamples` then maps a role to (cases, draws) bootstrap values, paired between roles and slices
-    of equal size.
+    `values`: role to a value a case (nan = absent, counted in notes). A set metric sees one folded case a
+    slice; `resamples`: role to (cases, draws) bootstrap values, paired between roles and equal slices.
     """
 
     metric: str
@@ -177,6 +176,10 @@ class _Scorer(Recipe):
     def parameter_count(self) -> int | None:
         """How many parameters the backbone has, where known without loading it."""
         return None
+
+    @classmethod
+    def absent(cls) -> str | None:
+        """What no installer brings and must be put in place by hand; None where nothing is."""
 
     @property
     def batch(self) -> int:

@@ -71,7 +71,7 @@ def state(kind: Any) -> str:
             return f"ready; fetches {named} at first use"
         if named not in CARRIERS:
             return f"needs weights: {named} from the hub, or {field}=PATH"
-    return "ready"
+    return kind.absent() or "ready"
 
 
 def _audits() -> Rows:

@@ -9,6 +9,7 @@ import pytest
 
 from assay.core import Sample
 from assay.errors import MetricError
+from assay.inventory import state
 from assay.metrics.caption import Cider, CiderPlain, Spice
 from assay.metrics.coco import java_ptb
 from assay.metrics.overlap import CocoBleu
@@ -97,6 +98,15 @@ def test_spice_without_its_parser_says_what_to_do(monkeypatch):
     monkeypatch.setattr("pathlib.Path.exists", lambda path: False)
     with pytest.raises(MetricError, match=r"stanford-corenlp-3\.6\.0\.jar"):
         Spice().score([Sample("a cat", ("a cat",))])
+
+
+@needs_coco
+def test_the_list_says_what_spice_lacks(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/java")
+    monkeypatch.setattr("pathlib.Path.exists", lambda path: False)
+    assert "Stanford CoreNLP" in state(Spice)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert "Java" in state(Spice)
 
 
 def test_coco_tools_without_java_say_what_to_do(monkeypatch):

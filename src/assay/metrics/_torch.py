@@ -206,7 +206,7 @@ def within(loaded: Loaded, ids: list[int], room: int, overlong: Overlong, text: 
     if cut and overlong == "error":
         raise MetricError(
             f"{text[:60]!r}... has {len(ids)} tokens, {loaded.path.name} reads {room}; shorten it, or give "
-            f"overlong=warn (cut and counted) or overlong=window (read in pieces)"
+            f"overlong=warn (cut and counted), or where the metric has it overlong=window (read in pieces)"
         )
     return (ids[:room] if cut else ids), cut
 

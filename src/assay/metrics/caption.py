@@ -11,7 +11,7 @@ from typing import Literal, Self
 
 from assay.core import Metric, Sample
 from assay.errors import MetricError
-from assay.metrics.coco import JAVA_BATCH, java_spice, ptb_prepared
+from assay.metrics.coco import JAVA_BATCH, java_spice, ptb_prepared, spice_state
 from assay.metrics.text import Tokenize, order_counts
 from assay.recipe import digest
 
@@ -196,6 +196,11 @@ class Spice(Metric):
     )
     packages = ("pycocoevalcap",)
     extra = "coco"
+
+    @classmethod
+    def absent(cls) -> str | None:
+        """The parser comes with no package."""
+        return spice_state()
 
     @property
     def batch(self) -> int:

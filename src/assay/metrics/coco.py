@@ -31,6 +31,15 @@ def jar(path: str) -> Path:
     return Path(found.submodule_search_locations[0], path)
 
 
+def spice_state() -> str | None:
+    """What SPICE needs that no installer brings."""
+    try:
+        absent = absent_parser(jar("spice/lib"))
+    except MetricError as error:
+        return str(error)
+    return "needs Stanford CoreNLP 3.6.0 in pycocoevalcap/spice/lib" if absent else None
+
+
 def run_java(arguments: Sequence[str], lines: Sequence[str], folder: Path) -> list[str]:
     """Lines in, lines out."""
     done = subprocess.run(
@@ -92,11 +101,16 @@ def java_meteor(samples: Sequence[Sample]) -> list[float]:
     return [float(score) for score in scores[:-1]]
 
 
+def absent_parser(home: Path) -> list[str]:
+    """Files of Stanford's parser that a folder still lacks; no package brings them."""
+    parser = [f"stanford-corenlp-3.6.0{part}.jar" for part in ("", "-models")]
+    return [name for name in parser if not (home / name).exists()]
+
+
 def java_spice(samples: Sequence[Sample]) -> list[float | None]:
     """SPICE's F over scene graphs; None where neither text has one."""
     program = jar("spice/spice-1.0.jar")
-    parser = [f"stanford-corenlp-3.6.0{part}.jar" for part in ("", "-models")]
-    absent = [name for name in parser if not (program.parent / "lib" / name).exists()]
+    absent = absent_parser(program.parent / "lib")
     if absent:
         raise MetricError(
             f"spice needs Stanford's parser: put {' and '.join(absent)} (Stanford CoreNLP 3.6.0) into "
