@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -154,7 +155,9 @@ def metric_noise(
         return None
     one = measure(metric)
     fitted = replace(one, metric=one.metric.fitted([s.references for c in cases for s in c.samples.values()]))
-    scored = score_cases(fitted, {plant.audit: cases}, options.settings())[plant.audit]
+    settings = options.settings()
+    with closing(settings.cache):
+        scored = score_cases(fitted, {plant.audit: cases}, settings)[plant.audit]
     # Where an audit names its roles, the first two are what it compares; else every role meets the gold.
     named = audit_class(plant.audit).roles[:2]
     base, *others = named or tuple(dict.fromkeys(role for case in cases for role in case.samples))

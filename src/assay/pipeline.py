@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -84,8 +85,8 @@ def estimate(
 ) -> list[Cost]:
     """What a run would cost, a row a metric; nothing is scored."""
     work = {name: list(one.cases()) for name, one in chosen_audits(only, size, asked).items()}
-    cache = ScoreCache(options.cache)
-    return [cost(one, work, cache) for one in map(measure, metrics)]
+    with closing(ScoreCache(options.cache)) as cache:
+        return [cost(one, work, cache) for one in map(measure, metrics)]
 
 
 def run(
@@ -110,9 +111,10 @@ def score(
     settings = (options or Options()).settings()
     columns: dict[str, Any] = {}
     references = [sample.references for sample in samples]
-    for one in map(measure, metrics):
-        fitted = replace(one, metric=one.metric.fitted(references))
-        columns[one.label] = score_samples(fitted, samples, settings).values[:, fitted.column]
+    with closing(settings.cache):
+        for one in map(measure, metrics):
+            fitted = replace(one, metric=one.metric.fitted(references))
+            columns[one.label] = score_samples(fitted, samples, settings).values[:, fitted.column]
     return pl.DataFrame(columns).fill_nan(None)
 
 
@@ -153,7 +155,8 @@ def execute(
         if not items:
             raise DataError(f"{name} found nothing to score in its data; check --data, --only and --limit")
     tokens = QUICK_TOKENS if size == "quick" else None
-    scored, notes = score_all(audits, work, measures, settings, causal_tokens=tokens)
+    with closing(settings.cache):
+        scored, notes = score_all(audits, work, measures, settings, causal_tokens=tokens)
     if imported:
         for name, one in audits.items():
             listed = [case for case in work[name] if isinstance(case, Case)]
