@@ -13,7 +13,7 @@ audit: $(STAMP)
 	@echo "report: $(CURDIR)/assay-run/report.html"
 
 test: $(DEV)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
 
 check: $(DEV)
 	$(BIN)/ruff check .
@@ -25,8 +25,8 @@ bench: $(DEV)
 
 # The long tests: 200 draws of every planted defect, 50 kills, 100,000 fuzz inputs a target, load of the server.
 soak: $(DEV)
-	ASSAY_SOAK=1 $(BIN)/python -m pytest -n 2 --dist load tests/calibration tests/faults tests/fuzz
-	ASSAY_SOAK=1 $(BIN)/python -m pytest -s tests/security
+	ASSAY_SOAK=1 $(BIN)/python -m pytest --timeout 0 -n 2 --dist load tests/calibration tests/faults tests/fuzz
+	ASSAY_SOAK=1 $(BIN)/python -m pytest --timeout 0 -s tests/security
 
 docs: $(DEV)
 	$(BIN)/python tests/calibration/page.py

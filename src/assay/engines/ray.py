@@ -156,7 +156,13 @@ class Crew:
         pieces.lost(piece)
 
     def dismiss(self) -> None:
-        """Free the cores for the next metric."""
+        """Free the cores for the next metric.
+
+        Those that start are waited for a little: Ray can crash a driver that leaves while the killing of an
+        actor which never came up is under way.
+        """
+        if self.starting:
+            self.ray.wait(list(self.starting), num_returns=len(self.starting), timeout=_LOOK)
         for actor in [*self.load, *self.starting.values()]:
             self.ray.kill(actor)
 
