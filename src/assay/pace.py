@@ -6,10 +6,12 @@ metric that this machine has not run yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
-from assay.core import Metric, Sample, SetMetric
+import numpy as np
+
+from assay.core import Floats, Metric, Sample, SetMetric
 
 # Characters a second on two cores of 2.x GHz, by backbone or name (bench/bertscore.py, ppl.py, ngrams.py).
 _BACKBONES = {"minilm": 17_000.0, "smollm2": 1_500.0, "glove": 100_000.0}
@@ -34,6 +36,12 @@ def characters(metric: Metric | SetMetric, samples: Iterable[Sample]) -> int:
     if metric.weights:
         return sum(map(len, {text for sample in samples for text in texts(sample)}))
     return sum(len(s.hypothesis) + sum(map(len, s.references)) + len(s.source or "") for s in samples)
+
+
+def shares(samples: Sequence[Sample]) -> Floats:
+    """Each sample's part of the work, by the length of its hypothesis: how far a run is."""
+    lengths = np.fromiter((len(sample.hypothesis) + 1 for sample in samples), np.float64, len(samples))
+    return np.asarray(lengths / lengths.sum())
 
 
 def usual(metric: Metric | SetMetric) -> float | None:

@@ -51,14 +51,19 @@ def score_all(
                 if _says_something(complete):
                     scored[name].append(complete)
                 else:
-                    needs = ", ".join(sorted(one.metric.needs)) or "nothing"
-                    notes.append(f"{one.label} does not fit {name}: it needs {needs}, which no case has")
+                    notes.append(f"{one.label} does not fit {name}: {_misfit(one)}")
     if measures and not any(scored.values()):
         raise AuditError("; ".join(notes) + "; choose another metric or other data")
     for name, one_audit in audits.items():
         if isinstance(one_audit, Panelled) and scored[name]:
             scored[name] = _panelled(one_audit, name, scored[name], work[name], measures, settings)
     return scored, notes
+
+
+def _misfit(one: Measure) -> str:
+    """Why no case of an audit had a score."""
+    needs = ", ".join(sorted(one.metric.needs))
+    return f"it needs {needs}, which no case has" if needs else "it compares a text with nothing"
 
 
 def _panelled(

@@ -16,7 +16,7 @@ from assay.engines.batch import FAULTS, Batch, shown
 from assay.engines.local import LocalEngine
 from assay.engines.pieces import unscanned
 from assay.errors import MetricError
-from assay.pace import characters, kind
+from assay.pace import characters, kind, shares
 from assay.progress import Progress
 from assay.store import ScoreCache
 
@@ -156,6 +156,7 @@ def _compute(
     """Run the engine over what is missing, putting rows as they come."""
     waiting: list[Integers] = []
     last, seconds = time.monotonic(), 0.0
+    work = shares(wanted)
     try:
         with settings.progress.task(measure.label, len(wanted)) as counter:
             for batch in settings.engine.run(metric, wanted, settings.on_error):
@@ -163,7 +164,7 @@ def _compute(
                 settings.failures += [
                     f"{measure.label}: {shown(wanted[place])}: {message}" for place, message in batch.failures
                 ]
-                counter.advance(len(batch.indices))
+                counter.advance(len(batch.indices), float(work[batch.indices].sum()))
                 seconds += batch.seconds
                 if sum(map(len, waiting)) >= PUT_ROWS or time.monotonic() - last >= PUT_SECONDS:
                     _put(metric, keys, table, waiting, settings)

@@ -24,7 +24,7 @@ def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:
 
     report = write_report(done)
     if form == "html":
-        print_findings(done)
+        (print_findings if len(done.about["audits"]) == 1 else print_answers)(done)
     else:
         typer.echo(render(done, form))
     if not quiet:
@@ -32,6 +32,24 @@ def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:
             typer.echo(f"note: {note}", err=True)
         typer.echo(f"report: {report}", err=True)
     check_gate(done, fail_on)
+
+
+def print_answers(done: Run) -> None:
+    """Of a run with several audits: each metric's answers, and the gravest findings in a sentence each."""
+    from assay.report.verdicts import QUESTIONS, answers, checks, worst
+    from assay.report.words import question_title, sentence
+
+    listed = checks(done)
+    found = answers(done, listed)
+    rows = [
+        {"metric": metric} | {question_title(asked): found[metric, asked].short for asked in QUESTIONS}
+        for metric in done.metrics
+    ]
+    for line in columns(rows, None):
+        typer.echo(line)
+    for row in worst(done, listed):
+        typer.echo(f"- {sentence(row)}")
+    typer.echo(f"({done.findings.height:,} findings in the report and with --json)", err=True)
 
 
 def print_findings(done: Run, most: int = 60) -> None:

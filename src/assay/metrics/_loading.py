@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +119,8 @@ def _dequantise(file: Path, target: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    found = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
+    with redirect_stderr(StringIO()):  # a bar of transformers' own that no switch turns off
+        found = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
     found.hf_quantizer, found.is_quantized = None, False
     if hasattr(found.config, "quantization_config"):
         del found.config.quantization_config

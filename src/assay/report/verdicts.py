@@ -68,6 +68,11 @@ class Answer:
         return plain.get(self.verdict) or _WORDS[self.question, self.verdict]
 
     @property
+    def short(self) -> str:
+        """The verdict and how many checks failed."""
+        return f"{self.words} ({self.failed}/{self.total})" if self.total else self.words
+
+    @property
     def detail(self) -> str:
         """Counts, in words."""
         if not self.total:
