@@ -39,8 +39,7 @@ class Sample:
     @property
     def key(self) -> str:
         """Content hash: the sample's address in the cache."""
-        source = "" if self.source is None else "=" + self.source
-        rival = "" if self.rival is None else "=" + self.rival
+        source, rival = ("" if text is None else "=" + text for text in (self.source, self.rival))
         image = "" if self.image is None else self.image.digest
         return digest(self.hypothesis, source, rival, image, str(self.draw), *self.references)
 
@@ -276,6 +275,7 @@ class Audit(Recipe, ABC):
 
     question: ClassVar[Question]
     roles: ClassVar[tuple[str, ...]] = ()  # role order, for imported scores
+    compares: ClassVar[bool] = False  # has no question to a metric that reads the hypothesis alone
     needs_data: ClassVar[bool] = False  # nothing embedded will do: people's ratings are the user's to give
 
     @abstractmethod

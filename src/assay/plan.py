@@ -40,8 +40,10 @@ def score_all(
     scored: dict[str, list[Scored]] = {name: [] for name in audits}
     notes: list[str] = []
     for one in measures:
-        mine = work if causal_tokens is None else affordable(one, work, causal_tokens)
-        left_out = ", ".join(name for name in work if name not in mine)
+        asked = {name: items for name, items in work.items() if one.metric.needs or not audits[name].compares}
+        notes += [f"{one.label} does not fit {name}: {_misfit(one)}" for name in work if name not in asked]
+        mine = asked if causal_tokens is None else affordable(one, asked, causal_tokens)
+        left_out = ", ".join(name for name in asked if name not in mine)
         if left_out:
             notes.append(f"{one.label} reads token by token; --size quick leaves out {left_out}")
         for fitted, names_ in _fits(one, mine):

@@ -41,6 +41,7 @@ class Caption(Audit):
     name: ClassVar[str] = "caption"
     question: ClassVar[Question] = "fair"
     roles: ClassVar[tuple[str, ...]] = ("good", "bad")
+    compares: ClassVar[bool] = True  # the right gender is known from a reference or an image only
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"

@@ -209,15 +209,18 @@ def _path(criterion: str) -> str:
 
 
 def _case(entry: Entry, record: Record, changed: str, total: int) -> Case:
-    """A case; a reference that serves as the perturbed text is none of its references (figure 4)."""
-    kept = tuple(reference for reference in record.references if reference != changed)
-    seen = replace(record, references=kept)
+    """A case; a reference that serves as the perturbed text changes places with the gold (figure 4).
+
+    Each of the two then meets all other texts of the item: as many, and the same but for one another.
+    """
+    others = tuple(record.gold if reference == changed else reference for reference in record.references)
     meta = {
         "task": entry.task, "criterion": entry.criterion, "template": entry.template, "item": record.id,
         "expect": entry.expect, "severity": entry.severity, "cluster": str(record.meta.get("doc", record.id)),
         "total": total,
     }  # fmt: skip
-    samples = {"gold": seen.sample(), "perturbed": seen.sample(changed)}
+    seen = replace(record, references=others)
+    samples = {"gold": record.sample(), "perturbed": seen.sample(changed)}
     return Case(f"{entry.slice}/{record.id}", samples, entry.slice, meta)
 
 

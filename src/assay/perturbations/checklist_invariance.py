@@ -158,7 +158,7 @@ def _had_or_would(parse: Parse, index: int) -> str | None:
 
 @dataclass(frozen=True)
 class AlternativeReference(Perturbation):
-    """Another text that people wrote for the item; it is then no longer among its references (fig. 4)."""
+    """Another text that people wrote for the item; it changes places with the gold (fig. 4)."""
 
     name = "alternative-reference"
     criterion = "invariance"

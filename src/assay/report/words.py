@@ -188,11 +188,12 @@ def _preference(row: Row) -> str:
 
 def _sensitivity(row: Row) -> str:
     task, *noise = _parts(row)
+    told = f"as {' '.join(noise)} damages {task} texts"
+    if abs(row["value"]) < 1e-9:
+        return f"The score of {row['metric']} does not move {told}."
     done = "rises" if row["value"] < 0 else "hardly falls"
-    return (
-        f"The score of {row['metric']} {done} as {' '.join(noise)} damages {task} texts "
-        f"({number(-row['value'])} spreads per unit of noise)."
-    )
+    size = f"({number(-row['value'])} spreads per unit of noise)"
+    return f"The score of {row['metric']} {done} {told} {size}."
 
 
 def _position(row: Row) -> str:
