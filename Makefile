@@ -25,6 +25,7 @@ bench: $(DEV)
 
 # The long tests: 200 draws of every planted defect, 50 kills, 100,000 fuzz inputs a target, load of the server.
 soak: $(DEV)
+	$(PIP) --editable '.[dev,fuzz]'
 	ASSAY_SOAK=1 $(BIN)/python -m pytest --timeout 0 -n 2 --dist load tests/calibration tests/faults tests/fuzz
 	ASSAY_SOAK=1 $(BIN)/python -m pytest --timeout 0 -s tests/security
 

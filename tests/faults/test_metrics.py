@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +41,24 @@ class Raises(Metric):
     def score(self, samples: Sequence[Sample]) -> list[float]:
         if any(int(sample.hypothesis) % 100 == 7 for sample in samples):
             raise ValueError("cannot read this")
+        return [float(sample.hypothesis) for sample in samples]
+
+
+HELD: list[bytes] = []
+
+
+@dataclass(frozen=True)
+class Leaks(Metric):
+    """Keeps a megabyte a sample for ever, and writes down who it was."""
+
+    name = "leaks"
+    log: str = ""
+
+    def score(self, samples: Sequence[Sample]) -> list[float]:
+        HELD.append(b"x" * (1_000_000 * len(samples)))
+        with Path(self.log).open("a") as log:
+            log.write(f"{os.getpid()} {len(samples)}\n")
+        time.sleep(0.002 * len(samples))
         return [float(sample.hypothesis) for sample in samples]
 
 
@@ -98,6 +119,23 @@ def test_one_text_in_a_hundred_raises() -> None:
     assert np.flatnonzero(np.isnan(values)).tolist() == list(range(7, 1000, 100))
     assert len(settings.failures) == 10
     assert np.array_equal(values[np.isfinite(values)], [n for n in range(1000) if n % 100 != 7])
+
+
+def test_workers_of_a_metric_that_leaks_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("assay.engines.pool.memory_share", lambda workers: 600e6)
+    texts = _samples(*map(str, range(2500)))
+    settings = Settings(engine=LocalEngine(workers=2))
+    values = score_samples(measure(Leaks(str(tmp_path / "log"))), texts, settings).values.ravel()
+    assert values.tolist() == list(map(float, range(2500)))
+    held = Counter[str]()
+    for line in (tmp_path / "log").read_text().splitlines():
+        held[line.split()[0]] += int(line.split()[1])
+    assert sum(held.values()) == 2500, "nothing was scored twice"
+    assert len(held) > 2
+    assert max(held.values()) < 1500, "each stopped soon after its share"
+    assert "leaks: a worker grew to" in caplog.text
 
 
 @pytest.mark.parametrize("kind", GARBAGE)

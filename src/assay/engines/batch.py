@@ -28,6 +28,7 @@ class Batch:
     notes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     failures: Sequence[tuple[int, str]] = ()
     seconds: float = 0.0  # in the metric
+    resident: int = 0  # bytes the worker held after it, where a pool asks
 
 
 def evaluate(
