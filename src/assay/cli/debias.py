@@ -67,24 +67,32 @@ def command(
 
 
 def show(tested: Evaluation) -> None:
-    """The figures as a table."""
-    from rich.console import Console
-    from rich.table import Table
+    """The figures, a line each: the metric as it was, then every mended one with its change."""
+    from assay.cli.list import columns
 
-    table = Table("metric", "what", "on", "value", "95% CI", "change", "95% CI")
-    for one in tested.figures:
-        table.add_row(
-            *(one.metric, one.kind, one.slice, f"{one.value:.4g}", _interval(one.ci)),
-            *(_change(one), _interval(one.change_ci)),
-        )
-    Console().print(table)
+    rows = [
+        {
+            "what": one.kind,
+            "on": one.slice,
+            "value": f"{one.value:.4g}{_interval(one.ci)}",
+            "change": _change(one),
+            "metric": one.metric,
+        }
+        for one in sorted(tested.figures, key=lambda one: (one.kind, one.slice))
+    ]
+    for line in columns(rows, None):
+        typer.echo(line)
 
 
-def _interval(ci: tuple[float, float] | None) -> str:
-    return "" if ci is None else f"{ci[0]:.3g} .. {ci[1]:.3g}"
+def _interval(ci: tuple[float, float] | None, form: str = "{:.3g}") -> str:
+    return "" if ci is None else f" [{form.format(ci[0])}, {form.format(ci[1])}]"
 
 
 def _change(one: Figure) -> str:
+    """Of a bias the share that is gone, of the others the difference."""
     if one.change is None:
         return ""
-    return f"{-100 * one.change:+.1f}%" if one.kind == "bias" else f"{one.change:+.4f}"
+    if one.kind != "bias":
+        return f"{one.change:+.4f}" + _interval(one.change_ci, "{:+.4f}")
+    gone = one.change_ci and (-100 * one.change_ci[1], -100 * one.change_ci[0])
+    return f"{-100 * one.change:+.1f}%" + _interval(gone, "{:+.1f}%")
