@@ -1,30 +1,23 @@
-"""The stereotype audit on planted metrics, published scores and the published forms."""
+"""The stereotype audit on planted metrics, and what it says of pairs that it is given."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import polars as pl
 import pytest
 
-from assay.audits._directions import _eta_squared, across_metrics, fairest_directions
 from assay.audits._spread import spread_out
 from assay.audits.stereotype import Stereotype
-from assay.core import Case, Finding, Metric, Sample, Scored
-from assay.datasets.pairs import read_pair_files
-from assay.datasets.winobias import read_winobias
+from assay.core import Finding, Metric, Sample, Scored
 from assay.errors import DataError
 from assay.pipeline import Options, run
 from assay.recipe import digest
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
-shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the published data folder is not there")
 HERE = Options(cache=None)
 
 
@@ -229,138 +222,6 @@ def test_two_pairs_may_not_share_an_id(tmp_path: Path) -> None:
     path.write_text(path.read_text("utf-8").replace("p1", "p0"), "utf-8")
     with pytest.raises(DataError, match="own id"):
         _ = Stereotype(data=(path,)).pairs
-
-
-def test_the_metric_fairness_table_is_read_with_its_quotes(tmp_path: Path) -> None:
-    path = tmp_path / "religion.tsv"
-    path.write_text(
-        'candidate\treference\tBLEU\t\n"She said ""no"", he left."\tr\t.5\t\nb\tr\t.4\t\n', "utf-8"
-    )
-    pairs, _ = read_pair_files((path,))
-    assert pairs[0].stereotype == 'She said "no", he left.'
-    assert pairs[0].anti_stereotype == "b"
-    assert pairs[0].attribute == "religion"
-    assert pairs[0].references == ("r",)
-    path.write_text("candidate\treference\na\tr\n", "utf-8")
-    with pytest.raises(DataError, match="two lines"):
-        read_pair_files((path,))
-
-
-def test_crows_pairs_are_neutralised_by_drop_replace_and_abstract(tmp_path: Path) -> None:
-    path = tmp_path / "crows.csv"
-    rows = [
-        ("An old man slept.", "A young man slept.", "age"),
-        ("The women laughed.", "The men laughed.", "gender"),
-        ("Jamal stole the wood.", "Connor stole the wood.", "race-color"),
-        ("He lived in a trailer.", "He lived in a mansion.", "socioeconomic"),
-    ]
-    lines = [f"{n},{a},{b},stereo,{kind}" for n, (a, b, kind) in enumerate(rows)]
-    path.write_text("\n".join([",sent_more,sent_less,stereo_antistereo,bias_type", *lines]), "utf-8")
-    pairs, notes = read_pair_files((path,))
-    assert [(p.references[0], p.meta["construction"]) for p in pairs] == [
-        ("A man slept.", "drop"),
-        ("The people laughed.", "replace"),
-        ("The person stole the wood.", "abstract"),
-    ]
-    assert [pair.attribute for pair in pairs] == ["age", "gender", "race"]
-    assert "3 of 4 pairs (no neutral word known: 1)" in notes[0]
-
-
-def test_winobias_brackets_give_the_reference(tmp_path: Path) -> None:
-    for name, pronouns in (("pro", ("he", "her")), ("anti", ("she", "his"))):
-        lines = [
-            f"1 [The cook] ran because [{pronouns[0]}] was late.",
-            f"2 The cook met [the maid] in [{pronouns[1]}] car.",
-        ]
-        (tmp_path / f"{name}_stereotyped_type1.txt.dev").write_text("\n".join(lines), "utf-8")
-    pairs, _ = read_pair_files((tmp_path,))
-    assert pairs[0].references == ("The cook ran because the cook was late.",)
-    assert pairs[1].references == ("The cook met the maid in the maid's car.",)
-    assert [pair.meta["group"] for pair in pairs] == ["male", "female"]
-
-
-def test_the_fairest_direction_must_still_tell_texts_apart() -> None:
-    cases = [Case(f"p{n}", {}, "gender") for n in range(20)]
-    step = np.linspace(0.6, 1.0, 20)
-
-    def scored(output: str, bias: float, random: float) -> Scored:
-        values = {"stereotype": step + bias, "anti_stereotype": step, "random": np.full(20, random)}
-        return Scored(f"m-{output}", cases, values, about={"signature": "m", "output": output})
-
-    answers = [scored("p", 0.2, 0.1), scored("r", 0.05, 0.1), scored("f", 0.0, 2.0)]
-    plain = [Finding(one.metric, "stereotype", "gender", "bias", 1.0, 20) for one in answers]
-    best = fairest_directions(answers, plain)
-    assert [(f.metric, f.versus) for f in best] == [("m-r", "m-p")]
-
-
-def test_paradigms_explain_variance() -> None:
-    assert _eta_squared(np.array([1.0, 1.0, 5.0, 5.0]), ["a", "a", "b", "b"]) == 1.0
-    assert _eta_squared(np.array([1.0, 5.0, 1.0, 5.0]), ["a", "a", "b", "b"]) == 0.0
-    kinds = ["n-gram", "n-gram", "matching", "matching", "matching"]
-    sizes = [None, None, 10**7, 10**8, 10**9]
-    scored = [
-        Scored(f"m{n}", [], {}, about={"paradigm": kind, "backbone": kind, "parameters": size})
-        for n, (kind, size) in enumerate(zip(kinds, sizes, strict=True))
-    ]
-    biases = [0.0, 1.0, 10.0, 11.0, 12.0]
-    found = [Finding(f"m{n}", "stereotype", "gender", "bias", b, 9) for n, b in enumerate(biases)]
-    shares = {f.versus: f.value for f in across_metrics(scored, found) if f.statistic == "variance_explained"}
-    assert shares["paradigm"] == pytest.approx(0.98, abs=0.01)
-    assert shares["size"] == pytest.approx(1.0)
-
-
-@shared
-def test_published_bleu_figures() -> None:
-    data = tuple(SHARED / "stereotype_pairs" / f"{name}.jsonl" for name in ("gender", "race"))
-    rows = run("stereotype", ["bleu"], options=HERE, data=data, rule="paper")
-    found = {r["slice"]: r["value"] for r in rows.findings.iter_rows(named=True) if r["statistic"] == "bias"}
-    assert found["gender"] == pytest.approx(0.1047, abs=5e-5)
-    assert found["race"] == pytest.approx(0.188, abs=5e-4)
-    assert any("37 of 575" in note for note in rows.notes)
-
-
-@cache
-def published(attribute: str) -> pl.DataFrame:
-    """Findings on the authors' own scores."""
-    path = SHARED / "stereotype_pairs" / f"{attribute}.jsonl"
-    return run("stereotype", scores=f"{path}:published", options=HERE, data=(path,), rule="paper").findings
-
-
-@shared
-@pytest.mark.parametrize(
-    ("attribute", "metric", "statistic", "value"),
-    [
-        ("gender", "BERTScore-RoBERTa-large", "bias", 6.99),
-        ("race", "BERTScore-RoBERTa-large", "bias", 2.59),
-        ("gender", "MoverScore-DistilBERT", "bias", 13.24),
-        ("race", "MoverScore-DistilBERT", "bias", 3.35),
-        ("gender", "BLEURT-BERT-tiny", "bias", 6.47),
-        ("race", "BLEURT-BERT-tiny", "bias", 8.43),
-        ("gender", "BERTScore-RoBERTa-large", "signed_bias", 4.43),
-        ("gender", "MoverScore-DistilBERT", "signed_bias", 1.67),
-    ],
-)
-def test_published_scores_give_table_6(attribute: str, metric: str, statistic: str, value: float) -> None:
-    row = published(attribute).filter(metric=metric, statistic=statistic, slice=attribute)
-    assert row["value"].item() == pytest.approx(value, abs=0.005)
-
-
-@shared
-def test_imported_scores_have_no_excess_bias() -> None:
-    path = SHARED / "stereotype_pairs" / "race.jsonl"
-    done = run("stereotype", scores=f"{path}:published", options=HERE, data=(path,))
-    assert "excess_bias" not in done.findings["statistic"].to_list()
-    assert any("no excess_bias" in note for note in done.notes)
-
-
-@shared
-def test_winobias_references_reproduce() -> None:
-    built = read_winobias(SHARED / "published" / "winobias")["type1.txt.dev"]
-    lines = (SHARED / "stereotype_pairs" / "gender.jsonl").read_text("utf-8").splitlines()
-    published = [json.loads(line)["reference"].rstrip(". ") for line in lines]
-    texts = [(one.reference, two) for one, two in zip(built, published, strict=True)]
-    texts += [(one.anti_reference, two) for one, two in zip(built, published, strict=True)]
-    assert sum(mine.rstrip(". ") == theirs for mine, theirs in texts) >= 750
 
 
 def test_planted_values_keep_their_pairs(tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""Planted ratings by people, and the findings of the human audit on them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from assay.audits.human import Human
+from assay.core import Finding, Scored
+
+WORDS = [
+    "the",
+    "quick",
+    "brown",
+    "fox",
+    "jumps",
+    "over",
+    "a",
+    "lazy",
+    "dog",
+    "while",
+    "seven",
+    "old",
+    "men",
+    "watch",
+    "it",
+    "from",
+    "their",
+    "porch",
+]
+
+
+def plant(folder: Path, *, systems: int = 6, documents: int = 30, seed: int = 0, human=None) -> Path:
+    """Texts of systems of rising quality; `human(quality, length, rng)` rates them (three noisy raters)."""
+    rng = np.random.default_rng(seed)
+    path = folder / "planted.jsonl"
+    rows = []
+    for system in range(systems):
+        for document in range(documents):
+            quality = system / systems + rng.normal(0, 0.5)
+            length = int(rng.integers(3, 17))
+            rated = human(quality, length, rng) if human else [quality + rng.normal(0, 0.3) for _ in range(3)]
+            rows.append(
+                {"hypothesis": " ".join(rng.choice(WORDS, length)), "references": ["a dog"], "doc": document,
+                 "system": f"s{system}", "human": {"overall": rated}, "quality": quality}
+            )  # fmt: skip
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def scored(audit: Human, **columns: np.ndarray) -> list[Scored]:
+    cases = list(audit.cases())
+    return [
+        Scored(name, cases, {"hypothesis": np.asarray(values, float)}) for name, values in columns.items()
+    ]
+
+
+def quality(audit: Human) -> np.ndarray:
+    return np.array([item.meta["quality"] for item in audit.items.rated])
+
+
+def one(found: list[Finding], metric: str, slice_: str, statistic: str, versus: str | None = None) -> Finding:
+    (finding,) = [
+        f for f in found if (f.metric, f.slice, f.statistic) == (metric, slice_, statistic)
+        and (versus is None or f.versus == versus)
+    ]  # fmt: skip
+    return finding

@@ -1,0 +1,137 @@
+"""Agreement with people on awkward data: what is said of it, what is left out, and preferences as ratings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from planted_ratings import one, plant, quality, scored
+from scipy import stats
+
+from assay.audits.human import Human
+from assay.errors import DataError
+from assay.scoring import Settings, score_cases
+from assay.spec import measure
+
+
+def test_criteria_apart_are_said(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "hypothesis": f"text {n}",
+            "human": {"fluency": float(a), "adequacy": float(b), "crowd:fluency": 1.0 + a},
+        }
+        for n, (a, b) in enumerate(rng.normal(size=(200, 2)))
+    ]
+    path = tmp_path / "two.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    audit = Human(data=(path,), resamples=100, details=False)
+    found = audit.judge(scored(audit, any=rng.normal(size=200)))
+    pair = one(found, "people", "criteria/fluency", "kendall_b", "adequacy")
+    assert pair.value == pytest.approx(
+        stats.kendalltau(audit.items.human("fluency"), audit.items.human("adequacy")).statistic
+    )
+    assert any(note.startswith("one score cannot stand for these criteria") for note in audit.notes())
+    # Another group's ratings are not set against these.
+    assert not [f for f in found if f.slice == "criteria/fluency" and f.versus == "crowd:fluency"]
+
+
+def test_constant_sides_are_said(tmp_path: Path) -> None:
+    path = plant(tmp_path, human=lambda quality, length, rng: [4])
+    audit = Human(data=(path,), resamples=50)
+    assert not [f for f in audit.judge(scored(audit, good=quality(audit))) if f.metric == "good"]
+    assert "overall: people gave every text 4; nothing can correlate with that" in audit.notes()
+    varied = Human(data=(plant(tmp_path),), resamples=50, details=False)
+    found = varied.judge(scored(varied, flat=np.ones(180), good=quality(varied)))
+    assert not [f for f in found if f.metric == "flat" or f.versus == "flat"]
+    assert all(np.isfinite(f.value) for f in found)
+    assert "system/overall: flat does not vary there, so it has no correlation" in varied.notes()
+
+
+def test_few_systems_repeats_and_unequal_counts_are_said(tmp_path: Path) -> None:
+    rows = [
+        {
+            "hypothesis": f"w {n}",
+            "doc": n // 2,
+            "system": "ab"[n % 2],
+            "human": {"overall": [n % 5] * (1 + n % 3)},
+        }
+        for n in range(40)
+    ]
+    rows.append({**rows[0], "hypothesis": "again"})
+    path = tmp_path / "few.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    audit = Human(data=(path,), resamples=50)
+    audit.judge(scored(audit, any=np.arange(41.0)))
+    notes = "\n".join(audit.notes())
+    assert "system/overall: 2 systems; at least 3" in notes
+    assert "1 texts repeat a (doc, system)" in notes
+    assert "1 to 3 ratings a text" in notes
+    table = audit.items.table(np.arange(41.0))
+    assert table[0, 0] == 20.0  # texts 0 and 40 share a cell
+
+
+def test_missing_scores_leave_their_rows_out(tmp_path: Path) -> None:
+    audit = Human(data=(plant(tmp_path),), resamples=50, details=False)
+    holes = quality(audit)
+    holes[::4] = np.nan
+    found = audit.judge(scored(audit, holes=holes, good=quality(audit)))
+    kept = np.isfinite(holes)
+    finding = one(found, "holes", "example/overall", "pearson")
+    expected = stats.pearsonr(holes[kept], audit.items.human("overall")[kept]).statistic
+    assert (finding.value, finding.n) == (pytest.approx(expected), 135)
+    assert one(found, "good", "example/overall", "pearson").n == 180
+
+
+def test_no_data_no_ratings_unknown_criterion(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="human needs ratings"):
+        list(Human().cases())
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text('{"hypothesis": "a"}\n', "utf-8")
+    with pytest.raises(DataError, match="no text has a rating"):
+        list(Human(data=(bare,)).cases())
+    with pytest.raises(DataError, match="nobody judged 'overal'; did you mean overall"):
+        Human(data=(plant(tmp_path),), only=("overal",)).judge([])
+
+
+def test_self_references_are_dropped(tmp_path: Path) -> None:
+    rows = [
+        {"hypothesis": t, "references": ["a b", "c"], "human": {"overall": 1}} for t in ("a b ", "x", "c")
+    ]
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    audit = Human(data=(path,), drop_self_references=True)
+    assert [case.samples["hypothesis"].hypothesis for case in audit.cases()] == ["x"]
+    assert "2 texts that are among their own references were dropped" in audit.notes()
+
+
+def test_a_set_metric_is_judged_between_systems(tmp_path: Path) -> None:
+    audit = Human(data=(plant(tmp_path),), resamples=50, details=False)
+    answer = score_cases(measure("bleu:level=corpus"), {"human": list(audit.cases())}, Settings())["human"]
+    found = [f for f in audit.judge([answer]) if f.metric == "bleu:level=corpus"]
+    means = audit.items.table(audit.items.human("overall")).mean(axis=1)
+    value = one(found, "bleu:level=corpus", "system/overall", "spearman").value
+    assert value == pytest.approx(stats.spearmanr(answer.values["hypothesis"], means).statistic)
+
+
+def test_preferences_become_strengths(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = []
+    for n in range(300):
+        a, b = rng.choice(4, 2, replace=False)
+        won = rng.random() < 1 / (1 + np.exp(-(a - b)))
+        rows.append(
+            {"doc": n % 20, "system_a": f"s{a}", "system_b": f"s{b}", "hypothesis_a": f"text {n % 20} {a}",
+             "hypothesis_b": f"text {n % 20} {b}", "preference": "a" if won else "b"}
+        )  # fmt: skip
+    path = tmp_path / "prefer.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    audit = Human(data=(path,), resamples=50)
+    strength = {item.system: item.human["overall"][0] for item in audit.items.rated}
+    values = [strength[f"s{n}"] for n in range(4)]
+    assert values == sorted(values)
+    assert values[3] - values[0] == pytest.approx(3.0, abs=0.8)  # planted: one logit a step
+    found = audit.judge(scored(audit, good=[float(item.system[1]) for item in audit.items.rated]))
+    assert one(found, "good", "system/overall", "spearman").value == pytest.approx(1.0)

@@ -1,0 +1,39 @@
+"""The stereotype audit across metrics: the fairest direction, and what explains the size of a bias."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from assay.audits._directions import _eta_squared, across_metrics, fairest_directions
+from assay.core import Case, Finding, Scored
+
+
+def test_the_fairest_direction_must_still_tell_texts_apart() -> None:
+    cases = [Case(f"p{n}", {}, "gender") for n in range(20)]
+    step = np.linspace(0.6, 1.0, 20)
+
+    def scored(output: str, bias: float, random: float) -> Scored:
+        values = {"stereotype": step + bias, "anti_stereotype": step, "random": np.full(20, random)}
+        return Scored(f"m-{output}", cases, values, about={"signature": "m", "output": output})
+
+    answers = [scored("p", 0.2, 0.1), scored("r", 0.05, 0.1), scored("f", 0.0, 2.0)]
+    plain = [Finding(one.metric, "stereotype", "gender", "bias", 1.0, 20) for one in answers]
+    best = fairest_directions(answers, plain)
+    assert [(f.metric, f.versus) for f in best] == [("m-r", "m-p")]
+
+
+def test_paradigms_explain_variance() -> None:
+    assert _eta_squared(np.array([1.0, 1.0, 5.0, 5.0]), ["a", "a", "b", "b"]) == 1.0
+    assert _eta_squared(np.array([1.0, 5.0, 1.0, 5.0]), ["a", "a", "b", "b"]) == 0.0
+    kinds = ["n-gram", "n-gram", "matching", "matching", "matching"]
+    sizes = [None, None, 10**7, 10**8, 10**9]
+    scored = [
+        Scored(f"m{n}", [], {}, about={"paradigm": kind, "backbone": kind, "parameters": size})
+        for n, (kind, size) in enumerate(zip(kinds, sizes, strict=True))
+    ]
+    biases = [0.0, 1.0, 10.0, 11.0, 12.0]
+    found = [Finding(f"m{n}", "stereotype", "gender", "bias", b, 9) for n, b in enumerate(biases)]
+    shares = {f.versus: f.value for f in across_metrics(scored, found) if f.statistic == "variance_explained"}
+    assert shares["paradigm"] == pytest.approx(0.98, abs=0.01)
+    assert shares["size"] == pytest.approx(1.0)
