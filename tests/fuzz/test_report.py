@@ -102,15 +102,17 @@ def made_run(rng: Random) -> Run:
 
 
 class Page(HTMLParser):
-    """Collects what would run."""
+    """Collects what would run, and the names of metrics that are shown."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.scripts = 0
         self.active: list[str] = []
+        self.metrics: set[str | None] = set()
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self.scripts += tag == "script"
+        self.metrics |= {value for name, value in attributes if name == "data-metric"}
         self.active += [name for name, _ in attributes if name.startswith("on")]
         self.active += [
             tag for name, value in attributes if name in ("src", "href") and "script:" in (value or "")
@@ -130,12 +132,12 @@ def test_planted_texts_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for number in range(PAGES):
         run = made_run(rng)
-        for format in ("json", "md", "latex", "html") if number % 10 == 0 else ("html",):
-            text = render(run, format)
-            if format == "json":
-                json.loads(text)
-            if format == "html":
-                _check(text, usual.scripts)
+        shown = _checked(render(run, "html"), usual.scripts)
+        assert shown.metrics >= set(run.metrics), "a name is not shown as it was written"
+        if number % 10 == 0:
+            assert json.loads(render(run, "json")) == run.document()
+            assert not re.search("<(script|img)", render(run, "md"))
+            assert render(run, "latex").count(r"\\") == run.findings.height + 1, "a text ended a row"
 
 
 def _about() -> dict[str, object]:
@@ -151,7 +153,7 @@ def _about() -> dict[str, object]:
     }
 
 
-def _check(text: str, scripts: int) -> None:
+def _checked(text: str, scripts: int) -> Page:
     page = Page()
     page.feed(text)
     assert page.scripts <= scripts + 1, (
@@ -159,6 +161,7 @@ def _check(text: str, scripts: int) -> None:
     )  # the charts' library, where there is a chart
     assert page.active == [], "a text became active markup"
     assert not re.search(r"<img src=x", text)
+    return page
 
 
 def test_a_damaged_run_folder_is_refused(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def accepted(text: str) -> bool:
         return False
     assert isinstance(made, Measure)
     assert made.metric.name
+    assert made.label == text.strip()
     return True
 
 
@@ -44,8 +45,10 @@ def test_pieces_of_specs_in_any_order() -> None:
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.text(max_size=60))
 def test_any_text(text: str) -> None:
-    accepted(text)
-    accepted(f"bleu:{text}")
+    """Space around a spec changes nothing; after a name only keys, another metric or nothing may follow."""
+    assert accepted(f" {text}\n") == accepted(text)
+    may_follow = "=" in text or "+" in text or not text.strip().strip(",")
+    assert may_follow or not accepted(f"bleu:{text}")
 
 
 @settings(max_examples=300, deadline=None)

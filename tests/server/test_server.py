@@ -195,6 +195,9 @@ def test_runs_can_be_browsed_and_compared(address: str, browser: Any) -> None:
     page.goto(address + "/runs")
     page.click("#compare button")
     page.wait_for_selector("text=Unchanged within uncertainty: 63")
+    assert page.locator("#result h3").all_text_contents() == ["worse: 0", "better: 0"]
     page.click("text=first")
     page.wait_for_selector(".finding")
+    assert page.url == f"{address}/runs/first"
+    assert page.locator("#count").text_content() == "63 of 63 findings, failures first"
     page.close()
