@@ -87,7 +87,8 @@ def main(pairs: int = PAIRS) -> dict[str, float]:
         metric.score(warm)
         [theirs[name](sample) for sample in warm]
     figures: dict[str, float] = {"pairs": pairs}
-    total_ours = total_theirs = worst = 0.0
+    taken: dict[str, tuple[float, float]] = {}  # family -> our seconds, the library's
+    worst = 0.0
     print(f"{'metric':<8} {'assay s':>9} {'library s':>10} {'ratio':>7} {'max |diff|':>11}")
     for name, metric in OURS.items():
         began = time.process_time()
@@ -97,8 +98,11 @@ def main(pairs: int = PAIRS) -> dict[str, float]:
         ours, library = between - began, time.process_time() - between
         gap = max(abs(one - other) for one, other in zip(mine, expected, strict=True))
         print(f"{name:<8} {ours:9.2f} {library:10.2f} {library / ours:7.1f} {gap:11.1e}")
-        figures[f"ratio_{name}"] = library / ours
-        total_ours, total_theirs, worst = total_ours + ours, total_theirs + library, max(worst, gap)
+        family = name.rstrip("12L")  # one call of the library scores all three of rouge
+        before = taken.get(family, (0.0, 0.0))
+        taken[family], worst = (before[0] + ours, before[1] + library), max(worst, gap)
+    figures |= {f"ratio_{family}": library / ours for family, (ours, library) in taken.items()}
+    total_ours, total_theirs = (sum(seconds) for seconds in zip(*taken.values(), strict=True))
     figures |= {"ratio": total_theirs / total_ours, "max_difference": worst}
     print(f"{'suite':<8} {total_ours:9.2f} {total_theirs:10.2f} {figures['ratio']:7.1f} {worst:11.1e}")
     return figures
