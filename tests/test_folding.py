@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
-from assay.core import Case, Sample
+import numpy as np
+import pytest
+
+from assay.core import Audit, Case, Finding, Sample, Scored, SetMetric
+from assay.pipeline import _judge
 from assay.scoring import Settings, score_cases
-from assay.spec import parse
+from assay.spec import measure, parse
 
 TEXTS = [
     "the cat sat on the mat",
@@ -31,6 +37,54 @@ def test_a_set_is_one_case_with_paired_resamples() -> None:
     assert draws.min() <= scored.values["gold"][0] <= draws.max()
     again = score_cases(parse("bleu:level=corpus"), {"a": _cases()}, Settings())["a"]
     assert np.array_equal(draws, again.resamples["gold"][0])
+
+
+@dataclass(frozen=True)
+class Judging(Audit):
+    """Finds what it was told to."""
+
+    name = "judging"
+    finding: Finding
+
+    def cases(self) -> list[Case]:
+        return []
+
+    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
+        return [self.finding]
+
+
+@dataclass(frozen=True)
+class Wary(SetMetric):
+    """Gives no verdict on fewer than five texts."""
+
+    name = "wary"
+    smallest: ClassVar[int] = 5
+
+    def score_set(self, samples: Sequence[Sample]) -> float:
+        return float(len(samples))
+
+    def band(self, texts: Sequence[str]) -> tuple[float, float]:
+        return 0.25, len(texts) / 10
+
+
+@pytest.mark.parametrize(("times", "held"), [(2, True), (3, False)])
+def test_small_sets_hold_verdicts_back_and_always_tell_the_band(times: int, held: bool) -> None:
+    cases = [
+        Case(f"{n}{t}", {"gold": Sample(t, (f"{t} {n}", f"{n} {t}"))}, "all")
+        for n in range(times)
+        for t in TEXTS[:2]
+    ]
+    about = score_cases(measure(Wary()), {"a": cases}, Settings())["a"].about
+    assert about["held_back"] is held
+    assert f"halves of the references score 0.250 to {times * 0.4:.3f}" in about["caution"]
+    assert ("sets of 4 texts, fewer than 5" in about["caution"]) is held
+
+
+def test_a_verdict_held_back_is_none() -> None:
+    finding = Finding("m", "a", "s", "bias", 1.0, 4, passed=True)
+    held = Scored("m", (), {}, about={"held_back": True})
+    assert _judge(Judging(finding), [held])[0].passed is None
+    assert _judge(Judging(finding), [Scored("m", (), {})])[0].passed is True
 
 
 def test_a_set_some_of_whose_samples_lack_references_has_no_score() -> None:

@@ -178,6 +178,8 @@ def _distinct(measures: Iterable[Measure]) -> list[Measure]:
 def _judge(one: Audit, scored: Sequence[Scored]) -> list[Finding]:
     """The audit's findings; q-values within one metric and audit, so that metrics do not sway each other."""
     found = one.judge(scored) if scored else []
+    held = {answer.metric for answer in scored if answer.about.get("held_back")}
+    found = [replace(finding, passed=None) if finding.metric in held else finding for finding in found]
     filled: list[Finding] = []
     for metric in dict.fromkeys(finding.metric for finding in found):
         mine = [finding for finding in found if finding.metric == metric]
@@ -224,6 +226,8 @@ def _notes(audits: Mapping[str, Audit], scored: Mapping[str, Sequence[Scored]]) 
     for name, answers in scored.items():
         for answer in answers:
             notes += [f"{name}: {answer.metric}: {count} {what}" for what, count in answer.notes.items()]
+            if answer.about.get("caution"):
+                notes.append(f"{name}: {answer.metric}: {answer.about['caution']}")
     return notes
 
 
