@@ -39,7 +39,7 @@ def watched() -> Stopwatch:
 
 
 def _kind(metric: Metric, *_: Any) -> str:
-    return "matching" if metric.weights else "overlap"
+    return metric.paradigm if metric.weights else "overlap"
 
 
 def once(only: tuple[str, ...], folder: Path, out: Path, watch: Stopwatch) -> tuple[float, float]:
