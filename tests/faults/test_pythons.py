@@ -19,9 +19,10 @@ pytestmark = pytest.mark.skipif(
 
 
 def _interpreter(version: str) -> str | None:
-    """On the path, or among pyenv's."""
+    """Among pyenv's, whose commands on the path need not work, or on the path."""
     homes = sorted(Path(os.environ.get("PYENV_ROOT", "/nowhere")).glob(f"versions/{version}.*/bin"))
-    return shutil.which(f"python{version}") or next((str(home / f"python{version}") for home in homes), None)
+    found = next((str(home / f"python{version}") for home in homes), None)
+    return found or shutil.which(f"python{version}")
 
 
 def _findings(python: str, folder: Path) -> str:
