@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from assay.cli import options as o
+from assay.cli.list import columns
 from assay.errors import DataError, SpecError
 
 if TYPE_CHECKING:
@@ -74,12 +73,15 @@ def _list(json: bool) -> None:
         ]  # fmt: skip
         typer.echo(json_module.dumps(listed, ensure_ascii=False, indent=1))
         return
-    table = Table("recipe", "what", "cells", "can run", "data")
-    for one in recipes().values():
-        table.add_row(
-            one.name, one.title, str(len(one.cells)), str(len(one.runnable)), ", ".join(one.paths) or "-"
-        )
-    Console().print(table)
+    rows = [
+        {
+            "recipe": one.name, "cells": len(one.cells), "can run": len(one.runnable), "what": one.title,
+            "data": ", ".join(one.paths) or "-",
+        }
+        for one in recipes().values()
+    ]  # fmt: skip
+    for line in columns(rows, None):
+        typer.echo(line)
 
 
 def _show(name: str, title: str, checked: Sequence[Checked]) -> None:
@@ -87,16 +89,17 @@ def _show(name: str, title: str, checked: Sequence[Checked]) -> None:
 
     ran = [one for one in checked if one.ours is not None]
     if ran:
-        table = Table(
-            "row", "column", "from", "published", "ours", "difference", "verdict", title=f"{name}: {title}"
-        )
-        for one in ran:
-            cell = one.cell
-            table.add_row(
-                cell.row, cell.column, cell.source, cell.published, one.shown, f"{one.difference:+.4g}",
-                one.verdict + (f": {one.reason}" if one.reason else ""),
-            )  # fmt: skip
-        Console().print(table)
+        typer.echo(f"{name}: {title}")
+        rows = [
+            {
+                "row": one.cell.row, "column": one.cell.column, "from": one.cell.source,
+                "published": one.cell.published, "ours": one.shown, "difference": f"{one.difference:+.4g}",
+                "verdict": one.verdict + (f": {one.reason}" if one.reason else ""),
+            }
+            for one in ran
+        ]  # fmt: skip
+        for line in columns(rows, None):
+            typer.echo(line)
     typer.echo(f"{name}: {summary(checked)}")
     for reason in reasons([one for one in checked if one.ours is None]):
         typer.echo(f"  {reason}")
