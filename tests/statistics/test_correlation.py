@@ -195,6 +195,8 @@ def test_differences_of_two_metrics_under_the_null_and_not():
     assert np.mean(np.array(p_values) <= 0.05) <= 0.1
     better = bootstrap_correlation_difference(human + 0.2 * one, human + 2 * two, human, "pearson", seed=0)
     assert better.p_value < 0.01
+    for side, noise in zip(better.sides, (0.2 * one, 2 * two), strict=True):
+        assert np.corrcoef(human + noise, human)[0, 1] in side
     flat = bootstrap_correlation_difference(human, np.ones(80), human, "pearson", seed=0)
     assert (flat.value, flat.interval, flat.p_value) == (None, None, None)
 

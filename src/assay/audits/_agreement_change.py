@@ -63,8 +63,9 @@ class Agreement:
         """Both correlations and the change; a constant metric has none."""
         if change.value is None or not np.isfinite(change.value) or None in values:
             return
-        for name, value in zip(("original", "swapped"), values, strict=True):
-            yield Finding(metric, AUDIT, slice_, self.kind, float(value or 0.0), n, versus=name)
+        for name, value, own in zip(("original", "swapped"), values, change.sides[::-1], strict=True):
+            pair = own.pair if own else None
+            yield Finding(metric, AUDIT, slice_, self.kind, float(value or 0.0), n, versus=name, ci=pair)
         ci = change.interval
         yield Finding(
             metric, AUDIT, slice_, "correlation_change", change.value, n, versus="original",

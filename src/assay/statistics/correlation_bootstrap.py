@@ -17,11 +17,15 @@ Over = Literal["documents", "systems", "both"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference with its interval and two-sided bootstrap p-value; None where undefined."""
+    """A difference with its interval and two-sided bootstrap p-value; None where undefined.
+
+    `sides` are the intervals of the two that are compared, from the same resamples.
+    """
 
     value: float | None
     interval: Interval | None
     p_value: float | None
+    sides: tuple[Interval | None, Interval | None] = (None, None)
 
 
 def bootstrap_correlation(
@@ -62,18 +66,15 @@ def bootstrap_correlation_difference(
     (one, judged), (two, _) = matched(first, human), matched(second, human)
     of_first, of_second = (weighted_correlation(metric, judged, kind) for metric in (one, two))
 
-    def difference(weights: Floats) -> Floats:
-        return of_first(weights) - of_second(weights)
-
     codes, n_clusters = label_codes(clusters, judged.size)
     plan, rng = Plan(**options), generator(seed)
-    draws = np.concatenate(
-        [
-            difference(draw_counts(n_clusters, piece.stop - piece.start, rng)[:, codes])
-            for piece in pieces(plan.resamples, judged.size)
-        ]
-    )
-    return _difference(float(difference(np.ones((1, judged.size)))[0]), draws, n_clusters, plan)
+    drawn = []
+    for piece in pieces(plan.resamples, judged.size):
+        weights = draw_counts(n_clusters, piece.stop - piece.start, rng)[:, codes]
+        drawn.append(np.stack([of_first(weights), of_second(weights)]))
+    plain = np.ones((1, judged.size))
+    value = float((of_first(plain) - of_second(plain))[0])
+    return _difference(value, np.concatenate(drawn, axis=1), n_clusters, plan)
 
 
 def bootstrap_system_correlation(
@@ -113,12 +114,13 @@ def bootstrap_system_difference(
     pairs = [_same_shape(metric, human) for metric in (first, second)]
     if _sampled(pairs[0], over) < 2:
         return Difference(None, None, None)
-    one, two = (
+    sides = [
         resampled_system_correlations(*pair, kind, over=over, resamples=plan.resamples, seed=seed)
         for pair in pairs
-    )
+    ]
     observed = [correlate_rows(system_means(s)[None, :], system_means(h)[None, :], kind)[0] for s, h in pairs]
-    return _difference(float(observed[0] - observed[1]), one - two, _sampled(pairs[0], over), plan)
+    value = float(observed[0] - observed[1])
+    return _difference(value, np.stack(sides), _sampled(pairs[0], over), plan)
 
 
 def resampled_system_correlations(
@@ -162,8 +164,12 @@ def _sampled(pair: tuple[Floats, Floats], over: Over) -> int:
     return n_systems if over == "systems" else n_documents
 
 
-def _difference(observed: float, draws: Floats, n_clusters: int, plan: Plan) -> Difference:
+def _difference(observed: float, sides: Floats, n_clusters: int, plan: Plan) -> Difference:
+    """The first side's draws less the second's, and each side by itself."""
     if not np.isfinite(observed):
         return Difference(None, None, None)
+    draws = sides[0] - sides[1]
     interval = percentile_interval(draws, n_clusters, plan)
-    return Difference(observed, interval, None if interval is None else bootstrap_p_value(draws))
+    p_value = None if interval is None else bootstrap_p_value(draws)
+    one, two = (percentile_interval(side, n_clusters, plan) for side in sides)
+    return Difference(observed, interval, p_value, (one, two))
