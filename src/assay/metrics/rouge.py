@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,85 +47,69 @@ def rouge_l(hypothesis: str, reference: str, tokenize: Tokenize, stemmer: bool) 
 
 
 @dataclass(frozen=True)
-class Rouge1(Metric):
+class Rouge(Metric):
+    """What every ROUGE shares: an F-measure a pair, and the best reference or their mean a sample."""
+
+    paradigm = "n-gram"
+    range = (0.0, 1.0)
+    citation = LIN
+    symmetric = True
+    identity_highest = True
+    stemmer: bool = False
+    tokenize: Tokenize = "rouge"
+    reduce: Reduce = "max"
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        """The F-measure a sample."""
+        return score_references(samples, self.pair, self.reduce)
+
+    @abstractmethod
+    def pair(self, hypothesis: str, reference: str) -> float:
+        """The F-measure of one hypothesis and one reference."""
+
+
+@dataclass(frozen=True)
+class Rouge1(Rouge):
     """Shared words."""
 
     name = "rouge1"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = LIN
-    symmetric = True
-    identity_highest = True
-    stemmer: bool = False
-    tokenize: Tokenize = "rouge"
-    reduce: Reduce = "max"
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The F-measure a sample."""
-        return score_references(
-            samples, lambda h, r: rouge_n(h, r, 1, self.tokenize, self.stemmer), self.reduce
-        )
+    def pair(self, hypothesis: str, reference: str) -> float:
+        """Of words."""
+        return rouge_n(hypothesis, reference, 1, self.tokenize, self.stemmer)
 
 
 @dataclass(frozen=True)
-class Rouge2(Metric):
+class Rouge2(Rouge):
     """Shared bigrams."""
 
     name = "rouge2"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = LIN
-    symmetric = True
-    identity_highest = True
-    stemmer: bool = False
-    tokenize: Tokenize = "rouge"
-    reduce: Reduce = "max"
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The F-measure a sample."""
-        return score_references(
-            samples, lambda h, r: rouge_n(h, r, 2, self.tokenize, self.stemmer), self.reduce
-        )
+    def pair(self, hypothesis: str, reference: str) -> float:
+        """Of bigrams."""
+        return rouge_n(hypothesis, reference, 2, self.tokenize, self.stemmer)
 
 
 @dataclass(frozen=True)
-class Rouge4(Metric):
+class Rouge4(Rouge):
     """Shared four-grams."""
 
     name = "rouge4"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = LIN
-    symmetric = True
-    identity_highest = True
-    stemmer: bool = False
-    tokenize: Tokenize = "rouge"
-    reduce: Reduce = "max"
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The F-measure a sample."""
-        return score_references(
-            samples, lambda h, r: rouge_n(h, r, 4, self.tokenize, self.stemmer), self.reduce
-        )
+    def pair(self, hypothesis: str, reference: str) -> float:
+        """Of four-grams."""
+        return rouge_n(hypothesis, reference, 4, self.tokenize, self.stemmer)
 
 
 @dataclass(frozen=True)
-class RougeL(Metric):
+class RougeL(Rouge):
     """The longest common subsequence."""
 
     name = "rougeL"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = LIN
-    symmetric = True
-    identity_highest = True
-    stemmer: bool = False
-    tokenize: Tokenize = "rouge"
-    reduce: Reduce = "max"
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The F-measure a sample."""
-        return score_references(samples, lambda h, r: rouge_l(h, r, self.tokenize, self.stemmer), self.reduce)
+    def pair(self, hypothesis: str, reference: str) -> float:
+        """Of the longest common subsequence."""
+        return rouge_l(hypothesis, reference, self.tokenize, self.stemmer)
 
 
 @memo(budget=200_000)
@@ -136,25 +121,14 @@ def skip_counts(text: str, gap: int, tokenize: Tokenize, stemmer: bool) -> Count
 
 
 @dataclass(frozen=True)
-class RougeSU4(Metric):
+class RougeSU4(Rouge):
     """Shared words and skip-bigrams with at most four words between (ROUGE-1.5.5 -2 4 -u)."""
 
     name = "rougeSU4"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = LIN
-    symmetric = True
-    identity_highest = True
-    stemmer: bool = False
-    tokenize: Tokenize = "rouge"
-    reduce: Reduce = "max"
     gap: int = 4
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The F-measure a sample."""
-        return score_references(samples, self._pair, self.reduce)
-
-    def _pair(self, hypothesis: str, reference: str) -> float:
+    def pair(self, hypothesis: str, reference: str) -> float:
+        """Of words and skip-bigrams."""
         mine = skip_counts(hypothesis, self.gap, self.tokenize, self.stemmer)
         theirs = skip_counts(reference, self.gap, self.tokenize, self.stemmer)
         shared = matches(mine, theirs)
@@ -191,25 +165,14 @@ def weighted_lcs(mine: Sequence[str], theirs: Sequence[str], weight: float) -> f
 
 
 @dataclass(frozen=True)
-class RougeW(Metric):
+class RougeW(Rouge):
     """The longest common subsequence, runs of neighbouring words counted more (ROUGE-1.5.5 -w 1.2)."""
 
     name = "rouge-w"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = LIN
-    symmetric = True
-    identity_highest = True
-    stemmer: bool = False
-    tokenize: Tokenize = "rouge"
-    reduce: Reduce = "max"
     weight: float = 1.2
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The F-measure a sample."""
-        return score_references(samples, self._pair, self.reduce)
-
-    def _pair(self, hypothesis: str, reference: str) -> float:
+    def pair(self, hypothesis: str, reference: str) -> float:
+        """Of the weighted subsequence."""
         mine = tokens(hypothesis, self.tokenize, False, self.stemmer)
         theirs = tokens(reference, self.tokenize, False, self.stemmer)
         if not mine or not theirs:
