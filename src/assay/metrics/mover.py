@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from assay.core import Floats, Metric, Sample, Scores
+from assay.core import Floats, Sample, Scores
 from assay.errors import MetricError
 from assay.metrics.static import (
     Embeddings,
     Known,
     Reduce,
+    Static,
     distinct_texts,
     embeddings,
     known_words,
-    pinned,
     score_known,
 )
 from assay.metrics.text import Tokenize
@@ -113,24 +113,13 @@ def mover_scores(
 
 
 @dataclass(frozen=True)
-class WordMovers(Metric):
+class WordMovers(Static):
     """Word Mover's Distance, exact, negated: 0 is the same bag of words."""
 
     name = "wmd"
-    paradigm = "static-embedding"
     range = (None, 0.0)
     original = "lower"
     citation = KUSNER
-    symmetric = True
-    identity_highest = True
-    weights = ("model",)
-    model: str = "glove"
-    tokenize: Tokenize = "ptb"
-    reduce: Reduce = "max"
-
-    def pins(self) -> Mapping[str, str]:
-        """The vectors."""
-        return pinned(self.model)
 
     def prepare(self) -> None:
         """Load the vocabulary and the solver, whose package takes seconds to import."""
@@ -143,28 +132,13 @@ class WordMovers(Metric):
 
 
 @dataclass(frozen=True)
-class RelaxedWordMovers(Metric):
+class RelaxedWordMovers(Static):
     """The relaxed Word Mover's Distance, a quick lower bound, negated."""
 
     name = "wmd-relaxed"
-    paradigm = "static-embedding"
     range = (None, 0.0)
     original = "lower"
     citation = KUSNER
-    symmetric = True
-    identity_highest = True
-    weights = ("model",)
-    model: str = "glove"
-    tokenize: Tokenize = "ptb"
-    reduce: Reduce = "max"
-
-    def pins(self) -> Mapping[str, str]:
-        """The vectors."""
-        return pinned(self.model)
-
-    def prepare(self) -> None:
-        """Load the vocabulary."""
-        embeddings(self.model)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """The nearest reference counts."""
@@ -188,23 +162,12 @@ def sentences(text: str, tokenize: Tokenize, table: Embeddings) -> Sentences:
 
 
 @dataclass(frozen=True)
-class SentenceMovers(Metric):
+class SentenceMovers(Static):
     """Sentence Mover's Similarity: exp of minus the distance between bags of sentence vectors."""
 
     name = "sms"
-    paradigm = "static-embedding"
     range = (0.0, 1.0)
     citation = "Clark et al. 2019, Sentence Mover's Similarity: Evaluation for Multi-Sentence Texts, P19-1264"
-    symmetric = True
-    identity_highest = True
-    weights = ("model",)
-    model: str = "glove"
-    tokenize: Tokenize = "ptb"
-    reduce: Reduce = "max"
-
-    def pins(self) -> Mapping[str, str]:
-        """The vectors."""
-        return pinned(self.model)
 
     def prepare(self) -> None:
         """Load the vocabulary and the solver, whose package takes seconds to import."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -163,13 +163,11 @@ def pooled_grid(
 
 
 @dataclass(frozen=True)
-class EmbeddingAverage(Metric):
-    """The cosine of the texts' mean word vectors."""
+class Static(Metric):
+    """What metrics on word vectors share: the vectors, the words looked up, the rule of references."""
 
-    name = "embedding-average"
     paradigm = "static-embedding"
-    range = (-1.0, 1.0)
-    citation = "Landauer & Dumais 1997, A solution to Plato's problem; as in Liu et al. 2016, D16-1230"
+    range: ClassVar[tuple[float | None, float | None]] = (-1.0, 1.0)
     symmetric = True
     identity_highest = True
     weights = ("model",)
@@ -184,6 +182,14 @@ class EmbeddingAverage(Metric):
     def prepare(self) -> None:
         """Load the vocabulary."""
         embeddings(self.model)
+
+
+@dataclass(frozen=True)
+class EmbeddingAverage(Static):
+    """The cosine of the texts' mean word vectors."""
+
+    name = "embedding-average"
+    citation = "Landauer & Dumais 1997, A solution to Plato's problem; as in Liu et al. 2016, D16-1230"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """A cosine a sample."""
@@ -195,27 +201,11 @@ class EmbeddingAverage(Metric):
 
 
 @dataclass(frozen=True)
-class VectorExtrema(Metric):
+class VectorExtrema(Static):
     """The cosine of the texts' most extreme values in each dimension."""
 
     name = "vector-extrema"
-    paradigm = "static-embedding"
-    range = (-1.0, 1.0)
     citation = "Forgues et al. 2014, Bootstrapping Dialog Systems with Word Embeddings"
-    symmetric = True
-    identity_highest = True
-    weights = ("model",)
-    model: str = "glove"
-    tokenize: Tokenize = "ptb"
-    reduce: Reduce = "max"
-
-    def pins(self) -> Mapping[str, str]:
-        """The vectors."""
-        return pinned(self.model)
-
-    def prepare(self) -> None:
-        """Load the vocabulary."""
-        embeddings(self.model)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """A cosine a sample."""
@@ -227,27 +217,11 @@ class VectorExtrema(Metric):
 
 
 @dataclass(frozen=True)
-class GreedyMatching(Metric):
+class GreedyMatching(Static):
     """Each word with its nearest in the other text: the mean cosine, both directions averaged."""
 
     name = "greedy-matching"
-    paradigm = "static-embedding"
-    range = (-1.0, 1.0)
     citation = "Rus & Lintean 2012, A Comparison of Greedy and Optimal Assessment, W12-2018"
-    symmetric = True
-    identity_highest = True
-    weights = ("model",)
-    model: str = "glove"
-    tokenize: Tokenize = "ptb"
-    reduce: Reduce = "max"
-
-    def pins(self) -> Mapping[str, str]:
-        """The vectors."""
-        return pinned(self.model)
-
-    def prepare(self) -> None:
-        """Load the vocabulary."""
-        embeddings(self.model)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """A mean cosine a sample."""
