@@ -73,7 +73,7 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
         "audit": row["audit"],
         "slice": row["slice"],
         "statistic": row["statistic"],
-        "value": f"{row['value']:.4g}",
+        "value": f"{row['value']:.4g}" if abs(row["value"]) > 1e-9 else "0",  # rounding is no finding
         "95% CI": interval,
         "q": "" if row["q_value"] is None else f"{row['q_value']:.3f}",
     }
