@@ -127,6 +127,10 @@ def test_webnlg_repository(tmp_path: Path) -> None:
     assert item.sample.references == ("Ann was born in Bonn.",)
     assert item.sample.source == "Ann | born | Bonn"
     assert item.human["data coverage"] == (0.1,)
+    for strange in ("9", "²", "9" * 5000):
+        put(results / "english_humeval_data_all_teams.json", [rated | {"sample_id": strange}])
+        with pytest.raises(DataError, match="is not a line of Team's submission"):
+            read_ratings(tmp_path)
 
 
 def test_usr_leaves_a_human_response_out_of_its_own_references(tmp_path: Path) -> None:

@@ -111,6 +111,16 @@ def test_large_and_malformed_bodies_are_refused(client: Any) -> None:
     assert chunked.status_code >= 400
 
 
+@pytest.mark.parametrize(
+    ("length", "status"), [(b"9" * 5000, 413), (b"\xb2", 413), (b"-1", 413), (b"12", None)]
+)
+def test_a_strange_length_is_refused_before_it_is_read(length: bytes, status: int | None) -> None:
+    """Sent by hand: a client of ours would not write such a header."""
+    guard = Guard(lambda *_: None, frozenset({"here:1"}))  # type: ignore[arg-type]
+    refused = guard._refusal({"headers": [(b"host", b"here:1"), (b"content-length", length)]})
+    assert (refused and refused[0]) == status
+
+
 def test_specs_from_a_page_cannot_load_files(client: Any) -> None:
     answer = client.post("/api/score", json=TYPED | {"metrics": ["evil.py:Metric"]})
     assert answer.status_code == 400

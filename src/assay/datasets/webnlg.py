@@ -41,8 +41,9 @@ def read_webnlg(path: Path) -> list[Rated]:
         system, number = entry.text("submission_id"), entry.text("sample_id")
         if system not in texts:
             texts[system] = _submission(root, code, system)
-        if not number.isdigit() or not 0 < int(number) <= len(texts[system]):
-            raise entry.fail(f"sample {number!r} is not a line of {system}'s submission")
+        # Nine figures: int() refuses thousands of them, and isdigit() lets ² through.
+        if not number.isdecimal() or len(number) > 9 or not 0 < int(number) <= len(texts[system]):
+            raise entry.fail(f"sample {number[:40]!r} is not a line of {system}'s submission")
         written, triples = references.get(number, ((), None))
         sample = Sample(texts[system][int(number) - 1], written, triples)
         human = {name: ratings(entry, name, entry.values.get(column)) for column, name in CRITERIA.items()}
