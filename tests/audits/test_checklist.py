@@ -201,15 +201,17 @@ def test_absent_scores_are_left_out() -> None:
     assert audit.judge([silent]) == []
 
 
-def test_cases_are_deterministic_and_references_exclude_the_perturbed_text() -> None:
+def test_cases_are_deterministic_and_an_alternative_changes_places_with_the_gold() -> None:
     one = list(Checklist(task=("dialogue",), limit=10).cases())
     two = list(Checklist(task=("dialogue",), limit=10).cases())
     assert one == two
     swapped = [case for case in one if case.meta["template"] == "alternative-reference"]
     assert len(swapped) == 10
     for case in swapped:
-        assert case.samples["perturbed"].hypothesis not in case.samples["perturbed"].references
-        assert case.samples["gold"].references == case.samples["perturbed"].references
+        gold, other = case.samples["gold"], case.samples["perturbed"]
+        assert other.hypothesis not in other.references
+        assert len(other.references) == len(gold.references)
+        assert {gold.hypothesis, *gold.references} == {other.hypothesis, *other.references}
     assert len({case.id for case in one}) == len(one)
 
 
