@@ -1,4 +1,4 @@
-"""The nouns of assay: what flows between datasets, audits, metrics and store. Imports the recipe alone."""
+"""The nouns of assay: what flows between datasets, audits, metrics and store."""
 
 from __future__ import annotations
 
