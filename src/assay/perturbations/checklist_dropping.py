@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -11,73 +10,23 @@ from assay.nlp import Parse, Span, parse_one
 from assay.perturbations.choice import drawn
 from assay.perturbations.inflection import known_as
 from assay.perturbations.lexicon import word_list
-from assay.perturbations.surgery import dropped, is_word, joined_word, rewrite, word_indices
-
-
-def subtree(parse: Parse, index: int) -> Span | None:
-    """A word with all that hangs on it, where that is one stretch of text."""
-    inside = {index}
-    grown = True
-    while grown:
-        more = {i for i, t in enumerate(parse.tokens) if t.head in inside} - inside
-        inside |= more
-        grown = bool(more)
-    start, end = min(inside), max(inside) + 1
-    return Span(start, end) if end - start == len(inside) else None
-
-
-def phrases(parse: Parse, deps: Sequence[str]) -> list[Span]:
-    """Phrases of these kinds that lie inside a sentence, the longest ones, none within another."""
-    found: list[Span] = []
-    for index, token in enumerate(parse.tokens):
-        bound = token.dep == "prep" and parse.tokens[token.head].lemma == "be"  # "I'll be in the lounge"
-        span = subtree(parse, index) if token.dep in deps and not bound else None
-        if span and not any(kept.start <= span.start and span.end <= kept.end for kept in found):
-            found.append(_trimmed(parse, span))
-    return [s for s in found if s.end > s.start and _leaves(parse, s) and not _holds_subject(parse, s)]
-
-
-def _holds_subject(parse: Parse, span: Span) -> bool:
-    """Whether a phrase with "and" stands right before a verb: the parse may have swallowed its subject."""
-    after = parse.tokens[span.end].pos if span.end < len(parse.tokens) else ""
-    return after in ("VERB", "AUX") and any(t.dep == "cc" for t in parse.tokens[span.start : span.end])
-
-
-def _trimmed(parse: Parse, span: Span) -> Span:
-    """Without the marks at its end, which belong to the sentence."""
-    end = span.end
-    while end > span.start and not is_word(parse.tokens[end - 1]):
-        end -= 1
-    return Span(span.start, end)
-
-
-def _leaves(parse: Parse, span: Span) -> bool:
-    """Whether the sentence keeps most of its words."""
-    sentence = next(s for s in parse.sentences if s.start <= span.start < s.end)
-    words = word_indices(parse, sentence)
-    gone = sum(span.start <= i < span.end for i in words)
-    return span.end <= sentence.end and 1 < gone <= len(words) / 2
+from assay.perturbations.phrases import loose_phrases, within_half
+from assay.perturbations.surgery import dropped, joined_word, rewrite, word_indices
 
 
 @dataclass(frozen=True)
 class DropPhrases(Perturbation):
-    """Prepositional phrases, relative clauses and appositions left out."""
+    """Prepositional phrases, relative clauses, appositions and participles left out."""
 
     name = "drop-phrases"
     criterion = "data coverage"
     share: float = 0.5
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Drop a share of the phrases; without any, a noun phrase behind the verb."""
+        """Drop a share of the phrases that the text can lose."""
         parse = parse_one(record.gold)
-        found = phrases(parse, ("prep", "relcl", "appos")) or _later_chunks(parse)
-        return dropped(parse, drawn(found, self.share, rng)) if found else None
-
-
-def _later_chunks(parse: Parse) -> list[Span]:
-    objects = ("dobj", "attr", "oprd", "npadvmod", "conj")
-    later = [c for c in parse.chunks if parse.tokens[c.end - 1].dep in objects and _leaves(parse, c)]
-    return [c for c in later if subtree(parse, c.end - 1) == c]  # nothing hangs on what goes
+        found = within_half(parse, drawn(loose_phrases(parse), self.share, rng))
+        return dropped(parse, found) if found else None
 
 
 @dataclass(frozen=True)
@@ -152,6 +101,6 @@ class DropDetails(Perturbation):
             return None
         first = parse.sentences[0]
         spans = [Span(s.start, s.end) for s in parse.sentences[1:]]
-        spans += [s for s in phrases(parse, ("prep", "relcl", "appos", "advcl")) if s.end <= first.end]
+        spans += [s for s in loose_phrases(parse) if s.end <= first.end]
         spans += [Span(i, i + 1) for i in range(first.start, first.end) if is_modifier(parse, i)]
         return dropped(parse, spans).rstrip() if spans else None

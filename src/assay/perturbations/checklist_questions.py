@@ -7,9 +7,9 @@ from random import Random
 
 from assay.core import Perturbation, Record
 from assay.nlp import Parse, Span, parse_one
-from assay.perturbations.checklist_dropping import subtree
 from assay.perturbations.inflection import inflect, lemma_of
 from assay.perturbations.lexicon import word_list
+from assay.perturbations.phrases import subtree
 from assay.perturbations.surgery import capitalised, dropped, lowered, rewrite
 
 _WH = ("WDT", "WP", "WP$", "WRB")

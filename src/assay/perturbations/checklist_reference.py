@@ -7,9 +7,9 @@ from random import Random
 
 from assay.core import Perturbation, Record
 from assay.nlp import Parse, Span, Token, parse_one
-from assay.perturbations.checklist_dropping import subtree
 from assay.perturbations.inflection import lemma_of
 from assay.perturbations.lexicon import first_names, gendered, people, word_list
+from assay.perturbations.phrases import subtree
 from assay.perturbations.surgery import rewrite
 
 _SUBJECT = {"male": "he", "female": "she", "thing": "it", "plural": "they"}

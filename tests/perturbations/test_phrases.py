@@ -1,0 +1,52 @@
+"""Phrases that a sentence can lose: the right ones are found, the needed ones are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.nlp import parse_one
+from assay.perturbations.phrases import loose_phrases, within_half
+from assay.perturbations.surgery import dropped
+
+LOOSE = [
+    ("The old roof of the shed blew off.", "The old roof blew off."),
+    ("A pensioner from Halle nodded.", "A pensioner nodded."),
+    ("The doctor sees people in the morning.", "The doctor sees people."),
+    ("In March, the town repaired the old bridge.", "The town repaired the old bridge."),
+    ("Pelican Pier, which is 640 metres long, was damaged by a storm.", "Pelican Pier was damaged by a storm."),
+    ("The director, Maria Lopez, hopes to attract more people.", "The director hopes to attract more people."),
+    ("Stormbird is a racing yacht built by the yard.", "Stormbird is a racing yacht."),
+    ("He keeps a dog, which is almost blind.", "He keeps a dog."),
+    ("The dog, an old setter, slept, and the boy read.", "The dog slept, and the boy read."),
+]  # fmt: skip
+NEEDED = [
+    "Marie Curie was born in Warsaw.",  # was born, and nothing else?
+    "She put the medal in a drawer.",
+    "It was a carrot that settled the matter.",
+    "He was the one who raised the alarm.",
+    "Half of the slopes were closed.",
+    "The octopus goes from white to red.",
+    "The Copper Kettle serves Lebanese food.",
+    "They did not want more than ten of them.",
+    "She could hardly keep her eyes open.",
+    "The mayor is fond of music.",
+]
+
+
+@pytest.mark.parametrize(("text", "left"), LOOSE)
+def test_what_a_sentence_can_lose(text: str, left: str) -> None:
+    parse = parse_one(text)
+    assert dropped(parse, loose_phrases(parse)) == left
+
+
+@pytest.mark.parametrize("text", NEEDED)
+def test_what_it_cannot(text: str) -> None:
+    parse = parse_one(text)
+    assert [parse.piece(span) for span in loose_phrases(parse)] == []
+
+
+def test_a_sentence_keeps_half_of_its_words() -> None:
+    parse = parse_one("A nurse from Manila repaired a bridge near the river in March. The boat sank.")
+    spans = loose_phrases(parse)
+    assert len(spans) >= 2
+    assert len(dropped(parse, within_half(parse, spans)).split(".")[0].split()) >= 6
