@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay.cli import options as o
+from assay.cli.columns import print_columns
 
 if TYPE_CHECKING:
-    from assay.calibration import Curve
+    from assay.calibration import Curve, Point
+    from assay.plants import Plant
 
 CONTEXT: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -54,15 +56,14 @@ def command(
 
 
 def _show(curves: Sequence[Curve]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     for curve in curves:
         plant = curve.plant
-        table = Table(f"{plant.statistic}, {plant.unit}", "found in", "95% CI")
-        for point in curve.points:
-            low, high = point.interval
-            table.add_row(f"{point.size:g}", f"{point.share:.0%}", f"{low:.0%} .. {high:.0%}")
         typer.echo(f"{curve.sentence()} (95 of 100 draws; noise {curve.noise:.3g} {plant.noise_unit})")
         typer.echo(f"a clean metric is blamed in {curve.alarms.share:.0%} of {curve.alarms.draws} draws")
-        Console().print(table)
+        print_columns([_cells(plant, point) for point in curve.points])
+
+
+def _cells(plant: Plant, point: Point) -> dict[str, str]:
+    low, high = point.interval
+    size = f"{plant.statistic}, {plant.unit}"
+    return {size: f"{point.size:g}", "found in": f"{point.share:.0%}", "95% CI": f"{low:.0%} .. {high:.0%}"}

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from assay.cli import options as o
+from assay.cli.columns import print_columns
 from assay.errors import SpecError
 from assay.report.changes import Change, Changes, changes
 
@@ -58,19 +56,18 @@ def _show(found: Changes, most: int = 25) -> None:
         mine = found.of(direction)
         typer.echo(f"{direction}: {len(mine)}")
         if mine:
-            table = Table("metric", "audit", "slice", "statistic", "before", "after", "q", "verdict")
-            for one in mine[:most]:
-                table.add_row(*_cells(one))
-            Console().print(table)
+            print_columns([_cells(one) for one in mine[:most]])
     typer.echo(f"unchanged within uncertainty: {len(found.of('unchanged'))}")
     if found.only_before or found.only_after:
         typer.echo(f"only in the first run: {found.only_before}; only in the second: {found.only_after}")
 
 
-def _cells(one: Change) -> list[str]:
+def _cells(one: Change) -> dict[str, str]:
     words = {True: "pass", False: "FAIL", None: "-"}
     metric, audit, slice_, statistic, _ = one.key
-    q_value = "" if one.q_value is None else f"{one.q_value:.3f}"
-    turned = f"{words[one.verdicts[0]]} > {words[one.verdicts[1]]}"
-    named = [escape(text) for text in (metric, audit, slice_, statistic)]
-    return [*named, f"{one.before:.4g}", f"{one.after:.4g}", q_value, turned]
+    return {
+        "metric": metric, "audit": audit, "slice": slice_, "statistic": statistic,
+        "before": f"{one.before:.4g}", "after": f"{one.after:.4g}",
+        "q": "" if one.q_value is None else f"{one.q_value:.3f}",
+        "verdict": f"{words[one.verdicts[0]]} > {words[one.verdicts[1]]}",
+    }  # fmt: skip

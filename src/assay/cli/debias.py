@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay.cli import options as o
+from assay.cli.columns import print_columns
 
 if TYPE_CHECKING:
     from assay.mitigation.evaluation import Evaluation, Figure
@@ -68,8 +69,6 @@ def command(
 
 def show(tested: Evaluation) -> None:
     """The figures, a line each: the metric as it was, then every mended one with its change."""
-    from assay.cli.list import columns
-
     rows = [
         {
             "what": one.kind,
@@ -80,8 +79,7 @@ def show(tested: Evaluation) -> None:
         }
         for one in sorted(tested.figures, key=lambda one: (one.kind, one.slice))
     ]
-    for line in columns(rows, None):
-        typer.echo(line)
+    print_columns(rows)
 
 
 def _interval(ci: tuple[float, float] | None, form: str = "{:.3g}") -> str:

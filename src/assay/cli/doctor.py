@@ -5,10 +5,9 @@ from __future__ import annotations
 import json as json_module
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from assay.cli import options as o
+from assay.cli.columns import print_columns
 
 
 def command(json: o.Json = False) -> None:
@@ -19,9 +18,6 @@ def command(json: o.Json = False) -> None:
     if json:
         typer.echo(json_module.dumps({"checks": checks}, indent=1))
     else:
-        table = Table("what", "state", "detail")
-        for check in checks:
-            table.add_row(check["what"], check["state"], check["detail"])
-        Console().print(table)
+        print_columns(checks)
     if any(check["state"] == "wrong" for check in checks):
         raise typer.Exit(1)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from assay.cli.columns import print_columns
 from assay.cli.gate import check_gate
-from assay.cli.list import columns
 from assay.pipeline import Options, estimate
 from assay.results import Run
 
@@ -45,8 +41,7 @@ def print_answers(done: Run) -> None:
         {"metric": metric} | {question_title(asked): found[metric, asked].short for asked in QUESTIONS}
         for metric in done.metrics
     ]
-    for line in columns(rows, None):
-        typer.echo(line)
+    print_columns(rows)
     for row in worst(done, listed):
         typer.echo(f"- {sentence(row)}")
     typer.echo(f"({done.findings.height:,} findings in the report and with --json)", err=True)
@@ -57,9 +52,7 @@ def print_findings(done: Run, most: int = 60) -> None:
     judged = done.findings.filter(pl.col("passed").is_not_null())
     rows = judged.sort("passed", maintain_order=True) if judged.height else done.findings
     shown = [_cells(row) for row in rows.head(most).iter_rows(named=True)]
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for line in columns(shown, width):
-        typer.echo(line)
+    print_columns(shown, cut=True)
     left = done.findings.height - len(shown)
     if left > 0:
         typer.echo(f"({left} more findings in the report and with --json)", err=True)
@@ -83,9 +76,10 @@ def show_cost(
     only: Sequence[str], metrics: Sequence[str], asked: Mapping[str, Any], size: str, options: Options
 ) -> None:
     """Samples, unique texts, tokens and seconds a metric, before anything is scored."""
-    table = Table("metric", "samples", "unique", "cached", "texts", "tokens", "seconds", "to fetch")
+    rows = []
     for row in estimate(only, metrics, asked, size, options):
+        counted = ("samples", "unique", "cached", "texts", "tokens")
+        counts = {name: f"{getattr(row, name):,}" for name in counted}
         seconds = "?" if row.seconds is None else f"{row.seconds:,.0f}"
-        counts = (f"{n:,}" for n in (row.samples, row.unique, row.cached, row.texts, row.tokens))
-        table.add_row(row.metric, *counts, seconds, row.fetch)
-    Console().print(table)
+        rows.append({"metric": row.metric} | counts | {"seconds": seconds, "to fetch": row.fetch})
+    print_columns(rows)

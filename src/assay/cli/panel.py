@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from assay.cli import options as o
-from assay.panel import Panel, Spot, choose_panel
+from assay.cli.columns import print_columns
+from assay.panel import Candidate, Panel, Spot, choose_panel
 
 LISTED = 12
 
@@ -77,17 +76,19 @@ def _show(panel: Panel, allow_unfair: bool) -> None:
     typer.echo(f"sees {len(panel.covered)} of {len(panel.spots)} kinds of error")
     for members, covered in panel.curve:
         typer.echo(f"  with {len(members)}: {covered} ({', '.join(members)})")
-    table = Table("metric", "sees", "fair", "s / 1000 texts")
-    for one in sorted(panel.candidates, key=lambda each: -len(each.sees)):
-        cost = "?" if one.seconds is None else f"{one.seconds:.2f}"
-        unfair = (
-            "yes"
-            if one.fair
-            else f"no: {', '.join(one.unfair[:3])}" + (" ..." if len(one.unfair) > 3 else "")
-        )
-        table.add_row(one.metric, str(len(one.sees)), unfair, cost)
-    Console().print(table)
+    ranked = sorted(panel.candidates, key=lambda each: -len(each.sees))
+    print_columns([_cells(one) for one in ranked])
     _show_rest(panel)
+
+
+def _cells(one: Candidate) -> dict[str, object]:
+    more = " ..." if len(one.unfair) > 3 else ""
+    return {
+        "metric": one.metric,
+        "sees": len(one.sees),
+        "s / 1000 texts": "?" if one.seconds is None else f"{one.seconds:.2f}",
+        "fair": "yes" if one.fair else f"no: {', '.join(one.unfair[:3])}{more}",
+    }
 
 
 def _show_rest(panel: Panel) -> None:

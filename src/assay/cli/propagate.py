@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.cli import options as o
+from assay.cli.columns import print_columns
 
 if TYPE_CHECKING:
     from assay.mitigation.propagation import Effect, Setting
@@ -55,17 +56,17 @@ def command(
 
 def show(effects: Sequence[Effect]) -> None:
     """The effects as a table."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("reward", "road", "error before", "after", "change", "95% CI", "biased concepts", "reward")
-    for one in effects:
-        ci = "" if one.ci is None else f"{one.ci[0]:+.1f} .. {one.ci[1]:+.1f}"
-        shares = f"{one.biased_before:.0f}% to {one.biased_after:.0f}%"
-        rates = (f"{one.before:.1f}%", f"{one.after:.1f}%", f"{one.change:+.1f}")
-        gain = f"{one.reward_gain:+.4f}" if one.optimised else "did not rise"
-        table.add_row(one.reward, one.road, *rates, ci, shares, gain)
-    Console().print(table)
+    rows = [
+        {
+            "reward": one.reward, "road": one.road, "error before": f"{one.before:.1f}%",
+            "after": f"{one.after:.1f}%", "change": f"{one.change:+.1f}",
+            "95% CI": "" if one.ci is None else f"{one.ci[0]:+.1f} .. {one.ci[1]:+.1f}",
+            "biased concepts": f"{one.biased_before:.0f}% to {one.biased_after:.0f}%",
+            "its rise": f"{one.reward_gain:+.4f}" if one.optimised else "did not rise",
+        }
+        for one in effects
+    ]  # fmt: skip
+    print_columns(rows)
 
 
 def _own(model: str | None, data: Path | None) -> Setting:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay.cli import options as o
-from assay.cli.list import columns
+from assay.cli.columns import print_columns
 from assay.errors import DataError, SpecError
 
 if TYPE_CHECKING:
@@ -80,8 +80,7 @@ def _list(json: bool) -> None:
         }
         for one in recipes().values()
     ]  # fmt: skip
-    for line in columns(rows, None):
-        typer.echo(line)
+    print_columns(rows)
 
 
 def _show(name: str, title: str, checked: Sequence[Checked]) -> None:
@@ -98,8 +97,7 @@ def _show(name: str, title: str, checked: Sequence[Checked]) -> None:
             }
             for one in ran
         ]  # fmt: skip
-        for line in columns(rows, None):
-            typer.echo(line)
+        print_columns(rows)
     typer.echo(f"{name}: {summary(checked)}")
     for reason in reasons([one for one in checked if one.ours is None]):
         typer.echo(f"  {reason}")
