@@ -91,10 +91,14 @@ def _subject(parse: Parse, index: int) -> Token | None:
     subjects = [t for t in tokens if t.head == head and t.dep in ("nsubj", "nsubjpass", "expl")]
     if not subjects and tokens[head].dep == "conj" and tokens[head].head < head:
         return _subject(parse, tokens[head].head)
-    if len(subjects) != 1 or subjects[0].text.lower() in word_list("checklist", "templates", "collective"):
-        return None
-    either = subjects[0].entity in ("ORG", "NORP") or subjects[0].tag == "CD"  # "the team are" is British
-    return None if either else subjects[0]
+    return subjects[0] if len(subjects) == 1 and not _either_number(subjects[0]) else None
+
+
+def _either_number(subject: Token) -> bool:
+    """Whether a singular and a plural verb would do: "the team are" is British."""
+    lists = (("checklist", "templates", "collective"), ("checklist", "nouns", "groups"))
+    grouped = any(subject.text.lower() in word_list(*name) for name in lists)
+    return grouped or subject.entity in ("ORG", "NORP") or subject.tag == "CD"
 
 
 @dataclass(frozen=True)
@@ -105,12 +109,24 @@ class DropArticles(Perturbation):
     criterion = "fluency"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Drop a, an and the."""
+        """Drop a, an and the, where one of them is missed."""
         parse = parse_one(record.gold)
-        articles = word_list("words", "articles", "words")
-        return _without(
-            parse, [i for i, t in enumerate(parse.tokens) if t.tag == "DT" and t.text.lower() in articles]
-        )
+        known = word_list("words", "articles", "words")
+        articles = [i for i, t in enumerate(parse.tokens) if t.tag == "DT" and t.text.lower() in known]
+        outside = [i for i in articles if not _title(parse, i)]
+        return _without(parse, outside) if any(_missed(parse, i) for i in outside) else None
+
+
+def _title(parse: Parse, index: int) -> bool:
+    """Whether an article belongs to a title: The Salt Garden."""
+    token, after = parse.tokens[index], parse.tokens[index + 1 : index + 2]
+    return token.text == "The" and token.entity == "WORK_OF_ART" and bool(after) and after[0].pos == "PROPN"
+
+
+def _missed(parse: Parse, index: int) -> bool:
+    """Whether a noun needs its article: not "the bats", "the water" or "a stew", which are good without."""
+    noun = parse.tokens[parse.tokens[index].head]
+    return noun.tag == "NN" and noun.text.lower() not in word_list("checklist", "nouns", "mass")
 
 
 @dataclass(frozen=True)
@@ -121,17 +137,24 @@ class DropPrepositions(Perturbation):
     criterion = "fluency"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Drop the words that the parse calls prepositions and the list knows."""
+        """Drop the words that the parse calls prepositions and the list knows, where one is missed."""
         parse = parse_one(record.gold)
         known = word_list("words", "prepositions", "words")
-        return _without(
-            parse,
-            [
-                i
-                for i, t in enumerate(parse.tokens)
-                if t.dep in ("prep", "agent", "dative") and t.pos == "ADP" and t.text.lower() in known
-            ],
-        )
+        found = [
+            i
+            for i, t in enumerate(parse.tokens)
+            if t.dep in ("prep", "agent", "dative") and t.pos == "ADP" and t.text.lower() in known
+        ]
+        return _without(parse, found) if any(_governs(parse, i) for i in found) else None
+
+
+def _governs(parse: Parse, index: int) -> bool:
+    """Whether the words behind a preposition need it: not (on) silent, (on) Monday, half (of) the cake."""
+    token = parse.tokens[index]
+    timely = token.text.lower() in ("on", "for")
+    objects = [t for t in parse.tokens if t.head == index and t.dep == "pobj" and t.pos != "ADJ"]
+    free = timely and all(t.entity in ("DATE", "TIME") for t in objects)
+    return bool(objects) and not free and parse.tokens[token.head].text.lower() not in ("all", "both", "half")
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ _TRIES = 8
 Slip = Callable[[str, int, Random], str]
 
 
-def _misspelt(text: str, slip: Slip, share: float, rng: Random) -> str | None:
+def _misspelt(text: str, slip: Slip, share: float, rng: Random, *, least: int = 4) -> str | None:
     """The text with a share of its longer words misspelt; none becomes another word."""
     parse = parse_one(text)
     changes = {}
-    for index in drawn([i for i in range(len(parse.tokens)) if _long(parse, i)], share, rng):
+    for index in drawn([i for i in range(len(parse.tokens)) if _open(parse, i, least)], share, rng):
         word = parse.tokens[index].text
         wrong = next((w for w in (_slipped(word, slip, rng) for _ in range(_TRIES)) if w), None)
         if wrong:
@@ -30,9 +30,13 @@ def _misspelt(text: str, slip: Slip, share: float, rng: Random) -> str | None:
     return rewrite(parse, changes) if changes else None
 
 
-def _long(parse: Parse, index: int) -> bool:
-    word = parse.tokens[index].text
-    return len(word) >= 4 and word.isascii() and word.isalpha() and not joined_word(parse, index)
+def _open(parse: Parse, index: int, least: int) -> bool:
+    """Whether a slip in a word would be seen as one; in a name it might pass for another name."""
+    token = parse.tokens[index]
+    word = token.text
+    name = token.pos == "PROPN" or (word[:1].isupper() and not known_word(word))
+    plain = len(word) >= least and word.isascii() and word.isalpha()
+    return plain and not name and not joined_word(parse, index)
 
 
 def _slipped(word: str, slip: Slip, rng: Random) -> str | None:
@@ -80,8 +84,8 @@ class TypoDrop(Perturbation):
     share: float = SHARE
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Drop a letter inside a word."""
-        return _misspelt(record.gold, _drop, self.share, rng)
+        """Drop a letter inside a word of five or more; too many strings of three are words: boat, bot."""
+        return _misspelt(record.gold, _drop, self.share, rng, least=5)
 
 
 @dataclass(frozen=True)

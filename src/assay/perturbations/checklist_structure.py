@@ -7,7 +7,7 @@ from random import Random
 
 from assay.core import Perturbation, Record
 from assay.nlp import Parse, Span, parse_one
-from assay.perturbations.choice import drawn, shuffled
+from assay.perturbations.choice import drawn
 from assay.perturbations.lexicon import word_list
 from assay.perturbations.surgery import body_and_end, capitalised, is_word, lowered, rewrite, word_indices
 
@@ -26,9 +26,14 @@ class ReorderSentences(Perturbation):
     criterion = "structure and coherence"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Shuffle; a text of one sentence has no order."""
-        order = shuffled(sentences(record.gold), rng)
-        return " ".join(order) if order else None
+        """Shuffle so that another sentence opens the text; a text of one sentence has no order."""
+        found = sentences(record.gold)
+        openings = [i for i, sentence in enumerate(found) if sentence != found[0]]
+        if not openings:
+            return None
+        opening = found.pop(rng.choice(openings))
+        rng.shuffle(found)
+        return " ".join([opening, *found])
 
 
 @dataclass(frozen=True)
@@ -76,37 +81,59 @@ def _last_word(parse: Parse, sentence: Span) -> int:
 
 
 def _phrases(parse: Parse, sentence: Span) -> list[str]:
-    """The noun phrases of a sentence, as they would stand inside it."""
+    """The noun phrases of a sentence, as they would stand inside it; the main subject if it is one."""
     inside = [c for c in parse.chunks if sentence.start <= c.start and c.end <= sentence.end]
-    named = [c for c in inside if _names(parse, c) and not _asks(parse, c)]
-    whole = [lowered(parse, c) if c.start == sentence.start else parse.piece(c) for c in named]
+    named = [c for c in inside if _names(parse, c) and not _clings(parse, c)]
+    main = [c for c in named if _main_subject(parse, c)]
+    whole = [lowered(parse, c) if c.start == sentence.start else parse.piece(c) for c in main or named]
     return [phrase for phrase in whole if not set(phrase) & set('"“”()[],;:')]
+
+
+def _main_subject(parse: Parse, chunk: Span) -> bool:
+    head = parse.tokens[chunk.end - 1]
+    return head.dep in ("nsubj", "nsubjpass") and parse.tokens[head.head].dep == "ROOT"
 
 
 def _names(parse: Parse, chunk: Span) -> bool:
     """Whether a phrase stands by itself: not the fact of "in fact", nor the front of "in front of"."""
     head = parse.tokens[chunk.end - 1]
     bare = chunk.end - chunk.start == 1 and head.tag == "NN"
-    place = head.text.lower() in word_list("checklist", "templates", "place_nouns")
-    return head.pos in ("NOUN", "PROPN") and is_word(head) and not bare and not place
+    part = head.text.lower() in word_list("checklist", "templates", "nouns_unfinished")
+    apart = part or bare or head.entity in ("DATE", "TIME") or _title(parse, chunk.start)
+    return head.pos in ("NOUN", "PROPN") and is_word(head) and not apart
 
 
-def _asks(parse: Parse, chunk: Span) -> bool:
-    return any(parse.tokens[i].tag in ("WDT", "WP", "WP$", "WRB") for i in range(chunk.start, chunk.end))
+def _title(parse: Parse, index: int) -> bool:
+    """Whether "The" may belong to a title, which a small letter would spoil: The Salt Garden."""
+    tokens = parse.tokens[index : index + 2]
+    return tokens[0].text == "The" and len(tokens) > 1 and tokens[1].text[:1].isupper()
+
+
+def _clings(parse: Parse, chunk: Span) -> bool:
+    """Whether a phrase asks, lives on its context (any chance), or is a clause misread (tourists queue)."""
+    tokens = parse.tokens[chunk.start : chunk.end]
+    asks = any(token.tag in ("WDT", "WP", "WP$", "WRB") for token in tokens)
+    misread = any(token.tag == "NNS" and token.dep == "compound" for token in tokens)
+    return asks or misread or tokens[0].text.lower() in ("any", "no", "such")
 
 
 def borrowed(record: Record, rng: Random) -> str | None:
     """A statement from another item of the corpus, of moderate length."""
     others = [other for other in record.others if other != record.gold]
     for other in rng.sample(others, min(len(others), 12)):
-        found = [
-            s
-            for s in sentences(other)
-            if 3 <= len(s.split()) <= 30 and s.endswith(".") and s not in record.gold
-        ]
+        found = [s for s in sentences(other) if s not in record.gold and _states(s)]
         if found:
             return rng.choice(found)
     return None
+
+
+def _states(sentence: str) -> bool:
+    """Whether a sentence is a statement that needs no other before it: not "And yet he came"."""
+    tokens = parse_one(sentence).tokens
+    root = next((i for i, token in enumerate(tokens) if token.dep == "ROOT"), 0)
+    whole = any(t.head == root and t.dep in ("nsubj", "nsubjpass", "expl") for t in tokens)
+    goes_on = tokens[0].pos == "CCONJ" or tokens[0].text in ("So", "Then", "Yet", "Nor")
+    return whole and not goes_on and 3 <= len(sentence.split()) <= 30 and sentence.endswith(".")
 
 
 @dataclass(frozen=True)
@@ -122,9 +149,9 @@ class AddText(Perturbation):
         if extra is None or not record.gold.strip():
             return None
         body, end = body_and_end(record.gold.rstrip())
-        if end != "." or '"' in extra:
-            return f"{_ended(record.gold)} {extra}"
         parse = parse_one(extra)
+        if end != "." or '"' in extra or _title(parse, 0):
+            return f"{_ended(record.gold)} {extra}"
         return f"{body}, and {lowered(parse, Span(0, len(parse.tokens)))}"
 
 
