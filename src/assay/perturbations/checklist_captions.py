@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 
 from assay.core import Perturbation, Record
 from assay.nlp import Parse, Span, parse_one
 from assay.perturbations.lexicon import attributes, gender_swaps, word_list
+from assay.perturbations.phrases import subtree
 from assay.perturbations.surgery import capitalised, is_word, joined_word, like, lowered, rewrite
 
 
@@ -51,9 +53,11 @@ class ChangeAttributes(Perturbation):
         chosen: dict[str, str] = {}
         changes = {}
         for index, token in enumerate(parse.tokens):
-            others = [o for o in attributes().get(token.text.lower(), ()) if o not in present]
+            taken = present | set(chosen.values())
+            others = [o for o in attributes().get(token.text.lower(), ()) if o not in taken]
             if others and _modifies(parse, index):
-                word = chosen.setdefault(token.text.lower(), rng.choice(others))
+                word = chosen.get(token.text.lower()) or rng.choice(others)
+                chosen[token.text.lower()] = word
                 changes[index] = like(word, token.text)
         return rewrite(parse, changes) if changes else None
 
@@ -75,7 +79,7 @@ def _names_object(parse: Parse, chunk: Span) -> bool:
     cut = chunk.start > 0 and parse.tokens[chunk.start - 1].pos in ("ADJ", "DET", "NUM")
     singular = parse.tokens[chunk.start].text.lower() in ("a", "an")
     verb = head.tag == "NNS" and (head.dep == "ROOT" or singular)
-    place = head.text.lower() in word_list("checklist", "templates", "place_nouns")
+    place = head.text.lower() in _places()
     return head.pos in ("NOUN", "PROPN") and not cut and not verb and not place
 
 
@@ -85,19 +89,18 @@ def _marks_free(parse: Parse, chunk: Span) -> bool:
 
 @dataclass(frozen=True)
 class SwapObjects(Perturbation):
-    """Two things change places: a tree is standing in front of the man."""
+    """Two things change places, each with all that is said of it: a tree is standing in front of the man."""
 
     name = "swap-objects"
     criterion = "correctness"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Swap two noun phrases of the same number, of which the first is the subject where it can be."""
+        """Swap two noun phrases of the same number: the subject and the next, or else two others."""
         parse = parse_one(record.gold)
         pairs = _swappable(parse)
         if not pairs:
             return None
-        leading = [pair for pair in pairs if parse.tokens[pair[0].end - 1].dep.startswith("nsubj")]
-        first, second = rng.choice(leading or pairs)
+        first, second = rng.choice(pairs)
         opens = first.start == 0
         here = capitalised(parse.piece(second)) if opens else parse.piece(second)
         there = lowered(parse, first) if opens else parse.piece(first)
@@ -106,29 +109,48 @@ class SwapObjects(Perturbation):
 
 
 def _swappable(parse: Parse) -> list[tuple[Span, Span]]:
-    chunks = _object_chunks(parse)
-    return [
+    """Neighbours in the main clause that no pronoun ties to their place."""
+    things = [found for chunk in _object_chunks(parse) if (found := _whole_phrase(parse, chunk))]
+    pairs = [
         (one, two)
-        for at, one in enumerate(chunks)
-        for two in chunks[at + 1 :]
-        if _number(parse, one) == _number(parse, two)
-        and parse.piece(one).lower() != parse.piece(two).lower()
-        and not _coordinated(parse, one, two)
+        for (chunk, one), (other, two) in pairwise(things)
+        if _plural(parse, chunk) == _plural(parse, other) and one.end <= two.start
+        if _counted(parse, chunk) and _counted(parse, other) and not _bound(parse, one)
+        if parse.piece(one).lower() != parse.piece(two).lower()
     ]
+    return [pair for pair in pairs if pair[0].label == "nsubj"] or pairs
 
 
-def _number(parse: Parse, chunk: Span) -> bool:
+def _whole_phrase(parse: Parse, chunk: Span) -> tuple[Span, Span] | None:
+    """A noun phrase and all that hangs on it, labelled with its part in the main clause, if it has one."""
+    head = chunk.end - 1
+    token, span = parse.tokens[head], subtree(parse, head)
+    if span is None or span.start != chunk.start or not _marks_free(parse, span):
+        return None
+    up = token.head
+    while parse.tokens[up].dep == "prep" or (
+        parse.tokens[up].dep == "pobj" and parse.tokens[up].text.lower() in _places()
+    ):
+        up = parse.tokens[up].head
+    joined = any(t.head == head and t.dep == "conj" for t in parse.tokens)
+    part = token.dep in ("nsubj", "dobj", "pobj") and parse.tokens[up].dep == "ROOT" and not joined
+    return (chunk, Span(span.start, span.end, token.dep)) if part else None
+
+
+def _places() -> tuple[str, ...]:
+    return word_list("checklist", "templates", "place_nouns")
+
+
+def _plural(parse: Parse, chunk: Span) -> bool:
     return parse.tokens[chunk.end - 1].tag in ("NNS", "NNPS")
 
 
-def _coordinated(parse: Parse, one: Span, two: Span) -> bool:
-    """Whether swapping would say the same: a boy and a girl."""
-    heads = [one.end - 1, two.end - 1]
-    for place, head in enumerate(heads):
-        while parse.tokens[head].dep == "conj":
-            head = parse.tokens[head].head
-        heads[place] = head
-    return heads[0] == heads[1]
+def _bound(parse: Parse, phrase: Span) -> bool:
+    """Whether a pronoun outside the phrase may mean it: a man beside his dog."""
+    return any(
+        token.tag in ("PRP", "PRP$") and not phrase.start <= index < phrase.end
+        for index, token in enumerate(parse.tokens)
+    )
 
 
 @dataclass(frozen=True)
@@ -139,12 +161,26 @@ class RepeatObject(Perturbation):
     criterion = "thoroughness"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Append one of the text's own noun phrases with "and"."""
+        """Append one of the text's own noun phrases with "and", where the text ends in one."""
         parse = parse_one(record.gold)
         chunks = _object_chunks(parse)
-        if not chunks:
-            return None
         words = [i for i, token in enumerate(parse.tokens) if is_word(token)]
-        again = rng.choice(chunks[:-1] or chunks)
+        countable = [c for c in chunks[:-1] or chunks if _counted(parse, c) and not _of_another(parse, c)]
+        if not countable or chunks[-1].end - 1 != words[-1]:
+            return None
+        again = rng.choice(countable)
         phrase = lowered(parse, again) if again.start == 0 else parse.piece(again)
         return rewrite(parse, {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"})
+
+
+def _counted(parse: Parse, chunk: Span) -> bool:
+    """A thing or things with an article or a number, not stuff: a loaf, not bread."""
+    return parse.tokens[chunk.start].tag in ("DT", "CD")
+
+
+def _of_another(parse: Parse, chunk: Span) -> bool:
+    """Part of a longer phrase on either side: a slice of the bread."""
+    beside = [
+        parse.tokens[i].text.lower() for i in (chunk.start - 1, chunk.end) if 0 <= i < len(parse.tokens)
+    ]
+    return "of" in beside

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from random import Random
 
 from assay.core import Perturbation, Record
-from assay.nlp import parse_one
+from assay.nlp import Parse, parse_one
 from assay.perturbations.checklist_structure import sentences
 from assay.perturbations.lexicon import replies, word_list
 from assay.perturbations.negation import negation
 from assay.perturbations.surgery import dropped, rewrite
 
+# Beside these a negation is clumsy, or turns only half of what was said.
+_UNDENIED = frozenset(["please", "even", "too", "still", "nearly", "but", "so", "would", "'d", "’d", "again"])
 _SPEAKER = re.compile(r"^\s*([\w .'’-]{1,20}):\s+")
 
 
@@ -45,11 +47,17 @@ class Contradict(Perturbation):
 def _contrary(sentence: str) -> str | None:
     parse = parse_one(sentence)
     short = len(sentence.split()) < 4 or sentence.lower().startswith(("yes", "no,"))
-    if short or not sentence.endswith((".", "!")) or len(parse.sentences) != 1:
+    if short or not sentence.endswith((".", "!")) or len(parse.sentences) != 1 or not _one_claim(parse):
         return None
     changes = negation(parse, parse.sentences[0])
     imperative = changes is not None and any(word.startswith("Do not") for word in changes.values())
     return rewrite(parse, changes) if changes and not imperative else None
+
+
+def _one_claim(parse: Parse) -> bool:
+    """Whether to deny the main verb is to deny the sentence."""
+    joined = any(t.dep == "conj" and parse.tokens[t.head].dep == "ROOT" for t in parse.tokens)
+    return not joined and not {t.text.lower() for t in parse.tokens} & _UNDENIED
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ class RepeatTurn(Perturbation):
 
 @dataclass(frozen=True)
 class BackOff(Perturbation):
-    """A reply that shows the speaker did not listen: Could you say that again?"""
+    """A reply that takes up nothing of what was said: Could you say that again?"""
 
     name = "back-off"
     criterion = "listening"

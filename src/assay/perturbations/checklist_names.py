@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from random import Random
 
 from assay.core import Perturbation, Record
-from assay.nlp import Parse, parse_one
-from assay.perturbations.lexicon import first_names, places, surnames, word_list
+from assay.nlp import Parse, Span, parse_one
+from assay.perturbations.lexicon import first_names, people, places, surnames, word_list
 from assay.perturbations.surgery import joined_word, rewrite
+
+# Titles that stand before a first name.
+_GIVEN = frozenset(["Queen", "King", "Prince", "Princess", "Lady", "Sir", "Don", "Doña", "Pope", "Saint"])
+_PLACING = frozenset(["on", "off", "to", "from", "between", "into", "towards", "around", "across", "over"])
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,9 @@ def _persons(parse: Parse, rng: Random) -> dict[int, str]:
     for index in sorted(firsts | lasts):
         word = parse.tokens[index].text
         if word not in chosen:
-            chosen[word] = _first(word, gender, region, rng) if index in firsts else _last(word, region, rng)
+            taken = {word, *chosen.values()}
+            named = _firsts(word, gender, region) if index in firsts else _lasts(region)
+            chosen[word] = rng.choice([name for name in named if name not in taken] or named)
         changes[index] = chosen[word]
     return changes
 
@@ -47,29 +53,74 @@ def person_words(parse: Parse) -> tuple[set[int], set[int]]:
     firsts: set[str] = set()
     lasts: set[str] = set()
     for span in parse.entities:
-        words = [parse.tokens[i] for i in range(span.start, span.end)]
-        titles = word_list("checklist", "templates", "titles")
-        names = [t.text for t in words if t.text not in ("'s", "’s") and t.text.rstrip(".") not in titles]
-        titled = len(names) == 1 and (names[0] != words[0].text or _titled(parse, span.start))
-        if span.label != "PERSON" or not names or not all(map(_name_like, names)) or len(names) > 3:
+        names = _names_in(parse, span)
+        if span.label != "PERSON" or not names or not _is_person(parse, span, names):
             continue
-        if span.start and parse.tokens[span.start - 1].text.lower() in ("in", "at", "near"):
-            continue  # a place that the parse takes for a person
-        listed = len(names) == 1 and names[0] in surnames() and names[0] not in first_names()
-        if listed or titled:
+        before = (
+            parse.tokens[span.start].text
+            if len(names) < span.end - span.start
+            else _before(parse, span.start)
+        )
+        listed = names[0] in surnames() and names[0] not in first_names()
+        if len(names) == 1 and before.rstrip(".") not in _GIVEN and (listed or _is_title(before)):
             lasts.update(names)
-        elif len(names) > 1 or names[0] in first_names():
+        elif len(names) > 1 or names[0] in first_names() or before in _GIVEN:
             firsts.add(names[0])
             lasts.update(names[1:])
     known = {token.text for token in parse.tokens if token.text in first_names() and token.pos == "PROPN"}
     firsts |= {name for name in known if name not in places() and name not in lasts}
     lasts -= firsts
+    _add_neighbours(parse, firsts, lasts)
     spots = [i for i, token in enumerate(parse.tokens) if token.pos == "PROPN" and not _hyphenated(parse, i)]
-    where = {
-        kind: {i for i in spots if parse.tokens[i].text in group}
-        for kind, group in (("f", firsts), ("l", lasts))
-    }
-    return where["f"], where["l"]
+    found = {i for i in spots if parse.tokens[i].text in firsts}
+    return found, {i for i in spots if parse.tokens[i].text in lasts} - found
+
+
+def _names_in(parse: Parse, span: Span) -> list[str]:
+    """The words of a person's name, without title and possessive."""
+    words = [token.text for token in parse.tokens[span.start : span.end]]
+    names = [word for word in words if word not in ("'s", "’s") and not _is_title(word)]
+    return names if len(names) <= 3 and all(map(_name_like, names)) else []
+
+
+def _is_person(parse: Parse, span: Span, names: list[str]) -> bool:
+    """Whether a name is a person's by the list or by its place in the sentence: nobody is "on" a person."""
+    before = _before(parse, span.start).lower()
+    if before in ("in", "at", "near"):
+        return False
+    if any(name in first_names() or name in surnames() for name in names) or len(names) == 1:
+        return True
+    head = parse.tokens[span.end - 1]
+    owned = head.dep in ("case", "poss")
+    thing = any(
+        token.dep == "attr"
+        and token.head == head.head
+        and token.lemma not in people()
+        and head.dep == "nsubj"
+        for token in parse.tokens
+    )
+    return not thing and (owned or before not in _PLACING)
+
+
+def _add_neighbours(parse: Parse, firsts: set[str], lasts: set[str]) -> None:
+    """The other half of a name, and the other of two people: Isla and Ronan Fairweather."""
+    words = [t.text if t.pos == "PROPN" and _name_like(t.text) else "" for t in parse.tokens]
+    for at, token in enumerate(parse.tokens[1:-1], 1):
+        left, right = words[at - 1], words[at + 1]
+        if token.text == "and" and left and right and {left, right} & (firsts | lasts):
+            firsts.update({left, right} - lasts - set(places()))
+        if words[at] in firsts and right and right not in firsts:
+            lasts.add(right)
+        if words[at] in lasts and left and left not in lasts and not _is_title(left):
+            firsts.add(left)
+
+
+def _before(parse: Parse, start: int) -> str:
+    return parse.tokens[start - 1].text if start else ""
+
+
+def _is_title(word: str) -> bool:
+    return word.rstrip(".") in word_list("checklist", "templates", "titles")
 
 
 def _name_like(word: str) -> bool:
@@ -83,30 +134,24 @@ def _hyphenated(parse: Parse, index: int) -> bool:
     return joined_word(parse, index) and after not in ("'s", "’s", "'", "’")
 
 
-def _titled(parse: Parse, start: int) -> bool:
-    titles = word_list("checklist", "templates", "titles")
-    return start > 0 and parse.tokens[start - 1].text.rstrip(".") in titles
-
-
 def _gender(parse: Parse) -> str | None:
-    """The gender that the text's pronouns tell, where they agree."""
+    """The gender that the text's pronouns and titles tell, where they agree."""
     words = {token.text.lower() for token in parse.tokens}
     female, male = (
-        bool(words & {"she", "her", "hers", "herself"}),
-        bool(words & {"he", "him", "his", "himself"}),
+        bool(words & {"she", "her", "hers", "herself", "queen", "princess", "lady", "doña"}),
+        bool(words & {"he", "him", "his", "himself", "king", "prince", "sir", "don", "pope"}),
     )
     return None if female == male else "female" if female else "male"
 
 
-def _first(word: str, told: str | None, region: str, rng: Random) -> str:
+def _firsts(word: str, told: str | None, region: str) -> list[str]:
     known = first_names().get(word)
     gender = known.gender if known else told or "unisex"
-    fitting = [n.name for n in first_names().values() if n.gender == gender and n.region == region]
-    return rng.choice([name for name in fitting if name != word])
+    return [n.name for n in first_names().values() if n.gender == gender and n.region == region]
 
 
-def _last(word: str, region: str, rng: Random) -> str:
-    return rng.choice([name for name, home in surnames().items() if home == region and name != word])
+def _lasts(region: str) -> list[str]:
+    return [name for name, home in surnames().items() if home == region]
 
 
 def _places(parse: Parse, rng: Random) -> dict[int, str]:
@@ -118,11 +163,17 @@ def _places(parse: Parse, rng: Random) -> dict[int, str]:
         alone = span.end == span.start + 1 and not _beside_name(parse, span.start)
         if span.start and parse.tokens[span.start - 1].text.lower() == "the":
             continue  # rivers and ships: the Saale, the Marama
-        if span.label != "GPE" or not alone or not _name_like(word) or _hyphenated(parse, span.start):
+        placed = parse.tokens[span.start].dep in ("pobj", "dobj", "poss") or word in places()
+        if (
+            span.label != "GPE"
+            or not (alone and placed and _name_like(word))
+            or _hyphenated(parse, span.start)
+        ):
             continue
         known = places().get(word)
         kind = known.kind if known else "city"
-        others = [place.name for place in places().values() if place.kind == kind and place.name != word]
+        taken = {word, *chosen.values()}
+        others = [p.name for p in places().values() if p.kind == kind and p.name not in taken]
         changes[span.start] = chosen.setdefault(word, rng.choice(others))
     return changes
 

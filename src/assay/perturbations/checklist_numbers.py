@@ -12,6 +12,11 @@ from assay.nlp import Parse, Token, parse_one
 from assay.perturbations.lexicon import word_list
 from assay.perturbations.surgery import joined_word, like, rewrite
 
+# A number behind these is tied to the one before them: two to five, 4 out of 5.
+_RANGE = (("to",), ("or",), ("and",), ("out", "of"), ("–",))
+_PRESENT = 2025  # texts that name a later year look ahead
+_FRACTIONS = ("third", "quarter", "fifth", "sixth", "tenth")
+
 
 @dataclass(frozen=True)
 class ChangeNumbers(Perturbation):
@@ -26,11 +31,12 @@ class ChangeNumbers(Perturbation):
         chosen: dict[str, str] = {}
         changes = {}
         for index, token in enumerate(parse.tokens):
-            if _in_date(parse, index) or _part_of_name(parse, index):
+            if _in_date(parse, index) or _part_of_name(parse, index) or not _free(parse, index):
                 continue
-            other = chosen.get(token.text) or _other_number(token, rng)
-            if other:
-                changes[index] = chosen.setdefault(token.text, other)
+            fitting = _other_numbers(token, _limit(parse, index))
+            if token.text in chosen or fitting:
+                changes[index] = chosen.get(token.text) or rng.choice(fitting)
+                chosen[token.text] = changes[index]
         return rewrite(parse, changes) if changes else None
 
 
@@ -42,50 +48,81 @@ class ChangeDates(Perturbation):
     criterion = "correctness"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Change every part of a date, the same part alike."""
+        """Change every part of a date, the same part alike, and all years by the same distance."""
         parse = parse_one(record.gold)
+        distance = rng.randrange(3, 40)
         chosen: dict[str, str] = {}
         changes = {}
         for index, token in enumerate(parse.tokens):
-            other = chosen.get(token.text) or _other_date(parse, index, rng)
-            if other and _calendar(parse, index):
-                changes[index] = chosen.setdefault(token.text, other)
+            if not _calendar(parse, index):
+                continue
+            if token.text not in chosen:
+                others = _other_dates(parse, index, distance)
+                fresh = [other for other in others if other not in chosen.values()]
+                chosen[token.text] = rng.choice(fresh or others)
+            changes[index] = chosen[token.text]
         return rewrite(parse, changes) if changes else None
 
 
-def _other_number(token: Token, rng: Random) -> str | None:
-    word = token.text
-    if re.fullmatch(r"\d{1,3}(,\d{3})+|\d+", word) and not word.startswith("0"):
-        value = int(word.replace(",", ""))
-        return _digits(value, "," in word, rng) if value > 1 else None
-    if re.fullmatch(r"\d+\.\d+", word):
+def _free(parse: Parse, index: int) -> bool:
+    """Whether a number can change alone: not the end of a range, a fraction, "the two" or an hour."""
+    words = [token.text.lower() for token in parse.tokens]
+    before, after = words[index - 1] if index else "", words[index + 1] if index + 1 < len(words) else ""
+    for middle in _RANGE:
+        at = index - len(middle)
+        if at > 0 and tuple(words[at:index]) == middle and _value(words[at - 1]):
+            return False
+    counted = ("NOUN", "ADJ", "PROPN", "NUM")
+    counts = index + 1 < len(words) and parse.tokens[index + 1].pos in counted
+    hour = before == "at" and "." in words[index]
+    meant = hour or before in ("the", "these", "those")
+    return after.removesuffix("s") not in _FRACTIONS and (counts or not meant)
+
+
+def _limit(parse: Parse, index: int) -> int:
+    """What a number has to stay below: the end of its range, or ten before hundred."""
+    words = [token.text.lower() for token in parse.tokens[index + 1 : index + 4]]
+    for middle in _RANGE:
+        if tuple(words[: len(middle)]) == middle and len(words) > len(middle):
+            return _value(words[len(middle)]) or 10**12
+    return 10 if words[:1] == ["hundred"] else 10**12
+
+
+def _value(word: str) -> int:
+    """The value of a whole number in digits or words; nought for any other word."""
+    if re.fullmatch(r"[1-9]\d{0,2}(,\d{3}){1,3}|[1-9]\d{0,11}", word):
+        return int(word.replace(",", ""))
+    return _numbers().get(word, 0)
+
+
+def _other_numbers(token: Token, limit: int) -> list[str]:
+    """Numbers of the same form, half as large to twice as large, but not nearly the same."""
+    word, value = token.text, _value(token.text.lower())
+    if re.fullmatch(r"\d{1,3}\.\d+", word):
         whole, _, part = word.partition(".")
-        return f"{int(whole) + rng.randrange(1, 10)}.{part}"
-    if token.tag == "CD" and word.lower() in _numbers():
-        return like(rng.choice(sorted(_alike(word.lower()))), word)
-    return None
+        return [f"{other}.{part}" for other in range(int(whole) + 1, 2 * int(whole) + 3)]
+    if value < 2:
+        return []
+    if not word[0].isdigit():
+        same = [w for w in _numbers() if (_numbers()[w] > 12) == (value > 12)] if token.tag == "CD" else []
+        return [like(w, word) for w in same if _apart(value, _numbers()[w]) and _numbers()[w] < limit]
+    digits = len(str(value))
+    step = 10 ** max(digits - len(str(value).rstrip("0")), digits - 3)  # round numbers stay round
+    top = min(2 * value, 10**digits - 1, limit - 1)
+    others = [n for n in range(0, top + 1, step) if n > 1 and _apart(value, n) and len(str(n)) == digits]
+    return [f"{n:,}" if "," in word else str(n) for n in others]
 
 
-def _digits(value: int, grouped: bool, rng: Random) -> str:
-    """Another number with as many digits, never one."""
-    low, high = (2, 9) if value < 10 else (10 ** (len(str(value)) - 1), 10 ** len(str(value)) - 1)
-    step = 10 ** (len(str(value)) - len(str(value).rstrip("0")) - 1) if value % 10 == 0 else 1
-    other = value
-    while other == value:
-        other = rng.randint(max(2, low // step), high // step) * step
-    return f"{other:,}" if grouped else str(other)
+def _apart(value: int, other: int) -> bool:
+    return value / 2 <= other <= 0.8 * value or 1.25 * value <= other <= 2 * value
 
 
 @cache
-def _numbers() -> frozenset[str]:
-    return frozenset(
-        word for group in ("small_numbers", "tens") for word in word_list("checklist", "templates", group)
-    )
-
-
-def _alike(word: str) -> set[str]:
+def _numbers() -> dict[str, int]:
+    """Number words that stand alone, and what they are."""
     small = word_list("checklist", "templates", "small_numbers")
-    return set(small if word in small else word_list("checklist", "templates", "tens")) - {word}
+    tens = word_list("checklist", "templates", "tens")
+    return {word: at for at, word in enumerate(small, 2)} | {word: 10 * at for at, word in enumerate(tens, 2)}
 
 
 def _in_date(parse: Parse, index: int) -> bool:
@@ -113,7 +150,12 @@ def _is_year(parse: Parse, index: int) -> bool:
     token = parse.tokens[index]
     if not re.fullmatch(r"1[0-9]{3}|20[0-9]{2}", token.text) or joined_word(parse, index):
         return False
-    return token.dep != "nummod" or token.entity == "DATE"
+    months = word_list("checklist", "templates", "months")
+    return (
+        token.dep != "nummod"
+        or token.entity == "DATE"
+        or (index > 0 and parse.tokens[index - 1].text in months)
+    )
 
 
 def _is_day(parse: Parse, index: int) -> bool:
@@ -124,17 +166,16 @@ def _is_day(parse: Parse, index: int) -> bool:
     )
 
 
-def _other_date(parse: Parse, index: int, rng: Random) -> str | None:
+def _other_dates(parse: Parse, index: int, distance: int) -> list[str]:
     word = parse.tokens[index].text
     for group in ("months", "weekdays"):
         words = word_list("checklist", "templates", group)
         if word in words:
-            return rng.choice([other for other in words if other != word])
-    if _is_year(parse, index):
-        return str(int(word) - rng.randrange(2, 40))
-    return (
-        str(rng.choice([day for day in range(1, 29) if str(day) != word])) if _is_day(parse, index) else None
-    )
+            present = {token.text for token in parse.tokens}
+            return [other for other in words if other not in present] or [o for o in words if o != word]
+    if _is_year(parse, index):  # what lies ahead stays ahead
+        return [str(int(word) + (distance if int(word) > _PRESENT else -distance))]
+    return [str(day) for day in range(1, 29) if str(day) != word]
 
 
 def _part_of_name(parse: Parse, index: int) -> bool:
@@ -159,11 +200,19 @@ class NumeralsToWords(Perturbation):
         parse = parse_one(record.gold)
         changes = {}
         for index, token in enumerate(parse.tokens):
-            if _part_of_name(parse, index) or _is_day(parse, index) or _symbol_beside(parse, index):
+            if _part_of_name(parse, index) or _in_full_date(parse, index) or _symbol_beside(parse, index):
                 continue
+            if _is_year(parse, index) and token.dep == "nummod" and index < token.head:
+                continue  # the 1821 record
             if _is_year(parse, index) or re.fullmatch(r"[1-9]\d{0,2}(,\d{3})*|[1-9]\d{0,5}", token.text):
                 changes[index] = _in_words(token.text, year=_is_year(parse, index))
         return rewrite(parse, changes) if changes else None
+
+
+def _in_full_date(parse: Parse, index: int) -> bool:
+    """A day of a month, or a year behind one: 30 January 1998 is all digits or none."""
+    near = range(max(0, index - 3), index + 1)
+    return any(_is_day(parse, i) for i in near) if _is_year(parse, index) else _is_day(parse, index)
 
 
 def _symbol_beside(parse: Parse, index: int) -> bool:

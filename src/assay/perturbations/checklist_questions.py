@@ -14,6 +14,7 @@ from assay.perturbations.surgery import capitalised, dropped, lowered, rewrite
 
 _WH = ("WDT", "WP", "WP$", "WRB")
 _ADVERBIAL = ("when", "where", "why", "how")
+_PLACING = frozenset(["in", "at", "to", "on", "into", "inside", "from", "near", "around", "between", "above"])
 _INDEFINITE = {
     "who": "someone", "whom": "someone", "what": "something", "when": "at some time", "where": "somewhere",
     "why": "for some reason", "how": "somehow",
@@ -48,14 +49,30 @@ class DropQuestionWord(Perturbation):
     criterion = "answerability"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Drop the word or phrase that asks, and a preposition before it."""
+        """Drop the word or phrase that asks, and a preposition before it, where a question is left."""
         parse = _asks(record)
         found = question_phrase(parse) if parse else None
-        if parse is None or found is None:
+        if parse is None or found is None or not _asks_beside(parse, found):
             return None
-        led = found.start == 1 and parse.tokens[0].pos == "ADP"
-        left = dropped(parse, [Span(0 if led else found.start, found.end)])
-        return left if any(letter.isalnum() for letter in left) else None
+        return dropped(parse, [_with_preposition(parse, found)])
+
+
+def _with_preposition(parse: Parse, found: Span) -> Span:
+    return Span(0 if found.start == 1 and parse.tokens[0].pos == "ADP" else found.start, found.end)
+
+
+def _asks_beside(parse: Parse, found: Span) -> bool:
+    """Whether the question asks for time, place, reason or manner, which the verb could do without."""
+    led = _with_preposition(parse, found).start < found.start
+    asking, after = parse.tokens[found.start], parse.tokens[found.end]
+    beside = led or asking.text.lower() in _ADVERBIAL
+    return beside and after.dep in ("aux", "auxpass") and not _takes_time(parse, found)
+
+
+def _takes_time(parse: Parse, found: Span) -> bool:
+    """How long does it take? The verb cannot do without the time."""
+    words = [token.text.lower() for token in parse.tokens[found.start : found.end]]
+    return words == ["how", "long"] and any(token.lemma in ("take", "last") for token in parse.tokens)
 
 
 @dataclass(frozen=True)
@@ -66,32 +83,59 @@ class ChangeQuestionWord(Perturbation):
     criterion = "answerability"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Ask for something else with a word of the same grammar."""
+        """Ask for something else with words of the same grammar."""
         parse = _asks(record)
         found = question_phrase(parse) if parse else None
         if parse is None or found is None:
             return None
-        other = rng.choice(_rivals(parse, found))
-        changes = dict.fromkeys(range(found.start, found.end), "") | {found.start: other}
+        rivals = _rivals(parse, found)
+        if not rivals:
+            return None
+        # An adverb needs no preposition: From whom did she learn? Why did she learn?
+        span = _with_preposition(parse, found) if rivals[0] in _ADVERBIAL else found
+        changes = dict.fromkeys(range(span.start, span.end), "") | {span.start: rng.choice(rivals)}
         return rewrite(parse, changes)
 
 
 def _rivals(parse: Parse, found: Span) -> list[str]:
-    """Words that fit where the asking phrase stands."""
-    word = parse.tokens[found.start].text.lower()
-    after = parse.tokens[found.end] if found.end < len(parse.tokens) else None
-    verb_follows = after is not None and after.pos in ("AUX", "VERB") and after.tag != "VBN"
-    if after is not None and after.text.lower() == "of":
-        return ["who"] if word != "how" else ["which"]
-    if found.end - found.start > 1 and not verb_follows:
-        return ["whose"] if word == "what" else ["whose", "which"]
-    if verb_follows and (word in _ADVERBIAL or found.end - found.start > 1):
-        return [other for other in _ADVERBIAL if other != word]
-    if word in ("which", "what", "whose") and not verb_follows:
-        return ["whose"] if word != "whose" else ["which"]
-    if parse.tokens[found.start].dep in ("nsubj", "nsubjpass"):
-        return ["what"] if word in ("who", "whom") else ["who"]
-    return ["what"] if word in ("who", "whom") else ["when", "where", "why"]
+    """Words that fit where the asking phrase stands; none where that is not sure."""
+    asking, after = parse.tokens[found.start], parse.tokens[found.end]
+    word = asking.text.lower()
+    if after.text.lower() == "of":
+        return ["which"] if word == "how" else []
+    if after.pos in ("NOUN", "ADJ", "PROPN"):
+        return _before_noun(parse, found, word)
+    if after.pos not in ("AUX", "VERB"):
+        return []
+    if _asks_beside(parse, found):
+        return _adverbs(parse, found, word)
+    if asking.dep in ("nsubj", "nsubjpass"):
+        return _subjects(after.tag, after.lemma) if word == "who" else ["who"]
+    if after.dep not in ("aux", "auxpass"):
+        return ["where"] if after.lemma == "be" and word in ("how", "what") else []
+    return {"what": ["how much"], "who": ["what"], "whom": ["what"]}.get(word, []) if found.start == 0 else []
+
+
+def _before_noun(parse: Parse, found: Span, word: str) -> list[str]:
+    noun = _asking_phrase(parse, found).end
+    if noun >= len(parse.tokens) or parse.tokens[noun].text.lower() == "of" or found.start > 0:
+        return []
+    if word == "how":
+        return ["which"] if parse.tokens[found.end - 1].text.lower() == "many" else []
+    return ["what"] if word == "whose" else ["whose"]
+
+
+def _subjects(tag: str, lemma: str) -> list[str]:
+    """In the place of a person: how many people, where the verb shows no number."""
+    return ["how many people"] if tag in ("VBD", "MD") and lemma != "be" else ["whose friend"]
+
+
+def _adverbs(parse: Parse, found: Span, word: str) -> list[str]:
+    """When not with a perfect, where not beside a place."""
+    behind = {token.text.lower() for token in parse.tokens[found.end :]}
+    barred = {word} | ({"when"} if parse.tokens[found.end].lemma == "have" else set())
+    barred |= {"where"} if behind & _PLACING else set()
+    return [other for other in _ADVERBIAL if other not in barred]
 
 
 @dataclass(frozen=True)
@@ -174,8 +218,9 @@ def _uninverted(
     tokens = parse.tokens
     who = lowered(parse, subject)
     support = tokens[auxiliary].text.lower()
-    if subject.end >= last:  # Who is the director? The director is someone.
-        return [who, support, asked] if tokens[auxiliary].lemma == "be" else None
+    if subject.end >= last:  # Who is the director? The director is someone. But how much is it?
+        plain = tokens[auxiliary].lemma == "be" and found.end - found.start == 1
+        return [who, support, asked] if plain else None
     verb = tokens[subject.end]
     if support in ("do", "does", "did") and tokens[auxiliary].dep == "aux":
         tag = {"do": "VBP", "does": "VBZ", "did": "VBD"}[support]

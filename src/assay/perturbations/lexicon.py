@@ -109,11 +109,16 @@ def contractions() -> Mapping[str, str]:
 
 @cache
 def attributes() -> Mapping[str, tuple[str, ...]]:
-    """Attribute words to the other values of their attribute."""
-    table = toml_file("words", "attributes")
-    spoilt = set(word_list("checklist", "templates", "attributes_unsafe"))
-    groups: list[list[str]] = [[word for word in words if word not in spoilt] for words in table.values()]
-    return {word: tuple(other for other in group if other != word) for group in groups for word in group}
+    """Attribute words to the other values of their attribute, those that say nearly the same left out."""
+    safe = set(word_list("checklist", "templates", "attributes_safe"))
+    alike = [set(words) for words in toml_file("checklist", "templates")["attributes_alike"]]
+    table: dict[str, tuple[str, ...]] = {}
+    for words in toml_file("words", "attributes").values():
+        group = [word for word in words if word in safe]
+        for word in group:
+            near = {word}.union(*(like for like in alike if word in like))
+            table[word] = tuple(other for other in group if other not in near)
+    return table
 
 
 @cache
