@@ -67,9 +67,17 @@ def test_the_main_subject_is_said_again() -> None:
     }
 
 
+BARE = (
+    "No",
+    "And the pitch is still there.",
+    "No way at all, sir.",
+    "Careful, the banister is not fixed yet.",
+)
+
+
 def test_added_clauses_are_whole_statements() -> None:
     gold = "The court ruled in his favour."
-    assert made("add-text", gold, others=("And the pitch is still there.", "No way at all, sir.")) is None
+    assert made("add-text", gold, others=BARE) is None
     assert made("add-text", gold, others=("The old pitch is still there.",)) == (
         "The court ruled in his favour, and the old pitch is still there."
     )

@@ -128,12 +128,15 @@ def borrowed(record: Record, rng: Random) -> str | None:
 
 
 def _states(sentence: str) -> bool:
-    """Whether a sentence is a statement that needs no other before it: not "And yet he came"."""
+    """Whether a sentence is a statement of its own: not "And yet he came" nor "Careful, it's hot"."""
+    if not 3 <= len(sentence.split()) <= 30 or not sentence.endswith("."):
+        return False
     tokens = parse_one(sentence).tokens
     root = next((i for i, token in enumerate(tokens) if token.dep == "ROOT"), 0)
     whole = any(t.head == root and t.dep in ("nsubj", "nsubjpass", "expl") for t in tokens)
     goes_on = tokens[0].pos == "CCONJ" or tokens[0].text in ("So", "Then", "Yet", "Nor")
-    return whole and not goes_on and 3 <= len(sentence.split()) <= 30 and sentence.endswith(".")
+    calls = tokens[0].pos in ("ADJ", "INTJ") and tokens[1].text == ","
+    return whole and not goes_on and not calls
 
 
 @dataclass(frozen=True)
