@@ -25,11 +25,10 @@ class Synonyms(Perturbation):
     expect = "same"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Replace every word that has a safe synonym; in a compound it would break: car park."""
+        """Replace every word that has a safe synonym, but no comparative: cheaper, more inexpensive."""
         parse = parse_one(record.gold)
-        compound = {i for i, t in enumerate(parse.tokens) if t.dep == "compound"}
-        compound |= {parse.tokens[i].head for i in compound}
-        return exchanged(parse, synonyms(), 1.0, rng, leave=compound)
+        compared = {i for i, t in enumerate(parse.tokens) if t.tag in ("JJR", "JJS", "RBR", "RBS")}
+        return exchanged(parse, synonyms(), 1.0, rng, leave=compared)
 
 
 @dataclass(frozen=True)
@@ -142,8 +141,11 @@ def _is_or_has(parse: Parse, index: int) -> str | None:
     head = parse.tokens[token.head]
     if token.dep == "aux" and head.tag == "VBN":
         return "has"
-    if token.dep == "auxpass" and any(t.head == token.head and t.text == "been" for t in parse.tokens):
+    own = [t for t in parse.tokens if t.head == token.head]
+    if token.dep == "auxpass" and any(t.text == "been" for t in own):
         return "has"
+    if token.dep == "auxpass" and any(t.dep in ("dobj", "dative") for t in own):  # he's owed me a shift
+        return "has" if any(t.tag == "PRP" and t.dep == "dative" for t in own) else None
     return "is" if token.tag == "VBZ" else None
 
 

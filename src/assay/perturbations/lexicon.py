@@ -53,7 +53,7 @@ def antonyms() -> Pairs:
             if (kind, other) not in table:
                 backwards[kind, other].append(word)
     merged = {**{key: tuple(words) for key, words in backwards.items()}, **table}
-    return {key: words for key, words in merged.items() if key[1] not in spoilt}
+    return {key: words for key, words in merged.items() if not {key[1], " ".join(key)} & spoilt}
 
 
 @cache
@@ -69,12 +69,13 @@ def synonyms() -> Pairs:
 def siblings() -> Pairs:
     """(class, term) to other terms of its kind, capitals where the text needs them."""
     table: dict[tuple[str, str], list[str]] = defaultdict(list)
+    spoilt = set(word_list("checklist", "templates", "siblings_unsafe"))
     for group in json_lines("siblings.jsonl"):
-        terms = [term.capitalize() if group["proper"] else term for term in group["terms"]]
+        cased = [term.capitalize() if group["proper"] else term for term in group["terms"]]
+        terms = [term for term in cased if term not in spoilt]
         for term in terms:
             table[group["pos"], term].extend(other for other in terms if other != term)
-    spoilt = set(word_list("checklist", "templates", "siblings_unsafe"))
-    return {key: tuple(words) for key, words in table.items() if key[1] not in spoilt}
+    return {key: tuple(words) for key, words in table.items() if words}
 
 
 @cache
