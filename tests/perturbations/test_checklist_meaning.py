@@ -22,6 +22,7 @@ CERTAIN = [
     ("antonyms", "The houses are cheap.", "The houses are expensive."),
     ("antonyms", "They often sing.", "They rarely sing."),
     ("synonyms", "The large houses are cheaper.", "The big houses are cheaper."),
+    ("contractions", "They would not tell anyone.", "They wouldn't tell anyone."),
     ("expansions", "He's owed me a shift since Christmas.", "He has owed me a shift since Christmas."),
     ("nouns-to-pronouns", "The stone will cost 11 million euros.", "It will cost 11 million euros."),
     ("nouns-to-pronouns", "The farm makes a profit.", "It makes a profit."),

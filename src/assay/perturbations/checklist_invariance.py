@@ -74,6 +74,8 @@ def _short(parse: Parse, index: int) -> str | None:
     stranded = index + 2 >= len(parse.tokens) or not is_word(parse.tokens[index + 2]) or not second.space
     if not (pronoun and bare and helping) or stranded or _elliptic(parse, index + 1):
         return None
+    if second.lemma != "be" and parse.tokens[index + 2].text.lower() == "not":
+        return None  # they wouldn't, not they'd not
     return first.text + short[len(first.text) :]
 
 
