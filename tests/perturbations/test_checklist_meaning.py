@@ -56,6 +56,7 @@ UNTOUCHED = [
     ("siblings", "It can be seen for 21 nautical miles."),
     ("siblings", "It is a crime novel."),
     ("nouns-to-pronouns", "They turned to packaging film."),
+    ("nouns-to-pronouns", "It is late, said the owner of the house."),
     ("nouns-to-pronouns", "They won, beating Coast Eagles 61-58."),
 ]
 

@@ -73,8 +73,10 @@ def _kind(parse: Parse, index: int) -> str | None:
     joined = any(t.head == index and t.dep == "conj" for t in parse.tokens)
     if token.tag in ("NNS", "NNPS") or joined or _verb_is_plural(parse, token):
         return "plural"
+    own = [t for i, t in enumerate(parse.tokens) if t.head == index or i == index]
+    titled = any(t.text.lower() in people() or t.entity == "PERSON" for t in own if t.dep == "compound")
     if token.pos == "PROPN" or token.entity == "PERSON":
-        return _person(parse, index) if token.entity in ("PERSON", "") else "thing"
+        return _person(parse, index) if titled or token.entity in ("PERSON", "") else "thing"
     lemma = lemma_of(token.text, "noun")
     named = gendered(token.text.lower()) or gendered(lemma)
     if named:
@@ -113,6 +115,9 @@ def _beside_verb(parse: Parse, token: Token, span: Span) -> bool:
         particle = any(t.head == token.head and t.dep == "prt" for t in tokens)  # break down it
         runs_on = span.end < len(tokens) and tokens[span.end].tag in ("VBZ", "VBP", "VBD", "VB", "MD")
         return span.start == token.head + 1 and not (bare or light or particle or runs_on)
+    before = tokens[span.start - 1] if span.start else None
+    if span.start > token.head or (before is not None and before.dep == "prep"):
+        return False  # said the owner; in June Seehofer spoke
     between = tokens[span.end : token.head]
     direct = all(t.head == token.head and t.dep in ("aux", "auxpass", "neg", "advmod") for t in between)
     loose = any(
