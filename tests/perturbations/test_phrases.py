@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from assay.core import Record
 from assay.nlp import parse_one
 from assay.perturbations.phrases import loose_phrases, within_half
 from assay.perturbations.surgery import dropped
+from assay.registry import perturbation_class
 
 LOOSE = [
     ("The old roof of the shed blew off.", "The old roof blew off."),
@@ -30,6 +32,7 @@ NEEDED = [
     "They did not want more than ten of them.",
     "She could hardly keep her eyes open.",
     "The mayor is fond of music.",
+    "A man with a baby in a sling waits.",
 ]
 
 
@@ -50,3 +53,20 @@ def test_a_sentence_keeps_half_of_its_words() -> None:
     spans = loose_phrases(parse)
     assert len(spans) >= 2
     assert len(dropped(parse, within_half(parse, spans)).split(".")[0].split()) >= 6
+
+
+def test_an_object_goes_with_the_words_that_bring_it_in() -> None:
+    record = Record("x", "A small boy is kicking a red ball on a muddy field.", "image-captioning")
+    assert perturbation_class("drop-objects")().perturb(record) == "A small boy is kicking a red ball."
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("He bought the black, cream and red models.", None),  # a row of adjectives stays whole
+        ("She sat under a cloudy sky.", None),
+        ("The chief executive sold a wooden boat.", "The chief executive sold a boat."),
+    ],
+)
+def test_modifiers_that_a_noun_can_lose(text: str, left: str | None) -> None:
+    assert perturbation_class("drop-modifiers")().perturb(Record("x", text, "summarisation")) == left
