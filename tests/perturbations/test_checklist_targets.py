@@ -158,3 +158,15 @@ def test_a_queen_gets_a_womans_first_name() -> None:
 
 def test_long_numerals_are_left() -> None:
     assert made("change-numbers", f"It weighs {'9' * 5000} grams or {'9' * 12}.5 grams.") is None
+
+
+def test_a_country_gives_way_to_a_country() -> None:
+    from assay.perturbations.lexicon import places_by_kind
+
+    changed = made("change-names", "The race in Canada was cancelled.")
+    assert changed is not None
+    assert changed.split()[3] in set(places_by_kind()["country"]) - {"Canada"}
+
+
+def test_a_surname_alone_becomes_no_it() -> None:
+    assert made("nouns-to-pronouns", "Townsend was called up.", task="summarisation") is None

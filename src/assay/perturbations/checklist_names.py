@@ -7,7 +7,7 @@ from random import Random
 
 from assay.core import Perturbation, Record
 from assay.nlp import Parse, Span, parse_one
-from assay.perturbations.lexicon import first_names, people, places, surnames, word_list
+from assay.perturbations.lexicon import first_names, people, places, places_by_kind, surnames, word_list
 from assay.perturbations.surgery import joined_word, rewrite
 
 # Titles that stand before a first name.
@@ -170,10 +170,10 @@ def _places(parse: Parse, rng: Random) -> dict[int, str]:
             or _hyphenated(parse, span.start)
         ):
             continue
-        known = places().get(word)
-        kind = known.kind if known else "city"
-        taken = {word, *chosen.values()}
-        others = [p.name for p in places().values() if p.kind == kind and p.name not in taken]
+        named = next(
+            (names for names in places_by_kind().values() if word in names), places_by_kind()["city"]
+        )
+        others = [name for name in named if name not in {word, *chosen.values()}]
         changes[span.start] = chosen.setdefault(word, rng.choice(others))
     return changes
 

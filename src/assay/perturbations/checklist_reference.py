@@ -8,14 +8,15 @@ from random import Random
 
 from assay.core import Perturbation, Record
 from assay.nlp import Parse, Span, Token, parse_one
-from assay.perturbations.inflection import lemma_of
-from assay.perturbations.lexicon import first_names, gendered, json_lines, people, word_list
+from assay.perturbations.inflection import known_word, lemma_of
+from assay.perturbations.lexicon import first_names, gendered, json_lines, people, places_by_kind, word_list
 from assay.perturbations.negation import garbled
 from assay.perturbations.phrases import subtree
-from assay.perturbations.surgery import rewrite
+from assay.perturbations.surgery import is_address, rewrite
 
 _SUBJECT = {"male": "he", "female": "she", "thing": "it", "plural": "they"}
 _OBJECT = {"male": "him", "female": "her", "thing": "it", "plural": "them"}
+_MARKS = frozenset('"“”«»()[]{}:;')  # a phrase that holds one would lose its partner
 _MEASURES = ("DATE", "TIME", "MONEY", "QUANTITY", "PERCENT", "CARDINAL", "ORDINAL")
 _UNTOLD = ("no", "neither", "nor", "few", "little", "less", "fewer", "or", "any")  # lost in a pronoun
 
@@ -63,7 +64,7 @@ def _phrase(parse: Parse, index: int) -> Span | None:
         return None
     asks = any(token.tag in ("WDT", "WP", "WP$", "WRB") for token in inside)
     owner = span.end < len(parse.tokens) and parse.tokens[span.end].text in ("'s", "’s")
-    marks = any(token.text in ('"', "“", "”", "(", ")", ":", ";") for token in inside)
+    marks = any(token.text in _MARKS or is_address(token) for token in inside)
     ends = inside[-1].text == "," or inside[-1].tag == "CD"  # beat the Eagles 61-58
     return None if asks or owner or marks or ends else span
 
@@ -75,14 +76,22 @@ def _kind(parse: Parse, index: int) -> str | None:
         return "plural"
     own = [t for i, t in enumerate(parse.tokens) if t.head == index or i == index]
     titled = any(t.text.lower() in people() or t.entity == "PERSON" for t in own if t.dep == "compound")
-    if token.pos == "PROPN" or token.entity == "PERSON":
-        return _person(parse, index) if titled or token.entity in ("PERSON", "") else "thing"
+    unknown = token.text[:1].isupper() and not known_word(token.text)
+    if token.pos == "PROPN" or token.entity == "PERSON" or unknown:
+        personal = titled or token.entity in ("PERSON", "") or _lone_name(parse, index)
+        return _person(parse, index) if personal else "thing"
     lemma = lemma_of(token.text, "noun")
     named = gendered(token.text.lower()) or gendered(lemma)
     if named:
         return named
     endings = tuple(word_list("checklist", "templates", "person_endings"))
     return None if lemma in people() or lemma.endswith(endings) else "thing"
+
+
+def _lone_name(parse: Parse, index: int) -> bool:
+    """A name of one word that is no known place: a surname alone is often taken for a firm."""
+    known = any(parse.tokens[index].text in names for names in places_by_kind().values())
+    return subtree(parse, index) == Span(index, index + 1) and not known
 
 
 def _person(parse: Parse, index: int) -> str | None:

@@ -97,6 +97,17 @@ def places() -> Mapping[str, Place]:
 
 
 @cache
+def places_by_kind() -> Mapping[str, tuple[str, ...]]:
+    """Names of cities, states and countries: those of the balanced list, and the rest of the larger ones."""
+    more: Mapping[str, Sequence[str]] = toml_file("checklist", "templates")["kinds_of_places"]
+    kinds = {place.kind for place in places().values()}
+    return {
+        kind: (*(place.name for place in places().values() if place.kind == kind), *more.get(kind, ()))
+        for kind in sorted(kinds)
+    }
+
+
+@cache
 def replies(kind: str) -> tuple[str, ...]:
     """Replies of a kind: generic or back_off."""
     return tuple(row["text"] for row in json_lines("generic_replies.jsonl") if row["kind"] == kind)
