@@ -90,6 +90,9 @@ def _stands_apart(parse: Parse, index: int, span: Span) -> bool:
     if after.pos in ("AUX", "VERB"):  # its subject may hide in the phrase
         listed = any(t.text == "," or t.dep == "cc" for t in inside)
         return parse.tokens[parse.tokens[index].head].tag in _NOUNS and not listed and after.tag in _FINITE
+    second = parse.tokens[span.end + 1].tag if after.pos == "CCONJ" and span.end + 1 < sentence.end else ""
+    if second in ("JJ", "NN", "NNS", "PRP$", "CD"):
+        return False  # in a leather jacket and striped shirt
     if after.pos == "ADP" and parse.tokens[index].dep == "prep" and parse.tokens[index].head == index - 1:
         return False  # a man with a baby in a sling
     return after.pos in ("CCONJ", "ADP", "SCONJ") and after.text.lower() not in _words("phrase_bound_behind")
