@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 import assay
 from assay.errors import SpecError
-from assay.spec import measure, parse
+from assay.registry import find, names
+from assay.spec import measure, parse, perturbation
 
 PLUGIN = """from dataclasses import dataclass
 from assay import Metric
@@ -91,3 +93,24 @@ def test_two_references_where_one_is_required_are_an_error() -> None:
     assert assay.score([wrapped], [assay.Sample("a", ("abc",))])["one"].to_list() == [3.0]
     with pytest.raises(assay.AuditError, match=r"takes one reference, the sample .* has 2"):
         assay.score([wrapped], [assay.Sample("a", ("b", "c"))])
+
+
+@pytest.mark.parametrize("name", names("perturbations"))
+def test_amounts_out_of_range_are_refused(name: str) -> None:
+    for field in dataclasses.fields(find("perturbations", name)[0]):
+        if field.type not in ("int", "float"):
+            continue
+        share = field.type == "float"
+        for wrong in ("-3", "99999", *(("0", "1.5", "nan", "inf") if share else ())):
+            with pytest.raises(
+                SpecError, match=f"{field.name} in .*give (more than 0|a whole number from 1)"
+            ):
+                perturbation(f"{name}:{field.name}={wrong}")
+        assert getattr(perturbation(f"{name}:{field.name}=1"), field.name) == 1
+
+
+def test_flags_and_defaults_of_a_perturbation_are_no_amounts() -> None:
+    assert perturbation("sentence-switching:last=false").signature.startswith(
+        "sentence-switching|level:1|last:f"
+    )
+    assert perturbation("frequent-ngrams:length=0") == perturbation("frequent-ngrams")

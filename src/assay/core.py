@@ -265,9 +265,9 @@ class Perturbation(Recipe, ABC):
         """The changed gold, or None where it does not apply here."""
 
     def perturb(self, record: Record, seed: int = 0) -> str | None:
-        """Apply with the item's own generator; a text left as it was does not count as applied."""
-        changed = self.apply(record, generator(seed, self.signature, record.key))
-        return None if changed == record.gold else changed
+        """Apply with the item's own generator; a text left as it was, or blank, does not count as applied."""
+        changed = self.apply(record, generator(seed, self.signature, record.key)) or ""
+        return changed if changed.strip() and changed != record.gold else None
 
 
 class Audit(Recipe, ABC):

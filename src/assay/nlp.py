@@ -71,9 +71,16 @@ class Parse:
             word = changes.get(index, token.text)
             if word or index not in changes:
                 out.append(word + token.space)
-            elif not token.space and out:
+            elif token.space:
+                out[-1] += token.space if out[-1][-1:].isalnum() else ""  # (can)not swim: can swim
+            elif index + 1 == len(self.tokens) or self._clings(index + 1, changes):
                 out[-1] = out[-1].rstrip(" ")
         return "".join(out)
+
+    def _clings(self, index: int, changes: dict[int, str]) -> bool:
+        """Whether a mark or the end of a contraction stands here: no space before it."""
+        word = changes.get(index, self.tokens[index].text)
+        return word != "" and not word[0].isalnum()
 
 
 _memory: OrderedDict[str, Parse] = OrderedDict()

@@ -23,6 +23,7 @@ from assay.registry import find, names, perturbation_class
 Specifiable = str | Metric | SetMetric | type[Metric] | type[SetMetric] | Measure | Callable[..., Any]
 _WEIGHT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\*")
 _FILE = re.compile(r"^(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)(?::(?P<keys>.*))?$")
+_MOST = 10_000  # times that a perturbation may change one text
 
 
 def measure(thing: Specifiable) -> Measure:
@@ -162,3 +163,16 @@ def perturbation(text: str) -> Perturbation:
     name, _, tail = text.partition(":")
     made: Perturbation = build(perturbation_class(name), keys(tail, text), text)
     return made
+    _check_amounts(made, text)
+
+
+def _check_amounts(made: Perturbation, spec: str) -> None:
+    """The numbers of a perturbation say how much it changes: a share of a text, or a count."""
+    for field in dataclasses.fields(made):  # type: ignore[arg-type]
+        value, where = getattr(made, field.name), f"{field.name} in {spec!r}"
+        if isinstance(value, bool) or value == field.default:
+            continue
+        if isinstance(value, float) and not 0 < value <= 1:
+            raise SpecError(f"{where}: {value:g} is not a share; give more than 0 and at most 1")
+        if isinstance(value, int) and not 1 <= value <= _MOST:
+            raise SpecError(f"{where}: {value} is out of range; give a whole number from 1 to {_MOST}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from assay.core import Record
 from assay.nlp import parse_one
 from assay.perturbations.surgery import article, body_and_end, capitalised, like, lowered, rewrite
+from assay.registry import perturbation_class
 
 
 def changed(text: str, **words: str) -> str:
@@ -63,3 +65,24 @@ def test_case_and_ends() -> None:
     ):
         parse = parse_one(text)
         assert lowered(parse, parse.sentences[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "gold", "expected"),
+    [
+        ("nouns-to-pronouns", "[The old man] replied (the woman).", None),
+        ("nouns-to-pronouns", "See https://x.org/a_b?c=1 and mail a@b.com.", None),
+        ("nouns-to-pronouns", "The old man replied.", "He replied."),
+        ("change-gender", "SHE IS NOT HAPPY, BUT HE WAS.", "HE IS NOT HAPPY, BUT SHE WAS."),
+        ("change-gender", "HER BROTHER SAW HER.", "HIS SISTER SAW HIM."),
+    ],
+)
+def test_marks_addresses_and_loud_words(name: str, gold: str, expected: str | None) -> None:
+    assert perturbation_class(name)().perturb(Record("x", gold, "translation")) == expected
+
+
+@pytest.mark.parametrize("gold", ["... !!! ?", "It's happy!! 😀", 'He said "no."', "It ends here"])
+def test_a_sentence_follows_one_mark(gold: str) -> None:
+    changed = perturbation_class("add-nonsense")().perturb(Record("x", gold, "translation"))
+    assert changed is not None
+    assert changed.startswith(gold + (". " if gold == "It ends here" else " "))

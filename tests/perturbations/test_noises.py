@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from assay.audits.stress_levels import levels
 from assay.core import Perturbation, Record
 from assay.errors import WeightsError
+from assay.nlp import parse_one
 from assay.perturbations.ratio import alignment, noise_ratio
 from assay.registry import find
 
@@ -51,10 +52,66 @@ def record(gold: str) -> Record:
         ("negation", 1.0, "He can't swim.", "He can swim."),
         ("negation", 1.0, "She'll come soon.", "She will not come soon."),
         ("generic-named-entity", 1.0, "Anna Smith lives in Paris.", "A person lives in a place."),
+        ("noised-punctuation", 1.0, "See x.org: 3.5 of 1,000.", "See x,org. 3,5 of 1.000,"),  # as the release
+        ("middle-swap", 1, "The men who left saw the U.S. today.", "The U.S. today the men who left saw."),
+        ("middle-swap", 1, "The dog ran, said the U.S. today, etc. to all.", "Today, etc. to all the dog ran, said the U.S."),
     ],
-)
+)  # fmt: skip
 def test_exact_texts(name: str, level: float, gold: str, noised: str) -> None:
     assert made(name, level=level).perturb(record(gold), 1) == noised
+
+
+@pytest.mark.parametrize(
+    ("name", "gold", "noised"),
+    [
+        ("verb-lemmatisation", "THE COMMITTEE APPROVED TWO PLANS.", "THE COMMITTEE APPROVE TWO PLANS."),
+        ("negation", "THE COMMITTEE APPROVED TWO PLANS.", "THE COMMITTEE DID NOT APPROVE TWO PLANS."),
+        ("middle-swap", "SHE IS NOT HAPPY, BUT HE WAS.", "BUT HE WAS SHE IS NOT HAPPY."),
+    ],
+)
+def test_loud_text_stays_loud(name: str, gold: str, noised: str) -> None:
+    assert made(name, level=1).perturb(record(gold), 1) == noised
+
+
+@pytest.mark.parametrize(
+    ("name", "gold", "noised"),
+    [
+        ("stop-word-removal", "Smith's dog isn't lazy.", "Smith's dog lazy."),
+        ("stop-word-removal", "Oh, it's cold and we cannot swim.", "Oh, cold swim."),
+        ("stop-word-removal", "Dogs, i.e. pets of the U.S. army, bark.", "Dogs, i.e. pets U.S. army, bark."),
+        ("negation", "Dogs, i.e. the U.S. army, isn't here.", "Dogs, i.e. the U.S. army, is here."),
+        ("article-removal", "The dogs, i.e. big ones, saw a cat.", "Dogs, i.e. big ones, saw cat."),
+        ("generic-named-entity", "People, i.e. Anna Smith, left.", "People, i.e. a person, left."),
+    ],
+)
+def test_only_the_target_changes(name: str, gold: str, noised: str) -> None:
+    assert made(name, level=1.0).perturb(record(gold), 1) == noised
+
+
+def test_a_word_cut_out_of_a_longer_one_leaves_words() -> None:
+    parsed = parse_one("We cannot swim.")
+    assert parsed.replaced({1: ""}) == "We not swim."
+    assert parsed.replaced({2: ""}) == "We can swim."
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        "👩\u200d👩\u200d👧 The woman is tall.",
+        "\"I won't go,\" she said (quietly), [the old man] replied: 'It's 5 o'clock {now}.' «Oui», he said.",
+        "See https://x.org/a_b?c=1 and mail a@b.com, i.e. the U.S. Dr. Smith's dog isn't here.",
+    ],
+)
+def test_only_words_are_switched(gold: str) -> None:
+    """Of emoji, quotes and links the tagger makes nouns; too few real ones are left here."""
+    assert {made("noun-switching").perturb(record(gold), seed) for seed in range(5)} == {None}
+
+
+@pytest.mark.parametrize("name", NOISES)
+@pytest.mark.parametrize("gold", ["", "   ", "\n\n"])
+def test_nothing_is_made_of_nothing(name: str, gold: str) -> None:
+    """A text comes, or none; never a blank one."""
+    assert (made(name).perturb(record(gold), 1) or "a text").strip()
 
 
 @pytest.mark.parametrize("name", NOISES)

@@ -1,20 +1,19 @@
-"""Shared by the noises: word lists, drawing, joining, capitals at the start of sentences."""
+"""Shared by the noises: word lists, drawing, joining, case."""
 
 from __future__ import annotations
 
 import math
-import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from random import Random
 from typing import TypeVar
 
 from assay.nlp import Parse, parse_one
+from assay.perturbations.surgery import keep_case
 
 T = TypeVar("T")
-_SENTENCE_START = re.compile(r"(^|[.!?][\"')\]]*\s+)([\"'(\[]*)([a-z])")
 
 
 @cache
@@ -34,14 +33,16 @@ def chosen(items: Sequence[T], level: float, rng: Random) -> list[T]:
     return [item for item in items if rng.random() < level or level >= 1]
 
 
-def capitalised(text: str) -> str:
-    """Give sentences a capital again after their first word was taken."""
-    return _SENTENCE_START.sub(lambda match: match[1] + match[2] + match[3].upper(), text)
+def rewritten(parsed: Parse, changes: Mapping[int, str]) -> str:
+    """The text with words replaced or dropped; sentences keep their capital, and loud text stays loud."""
+    words: list[str | None] = [changes.get(i, token.text) for i, token in enumerate(parsed.tokens)]
+    keep_case(parsed, words)
+    return parsed.replaced({i: word or "" for i, word in enumerate(words)})
 
 
-def without(parsed: Parse, dropped: Sequence[int]) -> str:
+def without(parsed: Parse, dropped: Iterable[int]) -> str:
     """The text less some of its tokens, spaces mended."""
-    return capitalised(" ".join(parsed.replaced(dict.fromkeys(dropped, "")).split()))
+    return " ".join(rewritten(parsed, dict.fromkeys(dropped, "")).split())
 
 
 def spliced(text: str, changes: Sequence[tuple[int, int, str]]) -> str:

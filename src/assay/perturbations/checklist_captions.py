@@ -10,7 +10,7 @@ from assay.core import Perturbation, Record
 from assay.nlp import Parse, Span, parse_one
 from assay.perturbations.lexicon import attributes, gender_swaps, word_list
 from assay.perturbations.phrases import subtree
-from assay.perturbations.surgery import capitalised, is_word, joined_word, like, lowered, rewrite
+from assay.perturbations.surgery import capitalised, is_loud, is_word, joined_word, like, lowered, rewrite
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,17 @@ class ChangeGender(Perturbation):
         parse = parse_one(record.gold)
         swaps = gender_swaps()
         changes = {}
-        for index, token in enumerate(parse.tokens):
-            other = swaps.get((token.text.lower(), token.tag)) or swaps.get((token.text, token.tag))
+        for index, (token, tag) in enumerate(zip(parse.tokens, _tags(parse), strict=True)):
+            other = swaps.get((token.text.lower(), tag)) or swaps.get((token.text, tag))
             if other and not joined_word_but_owner(parse, index):
                 changes[index] = like(other, token.text)
         return rewrite(parse, changes) if changes else None
+
+
+def _tags(parse: Parse) -> list[str]:
+    """The tags of the words; of loud text those of its quiet form, for capitals look like names."""
+    quiet = parse_one(parse.text.lower()) if is_loud(parse.text) else parse
+    return [token.tag for token in (quiet if len(quiet.tokens) == len(parse.tokens) else parse).tokens]
 
 
 def joined_word_but_owner(parse: Parse, index: int) -> bool:

@@ -53,8 +53,9 @@ class RepeatSentences(Perturbation):
 
 def _ended(text: str) -> str:
     """The text with a mark at its end, so that another sentence can follow."""
-    _, end = body_and_end(text.rstrip())
-    return text.rstrip() if any(mark in end for mark in ".!?…") else f"{text.rstrip()}."
+    text = text.rstrip()
+    last = max((place for place, letter in enumerate(text) if letter.isalnum()), default=-1)
+    return text if any(mark in text[last + 1 :] for mark in ".!?…") else f"{text}."
 
 
 @dataclass(frozen=True)

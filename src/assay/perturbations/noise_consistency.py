@@ -7,7 +7,8 @@ from random import Random
 
 from assay.core import Perturbation, Record
 from assay.nlp import Parse, Span, Token, parse_one
-from assay.perturbations._texts import capitalised, chosen, sentences, spliced, word_list
+from assay.perturbations._texts import chosen, rewritten, sentences, spliced, word_list
+from assay.perturbations.surgery import capitalised, first_word, is_loud
 
 # The phrases of the release of *blind*, by spaCy's label.
 _GENERIC = {
@@ -58,7 +59,7 @@ class Negation(Perturbation):
         changes: dict[int, str] = {}
         for span in chosen(parsed.sentences, self.level, rng):
             changes |= _negated(parsed, span)
-        return " ".join(capitalised(parsed.replaced(changes)).split()) if changes else None
+        return " ".join(rewritten(parsed, changes).split()) if changes else None
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class GenericNamedEntity(Perturbation):
         parsed = parse_one(record.gold)
         known = [entity for entity in parsed.entities if entity.label in _GENERIC]
         changes = [_made_generic(parsed, entity) for entity in chosen(known, self.level, rng)]
-        return capitalised(spliced(record.gold, changes)) if changes else None
+        return spliced(record.gold, changes) if changes else None
 
 
 def _made_generic(parsed: Parse, entity: Span) -> tuple[int, int, str]:
@@ -83,7 +84,14 @@ def _made_generic(parsed: Parse, entity: Span) -> tuple[int, int, str]:
     if first and tokens[first - 1].text.lower() in word_list("articles"):
         first -= 1
     ending = tokens[last].text if last > entity.start and tokens[last].text in ("'s", "’s") else ""
-    return tokens[first].start, tokens[last].end, _GENERIC[entity.label] + ending
+    phrase = _GENERIC[entity.label]
+    if tokens[first].text[:1].isupper() and first in [first_word(parsed, s) for s in parsed.sentences]:
+        phrase = capitalised(phrase)
+    return (
+        tokens[first].start,
+        tokens[last].end,
+        (phrase.upper() if is_loud(parsed.text) else phrase) + ending,
+    )
 
 
 def _negated(parsed: Parse, span: Span) -> dict[int, str]:
@@ -110,7 +118,7 @@ def _affirmed(tokens: tuple[Token, ...], place: int) -> dict[int, str]:
     changes = {place: ""}
     before = tokens[place - 1] if place else None
     if before is not None and not before.space:
-        changes[place - 1] = _FULL.get(before.text.lower(), before.text) + tokens[place].space
+        changes[place - 1] = _FULL.get(before.text.lower(), before.text)
     return changes
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
 from assay.core import Perturbation, Record
 from assay.nlp import Parse, Span, parse_one
-from assay.perturbations._texts import capitalised, chosen, share, without, word_list
+from assay.perturbations._texts import chosen, rewritten, share, without, word_list
+from assay.perturbations.surgery import capitalised, is_clitic, is_loud
 
 # "; " has no partner in the release, which noises these five.
 _PUNCTUATION = {".": ",", ",": ".", "!": ",", "?": ",", ":": "."}
@@ -49,7 +51,10 @@ class ArticleRemoval(Perturbation):
         dropped = set(chosen(places, self.level, rng))
         if not dropped:
             return None
-        return capitalised(" ".join(word for place, word in enumerate(words) if place not in dropped))
+        for place in dropped:
+            if _opens(words, place) and place + 1 < len(words):
+                words[place + 1] = capitalised(words[place + 1])
+        return " ".join(word for place, word in enumerate(words) if place not in dropped)
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ class VerbLemmatisation(Perturbation):
             i for i, t in enumerate(parsed.tokens) if t.pos == "VERB" and t.lemma.lower() != t.text.lower()
         ]
         changes = {i: parsed.tokens[i].lemma for i in chosen(verbs, self.level, rng)}
-        return capitalised(parsed.replaced(changes)) if changes else None
+        return rewritten(parsed, changes) if changes else None
 
 
 @dataclass(frozen=True)
@@ -176,7 +181,10 @@ class MiddleSwap(Perturbation):
 
 @dataclass(frozen=True)
 class NoisedPunctuation(Perturbation):
-    """A share of the punctuation is confused: commas become full stops, and the reverse."""
+    """A share of the punctuation is confused: commas become full stops, and the reverse.
+
+    Marks within numbers and addresses too: the release goes by characters, and its figures with it.
+    """
 
     name = "noised-punctuation"
     criterion = "fluency"
@@ -189,9 +197,19 @@ class NoisedPunctuation(Perturbation):
         return "".join(_PUNCTUATION[mark] if i in places else mark for i, mark in enumerate(text))
 
 
+def _opens(words: Sequence[str], place: int) -> bool:
+    """Whether a word has a capital because a sentence starts with it."""
+    before = words[place - 1].rstrip("\"')]”’") if place else "."
+    return words[place][0].isupper() and before.endswith((".", "!", "?"))
+
+
 def _dropped(parsed: Parse, places: list[int], level: float, rng: Random) -> str | None:
     """Drop a share of these tokens, unless nothing would be dropped or left."""
-    dropped = chosen(places, level, rng)
+    dropped = set(chosen(places, level, rng))
+    tokens = parsed.tokens
+    for place in sorted(dropped):  # is takes n't with it
+        if not tokens[place].space and place + 1 < len(tokens) and is_clitic(tokens[place + 1]):
+            dropped.add(place + 1)
     return without(parsed, dropped) if dropped and len(dropped) < len(parsed.tokens) else None
 
 
@@ -207,6 +225,7 @@ def _turned(parsed: Parse, span: Span) -> str:
         return parsed.piece(span)
     start, cut, end = body[0].start, body[middle].start, body[-1].end
     left, right = parsed.text[start:cut].strip(" ,;"), parsed.text[cut:end].strip(" ,;")
-    if body[0].pos != "PROPN" and body[0].text != "I":
+    if body[0].pos != "PROPN" and body[0].text != "I" and not is_loud(parsed.text):
         left = left[:1].lower() + left[1:]
-    return f"{right[:1].upper()}{right[1:]} {left}{last.text if body is not tokens else ''}"
+    ended = body is tokens or (last.text == "." and left.endswith("."))  # the U.S.
+    return f"{right[:1].upper()}{right[1:]} {left}{'' if ended else last.text}"

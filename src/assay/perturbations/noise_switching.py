@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from assay.core import Perturbation, Record
 from assay.nlp import Parse, Token, parse_one
-from assay.perturbations._texts import sentences, spliced, switch_pairs
+from assay.perturbations._texts import rewritten, sentences, spliced, switch_pairs
+from assay.perturbations.surgery import is_address, is_word
 
 _SUB_SENTENCE = re.compile(r"[^,.?!]+[,.?!]*\S*")  # footnote 14 of *blind* names these four marks
 
@@ -76,7 +77,7 @@ class NounSwitching(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         """Switch common nouns."""
         parsed = parse_one(record.gold)
-        places = [i for i, token in enumerate(parsed.tokens) if token.pos == "NOUN"]
+        places = [i for i, token in enumerate(parsed.tokens) if _switchable(token, "NOUN")]
         moved = switch_pairs(places, self.level, rng)
         if moved is None:
             return None
@@ -96,11 +97,11 @@ class VerbSwitching(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         """Switch full verbs."""
         parsed = parse_one(record.gold)
-        places = [i for i, token in enumerate(parsed.tokens) if token.pos == "VERB"]
+        places = [i for i, token in enumerate(parsed.tokens) if _switchable(token, "VERB")]
         moved = switch_pairs(places, self.level, rng)
         if moved is None:
             return None
-        return parsed.replaced(_inflected(parsed, places, moved))
+        return rewritten(parsed, _inflected(parsed, places, moved))
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,11 @@ class NamedEntitySwitching(Perturbation):
         cuts = [(parsed.tokens[span.start].start, parsed.tokens[span.end - 1].end) for span in places]
         pieces = [parsed.piece(span) for span in moved]
         return spliced(record.gold, [(*cut, piece) for cut, piece in zip(cuts, pieces, strict=True)])
+
+
+def _switchable(token: Token, pos: str) -> bool:
+    """Whether a token is a word of this kind: the tagger takes emoji, quotes and links for nouns too."""
+    return token.pos == pos and is_word(token) and not is_address(token)
 
 
 def _inflected(parsed: Parse, places: list[int], moved: list[int]) -> dict[int, str]:

@@ -61,6 +61,17 @@ def is_word(token: Token) -> bool:
     return token.text.isalnum() or any(letter.isalnum() for letter in token.text)
 
 
+def is_clitic(token: Token) -> bool:
+    """Whether a token is the end of a contraction or a possessive: 's, 'll, n't."""
+    text = token.text.lower()
+    return (len(text) > 1 and text[0] in "'’") or text in ("n't", "n’t")
+
+
+def is_address(token: Token) -> bool:
+    """Whether a token is a link or a mail address."""
+    return len(token.text) > 1 and ("/" in token.text or "@" in token.text)
+
+
 def word_indices(parse: Parse, span: Span | None = None) -> list[int]:
     """Where the words of a text or of a span stand."""
     start, end = (span.start, span.end) if span else (0, len(parse.tokens))
@@ -124,6 +135,19 @@ def _always_capital(parse: Parse, index: int) -> bool:
     return person or after[:1].isupper() or not known_word(token.text) or token.entity == "NORP"
 
 
+def is_loud(text: str) -> bool:
+    """Whether a text is in capitals throughout."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return len(letters) > 1 and all(letter.isupper() for letter in letters)
+
+
+def keep_case(parse: Parse, words: list[str | None]) -> None:
+    """Give new words the case of the text: a sentence keeps its capital, and loud text stays loud."""
+    _keep_capitals(parse, words)
+    if is_loud(parse.text):
+        words[:] = [word.upper() if word else None for word in words]
+
+
 def rewrite(parse: Parse, changes: Mapping[int, str]) -> str:
     """The text with the words at these indices replaced, or dropped where the new word is ''.
 
@@ -136,8 +160,7 @@ def rewrite(parse: Parse, changes: Mapping[int, str]) -> str:
     _drop_emptied(parse, words)
     _drop_orphans(parse, words)
     _mend_articles(parse, words)
-    _keep_capitals(parse, words)
-    _keep_loud(parse, words)
+    keep_case(parse, words)
     return _spaced(parse, words)
 
 
@@ -183,12 +206,6 @@ def _kept(words: Sequence[str | None], index: int, step: int) -> int | None:
 def _starts(parse: Parse, index: int, before: int) -> bool:
     """Whether nothing of the token's own sentence is left before it."""
     return before < sentence_of(parse, index).start
-
-
-def _keep_loud(parse: Parse, words: list[str | None]) -> None:
-    letters = [letter for letter in parse.text if letter.isalpha()]
-    if len(letters) > 1 and all(letter.isupper() for letter in letters):
-        words[:] = [word.upper() if word else None for word in words]
 
 
 def _mend_articles(parse: Parse, words: list[str | None]) -> None:
@@ -237,9 +254,7 @@ def _gap(parse: Parse, left: int, right: int) -> str:
     if right == left + 1:
         return tokens[left].space
     clings = tokens[right].text
-    closing = (
-        clings in _CLOSING or (len(clings) > 1 and clings[0] in "'’") or clings.lower() in ("n't", "n’t")
-    )
+    closing = clings in _CLOSING or is_clitic(tokens[right])
     if not tokens[right - 1].space and (closing or clings in "\"'"):
         return ""
     if not tokens[left].space and tokens[left].text in _OPENING | {'"', "'"}:
