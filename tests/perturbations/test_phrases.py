@@ -33,7 +33,7 @@ NEEDED = [
     "She could hardly keep her eyes open.",
     "The mayor is fond of music.",
     "A man with a baby in a sling waits.",
-    "A man in a leather jacket and striped shirt waves.",
+    "A man in a leather jacket and striped shirt points at something off camera.",
 ]
 
 
