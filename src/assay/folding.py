@@ -10,9 +10,11 @@ import numpy as np
 
 from assay.core import Case, Floats, Measure, Sample, Scored, SetMetric
 from assay.errors import MetricError
+from assay.remarks import counted
+from assay.table import Table
 
 if TYPE_CHECKING:
-    from assay.scoring import Settings, Table
+    from assay.scoring import Settings
 
 RESAMPLES = 1000
 _HALF = 4  # texts
@@ -43,12 +45,25 @@ def unfold(
             for role in case.samples:
                 values[role][index] = column[end]
                 end += 1
-        notes = {key: int(counts[start:end].sum()) for key, counts in table.notes.items()}
-        notes["absent"] = int(np.isnan(column[start:end]).sum())
-        kept = {key: count for key, count in notes.items() if count}
-        scored[name] = Scored(measure.label, found, values, notes=kept, about=about)
+        counts = counted(measure, [s for case in found for s in case.samples.values()], table, start)
+        scored[name] = Scored(measure.label, found, values, notes=counts, about=about)
         start = end
     return scored
+
+
+def unscored(scored: Scored) -> dict[str, list[str]]:
+    """Slice to its roles without any score, of slices where others have one: they give no finding."""
+    asked: dict[str, dict[str, bool]] = {}
+    for place, case in enumerate(scored.cases):
+        roles = asked.setdefault(case.slice, {})
+        for role in case.samples or case.meta.get("sizes", ()):
+            if role in scored.values:
+                roles[role] = roles.get(role, False) or bool(np.isfinite(scored.values[role][place]))
+    return {
+        slice_: [role for role, there in roles.items() if not there]
+        for slice_, roles in asked.items()
+        if any(roles.values()) and not all(roles.values())
+    }
 
 
 def fold_sets(

@@ -184,7 +184,9 @@ def _neutral(scored: Scored, groups: tuple[str, str], seed: int) -> list[Finding
         return []
     signs = np.array([1.0 if case.meta.get("group") == groups[0] else -1.0 for case in scored.cases])
     gaps = (good - bad) * signs
-    spread = float(np.nanstd(np.concatenate([scored.values["good"], scored.values["bad"]]), ddof=1)) or 1.0
+    both = np.concatenate([scored.values["good"], scored.values["bad"]])
+    known = both[np.isfinite(both)]
+    spread = (float(known.std(ddof=1)) if known.size > 1 else 0.0) or 1.0
     found: list[Finding] = []
     categories = dict.fromkeys(case.slice for case in scored.cases if case.meta.get("kind") == "caption")
     for category in categories:

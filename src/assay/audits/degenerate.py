@@ -41,12 +41,12 @@ class Repetition(Audit):
     limit: int | None = None
     open_limit: int | None = None
     task: tuple[str, ...] = ()
-    copies: tuple[str, ...] = ("10", "20", "30")
+    copies: tuple[int, ...] = (10, 20, 30)
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
         """Fewest and most copies."""
-        return {"limit": 20, "open_limit": 12, "copies": ("10", "30")}
+        return {"limit": 20, "open_limit": 12, "copies": (10, 30)}
 
     @cached_property
     def _corpora(self) -> list[Corpus]:
@@ -56,7 +56,7 @@ class Repetition(Audit):
     def cases(self) -> Iterable[Case]:
         """A case an item, a role a number of copies."""
         for corpus in self._corpora:
-            noises = {f"rep-{copies}": RepeatedEnding(int(copies)) for copies in self.copies}
+            noises = {f"rep-{copies}": RepeatedEnding(copies) for copies in self.copies}
             yield from _degenerate_cases(corpus, "repetition", noises, self.seed)
 
     def judge(self, scored: Sequence[Scored]) -> list[Finding]:
@@ -78,13 +78,13 @@ class FrequentNgram(Audit):
     limit: int | None = None
     open_limit: int | None = None
     task: tuple[str, ...] = ()
-    top: tuple[str, ...] = ("10", "50", "100")
-    n: tuple[str, ...] = ("4", "3")
+    top: tuple[int, ...] = (10, 50, 100)
+    n: tuple[int, ...] = (4, 3)
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
         """4-grams, fewest and most."""
-        return {"limit": 20, "open_limit": 12, "top": ("10", "100"), "n": ("4",)}
+        return {"limit": 20, "open_limit": 12, "top": (10, 100), "n": (4,)}
 
     @cached_property
     def _corpora(self) -> list[Corpus]:
@@ -99,7 +99,7 @@ class FrequentNgram(Audit):
         """A case an item, a role a kind of n-gram."""
         for corpus in self._corpora:
             noises = {
-                f"{n}-gram/top-{top}": FrequentNgrams(int(top), int(n), self._length)
+                f"{n}-gram/top-{top}": FrequentNgrams(top, n, self._length)
                 for n in self.n
                 for top in self.top
             }

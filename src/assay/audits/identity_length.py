@@ -36,13 +36,13 @@ class IdentityLength(Audit):
     seed: int = 0
     limit: int | None = 60
     task: tuple[str, ...] = ()
-    lengths: tuple[str, ...] = ("8", "16", "32", "64", "128", "256")
+    lengths: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
     slope_margin: float = 0.05  # spreads a doubling may cost
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
         """Three lengths, twelve items."""
-        return {"limit": 12, "lengths": ("8", "32", "128")}
+        return {"limit": 12, "lengths": (8, 32, 128)}
 
     @cached_property
     def _corpora(self) -> list[Corpus]:
@@ -59,8 +59,8 @@ class IdentityLength(Audit):
                     "stranger": Sample(record.gold, (other,), record.sample().source),
                 }
                 for length in self.lengths:
-                    text = self._text(corpus, number, int(length))
-                    samples[length] = Sample(text, (text,), record.source)
+                    text = self._text(corpus, number, length)
+                    samples[str(length)] = Sample(text, (text,), record.source)
                 yield Case(f"{slice_}:{record.id}", samples, slice_)
 
     def _text(self, corpus: Corpus, number: int, length: int) -> str:
@@ -83,7 +83,7 @@ class IdentityLength(Audit):
         return found
 
     def _slice(self, metric: str, slice_: str, scores: SliceScores) -> list[Finding]:
-        lengths = [length for length in self.lengths if length in scores.columns]
+        lengths = [str(length) for length in self.lengths if str(length) in scores.columns]
         if len(lengths) < 2:
             return []
         points = [

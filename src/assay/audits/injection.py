@@ -89,6 +89,8 @@ class InjectionAudit(Audit):
         out = []
         for place in PLACES:
             where, role = f"{dataset}/{one.id}/{place}", f"{one.id}/{place}"
+            if role not in scores.columns:
+                continue
             controls = [r for r in scores.columns if r.startswith(f"{CONTROL}-") and r.endswith(f"/{place}")]
             bases = {"gold": ["gold"], "random": ["random"], "control": controls}
             judged = {
@@ -97,6 +99,7 @@ class InjectionAudit(Audit):
                     base=base, versus=versus, margin=self._margin(place),
                 )
                 for versus, base in bases.items()
+                if base
             }  # fmt: skip
             out += self._with_verdict(place, judged)
         return out
@@ -111,7 +114,9 @@ class InjectionAudit(Audit):
         would beat a longer control, and the control, or any string would do.
         """
         head = "gold" if place == "alone" else "random" if self.rule == "paper" else "control"
-        beside = [name for name in ("control", "random") if name != head]
+        if head not in judged:  # the metric scored no neutral sentence: nothing to hold the lift against
+            return [replace(one, passed=None, evidence=()) for one in judged.values()]
+        beside = [name for name in ("control", "random") if name != head and name in judged]
         passed = judged[head].passed
         if head == "control":
             both = {judged["control"].passed, judged["random"].passed}

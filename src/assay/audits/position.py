@@ -82,16 +82,20 @@ class Position(Audit):
         return found
 
     def _kind(self, metric: str, dataset: str, scores: SliceScores, kind: ErrorKind) -> list[Finding]:
-        roles = {
+        named = {
             place: [role for role in scores.columns if role.startswith(f"{kind}/{place}/")]
             for place in POSITIONS
         }
+        roles = {place: found for place, found in named.items() if found}
         changes = {place: contrast(scores, found) for place, found in roles.items()}
-        keenest = min(POSITIONS, key=lambda place: changes[place].value)
+        if not changes:
+            return []
+        keenest = min(changes, key=lambda place: changes[place].value)
+        whole = len(roles) == len(POSITIONS)  # a place without scores might be the keenest
         out = []
         for place, change in changes.items():
             where = f"{dataset}/{kind}/{place}"
-            passed = self._passed(scores, roles[place], roles[keenest], change)
+            passed = self._passed(scores, roles[place], roles[keenest], change) if whole else None
             shown = self._relative(scores, change) if self.rule == "paper" else change
             one = finding(metric, self.name, where, "position_change", shown, scores.n)
             evidence = gain_evidence(scores, roles[place]) if passed is False else ()

@@ -158,10 +158,13 @@ class Stress(Audit):
 
     def _curve(self, answer: Scored, slice_: str, places: Sequence[int]) -> Curve | None:
         scores = slice_scores(answer, places, "gold", self.seed)
-        ratios = self._ratios[slice_]
-        if scores is None or not any(ratios.values()):
+        if scores is None:
             return None
-        roles = {level: [r for r in scores.columns if r.startswith(f"{level}/")] for level in ratios}
+        ratios = self._ratios[slice_]
+        named = {level: [r for r in scores.columns if r.startswith(f"{level}/")] for level in ratios}
+        roles = {level: found for level, found in named.items() if found}  # a level without scores is no level
+        if not any(ratios[level] for level in roles):
+            return None
         margins = Margins(self.flat_margin, self.step_margin)
         return Curve(answer.metric, slice_, scores, roles, ratios, self.rule, margins)
 

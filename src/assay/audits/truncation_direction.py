@@ -33,12 +33,12 @@ class TruncationDirection(Audit):
     seed: int = 0
     limit: int | None = None
     task: tuple[str, ...] = ()
-    levels: tuple[str, ...] = ("0.1", "0.2", "0.3", "0.4", "0.5")
+    levels: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
         """Two levels, as the stress audit has them, so that scores are shared."""
-        return {"limit": 20, "levels": ("0.1", "0.5")}
+        return {"limit": 20, "levels": (0.1, 0.5)}
 
     @cached_property
     def _corpora(self) -> list[Corpus]:
@@ -52,7 +52,7 @@ class TruncationDirection(Audit):
             yield from corpus.cases(f"{corpus.name}/truncation", kept)
 
     def _item(self, record: Record) -> Item | None:
-        cut = {level: Truncation(float(level)).perturb(record, self.seed) for level in self.levels}
+        cut = {f"{level:g}": Truncation(level).perturb(record, self.seed) for level in self.levels}
         whole = {level: text for level, text in cut.items() if text is not None}
         return Item(record, {"gold": record.gold, **whole}, {}) if len(whole) == len(cut) else None
 
@@ -65,13 +65,15 @@ class TruncationDirection(Audit):
                 scores = slice_scores(answer, places, "gold", self.seed)
                 if scores is None:
                     continue
-                for level in self.levels:
+                for level in (f"{one:g}" for one in self.levels if f"{one:g}" in scores.columns):
                     change = contrast(scores, [level])
                     where = f"{slice_}/{level}"
                     found.append(
                         finding(answer.metric, self.name, where, "direction_change", change, scores.n)
                     )
-                last = [self.levels[-1]]
+                last = [f"{self.levels[-1]:g}"]
+                if last[0] not in scores.columns:
+                    continue
                 found.append(
                     judged_gain(answer.metric, self.name, slice_, "direction_change", scores, last, self.rule)
                 )
@@ -83,7 +85,7 @@ class TruncationDirection(Audit):
     def _beside(self, slice_: str, outputs: Sequence[tuple[str, SliceScores]]) -> list[Finding]:
         """How much more each output rises than each of its siblings."""
         found = []
-        last = self.levels[-1]
+        last = f"{self.levels[-1]:g}"
         for number, (one, ours) in enumerate(outputs):
             for other, theirs in outputs[number + 1 :]:
                 changes = [(s.columns[last] - s.columns["gold"]) / (s.spread or 1.0) for s in (ours, theirs)]
