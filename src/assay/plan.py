@@ -28,6 +28,14 @@ class Panelled(Protocol):
         """Cases that every metric scores after all searches have ended."""
 
 
+@runtime_checkable
+class Telling(Protocol):
+    """A metric that can tell why it gave an audit no score at all."""
+
+    def silence(self, counted: Mapping[str, int]) -> str | None:
+        """The reason, from what was counted (`Scored.notes`); None where there is none of its own."""
+
+
 def score_all(
     audits: Mapping[str, Audit],
     work: Mapping[str, list[Case | Grid]],
@@ -39,9 +47,10 @@ def score_all(
     """A metric at a time over all audits, so that one model is in memory and shared samples score once."""
     scored: dict[str, list[Scored]] = {name: [] for name in audits}
     notes: list[str] = []
+    panels = {name: _panel(one, measures) for name, one in audits.items()}  # a wrong spec before the work
     for one in measures:
         asked = {name: items for name, items in work.items() if one.metric.needs or not audits[name].compares}
-        notes += [f"{one.label} does not fit {name}: {_misfit(one)}" for name in work if name not in asked]
+        notes += [_misfit(one, name) for name in work if name not in asked]
         mine = asked if causal_tokens is None else affordable(one, asked, causal_tokens)
         left_out = ", ".join(name for name in asked if name not in mine)
         if left_out:
@@ -53,19 +62,32 @@ def score_all(
                 if _says_something(complete):
                     scored[name].append(complete)
                 else:
-                    notes.append(f"{one.label} does not fit {name}: {_misfit(one)}")
+                    notes.append(_misfit(one, name, complete.notes))
     if measures and not any(scored.values()):
         raise AuditError("; ".join(notes) + "; choose another metric or other data")
     for name, one_audit in audits.items():
         if isinstance(one_audit, Panelled) and scored[name]:
-            scored[name] = _panelled(one_audit, name, scored[name], work[name], measures, settings)
+            scored[name] = _panelled(
+                one_audit, name, scored[name], work[name], measures, panels[name], settings
+            )
     return scored, notes
 
 
-def _misfit(one: Measure) -> str:
+def _misfit(one: Measure, name: str, counted: Mapping[str, int] | None = None) -> str:
     """Why no case of an audit had a score."""
+    told = one.metric.silence(counted or {}) if isinstance(one.metric, Telling) else None
+    if told:
+        return f"{one.label} gives {name} no score: {told}"
     needs = ", ".join(sorted(one.metric.needs))
-    return f"it needs {needs}, which no case has" if needs else "it compares a text with nothing"
+    reason = f"it needs {needs}, which no case has" if needs else "it compares a text with nothing"
+    return f"{one.label} does not fit {name}: {reason}"
+
+
+def _panel(one: Audit, measures: Sequence[Measure]) -> dict[str, Measure]:
+    """The panel's metrics that were not asked for."""
+    asked = {each.label for each in measures}
+    specs = one.panel() if isinstance(one, Panelled) else ()
+    return {spec: measure(spec) for spec in specs if spec not in asked}
 
 
 def _panelled(
@@ -74,14 +96,13 @@ def _panelled(
     answers: list[Scored],
     items: list[Case | Grid],
     measures: Sequence[Measure],
+    extra: Mapping[str, Measure],
     settings: Settings,
 ) -> list[Scored]:
     """The answers with the final cases added, and those of the panel's metrics that were not asked for."""
     final = list(one.final(answers))
     complete = {answer.metric: answer for answer in answers}
-    asked = {each.label: each for each in measures}
-    extra = {spec: measure(spec) for spec in one.panel() if spec not in asked}
-    for label, each in (asked | extra).items():
+    for label, each in ({each.label: each for each in measures} | dict(extra)).items():
         fitted = _fits(each, {name: items})[0][0]
         if label in extra:
             complete[label] = score_cases(fitted, {name: items}, settings)[name]

@@ -153,7 +153,7 @@ def test_a_server_that_refuses_probabilities_is_asked_without(odds: str) -> None
 
 def test_a_server_that_stays_busy_is_given_up_with_advice(odds: str) -> None:
     with (
-        proxied(odds, ["malformed"] * _judge_line.ATTEMPTS) as (proxy, endpoint),
+        proxied(odds, ["busy"] * _judge_line.ATTEMPTS) as (proxy, endpoint),
         pytest.raises(MetricError, match=r"did not answer in 6 attempts.*ASSAY_JUDGE_RATE"),
     ):
         Judge(endpoint=endpoint).score(SAMPLES[:1])

@@ -55,7 +55,19 @@ class Proxy:
                 self._send(200, b'{"choices": []}', {})
 
             def _rambling(self, body: bytes) -> None:
-                answer = {"choices": [{"message": {"content": "I would rather not say."}}], "usage": {}}
+                self._say("I would rather not say.", {})
+
+            def _mute(self, body: bytes) -> None:
+                self._say(None, {})
+
+            def _four(self, body: bytes) -> None:
+                self._say("4", {"prompt_tokens": 5, "completion_tokens": 1})
+
+            def _untold(self, body: bytes) -> None:
+                self._say("4", {"prompt_tokens": "x", "completion_tokens": -5})
+
+            def _say(self, text: str | None, usage: dict[str, Any]) -> None:
+                answer = {"choices": [{"message": {"content": text}}], "usage": usage}
                 self._send(200, json.dumps(answer).encode(), {})
 
             def _refused(self, body: bytes) -> None:

@@ -26,7 +26,7 @@ def budget(max_calls: int | None, max_cost: float | None, options: Options) -> I
 
     if (max_calls is not None or max_cost is not None) and (options.workers > 1 or options.ray):
         raise SpecError("a budget is kept in one process: leave out --workers and --ray, or the limits")
-    with spending(max_calls, max_cost) as ledger:
+    with spending(max_calls, max_cost, keeps=options.cache is not None) as ledger:
 
         def billed(done: Run) -> Run:
             bill = ledger.summary()

@@ -21,6 +21,7 @@ class Price:
 
     read: float = 0.0
     written: float = 0.0
+    known: bool = True  # a server's price is, where the user told it
 
     def of(self, read: int, written: int) -> float:
         """What so many tokens cost."""
@@ -38,6 +39,10 @@ class Ledger:
     read: int = 0
     written: int = 0
     cost: float = 0.0
+    keeps: bool = True  # whether answers go into a cache
+    priced: bool = True  # whether the price of every call is known
+    estimated: int = 0  # calls whose server told no tokens
+    unread: dict[str, str] = field(default_factory=dict)  # signature -> its first answer that named no grade
     _pending: float = 0.0  # of calls under way
     _lock: Lock = field(default_factory=Lock)
 
@@ -50,20 +55,26 @@ class Ledger:
             if self.max_cost is not None and self.cost + self._pending + aside > self.max_cost:
                 raise BudgetError(self._refusal(f"--max-cost {self.max_cost:g}"))
             self.calls += 1
+            self.priced &= price.known
             self._pending += aside
         return aside
 
     def _refusal(self, limit: str) -> str:
+        kept = (
+            "the answers of finished batches are in the cache"
+            if self.keeps
+            else "the answers so far are lost, for there is no cache (--cache none)"
+        )
         return (
-            f"the next question to the judge would pass {limit} ({self.calls} asked, cost {self.cost:.4f}); "
-            f"the answers so far are in the cache: raise the limit, lower --limit, or judge what there is "
-            f"with --on-error skip"
+            f"the next question to the judge would pass {limit} ({self.calls} asked, {self._cost()}); "
+            f"{kept}: raise the limit, lower --limit, or judge what there is with --on-error skip"
         )
 
-    def book(self, price: Price, aside: float, read: int, written: int) -> None:
-        """A call is done: what it really took."""
+    def book(self, price: Price, aside: float, read: int, written: int, *, estimated: bool = False) -> None:
+        """A call is done: what it really took, or about what where its server does not tell."""
         with self._lock:
             self._pending -= aside
+            self.estimated += estimated
             self.read += read
             self.written += written
             self.cost += price.of(read, written)
@@ -73,19 +84,23 @@ class Ledger:
         with self._lock:
             self.retries += 1
 
-    def summary(self) -> dict[str, float]:
-        """For run.json; empty where no judge was asked."""
+    def summary(self) -> dict[str, float | None]:
+        """For run.json; empty where no judge was asked. An unknown cost is null."""
         if not self.calls:
             return {}
-        names = ("calls", "retries", "read", "written", "cost")
-        return {name: getattr(self, name) for name in names}
+        names = ("calls", "retries", "read", "written")
+        return {**{name: getattr(self, name) for name in names}, "cost": self.cost if self.priced else None}
 
     def sentence(self) -> str:
         """The bill, for people."""
+        guess = f" (estimated for {self.estimated:,} questions)" if self.estimated else ""
         return (
             f"judges: {self.calls:,} questions ({self.retries} asked again), {self.read:,} tokens read, "
-            f"{self.written:,} written, cost {self.cost:.4f}"
+            f"{self.written:,} written{guess}, {self._cost()}"
         )
+
+    def _cost(self) -> str:
+        return f"cost {self.cost:.4f}" if self.priced else f"cost unknown (no {PRICE})"
 
 
 _CURRENT: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
@@ -98,9 +113,11 @@ def ledger() -> Ledger:
 
 
 @contextmanager
-def spending(max_calls: int | None = None, max_cost: float | None = None) -> Iterator[Ledger]:
+def spending(
+    max_calls: int | None = None, max_cost: float | None = None, *, keeps: bool = True
+) -> Iterator[Ledger]:
     """Keep a ledger, with limits, for what happens inside."""
-    token = _CURRENT.set(Ledger(max_calls, max_cost))
+    token = _CURRENT.set(Ledger(max_calls, max_cost, keeps=keeps))
     try:
         yield ledger()
     finally:
@@ -116,7 +133,7 @@ def price() -> Price:
                 f"--max-cost needs to know what a token costs; set {PRICE}=READ,WRITTEN "
                 f"(money for a million tokens read and written, such as 0.15,0.60)"
             )
-        return Price()
+        return Price(known=False)
     try:
         read, written = (float(part) for part in text.split(","))
     except ValueError as error:

@@ -63,21 +63,29 @@ def _asked(
 ) -> Reply:
     """One question, within the budget and on the bill."""
     size = sum(len(turn["content"]) for turn in body["messages"])
-    aside = ledger().reserve(cost, math.ceil(size / _CHARACTERS_A_TOKEN), WRITTEN)
-    read = written = 0
+    about = (math.ceil(size / _CHARACTERS_A_TOKEN), WRITTEN)
+    aside = ledger().reserve(cost, *about)
+    taken = (0, 0)
     try:
-        reply = _reply(line.post(client, body), grades)
-        read, written = reply.read, reply.written
+        answer = line.post(client, body)
+        taken = _tokens(answer.get("usage")) or about
     finally:
-        ledger().book(cost, aside, read, written)
-    return reply
+        ledger().book(cost, aside, *taken, estimated=taken is about)
+    return _reply(answer, grades, taken)
 
 
-def _reply(body: Mapping[str, Any], grades: Sequence[str]) -> Reply:
+def _tokens(usage: object) -> tuple[int, int] | None:
+    """Tokens read and written; None where the server tells none that can be read."""
+    found = usage if isinstance(usage, Mapping) else {}
+    read, written = (found.get(name) for name in ("prompt_tokens", "completion_tokens"))
+    if not (isinstance(read, int) and isinstance(written, int) and min(read, written) >= 0):
+        return None
+    return read, written
+
+
+def _reply(body: Mapping[str, Any], grades: Sequence[str], tokens: tuple[int, int]) -> Reply:
     choice = body["choices"][0]
-    usage = body.get("usage") or {}
     text = choice["message"]["content"]
-    tokens = (int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
     return Reply(_probabilities(choice.get("logprobs"), grades, text), text, *tokens)
 
 

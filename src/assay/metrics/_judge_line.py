@@ -7,6 +7,7 @@ request's header and nowhere else: no field, file, message or log holds it.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from functools import lru_cache
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     import httpx
 
 ATTEMPTS = 6
+BROKEN = 3  # bodies that are no answer: a wrong address gives them for ever
+_QUOTED = 80  # characters of what a server said
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds
 _AGAIN = (408, 409, 425, 429, 500, 502, 503, 504)
 _KEY, _OPENAI_KEY, _OPENAI = "ASSAY_JUDGE_KEY", "OPENAI_API_KEY", "api.openai.com"
@@ -50,7 +53,7 @@ class Line:
         """The server's answer; dropped connections, busy servers and broken bodies are tried again."""
         import httpx
 
-        trouble = "nothing was tried"
+        trouble, broken = "nothing was tried", 0
         for attempt in range(ATTEMPTS):
             if attempt:
                 ledger().retried()
@@ -63,12 +66,23 @@ class Line:
                     return self._read(response)
                 trouble = f"status {response.status_code}"
                 self._hold(_retry_after(response), attempt)
-            except (httpx.TransportError, _Malformed) as error:
+            except httpx.TransportError as error:
                 trouble = f"{type(error).__name__}: {error}"
+                self._hold(None, attempt)
+            except _Malformed as error:
+                trouble, broken = str(error), broken + 1
+                if broken == BROKEN:
+                    raise self._misunderstood(trouble) from error
                 self._hold(None, attempt)
         raise MetricError(
             f"the judge at {self.url} did not answer in {ATTEMPTS} attempts ({self._masked(trouble)}); check "
             f"the address, or ask more slowly: ASSAY_JUDGE_CONCURRENCY=1, ASSAY_JUDGE_RATE=60 (a minute)"
+        )
+
+    def _misunderstood(self, said: str) -> MetricError:
+        return MetricError(
+            f"the judge at {self.url} answers, but with {said} ({BROKEN} times); check endpoint=, "
+            f"the address before /chat/completions (most end in /v1), and that model= writes text"
         )
 
     def _headers(self) -> dict[str, str]:
@@ -86,24 +100,24 @@ class Line:
         return True
 
     def _read(self, response: httpx.Response) -> dict[str, Any]:
+        said = self._masked(response.text)
         if response.status_code in (401, 403):
             raise MetricError(
                 f"the judge at {self.url} refused the key (status {response.status_code}); set {_KEY} in the "
                 f"environment ({_OPENAI_KEY} is sent to {_OPENAI} only)"
             )
         if response.status_code != 200:
-            said = self._masked(response.text[:200])
             raise MetricError(
-                f"the judge at {self.url} refused the question (status {response.status_code}): {said}; "
-                f"check model= and endpoint="
+                f"the judge at {self.url} refused the question (status {response.status_code}): "
+                f"{said[:200]}; check model= and endpoint="
             )
         try:
-            answer = response.json()
+            answer = json.loads(said)
             content = answer["choices"][0]["message"]["content"]
         except (ValueError, LookupError, TypeError) as error:
-            raise _Malformed("the body is not a chat completion") from error
+            raise _Malformed(f"what is no chat completion: {_cut(said)}") from error
         if not isinstance(content, str):
-            raise _Malformed("the answer has no text")
+            raise _Malformed(f"a message without text: {_cut(said)}")
         return dict(answer)
 
     def _masked(self, text: str) -> str:
@@ -125,6 +139,10 @@ class Line:
         wait = min(_LONGEST_WAIT, asked if asked is not None else backoff)
         with self._lock:
             self._next = max(self._next, monotonic() + wait)
+
+
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "...")
 
 
 def _retry_after(response: httpx.Response) -> float | None:

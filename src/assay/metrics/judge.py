@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from assay import weights
 from assay.core import Metric, Sample, Scores
 from assay.errors import SpecError
 from assay.metrics._judge_answer import Backend, Question, Reading, Reply, drawn, parsed, share
 from assay.metrics._judge_blind import blinded
+from assay.metrics._judge_budget import ledger
 from assay.metrics._judge_http import HttpJudge
 from assay.metrics._judge_local import LocalJudge
 from assay.metrics._judge_prompt import Form, Mode, References, ScaleName
 from assay.metrics._torch import Neural, Precision
 from assay.recipe import generator
 
+log = logging.getLogger("assay")
 ZHENG_2023 = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
-_NOTES = ("unparsed", "read from text", "partly listed")
+_UNPARSED = "unparsed"
+_NOTES = (_UNPARSED, "read from text", "partly listed")
+_QUOTED = 60  # characters of an answer that names no grade
 
 
 @dataclass(frozen=True)
@@ -86,9 +92,11 @@ class Judge(Neural, Metric):
         return LocalJudge(self.model, self.precision)
 
     def prepare(self) -> None:
-        """Load the model, where it runs here."""
+        """Load the model, where it runs here; of a server, say when it is asked for the default one."""
         if not self.endpoint:
             LocalJudge(self.model, self.precision).loaded()
+        elif self.model == type(self).model:
+            _say_default(self.endpoint, self.model)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """One question a sample, two for a pair asked in both orders."""
@@ -98,7 +106,7 @@ class Judge(Neural, Metric):
         flat = [one for order in orders for one in order]
         asked = [Question(form.messages(one), form.grades, one.draw) for one in flat]
         replies = self._backend.ask(asked, self.answer, self.temperature)
-        graded = iter(zip(map(self._grade, flat, replies), replies, strict=True))
+        graded = iter([self._graded(one, reply) for one, reply in zip(flat, replies, strict=True)])
         values: list[float | None] = []
         notes: dict[str, list[int]] = {name: [] for name in _NOTES}
         for order in orders:
@@ -107,6 +115,28 @@ class Judge(Neural, Metric):
             for name, count in _counts(answers, len(form.grades)).items():
                 notes[name].append(count)
         return Scores(values, notes)
+
+    def silence(self, counted: Mapping[str, int]) -> str | None:
+        """Why an audit has no grade at all, where answers were counted that name none."""
+        count = counted.get(_UNPARSED, 0)
+        if not count:
+            return None
+        whose = "its answers" if self.swap else f"its answers for {count} of {count} samples"
+        if self.answer == "probabilities":
+            return f"{whose} came without probabilities; leave answer=probabilities out"
+        fault = (
+            "choose neither A nor B" if self.mode == "pairwise" else f"name no single grade of {self.scale}"
+        )
+        said = ledger().unread.get(self.signature)
+        return f"{whose} {fault}" + ("" if said is None else f", such as {said!r}")
+
+    def _graded(self, sample: Sample, reply: Reply) -> tuple[float | None, Reply]:
+        """The grade with its reply; the first text that cannot be read is kept for people to see."""
+        grade = self._grade(sample, reply)
+        if grade is None and reply.text is not None:
+            text = reply.text if len(reply.text) <= _QUOTED else reply.text[:_QUOTED] + "..."
+            ledger().unread.setdefault(self.signature, text)
+        return grade, reply
 
     def _grade(self, sample: Sample, reply: Reply) -> float | None:
         grades, odds = self._form.grades, reply.probabilities
@@ -119,6 +149,13 @@ class Judge(Neural, Metric):
             rng = generator(sample.draw, self.signature, sample.key)
             return drawn(grades, odds, self.temperature, rng)
         return share(grades, odds)
+
+
+@cache
+def _say_default(endpoint: str, model: str) -> None:
+    log.warning(
+        "note: %s is asked for the model %s, the default; model=NAME asks for another", endpoint, model
+    )
 
 
 def _turned(sample: Sample) -> Sample:
