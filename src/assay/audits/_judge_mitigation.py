@@ -9,6 +9,8 @@ import numpy as np
 
 from assay.audits._judge_effects import AUDIT, Panel
 from assay.core import Finding, Floats
+from assay.errors import SpecError
+from assay.spec import measure
 from assay.statistics.bootstrap import bootstrap_weighted
 from assay.statistics.verdict import verdict
 
@@ -40,6 +42,19 @@ def variants(spec: str) -> dict[str, str]:
     if _FILE not in spec:  # a hybrid is made of registered names
         found[f"0.5*{spec}+0.5*{_with(spec, 'criterion=correctness')}"] = "panel"
     return found
+
+
+def check_mendable(spec: str) -> None:
+    """Refuse a metric that the remedies cannot be set on, before anything is asked."""
+    measure(spec)
+    try:
+        for variant in variants(spec):
+            measure(variant)
+    except SpecError as error:
+        raise SpecError(
+            f"--mitigate {spec!r}: remedies set anchored, blind, mode, swap and criterion of a judge; give a "
+            f"judge that has these keys, and its spec without them, such as judge or judge:model=NAME"
+        ) from error
 
 
 def _with(spec: str, keys: str) -> str:

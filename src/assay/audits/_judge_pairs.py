@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.core import Case, Sample
-from assay.datasets.ratings import read_samples
+from assay.datasets.ratings import Rated
 from assay.datasets.rows import Row, read_rows
 from assay.datasets.templates import Noun, indefinite, load_lexicon
 from assay.errors import DataError
@@ -183,15 +183,15 @@ def own_name_cases(items: Sequence[Item], own: str) -> Iterator[Case]:
         yield pair_case("self-preference/name", item, base, changed)
 
 
-def own_text_cases(path: Path, own: str) -> Iterator[Case]:
+def own_text_cases(outputs: Sequence[Rated], own: str) -> Iterator[Case]:
     """The judge's own outputs against others' for the same document that people rated the same."""
-    documents: dict[str, dict[str, Any]] = {}
-    for rated in read_samples(path):
+    documents: dict[str, dict[str, Rated]] = {}
+    for rated in outputs:
         if rated.system is not None and rated.doc is not None:
             documents.setdefault(rated.doc, {})[rated.system] = rated
-    for doc, outputs in documents.items():
-        mine = outputs.get(own)
-        for system, other in outputs.items():
+    for doc, written in documents.items():
+        mine = written.get(own)
+        for system, other in written.items():
             if mine is None or system == own or not _rated_alike(mine.human, other.human):
                 continue
             item = Item(f"{doc}-{system}", mine.sample.source or "", "", "", "")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from assay.audits._judge_effects import Margins, effect, panel_of, position, quality_gap, repeats, scale_use
-from assay.audits._judge_mitigation import changes, variants
+from assay.audits._judge_mitigation import changes, check_mendable, variants
 from assay.audits._judge_pairs import (
     Bias,
     Item,
@@ -29,6 +29,7 @@ from assay.audits._judge_pairs import (
 )
 from assay.audits._spread import spread_out
 from assay.core import Audit, Case, Finding, Sample, Scored
+from assay.datasets.ratings import Rated, read_samples
 from assay.errors import DataError, suggest
 from assay.vocabulary import Question, Rule
 
@@ -77,6 +78,16 @@ class JudgeBias(Audit):
             raise DataError(f"unknown bias {wrong!r}{suggest(wrong, names)}")
         return [bias for bias in known if self._asked(bias.slice)]
 
+    @cached_property
+    def _rated(self) -> list[Rated]:
+        """The rated outputs, read before the first question is paid for."""
+        return read_samples(self.outputs) if self.outputs else []
+
+    @cached_property
+    def _heard(self) -> dict[str, None]:
+        """What judging came upon: notes for the reader."""
+        return {}
+
     def _asked(self, slice_: str) -> bool:
         return not self.only or bool({slice_, slice_.partition("/")[0]} & set(self.only))
 
@@ -84,6 +95,12 @@ class JudgeBias(Audit):
         """A case an item and bias; right against wrong answers always, as the yardstick."""
         if self.draws < 2:
             raise DataError(f"--draws {self.draws}: repeats need at least two")
+        if self.mitigate:
+            check_mendable(self.mitigate)
+        if self.outputs and not any(one.system and one.doc for one in self._rated):
+            raise DataError(
+                f"--outputs {self.outputs}: no row has system and doc, by which own texts are found"
+            )
         for number, item in enumerate(self.items):
             yield pair_case(_QUALITY, item, item.wrong, item.answer)
             if self._asked(_POSITION):
@@ -113,7 +130,7 @@ class JudgeBias(Audit):
             return ()
         own = self.own or PurePath(str(backbone)).name
         found = list(own_name_cases(self.items, own))
-        return [*found, *own_text_cases(self.outputs, own)] if self.outputs else found
+        return [*found, *own_text_cases(self._rated, own)]
 
     def panel(self) -> Sequence[str]:
         """The judge to be mended, and its remedies."""
@@ -125,6 +142,7 @@ class JudgeBias(Audit):
 
     def judge(self, scored: Sequence[Scored]) -> list[Finding]:
         """Each judge on each bias, then what the remedies changed."""
+        self._heard.clear()
         single = [one for one in scored if not one.about.get("set")]
         found = [finding for one in single for finding in self._judged(one)]
         if self.mitigate:
@@ -147,6 +165,8 @@ class JudgeBias(Audit):
         ]
         if panel.pairwise and self._asked(_POSITION):
             found += position(one, _POSITION, margins, seed)
+        elif _POSITION in self.only:
+            self._heard[f"{one.metric} grades one text at a time: position needs mode=pairwise"] = None
         found += repeats(one, panel, _REPEATS, self._draws, margins, seed)
         if not panel.pairwise and one.about.get("paradigm") == "judge" and self._asked(_SCALE):
             found += scale_use(one, _QUALITY, margins, seed)
@@ -178,4 +198,4 @@ class JudgeBias(Audit):
             notes.append("judge-bias follows no single paper: --rule paper changes nothing here")
         if self.data and len(self.items) < 10:
             notes.append(f"{len(self.items)} items are too few for a verdict")
-        return notes
+        return [*notes, *self._heard]
