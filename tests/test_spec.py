@@ -57,6 +57,7 @@ def test_names_match_longest_first_then_hybrids() -> None:
         ("bleu+blue", "did you mean bleu?"),
         ("", "unknown metric"),
         ("nowhere.py:Metric", "cannot read"),
+        ("nowhere.py", "write nowhere.py:NAME"),
     ],
 )
 def test_wrong_specs_say_how_to_mend_them(spec: str, message: str) -> None:
@@ -72,6 +73,16 @@ def test_a_file_of_seven_lines_is_a_metric(tmp_path: Path) -> None:
     before = one.metric.signature
     path.write_text(PLUGIN.replace("len(s.hypothesis) /", "2 * len(s.hypothesis) /"))
     assert parse(f"{path}:LengthRatio").metric.signature != before  # law 1: the source is in the signature
+
+
+def test_a_file_alone_is_told_what_it_holds_without_running(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(PLUGIN + "def _hidden(): ...\nraise RuntimeError\n")
+    for spec in (str(path), f"{path}:"):
+        with pytest.raises(
+            SpecError, match=r"write .*mine\.py:NAME, a class or function in it; known: LengthRatio, overlap$"
+        ):
+            parse(spec)
 
 
 def test_a_plain_function_is_a_metric(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
 import inspect
@@ -34,6 +35,19 @@ def plugged_in(path: Path, identifier: str) -> type[Metric] | type[SetMetric]:
         public = [name for name in vars(module) if not name.startswith("_")]
         raise SpecError(f"{path} has no {identifier!r}{suggest(identifier, public)}")
     return as_metric_class(thing, module.__assay_digest__)
+
+
+def unnamed(path: Path) -> SpecError:
+    """A file without what to take from it: the error names what it holds, read but not run."""
+    try:
+        body = ast.parse(path.expanduser().read_bytes()).body
+    except (OSError, ValueError, RuntimeError, SyntaxError):
+        body = []
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    found = [node.name for node in body if isinstance(node, kinds) and not node.name.startswith("_")]
+    return SpecError(
+        f"{path} names a file alone: write {path}:NAME, a class or function in it{suggest('', found)}"
+    )
 
 
 def _load_file(path: Path, digest: str) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from assay.core import Measure, Metric, Perturbation, SetMetric
 from assay.errors import SpecError, suggest
-from assay.plugins import as_metric_class, plugged_in
+from assay.plugins import as_metric_class, plugged_in, unnamed
 from assay.recipe import source_digest
 from assay.registry import find, names, perturbation_class
 
@@ -55,6 +55,8 @@ def parse(text: str) -> Measure:
         return Measure(
             spec, metric, kind.outputs[-1] if isinstance(kind.outputs, tuple) and kind.outputs else None
         )
+    if spec.rstrip(":").endswith(".py"):
+        raise unnamed(Path(spec.rstrip(":")))
     parts = _split(spec)
     if len(parts) == 1 and parts[0][0] is None:
         return _single(parts[0][1], spec)

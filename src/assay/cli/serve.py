@@ -42,6 +42,7 @@ def command(
 
 
 def _listen(host: str, port: int):  # type: ignore[no-untyped-def]
+    import errno
     import socket
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -49,9 +50,12 @@ def _listen(host: str, port: int):  # type: ignore[no-untyped-def]
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # UnicodeError: a name that can be no host's
         made.close()
-        raise SpecError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from error
+        taken = isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES)
+        mend = "choose another --port" if taken else "check --host"
+        reason = getattr(error, "strerror", None) or error
+        raise SpecError(f"cannot listen on {host}:{port}: {reason}; {mend}") from error
     return made
 
 
