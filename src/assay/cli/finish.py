@@ -23,11 +23,20 @@ def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:
         (print_findings if len(done.about["audits"]) == 1 else print_answers)(done)
     else:
         typer.echo(render(done, form))
+    print_notes(done.notes, quiet=quiet)
     if not quiet:
-        for note in done.notes[:12]:
-            typer.echo(f"note: {note}", err=True)
         typer.echo(f"report: {report}", err=True)
     check_gate(done, fail_on)
+
+
+def print_notes(notes: Sequence[str], *, quiet: bool, most: int = 12) -> None:
+    """What a reader must know, on stderr."""
+    if quiet:
+        return
+    for note in notes[:most]:
+        typer.echo(f"note: {note}", err=True)
+    if len(notes) > most:
+        typer.echo(f"note: and {len(notes) - most} more", err=True)
 
 
 def print_answers(done: Run) -> None:
