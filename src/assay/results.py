@@ -6,7 +6,8 @@ import dataclasses
 import json
 import math
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 
 from assay.core import Case, Explanation, Finding, Scored
 from assay.datasets.rows import whole_text
-from assay.errors import CacheError
+from assay.errors import CacheError, unwritable
 
 Schema = dict[str, pl.DataType | type[pl.DataType]]
 FINDINGS: Schema = {
@@ -31,6 +32,12 @@ CASES: Schema = {
 }  # fmt: skip
 SCORES: Schema = {
     "audit": pl.String, "metric": pl.String, "case": pl.String, "role": pl.String, "score": pl.Float64,
+}  # fmt: skip
+RUN = "run.json"  # the mark of a run folder
+_ALWAYS = ("assay", "metrics", "audits", "notes")  # in run.json; the rest a report can do without
+_SHAPES = {
+    "assay": str, "metrics": dict, "audits": dict, "notes": list, "size": str, "packages": dict,
+    "seconds": dict, "computed": dict,
 }  # fmt: skip
 
 
@@ -83,7 +90,7 @@ class Run:
         lines = [json.dumps(dataclasses.asdict(e), ensure_ascii=True) for e in self.explanations]
         texts = {
             "explanations.jsonl": "".join(f"{line}\n" for line in lines),
-            "run.json": json.dumps(self.about, indent=1, default=str),
+            RUN: json.dumps(self.about, indent=1, default=str),
         }
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -102,14 +109,43 @@ class Run:
         return str(self.findings._repr_html_())
 
 
-def unwritable(folder: Path, error: Exception) -> CacheError:
-    """The message for an output folder that cannot be used."""
-    reason = getattr(error, "strerror", None) or error
-    return CacheError(f"cannot write {folder}: {reason}; free some space or choose another folder with --out")
+def write_text(path: Path, text: str) -> None:
+    """A file of the user's choice, or a message; never a traceback after the work."""
+    try:
+        path.write_text(text, "utf-8", errors="replace")
+    except OSError as error:
+        raise unwritable(path, error) from error
 
 
-def check_writable(folder: Path) -> None:
-    """Refuse before the work rather than after it."""
+def check_writable(folder: Path, mark: str = RUN) -> None:
+    """Refuse before the work rather than after it; a folder that was not there is not left behind.
+
+    `mark` is the file that an earlier result of the kind has left: such a folder is written over, and so is
+    an empty one, but never one with files of the user's own.
+    """
+    _refuse_others(folder, mark)
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    make_folder(folder)
+    with suppress(OSError):  # somebody else has put something there
+        for path in new:
+            path.rmdir()
+
+
+def _refuse_others(folder: Path, mark: str) -> None:
+    try:
+        held = sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    others = [name for name in held if not name.startswith(".")]
+    if others and mark not in held:
+        raise CacheError(
+            f"{folder} holds {others[0]!r} and no {mark}: files of yours could be written over; "
+            f"give --out a new or empty folder, or that of an earlier result"
+        )
+
+
+def make_folder(folder: Path) -> None:
+    """A folder that can be written to, or a message."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".assay-probe"
@@ -121,40 +157,57 @@ def check_writable(folder: Path) -> None:
 
 def load_run(folder: Path) -> Run:
     """Read a run folder."""
-    if not (folder / "run.json").is_file():
-        raise CacheError(f"{folder} is not a run folder (no run.json); give the folder of an earlier run")
+    if not (folder / RUN).is_file():
+        raise CacheError(f"{folder} is not a run folder (no {RUN}); give the folder of an earlier run")
+    about = load_about(folder)
+    findings, cases, scores = (
+        _frame(folder / f"{name}.parquet", schema)
+        for name, schema in (("findings", FINDINGS), ("cases", CASES), ("scores", SCORES))
+    )
+    with _reading(folder / "explanations.jsonl") as path:
+        explained = [_explained(line) for line in path.read_text("utf-8").splitlines()]
+    return Run(findings, cases, scores, explained, about, folder)
+
+
+def load_about(folder: Path) -> dict[str, Any]:
+    """Only run.json, checked: what a run is, without its tables."""
+    with _reading(folder / RUN) as path:
+        return _checked(json.loads(path.read_text("utf-8")))
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Path]:
+    """Whatever a damaged file of a run raises becomes a message that names the file."""
     try:
-        about = _checked(json.loads((folder / "run.json").read_text("utf-8")))
-        findings, cases, scores = (
-            _frame(folder / f"{name}.parquet", schema)
-            for name, schema in (("findings", FINDINGS), ("cases", CASES), ("scores", SCORES))
-        )
-        lines = (folder / "explanations.jsonl").read_text("utf-8").splitlines()
-        explained = [_explained(line) for line in lines]
+        yield path
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError,
             pl.exceptions.PolarsError, pa.ArrowException) as error:  # fmt: skip
-        raise CacheError(f"{folder} is damaged: {error}; run the audit again, scores are cached") from error
-    return Run(findings, cases, scores, explained, about, folder)
+        problem = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
+        raise CacheError(f"{path} is damaged: {problem}; run the audit again, scores are cached") from error
 
 
 def _frame(path: Path, schema: Schema) -> pl.DataFrame:
     """A table of the run, by pyarrow: polars ends with a panic where a page is damaged."""
-    frame = pl.DataFrame(pq.ParquetFile(path).read())
-    return frame.select(pl.col(name).cast(kind) for name, kind in schema.items())
+    with _reading(path):
+        frame = pl.DataFrame(pq.ParquetFile(path).read())
+        return frame.select(pl.col(name).cast(kind) for name, kind in schema.items())
 
 
 def _checked(about: Any) -> dict[str, Any]:
-    """run.json has the shape that reports rely on."""
-    shapes = {"metrics": dict, "audits": dict, "notes": list}
-    if not isinstance(about, dict) or any(
-        not isinstance(about.get(key, kind()), kind) for key, kind in shapes.items()
-    ):
-        raise ValueError("run.json is not that of a run")
-    parts = [*about.get("metrics", {}).values(), *about.get("audits", {}).values()]
-    if not all(isinstance(part, dict) for part in parts) or not all(
-        isinstance(note, str) for note in about.get("notes", [])
-    ):
-        raise ValueError("run.json is not that of a run")
+    """run.json has the keys and shapes that reports rely on."""
+    if not isinstance(about, dict):
+        raise ValueError("it is not that of a run")
+    for key in _ALWAYS:
+        if key not in about:
+            raise KeyError(key)
+    for key, kind in _SHAPES.items():
+        if not isinstance(about.get(key, kind()), kind):
+            raise ValueError(f"its {key!r} is not that of a run")
+    parts = [*about["metrics"].values(), *about["audits"].values()]
+    if not all(isinstance(part, dict) for part in parts):
+        raise ValueError("its metrics or audits are not those of a run")
+    if not all(isinstance(note, str) for note in about["notes"]):
+        raise ValueError("its notes are not texts")
     return about
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import CacheError
+from assay.errors import CacheError, unwritable
 from assay.results import load_run
 
 # The limit comes after the imports: it is the run that must meet it.
@@ -43,3 +44,19 @@ def test_a_full_disk_is_a_message(limit: int, tmp_path: Path) -> None:
     if limit < 60_000:
         with pytest.raises(CacheError):
             load_run(tmp_path / "assay-run")
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.EEXIST, "a file is in the way"),
+        (errno.ENOTDIR, "a file is in the way"),
+        (errno.ENOENT, "make its folder first"),
+        (errno.EACCES, "choose a place that you may write to"),
+        (errno.ENOSPC, "free some space"),
+    ],
+)
+def test_advice_fits_the_error_and_every_command(number: int, advice: str) -> None:
+    said = str(unwritable("there", OSError(number, os.strerror(number))))
+    assert said.startswith(f"cannot write there: {os.strerror(number)}; {advice}")
+    assert "--out" not in said  # gate and report have no such option

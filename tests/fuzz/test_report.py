@@ -186,5 +186,24 @@ def test_a_truncated_file_is_named(name: str, tmp_path: Path) -> None:
     made_run(Random(6)).save(tmp_path)
     body = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(body[: len(body) // 2])
-    with pytest.raises(AuditError, match="is damaged"):
+    with pytest.raises(AuditError, match=f"{name} is damaged: .*; run the audit again"):
+        load_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("run.json", "{}", "it has no 'assay'"),
+        ("run.json", '{"schema": 99}', "it has no 'assay'"),
+        ("run.json", "[]", "it is not that of a run"),
+        ("run.json", '{"assay": "0", "metrics": [], "audits": {}, "notes": []}', "its 'metrics' is not"),
+        ("run.json", '{"assay": "0", "metrics": {}, "audits": {}, "notes": [1]}', "its notes are not texts"),
+        ("run.json", "", "Expecting value"),
+        ("explanations.jsonl", "{}", "it has no 'explanation'"),
+    ],
+)
+def test_a_file_that_is_not_of_a_run_is_named(name: str, text: str, problem: str, tmp_path: Path) -> None:
+    made_run(Random(6)).save(tmp_path)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(AuditError, match=f"{name} is damaged: {problem}"):
         load_run(tmp_path)

@@ -81,8 +81,9 @@ def test_a_pair_with_a_held_out_word_in_a_trained_template_is_dropped() -> None:
 
 
 def test_an_attribute_without_a_lexicon_is_refused() -> None:
-    with pytest.raises(DataError, match="no lexicon for the attribute 'height'"):
+    with pytest.raises(DataError, match="no lexicon for the attribute 'height'") as refused:
         counterfactuals(("height",))
+    assert "--data" not in str(refused.value)  # only debias takes an attribute of one's own
 
 
 def test_the_authors_files_are_read(tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
+from assay.cli.compare import command as compare
+from assay.cli.gate import command
 from assay.core import Metric
-from assay.errors import DataError, SpecError
+from assay.errors import CacheError, DataError, SpecError
 from assay.report.bounds import Bounds, outcomes, read_bounds
 from assay.report.card import as_html, as_markdown, make_card
 from assay.report.changes import changes
@@ -63,6 +65,11 @@ def test_a_bound_by_interval_uses_its_far_end(planted: Run) -> None:
         ("[[bound]]\nmetric = 'a'", "neither at-most nor at-least"),
         ("fail-on = 'unfare'", "did you mean unfair?"),
         ("[[bound", "cannot read"),
+        ("[[bound]]\nat-least = 'x'", "bound 1: at-least = 'x' is not a number"),
+        ("[[bound]]\nat-most = true", "at-most = True is not a number"),
+        ("[[bound]]\nat-most = nan", "at-most = nan is not a number"),
+        ("[bound]\nat-most = 1", "bound is no list of tables"),
+        ("allow = ['stress']", "allow is no list of tables"),
     ],
 )
 def test_mistakes_in_bounds_are_named(tmp_path: Path, text: str, message: str) -> None:
@@ -75,6 +82,25 @@ def test_mistakes_in_bounds_are_named(tmp_path: Path, text: str, message: str) -
 def test_a_bound_that_nothing_answers_to_is_a_mistake(planted: Run) -> None:
     with pytest.raises(SpecError, match="matches no finding"):
         outcomes(planted, Bounds(None, ({"metric": "typo", "at-most": 1},), ()))
+    with pytest.raises(SpecError, match="no statistic is 'biass'; did you mean bias"):
+        outcomes(planted, Bounds(None, ({"metric": "soft", "statistic": "biass", "at-most": 1},), ()))
+    with pytest.raises(SpecError, match="audit 'stress', statistic 'bias' is there, but not together"):
+        outcomes(planted, Bounds(None, ({"audit": "stress", "statistic": "bias", "at-most": 1},), ()))
+
+
+def test_a_gate_with_nothing_to_check_is_refused(planted: Run, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.toml"
+    empty.write_text("")
+    with pytest.raises(SpecError, match=r"ask for nothing; add a .*bound.* one of fail, unfair, blind"):
+        outcomes(planted, read_bounds(empty))
+    seen = replace(planted, findings=planted.findings.filter(pl.col("audit") == "stress"))
+    with pytest.raises(SpecError, match=r"gate unfair has nothing to check: .* \(stress\) .* --bounds"):
+        outcomes(seen, Bounds("unfair", (), ()))
+    open_ = planted.findings.with_columns(pl.lit(None, pl.Boolean).alias("passed"))
+    with pytest.raises(SpecError, match="run on more data"):
+        outcomes(replace(planted, findings=open_), Bounds("fail", (), ()))
+    with pytest.raises(DataError, match=r"cannot read .*nope.toml: No such file or directory; check"):
+        read_bounds(tmp_path / "nope.toml")
 
 
 def test_junit_counts_and_escapes(planted: Run, bounds: Path) -> None:
@@ -85,6 +111,11 @@ def test_junit_counts_and_escapes(planted: Run, bounds: Path) -> None:
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("6", "2")
     assert "<x>\N{REPLACEMENT CHARACTER}&" in str(suite.find("testcase").get("name"))  # type: ignore[union-attr]
+
+
+def test_junit_without_a_folder_is_a_message(planted: Run, tmp_path: Path) -> None:
+    with pytest.raises(CacheError, match=r"cannot write .*x\.xml: No such file.*; make its folder first"):
+        command(planted.folder, fail_on="fail", junit=tmp_path / "nowhere" / "x.xml")
 
 
 def test_compare_tells_better_from_worse(planted: Run) -> None:
@@ -106,6 +137,21 @@ def test_compare_metrics_of_different_names(planted: Run) -> None:
     found = changes(planted, planted, {"soft": "keen"})
     gender = next(one for one in found.shared if one.key[:4] == ("keen", "stereotype", "gender", "bias"))
     assert (gender.before, gender.after) == (23.0, 4.0)
+
+
+def test_runs_that_share_nothing_are_told_what_each_has(planted: Run, tmp_path: Path) -> None:
+    def saved(name: str, **columns: str) -> Path:
+        frame = planted.findings
+        for column, value in columns.items():
+            frame = frame.filter(pl.col(column) == value)
+        replace(planted, findings=frame).save(tmp_path / name)
+        return tmp_path / name
+
+    first = saved("a", audit="stress", metric="soft")
+    with pytest.raises(SpecError, match="share no audit: stress and stereotype; run one audit twice"):
+        compare(first, saved("b", audit="stereotype"))
+    with pytest.raises(SpecError, match="share no metric: soft and keen; name a pair with -m OLD=NEW"):
+        compare(first, saved("c", audit="stress", metric="keen"))
 
 
 def test_card_says_whom_and_what(planted: Run) -> None:

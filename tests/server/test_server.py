@@ -136,6 +136,20 @@ def test_no_run_outside_the_folder(client: Any) -> None:
     assert (both["worse"], both["better"], both["unchanged"]) == ([], [], 63)
 
 
+@pytest.mark.parametrize("text", ["{}", '{"schema": 99}', "xx"])
+def test_a_damaged_run_is_listed_as_such_and_refused(text: str, tmp_path: Path) -> None:
+    from fastapi.testclient import TestClient
+
+    shared.planted_run().save(tmp_path / "bad")
+    (tmp_path / "bad" / "run.json").write_text(text)
+    asked = TestClient(create_app(tmp_path, ("bleu",)))
+    assert [run["size"] for run in asked.get("/api/runs").json()["runs"]] == ["damaged"]
+    for address in ("/runs/bad", "/api/runs/bad", "/api/compare?before=bad&after=bad"):
+        answer = asked.get(address)
+        assert answer.status_code == 400
+        assert "run.json is damaged" in answer.json()["error"]
+
+
 def test_headers_forbid_framing_and_foreign_scripts(client: Any) -> None:
     answer = client.get("/")
     assert answer.headers["x-frame-options"] == "DENY"

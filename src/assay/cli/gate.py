@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from assay.cli import options as o
-from assay.errors import SpecError, suggest
-from assay.report.bounds import GATES, Bounds, Outcome, outcomes, read_bounds
-from assay.results import Run, load_run, unwritable
+from assay.report.bounds import Bounds, Outcome, outcomes, read_bounds
+from assay.results import Run, load_run, write_text
 
 MOST = 20
 
@@ -24,27 +23,18 @@ def command(
     """Check a run against bounds; exit 1 when one is broken."""
     asked = read_bounds(bounds) if bounds else Bounds(None, (), ())
     gate = fail_on or asked.fail_on or (None if bounds else "fail")
-    found = outcomes(load_run(run), Bounds(_known(gate), asked.bounds, asked.allowed))
+    found = outcomes(load_run(run), Bounds(o.known_gate(gate), asked.bounds, asked.allowed))
     if junit:
         from assay.report.junit import junit as written
 
-        try:
-            junit.write_text(written(found), "utf-8")
-        except OSError as error:
-            raise unwritable(junit, error) from error
+        write_text(junit, written(found))
     _report(found, str(bounds) if bounds else str(gate))
 
 
 def check_gate(run: Run, gate: str | None) -> None:
     """Exit 1 when a finding that the gate watches failed."""
     if gate is not None:
-        _report(outcomes(run, Bounds(_known(gate), (), ())), gate)
-
-
-def _known(gate: str | None) -> str | None:
-    if gate is not None and gate not in GATES:
-        raise SpecError(f"unknown gate {gate!r}{suggest(gate, GATES)}")
-    return gate
+        _report(outcomes(run, Bounds(gate, (), ())), gate)
 
 
 def _report(found: list[Outcome], gate: str) -> None:

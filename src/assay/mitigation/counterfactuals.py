@@ -69,13 +69,10 @@ def counterfactuals(attributes: Sequence[str], seed: int = 0) -> dict[Split, lis
     return found
 
 
-def check_attribute(name: str) -> None:
-    """Refuse an attribute that assay has no words for."""
+def check_attribute(name: str, advice: str = "") -> None:
+    """Refuse an attribute that assay has no words for; `advice` is what the command offers instead."""
     if name not in ATTRIBUTES:
-        raise DataError(
-            f"no lexicon for the attribute {name!r}{suggest(name, ATTRIBUTES)}; for an attribute of your own "
-            f"give its pairs with --data FILE (stereotype, anti_stereotype, reference)"
-        )
+        raise DataError(f"no lexicon for the attribute {name!r}{suggest(name, ATTRIBUTES)}{advice}")
 
 
 @cache

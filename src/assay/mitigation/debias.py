@@ -11,7 +11,7 @@ from typing import Any
 from assay.core import Measure
 from assay.datasets.pairs import Pair, read_pair_files
 from assay.datasets.templates import ATTRIBUTES
-from assay.errors import SpecError
+from assay.errors import DataError, SpecError
 from assay.mitigation import adapters
 from assay.mitigation.counterfactuals import (
     Counterfactual,
@@ -20,17 +20,21 @@ from assay.mitigation.counterfactuals import (
     counterfactuals,
     is_held_out,
 )
-from assay.mitigation.differentiable import trainable
-from assay.mitigation.evaluation import Evaluation, evaluate
+from assay.mitigation.differentiable import form_of, trainable
+from assay.mitigation.evaluation import Evaluation, evaluate, read_people
 from assay.mitigation.ordinary import ordinary_pairs
-from assay.mitigation.sources import read_sources
+from assay.mitigation.sources import Found, read_sources
 from assay.mitigation.training import Material, Plan, Trainer
 from assay.progress import Progress
 from assay.results import check_writable
 from assay.scoring import Settings
 from assay.spec import parse
 
+FEWEST = 100  # pairs below which nothing general can be learnt
 HELD_OUT, NEW_WORDS = "held-out templates", "held-out templates and words"
+_OWN = (
+    "; for an attribute of your own give its pairs with --data FILE (stereotype, anti_stereotype, reference)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,13 @@ class Debiased:
 def debias(job: Job, settings: Settings, progress: Progress) -> Debiased:
     """Train an adapter, save it, and measure the metric with and without it."""
     measure = parse(job.spec)
-    check_writable(job.out)
-    metric = trainable(measure)
+    form_of(measure)
+    check_writable(job.out, mark=adapters.CARD)
+    own, rated = read_own(job), read_people(job.human)  # what was asked for, before minutes of work
     tests = proof_sets(job)
-    material = gather(job, tests)
+    material = gather(job, own, tests)
+    check_enough(job, own, material, tests)
+    metric = trainable(measure)
     progress.say(
         f"{len(material.pairs['train'])} counterfactual and {len(material.ordinary['train'])} ordinary pairs"
     )
@@ -72,7 +79,7 @@ def debias(job: Job, settings: Settings, progress: Progress) -> Debiased:
     adapters.save(trainer.model, job.out, card)
     trainer.finish()
     spec = with_adapter(job.spec, job.out)
-    tested = evaluate([measure, parse(spec)], tests, job.human, settings, seed=job.plan.seed)
+    tested = evaluate([measure, parse(spec)], tests, rated, settings, seed=job.plan.seed)
     results = {"label": tested.labels[spec], "figures": [asdict(f) for f in tested.figures]}
     adapters.save(trainer.model, job.out, replace(card, results=results))
     return Debiased(spec, job.out, tuple(course.history), tested)
@@ -83,13 +90,43 @@ def with_adapter(spec: str, folder: Path) -> str:
     return f"{spec},adapter={folder}" if ":" in spec else f"{spec}:adapter={folder}"
 
 
-def gather(job: Job, tests: dict[str, list[Pair]]) -> Material:
+def read_own(job: Job) -> list[Found]:
+    """The user's files; an attribute is one that assay has words for, or one that these have pairs of."""
+    unknown = [name for name in job.attributes if name not in ATTRIBUTES]
+    if unknown and not job.data:
+        check_attribute(unknown[0], _OWN)
+    own = [read_sources(path, job.attributes) for path in job.data]
+    named = {pair.attribute for pairs, _ in own for found in pairs.values() for pair in found}
+    for name in unknown:
+        if name not in named:
+            check_attribute(name, f"; {', '.join(map(str, job.data))} has no pair of it{_OWN}")
+    return own
+
+
+def check_enough(job: Job, own: list[Found], material: Material, tests: dict[str, list[Pair]]) -> None:
+    """Refuse what nothing general can be learnt from, or nothing proved on."""
+    names = [name for name in job.attributes if name not in ATTRIBUTES]
+    left, given = len(material.pairs["train"]), sum(len(some) for pairs, _ in own for some in pairs.values())
+    if left < FEWEST:
+        more = (
+            f"give more pairs of {' and '.join(names)}: sentences help only {', '.join(ATTRIBUTES)}"
+            if names
+            else "add pairs or sentences with --data, or another attribute"
+        )
+        raise DataError(
+            f"{left} counterfactual pairs to train on, {FEWEST} are the fewest; --data gave {given}, less three "
+            f"in ten to validate and test, and any that --test has; {more}"
+        )
+    if not tests:
+        raise SpecError(f"nothing to prove {' and '.join(names)} on: give other pairs of it with --test FILE")
+
+
+def gather(job: Job, own: list[Found], tests: dict[str, list[Pair]]) -> Material:
     """Embedded and the user's texts, by split; whatever is tested on is left out of training."""
     embedded = [name for name in job.attributes if name in ATTRIBUTES]
     pairs = counterfactuals(embedded, job.plan.seed)
     ordinary = ordinary_pairs(job.plan.seed)
-    for path in job.data:
-        more, kept = read_sources(path, job.attributes)
+    for more, kept in own:
         for part in pairs:
             pairs[part] += more[part]
             ordinary[part] += kept[part]
@@ -107,16 +144,13 @@ def proof_sets(job: Job) -> dict[str, list[Pair]]:
         for pair in read_pair_files([path])[0]:
             found.setdefault(f"{path.stem}/{pair.attribute}", []).append(pair)
     for name in job.attributes:
-        if name not in ATTRIBUTES and job.data:
+        if name not in ATTRIBUTES:
             continue
-        check_attribute(name)
         held = counterfactuals([name], job.plan.seed)["test"]
         fresh = [pair for pair in held if pair.words and all(is_held_out(w, name) for w in pair.words)]
         for title, some in ((HELD_OUT, held), (NEW_WORDS, fresh)):
             if some:
                 found[f"{name}, {title}"] = [as_pair(one, n) for n, one in enumerate(some)]
-    if not found:
-        raise SpecError("nothing to prove it on: give pairs with --test FILE")
     return found
 
 

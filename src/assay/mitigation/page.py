@@ -9,7 +9,7 @@ from jinja2 import Environment, select_autoescape
 
 from assay.core import Floats
 from assay.mitigation.evaluation import Evaluation
-from assay.results import unwritable
+from assay.results import make_folder, write_text
 
 _SIZE = 260  # pixels a picture
 _MOST = 400  # points a picture
@@ -49,10 +49,8 @@ up: the score of the second. A fair metric puts every point on the diagonal.</p>
 def write_page(tested: Evaluation, folder: Path) -> Path:
     """before_after.html in the folder."""
     path = folder / "before_after.html"
-    try:
-        path.write_text(page(tested), "utf-8", errors="replace")
-    except OSError as error:
-        raise unwritable(folder, error) from error
+    make_folder(folder)
+    write_text(path, page(tested))
     return path.resolve()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from assay.errors import CacheError, SpecError
-from assay.results import Run, unwritable
+from assay.results import Run, write_text
 
 
 def write_report(run: Run) -> Path:
@@ -15,10 +15,7 @@ def write_report(run: Run) -> Path:
     if run.folder is None:
         raise CacheError("this run has no folder; save it first")
     path = run.folder / "report.html"
-    try:
-        path.write_text(page(run), "utf-8", errors="replace")
-    except OSError as error:
-        raise unwritable(run.folder, error) from error
+    write_text(path, page(run))
     return path.resolve()
 
 

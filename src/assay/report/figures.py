@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from assay.errors import unwritable
 from assay.report.charts import Spec, panels
-from assay.results import Run, unwritable
+from assay.results import Run
 
 _SCALE = 3.0  # pixels a point: sharp in print
 

@@ -17,6 +17,7 @@ from assay.errors import AuditError
 from assay.report.page import asset, page, policy
 from assay.server.browse import Shelf
 from assay.server.live import Asked, Live
+from assay.spec import measure
 from assay.vocabulary import TASKS, Task
 
 Text = Annotated[str, Field(max_length=10_000)]
@@ -43,7 +44,7 @@ class Typed(BaseModel):
 def create_app(root: Path | None, specs: Sequence[str]) -> FastAPI:
     """The server without its guard; `root` holds run folders, `specs` are the metrics on offer."""
     app = FastAPI(title="assay", docs_url=None, redoc_url=None, openapi_url=None)
-    live, shelf = Live(specs), Shelf(root)
+    live, shelf = Live([measure(spec) for spec in specs]), Shelf(root)  # a wrong spec is refused at once
     _pages(app, live, shelf)
 
     @app.post("/api/score")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.errors import CacheError
+from assay.errors import AuditError, CacheError
 from assay.report.changes import changes
-from assay.results import Run, load_run
+from assay.results import Run, load_about, load_run
 
 MOST_RUNS = 500
 
@@ -58,11 +56,11 @@ class Shelf:
 
 def _summary(path: Path) -> dict[str, Any]:
     try:
-        about: Mapping[str, Any] = json.loads((path / "run.json").read_text("utf-8"))
-    except (OSError, ValueError):
+        about = load_about(path)
+    except AuditError:
         return {"metrics": [], "audits": [], "size": "damaged"}
     return {
-        "metrics": list(about.get("metrics", {})),
-        "audits": list(about.get("audits", {})),
+        "metrics": list(about["metrics"]),
+        "audits": list(about["audits"]),
         "size": about.get("size", "full"),
     }

@@ -14,7 +14,6 @@ from assay.errors import AuditError, SpecError
 from assay.pipeline import Options, score
 from assay.registry import load, names
 from assay.scoring import explain_samples, project
-from assay.spec import measure
 from assay.vocabulary import Task
 
 MOST_SWAPS = 8
@@ -45,13 +44,13 @@ class Asked:
 class Live:
     """The metrics of a playground, loaded once; one request at a time, as models are shared."""
 
-    specs: Sequence[str]
+    given: Sequence[Measure]
     lock: Lock = field(default_factory=Lock)
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
         """Metrics by label; those of whole sets say nothing of one sentence."""
-        made = {one.label: one for one in map(measure, self.specs)}
+        made = {one.label: one for one in self.given}
         return {label: one for label, one in made.items() if not isinstance(one.metric, SetMetric)}
 
     @cached_property
