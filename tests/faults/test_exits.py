@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 BUG = """
 import assay.cli.doctor as doctor
 def command(): raise KeyError("planted")
@@ -17,6 +19,7 @@ from assay.cli import main
 main()
 """
 SLOW = "import time\ndef slow(hypotheses, references):\n    open('began', 'w').close()\n    time.sleep(60)\n"
+LIST = [sys.executable, "-c", "from assay.cli import main; main()", "list", "perturbations"]
 ROW = '{"id": "a", "hypothesis": "a b", "references": ["a b"]}\n'
 
 
@@ -25,6 +28,29 @@ def test_a_bug_is_3_with_a_traceback_and_a_request() -> None:
     assert done.returncode == 3
     assert "KeyError: 'planted'" in done.stderr
     assert "this is a bug" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_output_that_finds_no_room_is_2_and_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(LIST, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("assay: cannot write the output: No space left on device; ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_output_that_goes_nowhere_is_2_and_one_line() -> None:
+    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *LIST], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("assay: stdout is closed")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    piped = ["sh", "-c", '"$@" | head -1', "sh", *LIST]
+    done = subprocess.run(piped, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("name")
+    assert done.stderr == ""
 
 
 def test_ctrl_c_is_130_and_says_that_scores_are_kept(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Exit status: 0 done, 1 a gate failed, 2 the user can mend it, 3 a bug.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
 import os
@@ -17,7 +18,7 @@ import typer
 from typer.main import get_command
 
 from assay import __version__
-from assay.errors import AuditError
+from assay.errors import AuditError, CacheError, unwritable
 
 COMMANDS = {
     "audit": "assay.cli.audit",
@@ -38,6 +39,10 @@ COMMANDS = {
     "mitigate": "assay.cli.mitigate",
     "propagate": "assay.cli.propagate",
 }
+
+# The user's to mend, wherever it is met: no room, a stream that takes nothing, a path that no one can open.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+CLOSED = (errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG)
 
 app = typer.Typer(
     name="assay",
@@ -75,6 +80,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, _stop)
     _assemble()
     try:
+        if sys.stdout is None:
+            raise CacheError("stdout is closed and results would be lost; send them to a file or /dev/null")
         get_command(app)(standalone_mode=True)  # app() would put a hook of its own in the place of ours
     except AuditError as error:
         typer.echo(f"assay: {error}", err=True)
@@ -82,6 +89,20 @@ def main() -> None:
     except BrokenPipeError:  # the reader (head, less) has gone
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in (*FULL, *CLOSED):
+            raise
+        _refused(error)
+
+
+def _refused(error: OSError) -> None:
+    """The system took no output, or opened no path: say so once; what is left in the buffer goes nowhere."""
+    if error.errno in FULL:
+        typer.echo(f"assay: {unwritable(error.filename or 'the output', error)}", err=True)
+    else:
+        typer.echo(f"assay: cannot open {error.filename}: {error.strerror}; check the path", err=True)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python writes it again at its end, and complains
+    sys.exit(2)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
