@@ -91,16 +91,38 @@ def test_a_metric_in_seven_lines(pairs: Path, tmp_path: Path) -> None:
         (("run", "stereotype", "-m", "bleu:tokeniser=split"), "unknown key 'tokeniser'"),
         (("run", "stereotype", "-m", "bleu", "--margins", "3"), "unknown option --margins"),
         (("run", "stereotype", "-m", "bleu", "--data", "nowhere.jsonl"), "cannot read nowhere.jsonl"),
+        (("run", "stereotype", "-m", "bleu", "--seed", "-1"), "Invalid value for '--seed'"),
+        (("perturb", "negation", "--text", "a", "--seed", "-1"), "Invalid value for '--seed'"),
         (("list", "metric"), "did you mean metrics?"),
         (("perturb", "nonsense", "--text", "a"), "unknown perturbation 'nonsense'"),
+        (("perturb", "negation", "--data", "."), ". is a folder; give a file"),
+        (("perturb", "negation", "--data", "nowhere"), "cannot read nowhere: No such file"),
+        (("perturb", "negation", "--data", "a.jsonl", "--text", "a"), "--text and --data exclude each other"),
         (("report", "nowhere"), "is not a run folder"),
+        (("report", "n" * 300), "File name too long"),
+        (("serve", "nowhere", "--port", "0"), "nowhere does not exist"),
+        (("serve", "file", "--port", "0"), "file is not a folder"),
+        (("serve", "-m", "blue", "--port", "0"), "did you mean bleu?"),
+        (("reproduce", "unfair"), "did you mean one of unfair:table1, unfair:table3"),
+        (("reproduce", "--quick"), "give it with --all"),
+        (("reproduce", "--all", "unfair:table6"), "leave out --all or unfair:table6"),
+        (("reproduce", "unfair:table6", "--data", "."), "nothing was run on ."),
     ],
 )
 def test_mistakes_exit_2_with_a_way_out(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
     done = assay(*words, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_perturb_prints_one_document(tmp_path: Path) -> None:
+    (tmp_path / "two.jsonl").write_text('{"gold": "The cat sleeps."}\n{"gold": "The dog barks."}\n')
+    done = assay("perturb", "negation", "--data", "two.jsonl", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    texts = json.loads(done.stdout)["texts"]
+    assert [row["perturbed"] for row in texts] == ["The cat does not sleep.", "The dog does not bark."]
 
 
 BAD_FILES = {
@@ -146,7 +168,7 @@ def test_an_unwritable_folder_is_refused_before_the_work(pairs: Path, tmp_path: 
     (tmp_path / "file").write_text("")
     done = assay("run", "stereotype", "-m", "bleu", "--data", str(pairs), "--out", "file/run", cwd=tmp_path)
     assert done.returncode == 2
-    assert "choose another folder with --out" in done.stderr
+    assert "a file is in the way: choose another place" in done.stderr
 
 
 def test_gate(pairs: Path, tmp_path: Path) -> None:

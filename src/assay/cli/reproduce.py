@@ -37,11 +37,12 @@ def command(
     from assay.pipeline import Options
     from assay.reproduction import find_recipe, recipes, reproduce
 
+    _refuse_contradictions(recipe, all_=all_, quick=quick)
     if not recipe and not all_:
         _list(json)
         return
     chosen = [find_recipe(name) for name in recipe or recipes()]
-    if all_ and quick:
+    if quick:
         chosen = [one for one in chosen if not one.slow]
     if data is None:
         raise SpecError(
@@ -58,6 +59,15 @@ def command(
     if json:
         typer.echo(json_module.dumps(_document(results), ensure_ascii=False, indent=1))
     _write(results, out, docs, quiet)
+    if all(one.ours is None for checked in results.values() for one in checked):
+        raise DataError(f"nothing was run on {data}, as said above; `assay reproduce` lists the files needed")
+
+
+def _refuse_contradictions(recipe: list[str] | None, *, all_: bool, quick: bool) -> None:
+    if all_ and recipe:
+        raise SpecError(f"--all is every recipe: leave out --all or {' '.join(recipe)}")
+    if quick and not all_:
+        raise SpecError("--quick chooses among all recipes: give it with --all")
 
 
 def _list(json: bool) -> None:
@@ -122,13 +132,13 @@ def _document(results: dict[str, list[Checked]]) -> dict[str, Any]:
 def _write(results: dict[str, list[Checked]], out: Path | None, docs: Path | None, quiet: bool) -> None:
     from assay.reproduction.docs import document
     from assay.reproduction.page import html_page
-    from assay.results import check_writable
+    from assay.results import make_folder, write_text
 
     if out:
-        check_writable(out)
-        (out / PAGE).write_text(html_page(results), "utf-8")
+        make_folder(out)
+        write_text(out / PAGE, html_page(results))
         if not quiet:
             typer.echo(f"page: {out / PAGE}", err=True)
     if docs:
         before = docs.read_text("utf-8") if docs.exists() else ""
-        docs.write_text(document(results, before), "utf-8")
+        write_text(docs, document(results, before))

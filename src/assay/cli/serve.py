@@ -31,9 +31,13 @@ def command(
         raise SpecError(f"serve needs {error.name}: pip install 'assay[serve]'") from error
     from assay.pipeline import DEFAULT_METRICS
 
+    if run is not None and not run.is_dir():
+        problem = "is not a folder" if run.exists() else "does not exist"
+        raise SpecError(f"{run} {problem}; give a run folder, or a folder of run folders")
+    pages = create_app(run, tuple(metric or DEFAULT_METRICS))
     listening = _listen(host, port)
     taken = listening.getsockname()[1]
-    app = Guard(create_app(run, tuple(metric or DEFAULT_METRICS)), allowed_hosts(host, taken))
+    app = Guard(pages, allowed_hosts(host, taken))
     typer.echo(f"assay: http://{_shown(host)}:{taken}/ (Ctrl-C stops it)", err=True)
     if host not in LOOPBACK:
         typer.echo("assay: other machines can reach this; there is no password", err=True)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 from assay.core import Image
@@ -107,6 +108,7 @@ def is_beside(file: Path, name: str) -> bool:
 
 def read_rows(path: Path) -> list[Row]:
     """All rows of a file; an empty one is an error, for nothing can be measured on it."""
+    _refuse_folder(path)
     if path.suffix not in SUFFIXES:
         raise DataError(
             f"{path}: cannot read {path.suffix or 'a file without ending'}; use {', '.join(sorted(SUFFIXES))}"
@@ -121,14 +123,26 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
+def _refuse_folder(path: Path) -> None:
+    """A folder, or nothing at all, is told before its ending is."""
+    try:
+        folder = S_ISDIR(path.stat().st_mode)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if folder:
+        raise DataError(f"{path} is a folder; give a file: {', '.join(sorted(SUFFIXES))}")
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(f"cannot read {path}: {error.strerror or error}; check the path and its rights")
+
+
 def read_text(path: Path) -> str:
     """A file as UTF-8; the error says at which line the first wrong byte stands."""
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise DataError(
-            f"cannot read {path}: {error.strerror or error}; check the path and its rights"
-        ) from error
+        raise _unreadable(path, error) from error
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -138,9 +152,22 @@ def read_text(path: Path) -> str:
         ) from error
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of a key that stands twice, Python would keep the last value without a word."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return made
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)  # made once: json.loads would make one a line
+
+
 def json_value(text: str) -> Any:
     """A JSON value in whole characters: half of a pair (`\\ud800` alone) is none, and becomes U+FFFD."""
-    value = json.loads(text)
+    value = _DECODER.decode(text)
     return _whole(value) if "\\ud" in text or "\\uD" in text else value
 
 
@@ -177,7 +204,10 @@ def _table(path: Path, text: str) -> Iterator[Row]:
     csv.field_size_limit(100_000_000)
     delimiter = "\t" if path.suffix == ".tsv" else ","
     try:
-        for number, values in enumerate(csv.DictReader(io.StringIO(text), delimiter=delimiter), start=2):
+        table = csv.DictReader(io.StringIO(text), delimiter=delimiter)
+        if delimiter == "," and any("\t" in column for column in table.fieldnames or ()):
+            raise DataError(f"{path}, line 1: the columns stand apart by tabs; rename the file to .tsv")
+        for number, values in enumerate(table, start=2):
             if None in values or None in values.values():
                 raise DataError(f"{path}, line {number}: not as many cells as the header has columns")
             yield Row({column: _cell(value) for column, value in values.items()}, path, number)
