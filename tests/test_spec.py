@@ -9,6 +9,7 @@ import pytest
 
 import assay
 from assay.errors import SpecError
+from assay.pipeline import make_audit
 from assay.registry import find, names
 from assay.spec import measure, parse, perturbation
 
@@ -63,6 +64,26 @@ def test_names_match_longest_first_then_hybrids() -> None:
 def test_wrong_specs_say_how_to_mend_them(spec: str, message: str) -> None:
     with pytest.raises(SpecError, match=message.replace("?", r"\?")):
         parse(spec)
+
+
+@pytest.mark.parametrize(
+    ("audit", "option", "value", "least"),
+    [
+        ("human", "resamples", "0", 40),
+        ("human", "resamples", -5, 40),
+        ("human", "sentinel_margin", "-1", 0),
+        ("human", "sentinel_margin", "nan", 0),
+        ("association", "margin", -0.1, 0),
+        ("stress", "flat_margin", "inf", 0),
+        ("stress", "seed", -1, 0),
+        ("stress", "seeds", "0", 1),
+        ("stereotype", "limit", 0, 1),
+    ],
+)
+def test_numbers_of_audits_have_a_least(audit: str, option: str, value: str | int, least: int) -> None:
+    with pytest.raises(SpecError, match=rf"^--{option.replace('_', '-')} .* at least {least}$"):
+        make_audit(audit, {option: value})
+    assert getattr(make_audit(audit, {option: least}), option) == least
 
 
 def test_a_file_of_seven_lines_is_a_metric(tmp_path: Path) -> None:

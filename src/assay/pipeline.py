@@ -26,7 +26,7 @@ from assay.progress import Progress
 from assay.registry import audit_class, names
 from assay.results import Explained, Run, cases_frame, check_writable, findings_frame, scores_frame
 from assay.scoring import Settings, explain_samples, score_samples
-from assay.spec import Specifiable, build, measure
+from assay.spec import Specifiable, build, check_numbers, measure
 from assay.statistics.multiple import benjamini_hochberg
 from assay.store import ScoreCache
 
@@ -133,6 +133,7 @@ def make_audit(name: str, asked: Mapping[str, Any], *, strict: bool = True) -> A
     known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
     given = {key: value for key, value in asked.items() if strict or key in known}
     made: Audit = build(kind, given, name)
+    check_numbers(made)
     return made
 
 

@@ -8,13 +8,14 @@ PATH.py:Identifier       a class or function in a file of the user's
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from assay.core import Measure, Metric, Perturbation, SetMetric
+from assay.core import Audit, Measure, Metric, Perturbation, SetMetric
 from assay.errors import SpecError, suggest
 from assay.plugins import as_metric_class, plugged_in, unnamed
 from assay.recipe import source_digest
@@ -22,6 +23,9 @@ from assay.registry import find, names, perturbation_class
 
 Specifiable = str | Metric | SetMetric | type[Metric] | type[SetMetric] | Measure | Callable[..., Any]
 _WEIGHT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\*")
+# The least that a number of an audit may be, by the name of its field. A margin is a size; the tails of a 95%
+# interval hold something from 40 resamples on.
+_LEAST = {"seed": 0, "margin": 0, "limit": 1, "open_limit": 1, "seeds": 1, "draws": 1, "resamples": 40}
 _FILE = re.compile(r"^(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)(?::(?P<keys>.*))?$")
 _MOST = 10_000  # times that a perturbation may change one text
 
@@ -120,6 +124,18 @@ def build(kind: type[Any], given: Mapping[str, Any], spec: str) -> Any:
             raise SpecError(f"in {spec!r}: unknown key {key!r}{suggest(key, known)}")
         values[key] = convert(value, hints[key], f"{key} in {spec!r}") if isinstance(value, str) else value
     return kind(**values)
+
+
+def check_numbers(made: Audit) -> None:
+    """Refuse a negative seed or margin, and too small a count: one place for all audits."""
+    for field in dataclasses.fields(made):  # type: ignore[arg-type]
+        value = getattr(made, field.name)
+        least = _LEAST["margin"] if field.name.endswith("_margin") else _LEAST.get(field.name)
+        if least is None or isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if not least <= value < math.inf:
+            option = field.name.replace("_", "-")
+            raise SpecError(f"--{option} {value} of {made.name}: give a number, at least {least}")
 
 
 def convert(text: str, hint: Any, where: str) -> Any:

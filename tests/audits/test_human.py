@@ -86,6 +86,40 @@ def test_a_metric_below_a_sentinel_fails(tmp_path: Path) -> None:
     assert one(paper, "noise", "example/overall", "over_sentinel").passed is None
 
 
+def test_a_verdict_needs_interval_q_and_permutation(tmp_path: Path) -> None:
+    """Weak metrics on few documents: some intervals exclude 0 where the other tests do not."""
+    sure = 0
+    for seed in range(12):
+        path = plant(tmp_path, systems=4, documents=12, seed=seed)
+        audit = Human(data=(path,), resamples=100, details=False)
+        weak = quality(audit) + np.random.default_rng(seed).normal(0, 1.0, len(audit.items))
+        found = audit.judge(scored(audit, weak=weak))
+        for over in (f for f in found if f.statistic == "over_sentinel"):
+            apart = one(found, "weak", over.slice, "spearman_difference", over.versus)
+            assert over.ci is not None
+            assert over.q_value is not None
+            assert apart.p_value is not None
+            assert over.q_value >= over.p_value >= apart.p_value  # type: ignore[operator]
+            beyond = over.ci[0] >= 0 or over.ci[1] < 0
+            assert (over.passed is not None) == (beyond and over.q_value < 0.05)
+            sure += beyond and over.passed is None
+        best = [note for note in audit.notes() if note.startswith("example/overall: best is")]
+        if one(found, "weak", "example/overall", "over_sentinel").passed:
+            assert "not told apart" not in best[0]
+    assert sure  # the interval alone would have passed these
+
+
+def test_a_margin_is_what_agreement_must_exceed(tmp_path: Path) -> None:
+    path = plant(tmp_path)
+    verdicts = []
+    for margin in (0.0, 0.95):
+        audit = Human(data=(path,), resamples=100, details=False, level="example", sentinel_margin=margin)
+        noisy = quality(audit) + np.random.default_rng(1).normal(0, 0.5, len(audit.items))
+        found = audit.judge(scored(audit, good=noisy))
+        verdicts.append(one(found, "good", "example/overall/by-document", "over_sentinel").passed)
+    assert verdicts == [True, False]  # it lies 0.51 to 0.83 above
+
+
 def test_a_good_metric_is_never_failed(tmp_path: Path) -> None:
     one_rating = lambda quality, length, rng: [quality + rng.normal(0, 0.2)]  # noqa: E731
     for seed in range(12):

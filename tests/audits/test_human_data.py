@@ -50,6 +50,19 @@ def test_constant_sides_are_said(tmp_path: Path) -> None:
     assert "system/overall: flat does not vary there, so it has no correlation" in varied.notes()
 
 
+@pytest.mark.parametrize("level", ["example", "system"])
+def test_where_fewer_than_two_vary_nothing_is_compared(tmp_path: Path, level: str) -> None:
+    words = iter(range(10_000))
+    path = plant(tmp_path, documents=4, human=lambda quality, length, rng: [quality])
+    rows = [json.loads(line) | {"hypothesis": f"word{next(words)}"} for line in path.read_text().splitlines()]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    audit = Human(data=(path,), resamples=50, level=level, details=False)  # type: ignore[arg-type]
+    for scores, values in ((np.ones(24), 0), (quality(audit), 1)):
+        found = audit.judge(scored(audit, any=scores))
+        assert not [f for f in found if f.versus]
+        assert len([f for f in found if (f.slice, f.statistic) == (f"{level}/overall", "spearman")]) == values
+
+
 def test_few_systems_repeats_and_unequal_counts_are_said(tmp_path: Path) -> None:
     rows = [
         {
@@ -69,6 +82,11 @@ def test_few_systems_repeats_and_unequal_counts_are_said(tmp_path: Path) -> None
     assert "system/overall: 2 systems; at least 3" in notes
     assert "1 texts repeat a (doc, system)" in notes
     assert "1 to 3 ratings a text" in notes
+    bare = [row | {"human": None} if n % 2 else row for n, row in enumerate(rows)]  # nobody judged b
+    path.write_text("\n".join(map(json.dumps, bare)), "utf-8")
+    half = Human(data=(path,), resamples=50)
+    half.judge(scored(half, any=np.arange(41.0)))
+    assert any(note.startswith("system/overall: 1 systems; at least 3") for note in half.notes())
     table = audit.items.table(np.arange(41.0))
     assert table[0, 0] == 20.0  # texts 0 and 40 share a cell
 
@@ -91,6 +109,9 @@ def test_no_data_no_ratings_unknown_criterion(tmp_path: Path) -> None:
     bare = tmp_path / "bare.jsonl"
     bare.write_text('{"hypothesis": "a"}\n', "utf-8")
     with pytest.raises(DataError, match="no text has a rating"):
+        list(Human(data=(bare,)).cases())
+    bare.write_text('{"hypothesis": "a", "Human": {"overall": 1}}\n', "utf-8")
+    with pytest.raises(DataError, match=r"no text has a rating; .*; columns not used: Human"):
         list(Human(data=(bare,)).cases())
     with pytest.raises(DataError, match="nobody judged 'overal'; did you mean overall"):
         Human(data=(plant(tmp_path),), only=("overal",)).judge([])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.audits._human_findings import AUDIT, interval
+from assay.audits._human_findings import ALPHA, AUDIT, interval
 from assay.audits._human_items import Items
 from assay.audits._human_levels import Agreement, Board, Choices, rows_of
 from assay.core import Finding, Floats
@@ -23,8 +23,6 @@ from assay.statistics.compare import (
 )
 from assay.statistics.correlation import grouped_correlations, pearson
 from assay.statistics.power import mde_interval
-
-ALPHA = 0.05
 
 
 def comparison_findings(
@@ -78,16 +76,17 @@ def _clusters(agreement: Agreement, p_values: Floats) -> list[Finding]:
 
 def _permuted(agreement: Agreement, items: Items, criterion: str, board: Board, choices: Choices) -> Floats:
     """p-values by permutation-both, over metrics that vary and rows all of them have; else by bootstrap."""
-    size = len(agreement.metrics)
     answer = _bootstrapped(agreement)
     varying = np.flatnonzero(np.isfinite(agreement.draws.values))
+    if varying.size < 2:
+        return answer
     if agreement.slice.startswith("system/"):
         found = _between_systems(items, criterion, board, varying, choices)
     elif agreement.slice.endswith("/by-document"):
         found = _within_documents(items, criterion, board, varying, choices)
     else:
         found = _over_all(items, criterion, board, varying, choices)
-    if found is not None and size:
+    if found is not None:
         answer[np.ix_(varying, varying)] = found
     return answer
 

@@ -6,7 +6,9 @@ Slices: `example/CRITERION` (all texts), `example/CRITERION/by-document` (mean o
 not times 100.
 
 Sentinels stand in every table: baselines that compare the text with nothing. The one verdict, on the finding
-`over_sentinel`, fails a metric whose agreement lies below the best of them (see _human_findings).
+`over_sentinel`, fails a metric whose agreement lies below the best of them and passes one above: where the
+interval says so and q < .05. p is the larger of the bootstrap's and permutation-both's, so that no verdict
+stands beside a note that the two are not told apart; q is over the metric's `over_sentinel` findings.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from assay.audits._human_compare import comparison_findings, williams_findings
-from assay.audits._human_findings import agreement_findings, disagreements, sentinel_findings
+from assay.audits._human_findings import agreement_findings, disagreements, sentinel_findings, settled
 from assay.audits._human_items import Items
 from assay.audits._human_levels import (
     FEWEST_SYSTEMS,
@@ -40,7 +42,7 @@ from assay.datasets.published import read_ratings
 from assay.datasets.ratings import Rated
 from assay.errors import DataError, suggest
 from assay.statistics.agreement_draws import Over
-from assay.statistics.correlation import Kind
+from assay.statistics.correlation import Kind, system_means
 from assay.vocabulary import Question, Rule
 
 ROLE = "hypothesis"
@@ -71,7 +73,7 @@ class Human(Audit):
     drop_self_references: bool = False  # leave out texts that are among their own references
     over: Over = "both"  # what is resampled: documents, systems or both (Deutsch, Dror & Roth, 2021)
     resamples: int = 1000
-    sentinel_margin: float = 0.0  # how far below the best sentinel agreement may lie
+    sentinel_margin: float = 0.0  # how far above the best sentinel agreement must lie
     details: bool = True  # top-k curves, difference curves, prediction-powered means
 
     @classmethod
@@ -98,6 +100,7 @@ class Human(Audit):
         if not items.criteria:
             raise DataError(
                 f"{self.data[0]}: no text has a rating; give a column human{{criterion: number or [numbers]}}"
+                + _unused(items, "; columns not used: ")
             )
         return items
 
@@ -138,6 +141,7 @@ class Human(Audit):
         for criterion in self.criteria:
             if self._can_judge(criterion):
                 found += self._judge_one(criterion, board)
+        found = settled(found)
         found += [f for name in self.criteria for f in annotator_findings(self.items, name, self._choices)]
         between = criteria_findings(self.items, self.criteria, self._choices)
         self._say(apart_message(between))
@@ -208,8 +212,8 @@ class Human(Audit):
             self._say_undefined(agreement)
             found += agreement_findings(agreement, choices, evidence)
             if agreement.statistic == choices.headline and len(agreement.metrics) > 1:
-                found += sentinel_findings(agreement, choices, self.sentinel_margin)
                 compared = comparison_findings(agreement, self.items, criterion, board, choices)
+                found += sentinel_findings(agreement, compared, choices, self.sentinel_margin)
                 self._say_best(agreement, compared)
                 found += compared
         return found
@@ -235,9 +239,10 @@ class Human(Audit):
             self._say(f"{agreement.slice}: best is {best} ({agreement.statistic} {values[best]:.3f}){like}")
 
     def _too_few_systems(self, criterion: str) -> str:
-        named = len(self.items.system_names)
+        table = self.items.table(self.items.human(criterion))
+        judged = int(np.isfinite(system_means(table)).sum())
         return (
-            f"system/{criterion}: {named} systems; at least {FEWEST_SYSTEMS} that people judged are needed "
+            f"system/{criterion}: {judged} systems; at least {FEWEST_SYSTEMS} that people judged are needed "
             "(column 'system')"
         )
 
@@ -253,10 +258,14 @@ class Human(Audit):
             notes.append(f"{items.repeated} texts repeat a (doc, system): averaged at the level of systems")
         if all(item.doc is None for item in items.rated):
             notes.append("no column 'doc': texts that share a source or references are taken as one document")
-        unknown = sorted({column for item in items.rated for column in item.meta})
-        if unknown:
-            notes.append(f"columns not used: {', '.join(unknown)}")
+        if unused := _unused(items, "columns not used: "):
+            notes.append(unused)
         return [*notes, *self._heard]
+
+
+def _unused(items: Items, title: str) -> str:
+    names = sorted({column for item in items.rated for column in item.meta})
+    return title + ", ".join(names) if names else ""
 
 
 def _rating_notes(items: Items, criterion: str) -> list[str]:

@@ -12,6 +12,7 @@ from assay.cli import options as o
 from assay.cli.columns import print_columns
 from assay.errors import SpecError
 from assay.report.changes import Change, Changes, changes
+from assay.results import Run, load_run
 
 
 def command(
@@ -24,12 +25,10 @@ def command(
     json: o.Json = False,
 ) -> None:
     """Compare two runs; a change counts where a verdict turned or q < .05."""
-    from assay.results import load_run
-
     first, second = load_run(before), load_run(after)
     found = changes(first, second, _renamed(metric or [], first.metrics))
     if not found.shared:
-        raise SpecError("the runs share no finding; name the metrics to compare with -m OLD=NEW")
+        raise SpecError(_nothing_shared(first, second))
     if json:
         listed = [one.document for one in found.shared]
         extra = {"only_before": found.only_before, "only_after": found.only_after}
@@ -38,6 +37,19 @@ def command(
         _show(found)
     if fail_on_worse and found.of("worse"):
         raise typer.Exit(1)
+
+
+def _nothing_shared(first: Run, second: Run) -> str:
+    """What the runs do not share: an audit, a metric, or slices."""
+    for kind, remedy in (("audit", "run one audit twice"), ("metric", "name a pair with -m OLD=NEW")):
+        one, two = (sorted(set(run.findings[kind])) for run in (first, second))
+        if not set(one) & set(two):
+            return f"the runs share no {kind}: {_listed(one)} and {_listed(two)}; {remedy}"
+    return "the runs share no finding: other data or options; run both alike, or name metrics with -m OLD=NEW"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "none"
 
 
 def _renamed(given: list[str], known: list[str]) -> dict[str, str]:

@@ -36,7 +36,7 @@ def command(
     batch: Annotated[int | None, typer.Option(min=1, help="Pairs an update, of each kind.")] = None,
     rate: Annotated[float | None, typer.Option(min=0.0, help="Learning rate.")] = None,
     bottleneck: Annotated[int | None, typer.Option(min=1, help="Width of an adapter.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: o.SeedNumber = 0,
     cache: o.Cache = None,
     json: o.Json = False,
     quiet: o.Quiet = False,

@@ -33,7 +33,7 @@ def compare(
     stress: Annotated[bool, typer.Option("--stress", help="Also the stress verdicts (slow).")] = False,
     limit: Annotated[int, typer.Option(min=2, help="Held-out pairs an attribute.")] = _EACH,
     out: o.Out = Path("assay-mitigation"),
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: o.SeedNumber = 0,
     cache: o.Cache = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -71,7 +71,7 @@ def project(
     metric: MetricOption = "bertscore-f",
     attribute: Attribute = None,
     directions: Annotated[int, typer.Option(min=1, help="How many to take out.")] = 2,
-    seed: Annotated[int, typer.Option(help="Seed.")] = 0,
+    seed: o.SeedNumber = 0,
 ) -> None:
     """Take the directions in which identities differ out of a metric's embeddings."""
     from assay.mitigation.debias import with_adapter

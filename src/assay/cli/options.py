@@ -49,7 +49,9 @@ References = Annotated[Path | None, typer.Option(help="A text file of references
 Only = Annotated[list[str] | None, typer.Option(help="One noise, template, test or attribute; repeatable.")]
 TaskNames = Annotated[list[str] | None, typer.Option("--task", help="A task; repeatable.")]
 RuleOption = Annotated[Rule | None, typer.Option("--rule", help="careful (default) or the paper's own.")]
-Seed = Annotated[int | None, typer.Option(help="Seed of everything random.")]
+_SEED = typer.Option(min=0, help="Seed of everything random.")
+Seed = Annotated[int | None, _SEED]
+SeedNumber = Annotated[int, _SEED]  # of commands whose seed is a default of their own
 Limit = Annotated[int | None, typer.Option(min=1, help="Items a dataset.")]
 Out = Annotated[Path, typer.Option(help="The run's folder.")]
 Cache = Annotated[str | None, typer.Option(help="Folder of the score cache, or 'none'.")]

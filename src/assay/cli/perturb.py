@@ -15,7 +15,7 @@ def command(
     text: Annotated[str | None, typer.Option(help="A text to change.")] = None,
     data: Annotated[Path | None, typer.Option("--data", help="Records with gold.")] = None,
     task: Annotated[str, typer.Option(help="The text's task.")] = "translation",
-    seed: Annotated[int, typer.Option(help="Seed.")] = 0,
+    seed: o.SeedNumber = 0,
     limit: o.Limit = None,
     json: o.Json = False,
 ) -> None:

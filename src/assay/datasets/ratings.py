@@ -14,6 +14,7 @@ from assay.datasets.rows import Row, is_beside, read_rows
 from assay.errors import DataError
 
 KNOWN = ("id", "hypothesis", "references", "reference", "source", "image", "system", "doc", "human")
+LARGEST = 1e50  # correlations multiply four ratings, which must not overflow
 FLAT = "human."  # a table may give a column a criterion: human.fluency
 
 
@@ -71,8 +72,11 @@ def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
             number = float(given)
         except (TypeError, ValueError) as error:
             raise row.fail(f"human rating of {criterion!r} must be a number, not {given!r}") from error
-        if math.isinf(number):
-            raise row.fail(f"human rating of {criterion!r} is infinite")
+        if abs(number) > LARGEST:
+            raise row.fail(
+                f"human rating of {criterion!r} is {number:g}, beyond {LARGEST:g}; give ratings on the scale "
+                "people used, and null where there is none"
+            )
         if not math.isnan(number):
             found.append(number)
     return tuple(found)

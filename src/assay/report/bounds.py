@@ -18,6 +18,7 @@ because = "we report recall beside F"
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from assay.datasets.rows import read_text
 from assay.errors import DataError, SpecError, suggest
 from assay.report.verdicts import Row, question_of
 from assay.report.words import number
@@ -63,23 +65,37 @@ class Bounds:
 def read_bounds(path: Path) -> Bounds:
     """A file of bounds, checked key by key."""
     try:
-        given = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+        given = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"cannot read {path} as TOML: {error}") from error
     _known(given, ("fail-on", "bound", "allow"), str(path))
-    for place, bound in enumerate(given.get("bound", []), 1):
-        where = f"{path}: bound {place}"
-        _known(bound, _BOUND_KEYS, where)
-        if not {"at-most", "at-least"} & bound.keys():
-            raise DataError(f"{where} has neither at-most nor at-least")
-        if bound.get("by", "value") not in ("value", "interval"):
-            raise DataError(f"{where}: by = {bound['by']!r} is not value or interval")
-    for place, allowed in enumerate(given.get("allow", []), 1):
+    for place, bound in enumerate(_tables(given, "bound", path), 1):
+        _check_bound(bound, f"{path}: bound {place}")
+    for place, allowed in enumerate(_tables(given, "allow", path), 1):
         _known(allowed, _ALLOW_KEYS, f"{path}: allow {place}")
     fail_on = given.get("fail-on")
     if fail_on is not None and fail_on not in GATES:
         raise SpecError(f"{path}: unknown gate {fail_on!r}{suggest(str(fail_on), GATES)}")
     return Bounds(fail_on, tuple(given.get("bound", ())), tuple(given.get("allow", ())))
+
+
+def _tables(given: Mapping[str, Any], key: str, path: Path) -> list[Mapping[str, Any]]:
+    tables = given.get(key, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise DataError(f"{path}: {key} is no list of tables; head each one with [[{key}]]")
+    return tables
+
+
+def _check_bound(bound: Mapping[str, Any], where: str) -> None:
+    _known(bound, _BOUND_KEYS, where)
+    limits = {key: bound[key] for key in ("at-most", "at-least") if key in bound}
+    if not limits:
+        raise DataError(f"{where} has neither at-most nor at-least")
+    for key, limit in limits.items():
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or math.isnan(limit):
+            raise DataError(f"{where}: {key} = {limit!r} is not a number; write {key} = 0.1")
+    if bound.get("by", "value") not in ("value", "interval"):
+        raise DataError(f"{where}: by = {bound['by']!r} is not value or interval")
 
 
 def _known(given: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
@@ -89,13 +105,13 @@ def _known(given: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
 
 
 def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
-    """Every requirement, met or not; a bound that no finding answers to is a mistake."""
+    """Every requirement, met or not; a bound that no finding answers to, or no requirement, is a mistake."""
     rows = list(run.findings.iter_rows(named=True))
     found: list[Outcome] = []
     for place, bound in enumerate(asked.bounds, 1):
         mine = [row for row in rows if _matches(row, bound)]
         if not mine:
-            raise SpecError(f"bound {place} matches no finding of this run: {dict(bound)}")
+            raise SpecError(f"bound {place} matches no finding of this run: {_unmatched(rows, bound)}")
         found += [Outcome(row, _rule(bound), _beyond(row, bound)) for row in mine]
     watched = GATES[asked.fail_on] if asked.fail_on else ()
     for row in rows:
@@ -105,7 +121,30 @@ def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
                 None if row["passed"] or excused else f"failed with {number(row['value'])}{_interval(row)}"
             )
             found.append(Outcome(row, f"fail-on {asked.fail_on}", problem))
+    if not found:
+        raise SpecError(_nothing(run, asked))
     return found
+
+
+def _nothing(run: Run, asked: Bounds) -> str:
+    """Why a gate has nothing to check: it would let everything pass."""
+    if asked.fail_on is None:
+        return f"the bounds ask for nothing; add a [[bound]], or fail-on = one of {', '.join(GATES)}"
+    audits = ", ".join(sorted(set(run.findings["audit"]))) or "no audit"
+    return (
+        f"gate {asked.fail_on} has nothing to check: no finding of this run ({audits}) is a pass or fail "
+        f"of that kind; run on more data or another audit, or give --bounds with a [[bound]]"
+    )
+
+
+def _unmatched(rows: Sequence[Row], bound: Mapping[str, Any]) -> str:
+    """The pattern that matches nothing by itself, with what there is; else all of them."""
+    given = {key: str(bound[key]) for key in _PATTERNS if key in bound}
+    for key, pattern in given.items():
+        if not any(_matches(row, {key: pattern}) for row in rows):
+            return f"no {key} is {pattern!r}{suggest(pattern, {row[key] for row in rows if row[key]})}"
+    shown = ", ".join(f"{key} {pattern!r}" for key, pattern in given.items())
+    return f"each of {shown} is there, but not together; see them with assay report RUN --format md"
 
 
 def _matches(row: Row, patterns: Mapping[str, Any]) -> bool:
