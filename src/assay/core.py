@@ -27,7 +27,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Only what a metric may see; equal samples share a score."""
+    """Only what a metric may see; equal samples share a score, whatever messages call them (`id`)."""
 
     hypothesis: str
     references: tuple[str, ...] = ()
@@ -35,6 +35,7 @@ class Sample:
     image: Image | None = None
     rival: str | None = None
     draw: int = 0
+    id: str = field(default="", compare=False)
 
     @property
     def key(self) -> str:
@@ -83,17 +84,14 @@ Answer = Scores | Sequence[float | None] | Floats
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What one metric said to one audit.
-
-    `values`: role to a value a case (nan = absent, counted in notes). A set metric sees one folded case a
-    slice; `resamples`: role to (cases, draws) bootstrap values, paired between roles and equal slices.
-    """
+    """What one metric said to one audit; a set metric sees one folded case a slice."""
 
     metric: str
     cases: Sequence[Case]
-    values: Mapping[str, Floats]
+    values: Mapping[str, Floats]  # role to a value a case; nan = absent, counted in notes
     grids: Mapping[str, Floats] = field(default_factory=dict)
     notes: Mapping[str, int] = field(default_factory=dict)
+    # Role to (cases, draws) bootstrap values, paired between roles and equal slices.
     resamples: Mapping[str, Floats] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)  # paradigm, backbone, parameters, outputs
 
@@ -138,7 +136,7 @@ class Record:
     def sample(self, hypothesis: str | None = None) -> Sample:
         """The record as a metric sees it, with another hypothesis than the gold if given."""
         source = self.source if self.source is not None else "\n".join(self.context) or None
-        return Sample(self.gold if hypothesis is None else hypothesis, self.references, source)
+        return Sample(self.gold if hypothesis is None else hypothesis, self.references, source, id=self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +274,7 @@ class Audit(Recipe, ABC):
     question: ClassVar[Question]
     roles: ClassVar[tuple[str, ...]] = ()  # role order, for imported scores
     compares: ClassVar[bool] = False  # has no question to a metric that reads the hypothesis alone
+    wants: ClassVar[str] = "check --data, --only and --limit"  # what to do where no item can be used
     needs_data: ClassVar[bool] = False  # nothing embedded will do: people's ratings are the user's to give
 
     @abstractmethod

@@ -19,11 +19,13 @@ from assay.datasets.imported import ImportedScores, read_scores
 from assay.datasets.rows import file_digest
 from assay.engines import OnError
 from assay.engines.local import engine
-from assay.errors import DataError
+from assay.errors import AuditError, DataError
+from assay.folding import unscored
 from assay.paths import cache_folder
 from assay.plan import score_all
 from assay.progress import Progress
 from assay.registry import audit_class, names
+from assay.remarks import counted, told
 from assay.results import Explained, Run, cases_frame, check_writable, findings_frame, scores_frame
 from assay.scoring import Settings, explain_samples, score_samples
 from assay.spec import Specifiable, build, check_numbers, measure
@@ -32,6 +34,7 @@ from assay.store import ScoreCache
 
 DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "embedding-average", "bertscore-f", "gpt-ppl")
 _EXPLAINED = 3  # evidence cases explained a finding
+_FAILURES = 100  # messages of samples on which a metric raised
 
 
 @dataclass(frozen=True)
@@ -108,14 +111,25 @@ def score(
     metrics: Sequence[Specifiable], samples: Sequence[Sample], *, options: Options | None = None
 ) -> pl.DataFrame:
     """Plain scores, a row a sample, a column a metric; absent ones are null."""
+    return score_noted(metrics, samples, options=options)[0]
+
+
+def score_noted(
+    metrics: Sequence[Specifiable], samples: Sequence[Sample], *, options: Options | None = None
+) -> tuple[pl.DataFrame, list[str]]:
+    """Plain scores, and what a reader must know of them: what was counted, what is absent, what failed."""
     settings = (options or Options()).settings()
     columns: dict[str, Any] = {}
+    notes: list[str] = []
     references = [sample.references for sample in samples]
     with closing(settings.cache):
         for one in map(measure, metrics):
             fitted = replace(one, metric=one.metric.fitted(references))
-            columns[one.label] = score_samples(fitted, samples, settings).values[:, fitted.column]
-    return pl.DataFrame(columns).fill_nan(None)
+            table = score_samples(fitted, samples, settings)
+            columns[one.label] = table.values[:, fitted.column]
+            counts = counted(fitted, samples, table)
+            notes += [f"{one.label}: {note}" for note in told(counts, len(samples))]
+    return pl.DataFrame(columns).fill_nan(None), [*notes, *settings.failures[:_FAILURES]]
 
 
 def compare(before: Run, after: Run) -> pl.DataFrame:
@@ -151,10 +165,7 @@ def execute(
         check_writable(options.out)
     measures = _distinct([] if imported and metrics == DEFAULT_METRICS else [measure(m) for m in metrics])
     settings = options.settings()
-    work = {name: list(one.cases()) for name, one in audits.items()}
-    for name, items in work.items():
-        if not items:
-            raise DataError(f"{name} found nothing to score in its data; check --data, --only and --limit")
+    work = {name: _cases_of(one) for name, one in audits.items()}
     tokens = QUICK_TOKENS if size == "quick" else None
     with closing(settings.cache):
         scored, notes = score_all(audits, work, measures, settings, causal_tokens=tokens)
@@ -166,9 +177,18 @@ def execute(
     cases = {name: _all_cases(work[name], scored[name]) for name in audits}
     explained = _explain(found, cases, measures)
     about = _about(audits, measures, scored, settings, size, began)
-    about["notes"] = [*notes, *_notes(audits, scored), *settings.failures[:100]]
+    about["notes"] = [*notes, *_notes(audits, scored), *settings.failures[:_FAILURES]]
+    if not found:
+        raise AuditError("; ".join(["nothing could be judged", *about["notes"]]))
     done = Run(findings_frame(found), cases_frame(cases), scores_frame(scored), explained, about)
     return done.save(options.out) if options.out else done
+
+
+def _cases_of(one: Audit) -> list[Case | Grid]:
+    cases = list(one.cases())
+    if not cases:
+        raise DataError(f"{one.name} found nothing to score in its data; {one.wants}")
+    return cases
 
 
 def _distinct(measures: Iterable[Measure]) -> list[Measure]:
@@ -226,7 +246,12 @@ def _notes(audits: Mapping[str, Audit], scored: Mapping[str, Sequence[Scored]]) 
     notes = [f"{name}: {note}" for name, one in audits.items() for note in one.notes()]
     for name, answers in scored.items():
         for answer in answers:
-            notes += [f"{name}: {answer.metric}: {count} {what}" for what, count in answer.notes.items()]
+            samples = sum(len(case.samples) for case in answer.cases)
+            notes += [f"{name}: {answer.metric}: {note}" for note in told(answer.notes, samples)]
+            notes += [
+                f"{name}: {answer.metric}: nothing scored in {slice_} at {', '.join(roles)}: no finding there"
+                for slice_, roles in unscored(answer).items()
+            ]
             if answer.about.get("caution"):
                 notes.append(f"{name}: {answer.metric}: {answer.about['caution']}")
     return notes

@@ -11,6 +11,7 @@ import numpy as np
 from assay.core import Audit, Case, Grid, Measure, Scored
 from assay.cost import affordable
 from assay.errors import AuditError
+from assay.remarks import unusual
 from assay.scoring import Settings, score_cases
 from assay.spec import measure
 
@@ -76,6 +77,7 @@ def score_all(
 def _misfit(one: Measure, name: str, counted: Mapping[str, int] | None = None) -> str:
     """Why no case of an audit had a score."""
     told = one.metric.silence(counted or {}) if isinstance(one.metric, Telling) else None
+    told = told or unusual(counted or {})
     if told:
         return f"{one.label} gives {name} no score: {told}"
     needs = ", ".join(sorted(one.metric.needs))

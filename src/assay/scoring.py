@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.core import Case, Explanation, Floats, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.engines import Engine, OnError
@@ -18,10 +17,11 @@ from assay.engines.pieces import unscanned
 from assay.errors import MetricError
 from assay.pace import characters, kind, shares
 from assay.progress import Progress
+from assay.remarks import FAILED
 from assay.store import ScoreCache
+from assay.table import Integers, Table
 
 PUT_ROWS, PUT_SECONDS = 10_000, 2.0
-Integers = NDArray[np.int64]
 
 
 @dataclass
@@ -40,20 +40,6 @@ class Settings:
     def spent(self, label: str, began: float) -> None:
         """Book scoring time."""
         self.seconds[label] = self.seconds.get(label, 0.0) + time.perf_counter() - began
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Scores of samples: (n, outputs), nan = absent; and what was counted, a number a sample."""
-
-    values: Floats
-    notes: dict[str, Integers] = field(default_factory=dict)
-
-    def fill(self, places: Integers, values: Floats, notes: Mapping[str, Integers]) -> None:
-        """Write the rows at `places`."""
-        self.values[places] = values
-        for name, counts in notes.items():
-            self.notes.setdefault(name, np.zeros(len(self.values), dtype=np.int64))[places] = counts
 
 
 def project(metric: Metric | SetMetric, sample: Sample) -> Sample | None:
@@ -93,7 +79,10 @@ def score_samples(measure: Measure, samples: Sequence[Sample], settings: Setting
     """All outputs for each sample; equal samples are scored once, ever."""
     metric = measure.metric
     if not isinstance(metric, Metric):
-        raise MetricError(f"{measure.label} scores whole sets, not single samples")
+        raise MetricError(
+            f"{measure.label} scores whole sets, not single samples; give it to an audit, which compares "
+            f"sets: assay run stress -m {measure.label}"
+        )
     if metric.parts:
         return _hybrid(metric, samples, settings)
     unique: dict[Sample, int] = {}
@@ -176,8 +165,10 @@ def _compute(
 
 def _filled(table: Table, batch: Batch, missing: Integers) -> Integers:
     """Where the batch's rows went; failures are left out, so that a later run tries them again."""
-    failed = [index for index, _ in batch.failures]
-    kept = np.flatnonzero(~np.isin(batch.indices, failed)) if failed else np.arange(len(batch.indices))
+    failed = np.array([index for index, _ in batch.failures], dtype=np.int64)
+    if len(failed):
+        table.fill(missing[failed], np.array(np.nan), {FAILED: np.ones_like(failed)})
+    kept = np.flatnonzero(~np.isin(batch.indices, failed))
     places = missing[np.asarray(batch.indices, dtype=np.int64)[kept]]
     notes = {name: np.asarray(counts, dtype=np.int64)[kept] for name, counts in batch.notes.items()}
     table.fill(places, batch.values[kept], {name: counts for name, counts in notes.items() if counts.any()})

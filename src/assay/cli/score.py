@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay.cli import options as o
+from assay.cli.budget import budget
+from assay.errors import DataError, suggest
+
+if TYPE_CHECKING:
+    from assay.core import Measure, Sample
 
 
 def command(
@@ -20,21 +26,57 @@ def command(
     ray: o.Ray = None,
     on_error: o.OnErrorOption = o.OnErrorName.stop,
     timeout: o.Timeout = None,
+    skip_missing: o.SkipMissing = False,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Score a file; prints CSV, or JSON with --json."""
+    from assay.cli.finish import print_notes
     from assay.datasets.ratings import read_samples
-    from assay.pipeline import DEFAULT_METRICS, Options, score
+    from assay.pipeline import DEFAULT_METRICS, Options, score_noted
+    from assay.spec import measure
 
-    items = read_samples(data)[:limit]
+    measures = [measure(spec) for spec in metric or DEFAULT_METRICS]
+    seen = any("image" in one.metric.needs | one.metric.optional for one in measures)
+    items = read_samples(data, skip_missing=skip_missing or not seen)[:limit]
     options = Options(None, o.cache_path(cache), workers, ray, on_error.value, quiet, timeout)
-    frame = score(tuple(metric or DEFAULT_METRICS), [item.sample for item in items], options=options)
+    samples = [item.sample for item in items]
+    _check_fields(measures, samples, data)
+    with budget(None, None, options):
+        frame, notes = score_noted(measures, samples, options=options)
     named = frame.insert_column(0, _ids([item.id for item in items]))
     if json:
-        typer.echo(json_module.dumps({"scores": named.to_dicts()}, ensure_ascii=False, indent=1))
+        document = {"scores": named.to_dicts(), "notes": notes}
+        typer.echo(json_module.dumps(document, ensure_ascii=False, indent=1))
     else:
         typer.echo(named.write_csv(), nl=False)
+    print_notes(notes, quiet=quiet)
+
+
+def _check_fields(measures: Sequence[Measure], samples: Sequence[Sample], data: Path) -> None:
+    """Refuse a metric that can score no row at all for want of a field."""
+    from assay.remarks import lacked
+
+    for one in measures:
+        needs = {lacked(one.metric, sample) for sample in samples}
+        if None not in needs:
+            raise DataError(f"{one.label} needs {_missing(sorted(filter(None, needs)), data)}")
+
+
+def _missing(needs: Sequence[str], data: Path) -> str:
+    """Why the rows of a file lack what is needed: a column that is not there, or one without values."""
+    from assay.datasets.ratings import KNOWN
+    from assay.datasets.rows import read_rows
+
+    columns = list(dict.fromkeys(column for row in read_rows(data) for column in row.values))
+    unknown = [column for column in columns if column not in KNOWN]
+    absent = [need for need in needs if need not in columns and need.rstrip("s") not in columns]
+    if not absent:
+        empty = "the files are missing, or the column is empty" if "image" in needs else "the column is empty"
+        return f"{' and '.join(needs)}, which no row of {data} has: {empty}; fill it, or take another metric"
+    meant = [hint for column in unknown if " mean " in (hint := suggest(column, absent))]
+    advice = meant[0] if meant else f"; add a column {absent[0]}, or take another metric"
+    return f"{' and '.join(needs)}; {data} has columns {', '.join(columns)}{advice}"
 
 
 def _ids(ids: list[str]):  # type: ignore[no-untyped-def]

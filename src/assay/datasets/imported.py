@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from assay.core import Case, Scored
+from assay.core import Case, Floats, Scored
 from assay.datasets.rows import Row, file_digest, read_rows
 from assay.errors import DataError, suggest
 
@@ -41,9 +42,25 @@ class ImportedScores:
         for place, role in enumerate(order):
             column = [known.get((case.id, role), known.get((case.id, place), np.nan)) for case in cases]
             values[role] = np.asarray(column, dtype=np.float64)
-        absent = int(sum(np.isnan(column).sum() for column in values.values()))
         about = {"signature": f"imported-{metric}|file:{digest}", "paradigm": "other"}
-        return Scored(metric, cases, values, notes={"absent": absent} if absent else {}, about=about)
+        return Scored(metric, cases, values, notes=self._remarks(known, cases, values), about=about)
+
+    def _remarks(
+        self, known: Iterable[tuple[str, str | int]], cases: Sequence[Case], values: Mapping[str, Floats]
+    ) -> dict[str, int]:
+        """Cases of the data that lack a score, slice by slice, and cases of the file that are in none."""
+        total, lacking = Counter(case.slice for case in cases), Counter[str]()
+        for place, case in enumerate(cases):
+            asked = [role for role in case.samples if role in values]
+            lacking[case.slice] += any(np.isnan(values[role][place]) for role in asked)
+        notes = {f"of {total[name]:,} cases of {name} lack a score": n for name, n in lacking.items() if n}
+        ids = {case.id for case in cases}
+        strange = [case for case in dict.fromkeys(case for case, _ in known) if case not in ids]
+        if strange:
+            hint = suggest(strange[0], ids)
+            near = f"{strange[0]!r}{hint}" if "did you mean" in hint else repr(strange[0])
+            notes[f"cases of {self.file.name} are not among those asked for ({near})"] = len(strange)
+        return notes
 
 
 def read_scores(spec: str) -> ImportedScores:

@@ -106,9 +106,9 @@ def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool
     doc, system = (_label(row, column) for column in ("doc", "system"))
     source = row.maybe("source") or (None if doc is None else sources.get(doc))
     references = row.texts("references") or row.texts("reference")
-    sample = Sample(hypothesis, references, source, _image(row, skip_missing))
-    meta = {c: v for c, v in row.unknown(KNOWN).items() if not c.startswith(FLAT)}
     named = _label(row, "id") or f"{row.file.stem}-{number}"
+    sample = Sample(hypothesis, references, source, _image(row, skip_missing), id=named)
+    meta = {c: v for c, v in row.unknown(KNOWN).items() if not c.startswith(FLAT)}
     return Rated(named, sample, system, doc, human_ratings(row), meta)
 
 

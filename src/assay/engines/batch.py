@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.engines.deadline import deadline
-from assay.errors import AuditError, MetricError
+from assay.errors import AuditError, MetricError, TextError
 
 # What a user's metric may raise on a text; memory errors and interrupts are not its fault.
 FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError,
@@ -62,7 +62,7 @@ def evaluate(
 def packed(samples: Sequence[Sample], piece: Sequence[int]) -> list[tuple[Any, ...]]:
     """A piece's samples as plain tuples, which travel to another process five times as fast."""
     chosen = [samples[index] for index in piece]
-    return [(s.hypothesis, s.references, s.source, s.image, s.rival, s.draw) for s in chosen]
+    return [(s.hypothesis, s.references, s.source, s.image, s.rival, s.draw, s.id) for s in chosen]
 
 
 def unpacked(rows: Sequence[tuple[Any, ...]]) -> list[Sample]:
@@ -135,20 +135,31 @@ def _numbers(metric: Metric, answer: Any) -> tuple[Floats, NDArray[np.bool_]]:
 def shown(sample: Sample) -> str:
     """A sample in a message, shortened."""
     text = sample.hypothesis if len(sample.hypothesis) <= 80 else sample.hypothesis[:77] + "..."
-    return f"the sample {sample.key[:12]} with hypothesis {text!r}"
+    return f"the sample {sample.id or sample.key[:12]} with hypothesis {text!r}"
 
 
 def _explained(
     metric: Metric, samples: Sequence[Sample], error: BaseException, timeout: float | None
 ) -> AuditError:
-    """Our own errors say enough; a metric's exception is named with the sample it met, if it can be found."""
+    """Our own errors say enough, but for whose text it is; a metric's own are named with the sample met."""
+    if isinstance(error, TextError):
+        return MetricError(f"{metric.name}: {_placed(samples, error.text)}{error}")
     if isinstance(error, AuditError):
-        return error
+        nameless = isinstance(error, MetricError) and metric.name not in str(error)
+        return MetricError(f"{metric.name}: {error}") if nameless else error
     culprit = _culprit(metric, samples, timeout)
     return MetricError(
         f"{metric.name} raised {type(error).__name__}: {error} on {shown(culprit)}; "
         f"mend the metric, or leave such samples out with --on-error skip"
     )
+
+
+def _placed(samples: Sequence[Sample], text: str) -> str:
+    """Which sample holds a text, or a sentence, that cannot be read; nothing where the metric changed it."""
+    for sample in samples:
+        if any(text in one for one in (sample.hypothesis, *sample.references, sample.source or "")):
+            return f"in the sample {sample.id or sample.key[:12]}, "
+    return ""
 
 
 def _culprit(metric: Metric, samples: Sequence[Sample], timeout: float | None) -> Sample:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from assay import weights
-from assay.errors import MetricError, WeightsError
+from assay.errors import MetricError, SpecError, TextError, WeightsError
 
 if TYPE_CHECKING:
     import torch
@@ -38,10 +38,14 @@ def device() -> str:
     asked = os.environ.get("ASSAY_DEVICE")
     if not asked:
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if asked.startswith("cuda") and not torch.cuda.is_available():
-        raise MetricError(
-            f"ASSAY_DEVICE={asked}, but no CUDA device is available; unset it, or set it to cpu"
-        )
+    try:
+        torch.zeros(1, device=asked).cpu()
+    except (RuntimeError, AssertionError, ImportError) as error:  # no such name, or none of its kind here
+        here = ["cpu", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))]
+        here += ["mps"] if torch.backends.mps.is_available() else []
+        raise SpecError(
+            f"ASSAY_DEVICE={asked} is no device of this machine; unset it, or set it to {' or '.join(here)}"
+        ) from error
     return asked
 
 
@@ -204,9 +208,11 @@ def within(loaded: Loaded, ids: list[int], room: int, overlong: Overlong, text: 
     """Ids cut to the room there is, and how many were cut; an error where that was asked for."""
     cut = max(0, len(ids) - room)
     if cut and overlong == "error":
-        raise MetricError(
-            f"{text[:60]!r}... has {len(ids)} tokens, {loaded.path.name} reads {room}; shorten it, or give "
-            f"overlong=warn (cut and counted), or where the metric has it overlong=window (read in pieces)"
+        raise TextError(
+            f"{text[:60]!r}... has {len(ids)} tokens, {loaded.path.name} reads {room}",
+            "shorten it, or give overlong=warn (cut and counted), or where the metric has it overlong=window "
+            "(read in pieces)",
+            text,
         )
     return (ids[:room] if cut else ids), cut
 

@@ -154,11 +154,12 @@ class MlmPerplexity(Neural, Metric):
 
 
 def _gpt_score(metric: Any, samples: Sequence[Sample], given: Sequence[Sequence[str]]) -> Scores:
-    """The mean log p of the hypothesis after each given text, the mean or best of them a sample."""
+    """The mean log p of the hypothesis after each given text, their mean or best; None for an empty one."""
     loaded: Loaded = metric._loaded()
     before, after = split_template(metric.template)
     contexts = [before.replace("{given}", text) for texts in given for text in texts]
-    hypotheses = [after + sample.hypothesis.strip() for sample in samples]
+    # Of an empty hypothesis nothing is left to score, least of all the template's space.
+    hypotheses = [after + text if (text := sample.hypothesis.strip()) else "" for sample in samples]
     context_ids, hypothesis_ids = content_ids(loaded, contexts), content_ids(loaded, hypotheses)
     start, at = start_id(loaded), 0
     rows: list[_likelihood.Row] = []
@@ -206,6 +207,7 @@ class GptScore(Neural, Metric):
     """The mean log p a token of the hypothesis after the reference and a template."""
 
     name = "gptscore"
+    version = 2  # 1 scored an empty hypothesis by the space that the template puts before it
     paradigm = "generation"
     range = (None, 0.0)
     citation = FU_2023
@@ -236,6 +238,7 @@ class GptScoreFaithful(Neural, Metric):
     """The mean log p a token of the hypothesis after the source and a template."""
 
     name = "gptscore-faithful"
+    version = 2
     paradigm = "generation"
     needs = frozenset({"source"})
     range = (None, 0.0)

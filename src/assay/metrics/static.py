@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
-from assay.errors import WeightsError
+from assay.errors import TextError, WeightsError
 from assay.metrics.text import Tokenize, tokens
 
 Reduce = Literal["max", "mean"]
@@ -75,7 +75,11 @@ class Known:
 
 def known_words(text: str, tokenize: Tokenize, table: Embeddings) -> Known:
     """The words of a text that have a vector; the vocabulary is lower-case."""
-    words = tokens(text, tokenize, True)
+    try:
+        words = tokens(text, tokenize, True)
+    except TextError as error:  # characters have no vectors: another tokeniser alone would not help
+        advice = "give word vectors of its language (model=) with tokenize=zh or char, or take chrf"
+        raise TextError(error.problem, advice, text) from error
     rows = table.known(words)
     return Known(rows, len(words) - len(rows))
 

@@ -10,7 +10,7 @@ from operator import add
 from threading import Lock
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from assay.errors import MetricError
+from assay.errors import TextError
 from assay.metrics.ptb import ptb_tokens
 
 Tokenize = Literal["split", "13a", "intl", "zh", "char", "ptb", "rouge", "unicode", "tercom"]
@@ -101,14 +101,16 @@ def _check_script(text: str, tokenize: Tokenize) -> None:
     if tokenize == "rouge":
         latin = sum(char.isascii() and char.isalpha() for char in text)
         if 2 * latin < letters:
-            raise MetricError(
-                f"the tokeniser 'rouge' keeps only a-z and 0-9 and loses most of {text[:40]!r}; "
-                "give tokenize=unicode, or tokenize=char for text without spaces"
+            raise TextError(
+                f"the tokeniser 'rouge' keeps only a-z and 0-9 and loses most of {text[:40]!r}",
+                "give tokenize=unicode, or tokenize=char for text without spaces",
+                text,
             )
     elif tokenize not in ("zh", "char") and 2 * len(_UNSPACED.findall(text)) > letters:
-        raise MetricError(
-            f"the tokeniser {tokenize!r} needs spaces between words and {text[:40]!r} has none; "
-            "give tokenize=char, or tokenize=zh for Chinese"
+        raise TextError(
+            f"the tokeniser {tokenize!r} needs spaces between words and {text[:40]!r} has none",
+            "give tokenize=char, or tokenize=zh for Chinese",
+            text,
         )
 
 
