@@ -133,6 +133,26 @@ def test_webnlg_repository(tmp_path: Path) -> None:
             read_ratings(tmp_path)
 
 
+@pytest.mark.parametrize("ending", ["", "\n", "\n\n", "\n \n\n"])
+def test_webnlg_submissions_may_end_in_empty_lines(ending: str, tmp_path: Path) -> None:
+    submission = tmp_path / "submissions" / "rdf2text" / "en" / "Team" / "primary.en"
+    entries = [{str(n): {"lexicalisations": [{"lex": "A."}], "modifiedtripleset": []}} for n in (1, 2)]
+    put(tmp_path / "evaluation" / "references" / "references-en.json", {"entries": entries})
+    results = tmp_path / "evaluation" / "human-evaluation" / "results" / "en"
+    rated = dict.fromkeys(("Correctness", "DataCoverage", "Fluency", "Relevance", "TextStructure"), 0.5)
+    rated |= {"submission_id": "Team", "sample_id": "3"}
+    put(results / "english_humeval_data_all_teams.json", [rated])
+    put(submission, "First text.\nSecond text." + ending)
+    with pytest.raises(DataError, match="'3' is not a line of Team's submission"):
+        read_ratings(tmp_path)
+    put(submission, "One.\nTwo.\nThree." + ending)
+    with pytest.raises(DataError, match="has 3 texts where the references have 2"):
+        read_ratings(tmp_path)
+    put(submission, "One.\n")
+    with pytest.raises(DataError, match="has 1 texts where the references have 2"):
+        read_ratings(tmp_path)
+
+
 def test_usr_leaves_a_human_response_out_of_its_own_references(tmp_path: Path) -> None:
     responses = [
         {"response": "Hi.\n", "model": "Original Ground Truth", "Overall": [5, 4, 5]},

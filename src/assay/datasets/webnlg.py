@@ -40,7 +40,7 @@ def read_webnlg(path: Path) -> list[Rated]:
     for entry in entries(read_json(path), path):
         system, number = entry.text("submission_id"), entry.text("sample_id")
         if system not in texts:
-            texts[system] = _submission(root, code, system)
+            texts[system] = _submission(root, code, system, len(references))
         # Nine figures: int() refuses thousands of them, and isdigit() lets ² through.
         if not number.isdecimal() or len(number) > 9 or not 0 < int(number) <= len(texts[system]):
             raise entry.fail(f"sample {number[:40]!r} is not a line of {system}'s submission")
@@ -52,13 +52,21 @@ def read_webnlg(path: Path) -> list[Rated]:
     return unique(found, path)
 
 
-def _submission(root: Path, code: str, system: str) -> list[str]:
+def _submission(root: Path, code: str, system: str, count: int) -> list[str]:
+    """A system's texts, one a reference; empty lines beyond them are the file's end and no texts."""
     path = below(root / "submissions" / "rdf2text" / code, system, f"primary.{code}")
     if path is None:
         raise DataError(f"the submission {system!r} names a file outside the folder of submissions")
     if not path.is_file():
         raise DataError(f"no submission {path}; keep the folders of the challenge's repository together")
-    return read_text(path).split("\n")
+    lines = read_text(path).removesuffix("\n").split("\n")
+    while len(lines) > count and not lines[-1].strip():
+        lines.pop()
+    if len(lines) != count:
+        raise DataError(
+            f"{path} has {len(lines)} texts where the references have {count}; one a line is needed"
+        )
+    return lines
 
 
 def _references(path: Path) -> dict[str, tuple[tuple[str, ...], str]]:
