@@ -13,7 +13,7 @@ from assay.core import Sample
 from assay.errors import WeightsError
 from assay.metrics._encoder import embed
 from assay.metrics._sentences import sentences
-from assay.metrics._torch import load
+from assay.metrics._torch import content_ids, load
 from assay.metrics.entailment import Nli, NliFaithful, UniEval, questions
 from assay.metrics.summary import Blanc, Supert
 from assay.metrics.taskneural import DialogueModel, DialogueRelevance, Gruen, redundancy
@@ -157,6 +157,19 @@ def test_gruen_punishes_repetition(bert: Callable[..., Path], causal: Callable[.
     values = metric.score([Sample(once), Sample(f"{once} {once}"), Sample("")]).values
     assert values[2] is None
     assert values[1] == pytest.approx(max(0.0, values[0] - 0.4), abs=1e-6)
+
+
+def test_gruen_reads_so_much_of_a_sentence_as_its_authors(
+    bert: Callable[..., Path], causal: Callable[..., Path]
+) -> None:
+    """A model that holds thousands of tokens would take minutes over a text without a full stop."""
+    metric = Gruen(model=str(causal("gpt2", 1024)), encoder=str(bert()))
+    same = "a" * 510
+    found = metric.score([Sample(same + "b" * 90), Sample(same + "c" * 300)])
+    assert found.values[0] == found.values[1]
+    room = [len(ids) - 510 for ids in content_ids(metric._loaded(), [same + "b" * 90, same + "c" * 300])]
+    assert found.notes["truncated"] == room
+    assert min(room) > 0
 
 
 def test_dialogue_relevance_reads_the_last_turns(bert: Callable[..., Path]) -> None:

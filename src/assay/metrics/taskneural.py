@@ -24,6 +24,7 @@ TAO_2018 = "Tao et al. 2018, RUBER: an unsupervised method for automatic evaluat
 SAI_2020 = "Sai et al. 2020, Improving dialog evaluation with a multi-reference adversarial dataset, TACL"
 _FLUENT, _BROKEN = -2.5, -7.5  # mean log p a token that count as 1 and as 0
 _UNFOCUSED = 0.05  # neighbours less alike than this lose the focus
+_LONGEST = 510  # tokens read of a sentence, as by the authors; a model's own limit may be thousands
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,11 @@ class Gruen(Neural, Metric):
     Deviations: grammaticality is the causal model's mean log p a token, scaled between -7.5 and -2.5 (GRUEN
     adds a classifier trained on CoLA: give one as `acceptability`, and the two are averaged); focus compares
     neighbouring sentences by a sentence encoder. A redundant pair of sentences costs 0.1 a sign, unrelated
-    neighbours cost 0.1, as in the paper.
+    neighbours cost 0.1, as in the paper; of a sentence the first 510 tokens are read, as by the authors.
     """
 
     name = "gruen"
+    version = 2  # 1 read as much of a sentence as the model could hold
     paradigm = "likelihood"
     needs = frozenset()
     range = (0.0, 1.0)
@@ -89,7 +91,7 @@ class Gruen(Neural, Metric):
     def _grammar(self, texts: Sequence[str]) -> tuple[Floats, list[int]]:
         """How grammatical each sentence is, 0..1."""
         loaded = self._loaded()
-        start, room = start_id(loaded), loaded.limit - 1
+        start, room = start_id(loaded), min(_LONGEST, loaded.limit - 1)
         ids = content_ids(loaded, texts)
         logs = _likelihood.causal(loaded, [((start,), tuple(row[:room])) for row in ids])
         means = np.array([float(values.mean()) for values in logs])
