@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
@@ -12,23 +13,32 @@ from assay.cli import COMMANDS
 from assay.report.words import MEANING
 
 
-def command_help(name: str) -> str:
-    """A command's own help, at a fixed width."""
+def command_helps(name: str) -> Iterator[tuple[str, str]]:
+    """A command's title and help at a fixed width, then those of its sub-commands."""
     loaded = importlib.import_module(COMMANDS[name])
-    app = loaded.app if hasattr(loaded, "app") else typer.Typer(rich_markup_mode=None, add_completion=False)
-    if not hasattr(loaded, "app"):
-        app.command(name, context_settings=getattr(loaded, "CONTEXT", {}))(loaded.command)
+    if hasattr(loaded, "app"):
+        yield _help(loaded.app, name)
+        for one in loaded.app.registered_commands:
+            yield _help(loaded.app, name, one.name or one.callback.__name__)
+        return
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.command(name, context_settings=getattr(loaded, "CONTEXT", {}))(loaded.command)
+    yield _help(app, name)
+
+
+def _help(app: typer.Typer, name: str, *below: str) -> tuple[str, str]:
     done = CliRunner().invoke(
-        app, ["--help"], prog_name=f"assay {name}", env={"COLUMNS": "100", "TERM": "dumb"}
+        app, [*below, "--help"], prog_name=f"assay {name}", env={"COLUMNS": "100", "TERM": "dumb"}
     )
-    return done.stdout.strip()
+    return " ".join(("assay", name, *below)), done.stdout.strip()
 
 
 def reference() -> str:
     """The whole page."""
     lines = ["# Reference", "", "Written by `python docs/make_reference.py`.", "", "## Commands", ""]
     for name in COMMANDS:
-        lines += [f"### assay {name}", "", "```text", command_help(name), "```", ""]
+        for title, text in command_helps(name):
+            lines += [f"### {title}", "", "```text", text, "```", ""]
     lines += ["## Statistics", "", "| name | meaning |", "|---|---|"]
     lines += [f"| `{name}` | {text} |" for name, text in MEANING.items()]
     return "\n".join(lines) + "\n"

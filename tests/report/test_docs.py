@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,13 @@ def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_reference_is_that_of_the_code() -> None:
+    text = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    assert runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["reference"]() == text
+    assert "### assay mitigate compare\n" in text
+    assert "─" not in text
 
 
 def test_the_reference_explains_every_statistic() -> None:

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from assay.mitigation.compare import Compared
     from assay.pipeline import Options
 
-app = typer.Typer(help="Roads to a fairer metric, one by one or side by side.", no_args_is_help=True)
+app = typer.Typer(
+    help="Roads to a fairer metric, one by one or side by side.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 MetricOption = Annotated[str, typer.Option("-m", "--metric", help="The metric to be mended.")]
 Attribute = Annotated[list[str] | None, typer.Option("--attribute", help="What to make fair; repeatable.")]
 _EACH = 60  # held-out pairs an attribute
@@ -43,7 +48,7 @@ def compare(
     from assay.mitigation.page import write_page
     from assay.mitigation.roads import roads
     from assay.pipeline import Options
-    from assay.results import check_writable
+    from assay.results import check_writable, write_text
 
     check_writable(out)
     options = Options(cache=o.cache_path(cache), quiet=quiet)
@@ -56,7 +61,7 @@ def compare(
     verdicts = stress_verdicts([road.measure for road in found], options) if stress else {}
     done = c.compare(found, {**files, **held}, targets, human or (), settings, stress=verdicts, seed=seed)
     page = write_page(done.tested, out)
-    (out / "compare.json").write_text(c.document(done), "utf-8")
+    write_text(out / "compare.json", c.document(done))
     if json:
         typer.echo(c.document(done))
     else:

@@ -35,11 +35,13 @@ def command(
     changer = perturbation(name)
     if text is None and data is None:
         raise SpecError("nothing to change: give --text TEXT or --data FILE")
+    if text is not None and data is not None:
+        raise SpecError("--text and --data exclude each other: give one of them")
     records = read_records(data)[:limit] if data else [Record("text", text or "", task_named(task))]
-    for record in records:
-        changed = changer.perturb(record, seed)
-        if json:
-            row = {"id": record.id, "gold": record.gold, "perturbed": changed}
-            typer.echo(json_module.dumps(row, ensure_ascii=False))
-        else:
-            typer.echo(changed if changed is not None else "(does not apply here)")
+    found = ((record, changer.perturb(record, seed)) for record in records)
+    if json:
+        rows = [{"id": record.id, "gold": record.gold, "perturbed": changed} for record, changed in found]
+        typer.echo(json_module.dumps({"texts": rows}, ensure_ascii=False, indent=1))
+        return
+    for _, changed in found:
+        typer.echo(changed if changed is not None else "(does not apply here)")
