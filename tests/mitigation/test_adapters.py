@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import torch
 import transformers
 
 from assay.core import Sample
-from assay.errors import DataError, SpecError, WeightsError
+from assay.errors import SpecError, WeightsError
 from assay.mitigation import adapters
 from assay.mitigation.differentiable import trainable
 from assay.mitigation.training import Material, Plan, Trainer
@@ -168,9 +167,3 @@ def test_a_damaged_folder_is_named(tiny: Path, material: Material, tmp_path: Pat
 def test_a_metric_without_a_backbone_is_told_the_other_roads() -> None:
     with pytest.raises(SpecError, match="hybrid"):
         trainable(parse("bleu"))
-
-
-def test_too_few_pairs_are_refused(tiny: Path, material: Material, tmp_path: Path) -> None:
-    few = replace(material, pairs={**material.pairs, "train": material.pairs["train"][:99]})
-    with pytest.raises(DataError, match="99 counterfactual pairs"):
-        trainer(tiny, few, tmp_path)

@@ -65,7 +65,7 @@ def pairs(count: int = 30) -> list[Pair]:
 def tested() -> Evaluation:
     base = Measure("sexist", Sexist())
     mended = [Measure("swap", SwapAverage(base)), Measure("blind", Blind())]
-    return evaluate([base, *mended], {"gender": pairs()}, (), Settings())
+    return evaluate([base, *mended], {"gender": pairs()}, {}, Settings())
 
 
 def test_averaging_over_swaps_makes_a_planted_bias_vanish_and_keeps_sight(tested: Evaluation) -> None:
@@ -100,7 +100,7 @@ def test_the_least_biased_road_that_still_sees_is_recommended() -> None:
         Road("swap average", Measure("swap", SwapAverage(base))),
         Road("other", Measure("blind", Blind())),
     ]
-    done = compare(found, {"gender": pairs()}, ["gender"], (), Settings())
+    done = compare(found, {"gender": pairs()}, ["gender"], {}, Settings())
     assert done.recommended == "swap"
     assert mean_bias(done.tested, "less", ["gender"]) < mean_bias(done.tested, "sexist", ["gender"])
     assert json.loads(document(done))["labels"] == {"less": "fairer", "swap": "fairer", "blind": "blinded"}

@@ -45,6 +45,8 @@ def compare(
 ) -> None:
     """Adapters, backbones, layers, directions, hybrids and swaps: bias, sight, agreement and cost of each."""
     from assay.mitigation import compare as c
+    from assay.mitigation.counterfactuals import check_attribute
+    from assay.mitigation.evaluation import read_people
     from assay.mitigation.page import write_page
     from assay.mitigation.roads import roads
     from assay.pipeline import Options
@@ -53,13 +55,15 @@ def compare(
     check_writable(out)
     options = Options(cache=o.cache_path(cache), quiet=quiet)
     settings = options.settings()
-    found = roads(metric, folders=adapter or (), models=model or (), settings=settings)
     wanted = attribute or ["gender"]
-    files = c.file_sets(test or ())
+    for name in wanted:
+        check_attribute(name)
+    files, rated = c.file_sets(test or ()), read_people(human or ())
+    found = roads(metric, folders=adapter or (), models=model or (), settings=settings)
     held = c.untouched_sets(wanted, limit)
     targets = [name for name in files if name.rpartition("/")[2] in wanted] or wanted
     verdicts = stress_verdicts([road.measure for road in found], options) if stress else {}
-    done = c.compare(found, {**files, **held}, targets, human or (), settings, stress=verdicts, seed=seed)
+    done = c.compare(found, {**files, **held}, targets, rated, settings, stress=verdicts, seed=seed)
     page = write_page(done.tested, out)
     write_text(out / "compare.json", c.document(done))
     if json:

@@ -175,6 +175,13 @@ def read_card(folder: Path) -> Card:
         ) from error
 
 
+def check_folder(folder: Path) -> None:
+    """Refuse what is not an adapter's folder, before any model is loaded."""
+    read_card(folder)
+    if not (folder / TENSORS).is_file():
+        raise WeightsError(f"{folder} has no {TENSORS}; train the adapter again")
+
+
 def attach(model: Any, folder: Path) -> Any:
     """Put a saved adapter into a freshly loaded model; refuses another model than it was trained for."""
     card = read_card(folder)

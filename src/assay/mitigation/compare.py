@@ -11,6 +11,7 @@ import numpy as np
 
 from assay.audits._spread import spread_out
 from assay.datasets.pairs import Pair, read_pair_files
+from assay.datasets.ratings import Rated
 from assay.datasets.templates import ATTRIBUTES
 from assay.mitigation.counterfactuals import counterfactuals
 from assay.mitigation.debias import as_pair
@@ -58,14 +59,14 @@ def compare(
     found: Sequence[Road],
     sets: Mapping[str, Sequence[Pair]],
     targets: Sequence[str],
-    human: Sequence[Path],
+    rated: Mapping[str, Sequence[Rated]],
     settings: Settings,
     *,
     stress: Mapping[str, tuple[int, int]] | None = None,
     seed: int = 0,
 ) -> Compared:
     """Measure every road; the first is the metric as it is."""
-    tested = evaluate([road.measure for road in found], sets, human, settings, seed=seed)
+    tested = evaluate([road.measure for road in found], sets, rated, settings, seed=seed)
     labels = [road.measure.label for road in found]
     bias = {name: mean_bias(tested, name, targets) for name in labels}
     agreement = {name: mean_agreement(tested, name) for name in labels}

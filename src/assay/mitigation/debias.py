@@ -68,7 +68,6 @@ def debias(job: Job, settings: Settings, progress: Progress) -> Debiased:
     own, rated = read_own(job), read_people(job.human)  # what was asked for, before minutes of work
     tests = proof_sets(job)
     material = gather(job, own, tests)
-    check_enough(job, own, material, tests)
     metric = trainable(measure)
     progress.say(
         f"{len(material.pairs['train'])} counterfactual and {len(material.ordinary['train'])} ordinary pairs"
@@ -103,10 +102,10 @@ def read_own(job: Job) -> list[Found]:
     return own
 
 
-def check_enough(job: Job, own: list[Found], material: Material, tests: dict[str, list[Pair]]) -> None:
+def check_enough(job: Job, own: list[Found], left: int, tests: dict[str, list[Pair]]) -> None:
     """Refuse what nothing general can be learnt from, or nothing proved on."""
     names = [name for name in job.attributes if name not in ATTRIBUTES]
-    left, given = len(material.pairs["train"]), sum(len(some) for pairs, _ in own for some in pairs.values())
+    given = sum(len(some) for pairs, _ in own for some in pairs.values())
     if left < FEWEST:
         more = (
             f"give more pairs of {' and '.join(names)}: sentences help only {', '.join(ATTRIBUTES)}"
@@ -114,8 +113,8 @@ def check_enough(job: Job, own: list[Found], material: Material, tests: dict[str
             else "add pairs or sentences with --data, or another attribute"
         )
         raise DataError(
-            f"{left} counterfactual pairs to train on, {FEWEST} are the fewest; --data gave {given}, less three "
-            f"in ten to validate and test, and any that --test has; {more}"
+            f"{left} counterfactual pairs to train on, {FEWEST} are the fewest; --data gave {given}, "
+            f"less three in ten to validate and test, and any that --test has; {more}"
         )
     if not tests:
         raise SpecError(f"nothing to prove {' and '.join(names)} on: give other pairs of it with --test FILE")
@@ -125,15 +124,16 @@ def gather(job: Job, own: list[Found], tests: dict[str, list[Pair]]) -> Material
     """Embedded and the user's texts, by split; whatever is tested on is left out of training."""
     embedded = [name for name in job.attributes if name in ATTRIBUTES]
     pairs = counterfactuals(embedded, job.plan.seed)
-    ordinary = ordinary_pairs(job.plan.seed)
-    for more, kept in own:
-        for part in pairs:
-            pairs[part] += more[part]
-            ordinary[part] += kept[part]
+    for part in pairs:
+        pairs[part] += [pair for more, _ in own for pair in more[part]]
     tested = {text for found in tests.values() for p in found for text in (p.stereotype, p.anti_stereotype)}
     learnt: tuple[Split, ...] = ("train", "validation")
     for part in learnt:
         pairs[part] = [pair for pair in pairs[part] if not tested & {pair.first, pair.second}]
+    check_enough(job, own, len(pairs["train"]), tests)
+    ordinary = ordinary_pairs(job.plan.seed)
+    for part in ordinary:
+        ordinary[part] += [pair for _, kept in own for pair in kept[part]]
     return Material(pairs, ordinary)
 
 

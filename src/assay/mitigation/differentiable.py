@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from assay.metrics._torch import Loaded
 
 Texts = Sequence[tuple[str, str]]  # hypothesis, reference
+Form = Callable[["Loaded", Texts], "torch.Tensor"]  # (n, outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Trainable:
     """A model of its own, apart from the one that scores, and how it scores pairs."""
 
     loaded: Loaded
-    score: Callable[[Loaded, Texts], torch.Tensor]  # (n, outputs)
+    score: Form
 
     def __call__(self, pairs: Texts) -> torch.Tensor:
         """Scores of pairs, with gradients."""
@@ -35,8 +36,15 @@ class Trainable:
 
 def trainable(measure: Measure) -> Trainable:
     """The metric's differentiable twin on a copy of its model."""
+    form, loader = form_of(measure)
+    found = _load(measure.metric, loader)
+    return Trainable(replace(found, model=deepcopy(found.model)), form)
+
+
+def form_of(measure: Measure) -> tuple[Form, str]:
+    """How a metric scores, and what loads its model; refuses one that an adapter cannot be trained for."""
     metric: Any = measure.metric
-    forms = {
+    forms: dict[str, tuple[Form, str]] = {
         "bertscore": (_bertscore, "_loaded"),
         "moverscore": (
             _bertscore,
@@ -55,9 +63,7 @@ def trainable(measure: Measure) -> Trainable:
         )
     if metric.adapter:
         raise SpecError(f"{measure.label} has an adapter already; train from the plain metric")
-    form, loader = forms[metric.name]
-    found = _load(metric, loader)
-    return Trainable(replace(found, model=deepcopy(found.model)), form)
+    return forms[metric.name]
 
 
 def other_roads(measure: Measure) -> list[str]:

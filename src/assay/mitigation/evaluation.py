@@ -69,16 +69,20 @@ class _Sheet:
     clusters: Sequence[Hashable]
 
 
+def read_people(paths: Sequence[Path]) -> dict[str, list[Rated]]:
+    """Ratings by the names of their files."""
+    return {path.stem: read_ratings(path) for path in paths}
+
+
 def evaluate(
     measures: Sequence[Measure],
     sets: Mapping[str, Sequence[Pair]],
-    human: Sequence[Path],
+    rated: Mapping[str, Sequence[Rated]],
     settings: Settings,
     *,
     seed: int = 0,
 ) -> Evaluation:
     """Score every set with every metric, and compare each with the first."""
-    rated = {path.stem: read_ratings(path) for path in human}
     work: dict[str, list[Case]] = {name: _pair_cases(name, pairs) for name, pairs in sets.items()}
     work["seeing"] = seeing_cases()
     work |= {f"human/{name}": _rated_cases(items) for name, items in rated.items()}

@@ -83,8 +83,8 @@ def _ids(loaded: Any, pairs: Sequence[Counterfactual]) -> list[tuple[list[int], 
 def fit(spec: str, attributes: Sequence[str], out: Path, *, directions: int = 2, seed: int = 0) -> Subspace:
     """Find the directions on training pairs and save them as an adapter's folder."""
     measure = parse(spec)
-    metric = trainable(measure)
     pairs = counterfactuals(attributes, seed)["train"]
+    metric = trainable(measure)
     chosen = generator(seed, "projection", "").sample(pairs, min(_PAIRS, len(pairs)))
     moved = differences(metric, chosen)
     if len(moved) < FEWEST:

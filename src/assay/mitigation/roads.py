@@ -10,6 +10,7 @@ import numpy as np
 
 from assay.core import Measure, Metric
 from assay.metrics.hybrid import Hybrid
+from assay.mitigation.adapters import check_folder
 from assay.mitigation.debias import with_adapter
 from assay.mitigation.ordinary import ordinary_pairs
 from assay.mitigation.swapping import SwapAverage
@@ -38,6 +39,8 @@ def roads(
     settings: Settings,
 ) -> list[Road]:
     """The metric itself first, then every road that applies to it."""
+    for folder in folders:
+        check_folder(folder)
     base = parse(spec)
     found = [Road("original", base)]
     found += [Road("adapter", parse(with_adapter(spec, folder))) for folder in folders]

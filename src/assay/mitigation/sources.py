@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.datasets.pairs import read_pair_files
-from assay.datasets.rows import read_text
+from assay.datasets.rows import SUFFIXES, read_rows, read_text
 from assay.datasets.templates import ATTRIBUTES, load_lexicon
 from assay.errors import DataError
 from assay.mitigation.counterfactuals import (
@@ -29,12 +29,19 @@ from assay.mitigation.ordinary import Ordinary
 
 Found = tuple[dict[Split, list[Counterfactual]], dict[Split, list[Ordinary]]]
 _SENTENCES = ("sentence1", "sentence2")  # MultiNLI and STS-B
+_PAIRS = " (columns stereotype, anti_stereotype, reference)"
+_EXPECTED = (
+    f"give pairs{_PAIRS}, sentence1 and sentence2 as in MultiNLI and STS-B, StereoSet's dev.json, "
+    f"or sentences, one a line, in a .txt file"
+)
 _LONGEST = 60  # words
 
 
 def read_sources(path: Path, attributes: Sequence[str]) -> Found:
     """Counterfactual and ordinary pairs of a file, by split."""
     text = read_text(path)
+    if not text.strip():
+        raise DataError(f"{path} is empty; {_EXPECTED}")
     pairs: list[Counterfactual] = []
     ordinary: list[Ordinary] = []
     if _is_pairs(text):
@@ -45,12 +52,27 @@ def read_sources(path: Path, attributes: Sequence[str]) -> Found:
         both = list(_sentence_pairs(path, text))
         pairs = _cda([(t, i) for i, one, two in both for t in (one, two)], attributes)
         ordinary = [Ordinary(one, two, item) for item, one, two in both]
+    elif path.suffix in SUFFIXES:
+        raise _not_known(path)
     else:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         pairs = _cda([(line, f"{path.stem}-{n}") for n, line in enumerate(lines)], attributes)
     if not pairs and not ordinary:
-        raise DataError(f"{path}: no sentence names {' or '.join(attributes)}; nothing to train on")
+        raise _nothing(path, attributes)
     return _split(pairs, ordinary)
+
+
+def _not_known(path: Path) -> DataError:
+    columns = ", ".join(read_rows(path)[0].values)
+    return DataError(f"{path} has the columns {columns}; {_EXPECTED}")
+
+
+def _nothing(path: Path, attributes: Sequence[str]) -> DataError:
+    wanted = " or ".join(attributes)
+    if not set(attributes) & set(ATTRIBUTES):
+        known = ", ".join(ATTRIBUTES)
+        return DataError(f"{path}: sentences help only {known}; give pairs of {wanted}{_PAIRS}")
+    return DataError(f"{path}: no sentence names {wanted}; nothing to train on")
 
 
 def _is_pairs(text: str) -> bool:

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import DataError
 from assay.mitigation import adapters
 from assay.mitigation.counterfactuals import Counterfactual, Split
 from assay.mitigation.differentiable import Texts, Trainable
@@ -24,7 +23,6 @@ from assay.recipe import digest, generator
 if TYPE_CHECKING:
     import torch
 
-FEWEST = 100  # pairs below which nothing general can be learnt
 _CHECKED = 64  # validation pairs a check
 _PARTS = ("exp_avg", "exp_avg_sq")
 
@@ -76,11 +74,6 @@ class Trainer:
     def __init__(self, metric: Trainable, material: Material, plan: Plan, folder: Path) -> None:
         import torch
 
-        if len(material.pairs["train"]) < FEWEST:
-            raise DataError(
-                f"{len(material.pairs['train'])} counterfactual pairs to train on, {FEWEST} are the fewest; "
-                f"add sentences with --data, or another attribute"
-            )
         self.metric, self.material, self.plan = metric, material, plan
         self.model = metric.loaded.model
         self.scratch = folder / ".training"
