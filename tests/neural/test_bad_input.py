@@ -11,12 +11,13 @@ import pytest
 import torch
 
 from assay.core import Sample
-from assay.errors import MetricError, WeightsError
+from assay.errors import MetricError, SpecError, WeightsError
 from assay.metrics import _torch
 from assay.metrics.bertscore import BertScore
 from assay.metrics.generation import BartScore
 from assay.metrics.likelihood import GptPerplexity, MlmPerplexity
 from assay.metrics.regression import Bleurt
+from assay.pipeline import Options, score_noted
 
 SAMPLE = Sample("the cat", ("the dog",))
 
@@ -84,11 +85,23 @@ def test_layer_that_is_not_there(bert: Callable[..., Path]) -> None:
         BertScore(model=str(bert()), layer=9).prepare()
 
 
-def test_cuda_asked_for_and_absent(bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_DEVICE", "cuda")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(MetricError, match="ASSAY_DEVICE=cuda"):
+@pytest.mark.parametrize("device", ["foo", "cuda:99", "meta"])
+def test_device_asked_for_and_absent(
+    device: str, bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_DEVICE", device)
+    with pytest.raises(SpecError, match=f"ASSAY_DEVICE={device} is no device.*set it to cpu"):
         BertScore(model=str(bert())).prepare()
+
+
+def test_a_long_text_is_cut_aloud_from_the_cache_too(bert: Callable[..., Path], tmp_path: Path) -> None:
+    spec, samples = (
+        BertScore(model=str(bert(name="bert-short", limit=16))),
+        [SAMPLE, Sample("cat " * 45, ("cat",))],
+    )
+    for _ in range(2):
+        _, notes = score_noted([spec], samples, options=Options(cache=tmp_path))
+        assert notes == ["bertscore: 31 tokens cut in 1 of 2 samples: longer than the model reads"]
 
 
 def test_classes_are_no_regression(bert: Callable[..., Path]) -> None:

@@ -110,6 +110,19 @@ def test_gptscore_counts_only_the_hypothesis(causal: Callable[..., Path]) -> Non
         GptScore(model=str(folder), template="{hypothesis}")
 
 
+def test_an_empty_hypothesis_has_no_likelihood(
+    causal: Callable[..., Path], bert: Callable[..., Path]
+) -> None:
+    model, masked = str(causal("llama")), str(bert("BertForMaskedLM"))
+    samples = [Sample(text, ("cat",), source="cat") for text in ("", "cat")]
+    for metric in (GptScore(model=model), GptScoreFaithful(model=model), GptPerplexity(model=model),
+                   MlmPerplexity(model=masked)):  # fmt: skip
+        empty, cat = metric.score(samples).values
+        assert empty is None, metric.name
+        assert cat < 0, metric.name
+    assert GptScore(model=model).score([Sample(" \n", ("cat",))]).values == [None]
+
+
 def test_masked_perplexity_masks_one_at_a_time(bert: Callable[..., Path]) -> None:
     import torch
     from transformers import AutoModelForMaskedLM, AutoTokenizer
