@@ -139,3 +139,24 @@ def test_a_cache_that_is_no_database_is_moved_aside(tmp_path: Path) -> None:
     table = score_samples(measure(Counting()), _samples("one"), Settings(ScoreCache(tmp_path)))
     assert table.values.ravel().tolist() == [3]
     assert (tmp_path / "scores.damaged").exists()
+
+
+def test_score_tells_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from assay.cli.options import OnErrorName
+    from assay.cli.score import command
+
+    (tmp_path / "broken.py").write_text(
+        "def fussy(hypotheses, references):\n"
+        "    if any('bad' in one for one in hypotheses):\n"
+        "        raise ValueError('cannot read this')\n"
+        "    return [1.0 for _ in hypotheses]\n"
+    )
+    rows = [f'{{"hypothesis": "{text}", "references": ["a"]}}' for text in ("good", "bad one", "bad two")]
+    (tmp_path / "texts.jsonl").write_text("\n".join(rows))
+    spec = f"{tmp_path / 'broken.py'}:fussy"
+    command(tmp_path / "texts.jsonl", metric=[spec], cache="none", on_error=OnErrorName.skip)
+    said = capsys.readouterr()
+    assert [line.rpartition(",")[2] for line in said.out.splitlines()[1:]] == ["1.0", "", ""]
+    assert "note: " in said.err
+    assert "2 of 3 samples" in said.err
+    assert "'bad one': ValueError: cannot read this" in said.err
