@@ -56,7 +56,10 @@ def test_names_match_longest_first_then_hybrids() -> None:
         ("bleu:tokenize=split,tokenize=13a", "given twice"),
         ("bertscore-f:layer=five", "not a whole number"),
         ("bleu+blue", "did you mean bleu?"),
-        ("", "unknown metric"),
+        ("BLEU", "did you mean bleu?"),
+        ("bleu+Chrf", "did you mean chrf?"),
+        ("", "an empty metric"),
+        ("bleu+", "a part of 'bleu+' is empty"),
         ("nowhere.py:Metric", "cannot read"),
         ("nowhere.py", "write nowhere.py:NAME"),
     ],
@@ -78,12 +81,39 @@ def test_wrong_specs_say_how_to_mend_them(spec: str, message: str) -> None:
         ("stress", "seed", -1, 0),
         ("stress", "seeds", "0", 1),
         ("stereotype", "limit", 0, 1),
+        ("attack", "queries", "0", 1),
+        ("caption", "max_imbalance", "-1", 1),
+        ("attention", "block", -2, 1),
     ],
 )
 def test_numbers_of_audits_have_a_least(audit: str, option: str, value: str | int, least: int) -> None:
     with pytest.raises(SpecError, match=rf"^--{option.replace('_', '-')} .* at least {least}$"):
         make_audit(audit, {option: value})
     assert getattr(make_audit(audit, {option: least}), option) == least
+
+
+@pytest.mark.parametrize(
+    ("audit", "option", "given", "message"),
+    [
+        ("repetition", "copies", "10;0", "--copies 0 of repetition: give a number, at least 1"),
+        ("repetition", "copies", "ten", "'ten' is not a whole number"),
+        ("identity-length", "lengths", "8;-16", "--lengths -16"),
+        ("truncation-direction", "levels", "0.5;2", "at least 0 and at most 1"),
+        ("attack", "ratio", "5", "at least 0 and at most 1"),
+    ],
+)
+def test_each_number_of_a_list_and_each_share_is_checked(
+    audit: str, option: str, given: str, message: str
+) -> None:
+    with pytest.raises(SpecError, match=message):
+        make_audit(audit, {option: given})
+
+
+@pytest.mark.parametrize("spec", ["chrf:beta=-1", "bleu:n=0", "cider+chrf:n=-2", "clipscore:w=inf"])
+def test_numbers_of_metrics_have_a_range(spec: str) -> None:
+    with pytest.raises(SpecError, match="out of range; give a number, at least"):
+        parse(spec)
+    assert parse("bertscore-f:layer=-2").metric.layer == -2
 
 
 def test_a_file_of_seven_lines_is_a_metric(tmp_path: Path) -> None:

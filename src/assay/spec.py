@@ -11,7 +11,7 @@ import dataclasses
 import math
 import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -23,11 +23,14 @@ from assay.registry import find, names, perturbation_class
 
 Specifiable = str | Metric | SetMetric | type[Metric] | type[SetMetric] | Measure | Callable[..., Any]
 _WEIGHT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\*")
-# The least that a number of an audit may be, by the name of its field. A margin is a size; the tails of a 95%
-# interval hold something from 40 resamples on.
-_LEAST = {"seed": 0, "margin": 0, "limit": 1, "open_limit": 1, "seeds": 1, "draws": 1, "resamples": 40}
-_FILE = re.compile(r"^(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)(?::(?P<keys>.*))?$")
+# The least that a number may be, by its field, where it is not 1 for a count and 0 for a size. The
+# tails of a 95% interval hold something from 40 resamples on; layers are counted from the end too.
+_LEAST = dict.fromkeys(("seed", "label", "shots", "token", "gap", "word_order"), 0.0) | {
+    "resamples": 40, "max_imbalance": 1, "layer": -math.inf,
+}  # fmt: skip
+_SHARES = ("share", "ratio", "fall", "levels")  # at most 1
 _MOST = 10_000  # times that a perturbation may change one text
+_FILE = re.compile(r"^(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)(?::(?P<keys>.*))?$")
 
 
 def measure(thing: Specifiable) -> Measure:
@@ -83,6 +86,9 @@ def _split(spec: str) -> list[tuple[float | None, str]]:
         )
         if name is None:
             word = re.split(r"[:+]", body)[0]
+            if not word:
+                part = f"a part of {spec!r} is empty" if spec else "an empty metric"
+                raise SpecError(f"{part}; write NAME or NAME+NAME, as assay list metrics shows them")
             raise SpecError(f"unknown metric {word!r}{suggest(word, known)}")
         end = body.find("+", len(name))
         parts.append((weight, body if end < 0 else body[:end]))
@@ -98,7 +104,10 @@ def _single(part: str, label: str) -> Measure:
         del given["level"]
         name = f"{name}:level=corpus"
     kind, output = find("metrics", name)
-    return Measure(label, build(kind, given, part), output)
+    metric = build(kind, given, part)
+    for key, value, range_ in _out_of_range(metric):
+        raise SpecError(f"{key} in {part!r}: {value} is out of range; give a number, {range_}")
+    return Measure(label, metric, output)
 
 
 def keys(text: str, spec: str) -> dict[str, str]:
@@ -128,14 +137,22 @@ def build(kind: type[Any], given: Mapping[str, Any], spec: str) -> Any:
 
 def check_numbers(made: Audit) -> None:
     """Refuse a negative seed or margin, and too small a count: one place for all audits."""
-    for field in dataclasses.fields(made):  # type: ignore[arg-type]
-        value = getattr(made, field.name)
-        least = _LEAST["margin"] if field.name.endswith("_margin") else _LEAST.get(field.name)
-        if least is None or isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        if not least <= value < math.inf:
-            option = field.name.replace("_", "-")
-            raise SpecError(f"--{option} {value} of {made.name}: give a number, at least {least}")
+    for name, value, range_ in _out_of_range(made):
+        raise SpecError(f"--{name.replace('_', '-')} {value} of {made.name}: give a number, {range_}")
+
+
+def _out_of_range(made: Any) -> Iterator[tuple[str, float, str]]:
+    """Fields of a recipe whose number, or one of whose numbers, cannot be meant: name, number, range."""
+    hints = get_type_hints(type(made))
+    for field in dataclasses.fields(made):
+        given = getattr(made, field.name)
+        counts = int in (hints[field.name], *get_args(hints[field.name]))
+        least = _LEAST.get(field.name, 1 if counts else 0)
+        most = 1.0 if field.name in _SHARES else math.inf
+        for value in given if isinstance(given, tuple) else (given,):
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if number and not (least <= value <= most and abs(value) < math.inf):
+                yield field.name, value, f"at least {least:g}" + (" and at most 1" if most == 1 else "")
 
 
 def convert(text: str, hint: Any, where: str) -> Any:
@@ -180,8 +197,8 @@ def perturbation(text: str) -> Perturbation:
     """`truncation:level=0.3` to a perturbation."""
     name, _, tail = text.partition(":")
     made: Perturbation = build(perturbation_class(name), keys(tail, text), text)
-    return made
     _check_amounts(made, text)
+    return made
 
 
 def _check_amounts(made: Perturbation, spec: str) -> None:

@@ -43,6 +43,17 @@ class Format(StrEnum):
     latex = "latex"
 
 
+def known_gate(gate: str | None) -> str | None:
+    """The gate asked for, refused before the work where there is no such gate."""
+    if gate is None:
+        return None
+    from assay.report.bounds import GATES
+
+    if gate not in GATES:
+        raise SpecError(f"unknown gate {gate!r}{suggest(gate, GATES)}")
+    return gate
+
+
 Metrics = Annotated[list[str] | None, typer.Option("-m", "--metric", help="A metric's spec; repeatable.")]
 Data = Annotated[list[Path] | None, typer.Option("--data", help="A data file or folder; repeatable.")]
 References = Annotated[Path | None, typer.Option(help="A text file of references, beside --data GOLD.txt.")]
@@ -66,7 +77,9 @@ Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no mess
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more: what the libraries log.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")]
-FailOn = Annotated[str | None, typer.Option(help="Exit 1 when this fails: fail, unfair or blind.")]
+FailOn = Annotated[
+    str | None, typer.Option(callback=known_gate, help="Exit 1 when this fails: fail, unfair or blind.")
+]
 Size = Annotated[SizeName, typer.Option(help="quick: minutes; full: the papers' protocol.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="What to print or write.")]
 
