@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from assay.audits._scores import FEWEST
 from assay.audits._spread import spread_out
 from assay.core import Case, Record
 from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
-from assay.vocabulary import Task
+from assay.vocabulary import Rule, Task
 
 _POOL = 20  # texts enough to borrow from
 
@@ -71,6 +72,14 @@ def corpora(
         name = path.stem if path.stem not in found else f"{path.parent.name}-{path.stem}"
         found[name] = _corpus(name, records, limits)
     return list(found.values())
+
+
+def too_few(found: Sequence[Corpus], rule: Rule) -> list[str]:
+    """The note that a dataset has too few items for a verdict; the paper's rule always has one."""
+    small = [f"{one.name} ({len(one.records)})" for one in found if len(one.records) < FEWEST]
+    if not small or rule == "paper":
+        return []
+    return [f"fewer than {FEWEST} items, too few for a verdict: {', '.join(small)}"]
 
 
 def _corpus(name: str, records: Sequence[Record], limits: tuple[int | None, int | None]) -> Corpus:

@@ -40,6 +40,7 @@ class Attack(Audit):
 
     name: ClassVar[str] = "attack"
     question: ClassVar[Question] = "sees"
+    wants: ClassVar[str] = f"an item needs a gold of {_SHORTEST} words or more"
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"

@@ -62,6 +62,8 @@ class Attention(Audit):
         for answer in scored:
             static = answer.about.get("paradigm") == "static-embedding"  # vectors of words: nothing attends
             backbone = None if static else answer.about.get("backbone")
+            if not backbone:
+                self._silent[answer.metric] = None
             for corpus in self._corpora if backbone else ():
                 key = str(backbone), corpus.name
                 if key not in known:
@@ -69,6 +71,14 @@ class Attention(Audit):
                     known[key] = self._blocks(str(backbone), texts)
                 found += self._shares(answer.metric, corpus.name, known[key])
         return found
+
+    @cached_property
+    def _silent(self) -> dict[str, None]:
+        return {}
+
+    def notes(self) -> list[str]:
+        """Metrics that have nothing to show."""
+        return [f"{metric} reads with no model that attends: no attention to show" for metric in self._silent]
 
     def _blocks(self, backbone: str, texts: list[str]) -> Floats:
         blocks: Any = load(_BLOCKS)

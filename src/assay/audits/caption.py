@@ -27,7 +27,7 @@ from assay.datasets.captions import (
     read_captions,
     with_images,
 )
-from assay.errors import DataError
+from assay.errors import DataError, suggest
 from assay.statistics.bootstrap import bootstrap_mean
 from assay.vocabulary import Question, Rule
 
@@ -73,20 +73,27 @@ class Caption(Audit):
             notes += told
         if not self.data and not self.captions:
             captions = embedded_captions()
+        if self.only:
+            captions = self._chosen(captions)
         if self.images and captions:
             captions, told = with_images(captions, self.images, skip_missing=self.skip_missing)
             notes += told
         return captions, notes
 
+    def _chosen(self, captions: Sequence[Row]) -> list[Row]:
+        """The captions of the categories and concepts asked for."""
+        if self.captions and not self.data:
+            raise DataError("--only chooses among captions of --data; leave it out, or give --data too")
+        known = {name for one in captions for name in (one.category, one.concept)}
+        for wrong in self.only:
+            if wrong not in known:
+                raise DataError(f"no captions for {wrong!r}{suggest(wrong, known)}")
+        return [one for one in captions if {one.category, one.concept} & set(self.only)]
+
     @cached_property
     def items(self) -> list[Row]:
         """The captions asked for, at most `limit` concepts a category."""
-        wanted = set(self.only)
-        found = [one for one in self._read[0] if not wanted or wanted & {one.category, one.concept}]
-        if wanted and not found:
-            raise DataError(
-                f"no captions for {', '.join(self.only)}; give a category or a concept of the data"
-            )
+        found = self._read[0]
         by_category: dict[str, list[str]] = {}
         for one in found:
             by_category.setdefault(one.category, []).append(one.concept)
@@ -115,7 +122,19 @@ class Caption(Audit):
             _ = self.groups
         yield from (_case(one, neutral=self.rule == "careful") for one in self.items)
         if self._captioners:
-            yield from captioner_cases(self._captioners)
+            yield from self._favours
+
+    @cached_property
+    def _favours(self) -> list[Case]:
+        """Captions that differ between the captioners; without one there is nothing to ask a metric."""
+        made = list(captioner_cases(self._captioners)) if self._captioners else []
+        if not made and not self.items:
+            files = " and ".join(map(str, self.captions))
+            raise DataError(
+                f"{files}: no caption differs from the other captioner's; a row needs id, hypothesis, and "
+                "references that tell the image's gender, or a column group (man, woman)"
+            )
+        return made
 
     def judge(self, scored: Sequence[Scored]) -> list[Finding]:
         """Concepts, categories and robustness checks; neutral references; favoured captioners."""

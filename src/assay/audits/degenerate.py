@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 from unicodedata import name as unicode_name
 
-from assay.audits._corpora import Corpus, Item, corpora
+from assay.audits._corpora import Corpus, Item, corpora, too_few
 from assay.audits._gains import judged_gain
 from assay.audits._scores import slice_scores, slices
 from assay.audits._spread import spread_out
@@ -63,6 +63,10 @@ class Repetition(Audit):
         """The gain over the gold, a finding a number of copies."""
         return _judged(self.name, "repetition_gain", scored, self.rule, self.seed)
 
+    def notes(self) -> list[str]:
+        """Datasets that are too small."""
+        return too_few(self._corpora, self.rule)
+
 
 @dataclass(frozen=True)
 class FrequentNgram(Audit):
@@ -109,6 +113,10 @@ class FrequentNgram(Audit):
     def judge(self, scored: Sequence[Scored]) -> list[Finding]:
         """The gain over the gold, a finding a kind of n-gram."""
         return _judged(self.name, "frequent_gain", scored, self.rule, self.seed)
+
+    def notes(self) -> list[str]:
+        """Datasets that are too small."""
+        return too_few(self._corpora, self.rule)
 
 
 @dataclass(frozen=True)
@@ -167,7 +175,7 @@ class CopySource(Audit):
 
     def notes(self) -> list[str]:
         """The checks worth having, whatever the metric."""
-        return [
+        return too_few(self._corpora, self.rule) + [
             f"{corpus.name}: a {check} stops {share:.0%} of copied sources"
             for corpus in self._corpora
             for check, share in caught(corpus.records).items()

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits._corpora import Corpus, corpora
+from assay.audits._corpora import Corpus, corpora, too_few
 from assay.audits._gains import finding
 from assay.audits._scores import SliceScores, combine, slice_scores, slices
 from assay.core import Audit, Case, Finding, Sample, Scored
@@ -71,6 +71,10 @@ class IdentityLength(Audit):
             if len(words) >= length:
                 break
         return " ".join(words[:length])
+
+    def notes(self) -> list[str]:
+        """Datasets that are too small."""
+        return too_few(self._corpora, self.rule)
 
     def judge(self, scored: Sequence[Scored]) -> list[Finding]:
         """Scores by length and their slope."""

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.audits._corpora import Corpus, Item, corpora
+from assay.audits._corpora import Corpus, Item, corpora, too_few
 from assay.audits._gains import judged_gain
 from assay.audits._scores import SliceScores, slice_scores, slices
 from assay.core import Audit, Case, Finding, Record, Scored
@@ -28,6 +28,7 @@ class InjectionAudit(Audit):
 
     name: ClassVar[str] = "injection"
     question: ClassVar[Question] = "sees"
+    wants: ClassVar[str] = "an item needs another to borrow a text from: give two or more different golds"
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
@@ -72,6 +73,10 @@ class InjectionAudit(Audit):
             for place in PLACES:
                 texts[f"{one.id}/{place}"] = placed(one.worded(record.task), other, place)
         return Item(record, texts, {})
+
+    def notes(self) -> list[str]:
+        """Datasets that are too small."""
+        return too_few(self._corpora, self.rule)
 
     def judge(self, scored: Sequence[Scored]) -> list[Finding]:
         """Gains, and for a metric that is taken in, which other metric of the run is not."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.audits._corpora import Corpus, Item, corpora
+from assay.audits._corpora import Corpus, Item, corpora, too_few
 from assay.audits._gains import contrast, finding, gain_evidence
 from assay.audits._scores import Estimate, SliceScores, combine, over_seeds, slice_scores, slices
 from assay.core import Audit, Case, Finding, Record, Scored
@@ -28,6 +28,7 @@ class Position(Audit):
 
     name: ClassVar[str] = "position"
     question: ClassVar[Question] = "sees"
+    wants: ClassVar[str] = "an item needs a gold of three spans or more (--span, ten words each by default)"
 
     data: tuple[Path, ...] = ()
     references: Path | None = None
@@ -68,6 +69,10 @@ class Position(Audit):
                     spoiled = noise.perturb(record, self.seed + number)
                     texts[f"{kind}/{place}/{number}"] = spoiled or record.gold
         return texts
+
+    def notes(self) -> list[str]:
+        """Datasets that are too small."""
+        return too_few(self._corpora, self.rule)
 
     def judge(self, scored: Sequence[Scored]) -> list[Finding]:
         """The change at each place, judged against the place where the metric sees most."""

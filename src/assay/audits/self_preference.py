@@ -67,13 +67,14 @@ class SelfPreference(Audit):
 
     def cases(self) -> Iterable[Case]:
         """A case a document, a role a system."""
+        marks = self._marks()  # before texts are written
         found = self._read if self.data else self._written
         systems = list(dict.fromkeys(role for case in found for role in case.samples))
         if len(systems) < 2:
             raise DataError(
                 f"self-preference compares systems; the data names {len(systems)}, two are needed"
             )
-        for label, system in self._marks().items():
+        for label, system in marks.items():
             if system not in systems:
                 raise DataError(f"--self {label}={system}: no such system{suggest(system, systems)}")
         return found

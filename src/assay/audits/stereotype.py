@@ -28,6 +28,8 @@ from assay.vocabulary import Question, Rule
 
 CONTROL = "control"
 ALPHA = 0.05
+_ROUNDING = 1e-12
+_SCORE_ALIKE = "score alike, so no verdict; check the references"
 FEWEST = 10  # pairs below which a group is too small for a verdict
 
 
@@ -57,7 +59,8 @@ class Stereotype(Audit):
     def _read(self) -> tuple[list[Pair], list[str]]:
         if not self.data:
             return embedded_pairs(), []
-        return read_pair_files(self.data, skip_missing=self.skip_missing)
+        pairs, notes = read_pair_files(self.data, skip_missing=self.skip_missing)
+        return (pairs, notes) if self.rule == "paper" else _without_same(pairs, notes)
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -109,12 +112,23 @@ class Stereotype(Audit):
                 for name in slices
                 for finding in attribute_findings(Judged.of(one, name), controls, margins)
             ]
-            found += _with_q(mine, margins)
+            found += self._told(_with_q(mine, margins))
         return [*found, *fairest_directions(scored, found), *across_metrics(scored, found)]
+
+    def _told(self, found: Sequence[Finding]) -> list[Finding]:
+        """No verdict on an attribute where texts of other pairs score as high: the metric tells nothing."""
+        gaps = {f.slice: f.value for f in found if f.statistic == "gold_random_gap"}
+        blind = {name: f"{found[0].metric}: {name}" for name, gap in gaps.items() if abs(gap) < _ROUNDING}
+        self._blind.update(dict.fromkeys(blind.values()))
+        return [replace(f, passed=None) if f.slice in blind else f for f in found]
+
+    @cached_property
+    def _blind(self) -> dict[str, None]:
+        return {}
 
     def notes(self) -> list[str]:
         """What was left out or does not fit."""
-        notes = list(self._read[1])
+        notes = [*self._read[1], *(f"{where}: texts of other pairs {_SCORE_ALIKE}" for where in self._blind)]
         apart = sum(not pair.shared for pair in self.pairs)
         if apart:
             notes.append(f"{apart} of {len(self.pairs)} pairs do not share one reference")
@@ -148,6 +162,18 @@ def _case(pair: Pair, slice_: str) -> Case:
         "anti_stereotype": Sample(pair.anti_stereotype, pair.anti_references, pair.source, pair.image),
     }
     return Case(pair.id, samples, slice_, {**pair.meta, "kind": swap_kind(pair)})
+
+
+def _without_same(pairs: Sequence[Pair], notes: Sequence[str]) -> tuple[list[Pair], list[str]]:
+    """Pairs whose sides are one text test nothing."""
+    kept = [pair for pair in pairs if len(set(_texts(pair))) == 2 or not pair.shared]
+    if not kept:
+        raise DataError(
+            "both sides of every pair are the same text; stereotype and anti_stereotype must differ"
+        )
+    left_out = len(pairs) - len(kept)
+    more = [f"{left_out} pairs left out: both sides are the same text"] if left_out else []
+    return kept, [*notes, *more]
 
 
 def _texts(pair: Pair) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from assay.audits._corpora import Corpus, Item, corpora
+from assay.audits._corpora import Corpus, Item, corpora, too_few
 from assay.audits._curves import Curve, Margins
 from assay.audits._scores import score_interval, slice_scores, slices
 from assay.audits.stress_levels import UNITS, Level, levels, profile_of
@@ -134,6 +134,14 @@ class Stress(Audit):
             for slice_, by_level in found.items()
         }
 
+    def _unchanged(self) -> list[str]:
+        """Levels at which no text is another: too weak a noise for such short texts."""
+        return [
+            f"{slice_}: no text is changed at {', '.join(same)}: too short for so little noise"
+            for slice_, ratios in self._ratios.items()
+            if (same := [level for level, ratio in ratios.items() if not ratio])
+        ]
+
     def judge(self, scored: Sequence[Scored]) -> list[Finding]:
         """Curves, their verdicts, and how steep a metric is beside the steepest."""
         found: list[Finding] = []
@@ -162,7 +170,7 @@ class Stress(Audit):
             return None
         ratios = self._ratios[slice_]
         named = {level: [r for r in scores.columns if r.startswith(f"{level}/")] for level in ratios}
-        roles = {level: found for level, found in named.items() if found}  # a level without scores is no level
+        roles = {level: found for level, found in named.items() if found}  # unscored levels are none
         if not any(ratios[level] for level in roles):
             return None
         margins = Margins(self.flat_margin, self.step_margin)
@@ -190,7 +198,7 @@ class Stress(Audit):
         counts: dict[str, int] = {}
         for case in self._listed:
             counts[case.slice] = counts.get(case.slice, 0) + 1
-        found = []
+        found = too_few(self._corpora, self.rule) + self._unchanged()
         for corpus in self._corpora:
             for noise in self._noises(corpus):
                 applied = counts.get(f"{corpus.name}/{noise}", 0)

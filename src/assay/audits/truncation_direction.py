@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.audits._corpora import Corpus, Item, corpora
+from assay.audits._corpora import Corpus, Item, corpora, too_few
 from assay.audits._gains import contrast, finding, judged_gain
 from assay.audits._scores import SliceScores, slice_scores, slices
 from assay.core import Audit, Case, Finding, Record, Scored
@@ -27,6 +27,7 @@ class TruncationDirection(Audit):
 
     name: ClassVar[str] = "truncation-direction"
     question: ClassVar[Question] = "sees"
+    wants: ClassVar[str] = "an item needs a gold that every cut shortens: ten words or more for a tenth"
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
@@ -55,6 +56,10 @@ class TruncationDirection(Audit):
         cut = {f"{level:g}": Truncation(level).perturb(record, self.seed) for level in self.levels}
         whole = {level: text for level, text in cut.items() if text is not None}
         return Item(record, {"gold": record.gold, **whole}, {}) if len(whole) == len(cut) else None
+
+    def notes(self) -> list[str]:
+        """Datasets that are too small."""
+        return too_few(self._corpora, self.rule)
 
     def judge(self, scored: Sequence[Scored]) -> list[Finding]:
         """Changes by level, a verdict at the deepest cut, and outputs beside each other."""

@@ -149,9 +149,10 @@ def with_images(
             replace(one, id=f"{one.id}/{Path(image.path).name}", image=image, count=1) for image in found
         ]
     if missing and (not skip_missing or not made):
+        otherwise = "" if skip_missing else ", or leave these out with --skip-missing"
         raise DataError(
             f"{folder}: no images for {len(missing)} of {len(captions)} captions ({', '.join(missing[:5])}); "
-            "expected CATEGORY/CONCEPT/GROUP/*.jpg, or leave these out with --skip-missing"
+            f"expected CATEGORY/CONCEPT/GROUP/*.jpg{otherwise}"
         )
     listed = f"{len(missing)} captions left out, no images: {', '.join(missing)}"
     return made, [listed] if missing else []

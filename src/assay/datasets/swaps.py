@@ -37,6 +37,7 @@ class SwapList:
 
     words: Mapping[str, Counterpart]
     tagged: Mapping[tuple[str, str], Counterpart] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # contradictions that were settled
 
     def find(self, word: str, tag: str) -> Counterpart | None:
         """The counterpart of a lower-case word under a tag."""
@@ -148,9 +149,13 @@ def read_swaps(path: Path) -> SwapList:
     """A user's list: two words a line, tab or comma between, male first where assay does not know better.
 
     The published WinoBias lists have this form. A line turns its words both ways; a list in which swapping
-    leads round a cycle of three or more words is refused.
+    leads round a cycle of three or more words is refused. Of a word with several counterparts the last line
+    holds, with a note: one of the published lists has such words (priest: nun, priestess).
     """
-    forward = dict(_lines(path))
+    lines = list(_lines(path))
+    forward = dict(lines)
+    if not forward:
+        raise DataError(f"{path} has no pair of words; write two a line, with a tab or comma between")
     _refuse_cycles(path, forward)
     words: dict[str, Counterpart] = {}
     for one, two in forward.items():
@@ -162,7 +167,17 @@ def read_swaps(path: Path) -> SwapList:
     tagged = {
         key: made for key, made in embedded_swaps().tagged.items() if key[1] in _PRONOUNS and key[0] in words
     }
-    return SwapList(words, tagged)
+    return SwapList(words, tagged, tuple(_contradictions(path, lines)))
+
+
+def _contradictions(path: Path, lines: Sequence[tuple[str, str]]) -> Iterator[str]:
+    given: dict[str, list[str]] = {}
+    for one, two in dict.fromkeys(lines):
+        given.setdefault(one, []).append(two)
+    last = dict(lines)
+    for word, others in given.items():
+        if len(others) > 1:
+            yield f"{path}: {word!r} has several counterparts ({', '.join(others)}): {last[word]!r} is taken"
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
