@@ -139,6 +139,8 @@ BAD_FILES = {
         "must be text, not int",
     ),
     "strange.xyz": (b"x", "cannot read .xyz"),
+    "tabs.csv": (b"id\tstereotype\na\tx\n", "line 1: the columns stand apart by tabs; rename the file to .tsv"),
+    "twice.jsonl": (b'{"id": "a"}\n{"id": "b", "id": "c"}\n', "line 2: not JSON (the key 'id' stands twice"),
 }
 
 
@@ -169,6 +171,21 @@ def test_an_unwritable_folder_is_refused_before_the_work(pairs: Path, tmp_path: 
     done = assay("run", "stereotype", "-m", "bleu", "--data", str(pairs), "--out", "file/run", cwd=tmp_path)
     assert done.returncode == 2
     assert "a file is in the way: choose another place" in done.stderr
+
+
+def test_files_of_the_users_own_are_not_written_over(pairs: Path, tmp_path: Path) -> None:
+    words = ("run", "stereotype", "-m", "bleu", "--data", str(pairs), "--cache", "none", "-q", "--out")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    assert assay(*words, "mine", cwd=tmp_path).returncode == 0  # an empty folder
+    assert assay(*words, "mine", cwd=tmp_path).returncode == 0  # that of an earlier run
+    (mine / "run.json").unlink()
+    (mine / "report.html").write_text("precious")
+    done = assay(*words, "mine", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "mine holds 'cases.parquet' and no run.json" in done.stderr
+    assert "new or empty folder" in done.stderr
+    assert (mine / "report.html").read_text() == "precious"
 
 
 def test_gate(pairs: Path, tmp_path: Path) -> None:

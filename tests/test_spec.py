@@ -59,7 +59,7 @@ def test_names_match_longest_first_then_hybrids() -> None:
         ("BLEU", "did you mean bleu?"),
         ("bleu+Chrf", "did you mean chrf?"),
         ("", "an empty metric"),
-        ("bleu+", "a part of 'bleu+' is empty"),
+        ("bleu+", r"a part of 'bleu\+' is empty"),
         ("nowhere.py:Metric", "cannot read"),
         ("nowhere.py", "write nowhere.py:NAME"),
     ],

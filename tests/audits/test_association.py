@@ -152,6 +152,7 @@ def test_too_many_unknown_words_make_a_test_not_applicable(career: Path) -> None
         ([MALE, [*FEMALE[:7], "male0"], CAREER, FAMILY], "in both target sets"),
         ([MALE, FEMALE, CAREER[:1], FAMILY], "at least two"),
         ([MALE[:1], FEMALE[:1], CAREER, FAMILY], "at least two"),
+        ([MALE, [*FEMALE[:-1], FEMALE[0]], CAREER, FAMILY], f"'targ2.examples' has '{FEMALE[0]}' twice"),
     ],
 )
 def test_bad_sets_are_refused(tmp_path: Path, sets: list[list[str]], message: str) -> None:

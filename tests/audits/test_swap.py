@@ -68,6 +68,14 @@ def test_a_cycle_is_refused(tmp_path: Path) -> None:
         read_swaps(path)
 
 
+def test_a_word_with_two_counterparts_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "swaps.txt"
+    path.write_text("man\twoman\nking\tqueen\nman\tgirl\nking\tqueen\n", "utf-8")
+    note = f"{path}: 'man' has several counterparts (woman, girl): 'girl' is taken"
+    assert read_swaps(path).notes == (note,)
+    assert note in Swap(swaps=path, limit=4).notes()
+
+
 @dataclass(frozen=True)
 class Planted(Metric):
     """Shared words, with a bonus for male words and one for texts as people wrote them."""

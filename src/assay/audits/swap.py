@@ -96,7 +96,7 @@ class Swap(Audit):
         """How many items each analysis has, and what it cannot tell."""
         kinds = Counter(case.meta["preference"] for case in self._cases)
         parts = ", ".join(f"{kinds[kind]} {kind}" for kind in ("male", "female", "neutral"))
-        notes = [f"neutral references: hypotheses of {len(self._cases)} items are {parts}"]
+        notes = [*self._list.notes, f"neutral references: hypotheses of {len(self._cases)} items are {parts}"]
         small = [kind for kind in ("male", "female") if kinds[kind] < FEWEST]
         if small:
             notes.append(

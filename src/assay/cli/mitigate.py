@@ -52,7 +52,7 @@ def compare(
     from assay.pipeline import Options
     from assay.results import check_writable, write_text
 
-    check_writable(out)
+    check_writable(out, mark="compare.json")
     options = Options(cache=o.cache_path(cache), quiet=quiet)
     settings = options.settings()
     wanted = attribute or ["gender"]
@@ -83,11 +83,12 @@ def project(
     seed: o.SeedNumber = 0,
 ) -> None:
     """Take the directions in which identities differ out of a metric's embeddings."""
+    from assay.mitigation.adapters import CARD
     from assay.mitigation.debias import with_adapter
     from assay.mitigation.projection import fit
     from assay.results import check_writable
 
-    check_writable(out)
+    check_writable(out, mark=CARD)
     found = fit(metric, attribute or ["gender"], out, directions=directions, seed=seed)
     typer.echo(f"{directions} directions hold {100 * found.share:.0f}% of the differences", err=True)
     typer.echo(with_adapter(metric, out))

@@ -154,6 +154,9 @@ def _parse_set(where: str, key: str, entry: object) -> tuple[str, list[str]]:
         raise DataError(f"{where}: key '{key}.examples' is missing or no list of strings")
     if not examples or not all(text.strip() for text in examples):
         raise DataError(f"{where}: key '{key}.examples' is empty or has an empty text; give it some words")
+    if len(set(examples)) < len(examples):  # a text that counts twice makes the others look surer
+        twice = next(text for text in examples if examples.count(text) > 1)
+        raise DataError(f"{where}: key '{key}.examples' has {twice!r} twice; leave one out")
     return category, examples
 
 
