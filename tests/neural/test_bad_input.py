@@ -45,17 +45,31 @@ def test_folder_without_config_or_tensors(copy: Path) -> None:
         BertScore(model=str(copy)).prepare()
 
 
+def test_a_file_in_place_of_a_folder(copy: Path) -> None:
+    (copy / "texts.jsonl").write_text("{}")
+    with pytest.raises(WeightsError, match=r"texts\.jsonl is a file; give the folder"):
+        BertScore(model=str(copy / "texts.jsonl")).prepare()
+
+
+def test_a_damaged_config_is_named(copy: Path) -> None:
+    (copy / "config.json").write_text("{bad")
+    with pytest.raises(WeightsError, match=r"config\.json is damaged"):
+        BertScore(model=str(copy)).prepare()
+
+
 def test_no_such_folder(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="no weights at"):
         BertScore(model=str(tmp_path / "nowhere")).prepare()
 
 
 def test_wrong_architecture(bert: Callable[..., Path]) -> None:
-    with pytest.raises(WeightsError, match="AutoModelForSeq2SeqLM"):
+    with pytest.raises(WeightsError, match="it holds a bert model; give the folder of a sequence-to-sequence"):
         BartScore(model=str(bert())).prepare()
 
 
-def test_missing_tensors_are_listed_never_random(bert: Callable[..., Path], copy: Path) -> None:
+def test_missing_tensors_are_listed_never_random(
+    bert: Callable[..., Path], copy: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     from safetensors.torch import load_file, save_file
 
     with pytest.raises(WeightsError, match=r"classifier\.bias, classifier\.weight"):
@@ -67,6 +81,7 @@ def test_missing_tensors_are_listed_never_random(bert: Callable[..., Path], copy
     save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(WeightsError, match=r"encoder\.layer\.1\.output\.dense\.weight"):
         BertScore(model=str(copy)).prepare()
+    assert capfd.readouterr().err == ""  # transformers' own table would advise to train the model
 
 
 def test_damaged_and_mismatched_tensors(copy: Path) -> None:

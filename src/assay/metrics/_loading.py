@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
-from contextlib import redirect_stderr
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,15 @@ from assay.errors import WeightsError
 from assay.paths import cache_folder
 
 _SHOWN = 8  # missing tensors named in a message
+_FILES = (".gguf", ".safetensors", ".ckpt")  # what may be given in place of the folder it lies in
+_KINDS = {
+    "AutoModel": "an encoder (BERT, RoBERTa, MPNet)",
+    "AutoModelForCausalLM": "a causal language model (GPT-2, Llama)",
+    "AutoModelForMaskedLM": "a masked language model (BERT, RoBERTa)",
+    "AutoModelForSeq2SeqLM": "a sequence-to-sequence model (BART, T5)",
+    "AutoModelForSequenceClassification": "a classifier of texts",
+    "AutoModelForNextSentencePrediction": "a model of the next sentence (BERT)",
+}
 
 
 def model(kind: str, folder: Path, precision: str, unused: tuple[str, ...]) -> Any:
@@ -29,17 +40,12 @@ def model(kind: str, folder: Path, precision: str, unused: tuple[str, ...]) -> A
             return _bleurt.build(folder, precision)
         kind = "AutoModelForSequenceClassification"
     reader = getattr(transformers, kind)
-    transformers.utils.logging.disable_progress_bar()  # assay shows its own
+    how: dict[str, Any] = {"use_safetensors": True, "local_files_only": True, "output_loading_info": True}
     try:
-        found, info = reader.from_pretrained(
-            folder,
-            dtype=getattr(torch, precision),
-            use_safetensors=True,
-            local_files_only=True,
-            output_loading_info=True,
-        )
+        with _silent():
+            found, info = reader.from_pretrained(folder, dtype=getattr(torch, precision), **how)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
-        raise WeightsError(f"{folder} cannot be loaded as {kind}: {_first_line(error)}") from error
+        raise WeightsError(f"{folder} cannot be loaded as {kind}: {_reason(error, folder, kind)}") from error
     except _safetensors_error() as error:
         raise WeightsError(f"{folder}: model.safetensors is damaged ({error}); fetch it again") from error
     check_complete(info["missing_keys"], kind, folder, unused)
@@ -50,6 +56,38 @@ def _safetensors_error() -> type[Exception]:
     from safetensors import SafetensorError
 
     return SafetensorError
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Without transformers' bar and its table of tensors: assay shows and checks these itself."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+
+
+def _reason(error: BaseException, folder: Path, kind: str) -> str:
+    line = _first_line(error)
+    if not line.startswith("Unrecognized configuration class"):
+        return line
+    return f"it holds a {config(folder).get('model_type')} model; give the folder of {_KINDS.get(kind, kind)}"
+
+
+def config(folder: Path) -> dict[str, Any]:
+    """What config.json says; nothing where there is none."""
+    path = folder / "config.json"
+    if not path.is_file():
+        return {}
+    try:
+        return dict(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise WeightsError(f"{path} is damaged ({error}); fetch the model again") from error
 
 
 def _first_line(error: BaseException) -> str:
@@ -101,7 +139,10 @@ def layer_list(found: Any) -> tuple[Any, str]:
 
 def plain_folder(folder: Path) -> Path:
     """The folder itself, or, for one that holds only a GGUF file, its dequantised copy in the cache."""
-    folder = folder if folder.is_dir() else folder.parent
+    if folder.is_file():
+        if folder.suffix not in _FILES:
+            raise WeightsError(f"{folder} is a file; give the folder of a saved model, or a .gguf file")
+        folder = folder.parent
     found = sorted(folder.glob("*.gguf"))
     if not found or (folder / "config.json").is_file():
         return folder

@@ -161,6 +161,7 @@ def load_tokenizer(folder: Path) -> Any:
     from assay.metrics import _loading
 
     folder = _loading.plain_folder(folder)
+    _loading.config(folder)  # it names the tokenizer's kind: where it is damaged, the tokenizer is not
     config = folder / "tokenizer_config.json"
     bytes_only = config.is_file() and any(name in config.read_text("utf-8") for name in _BYTE_TOKENIZERS)
     if not bytes_only and not any((folder / name).is_file() for name in _VOCABULARIES):
