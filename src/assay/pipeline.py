@@ -19,7 +19,7 @@ from assay.datasets.imported import ImportedScores, read_scores
 from assay.datasets.rows import file_digest
 from assay.engines import OnError
 from assay.engines.local import engine
-from assay.errors import AuditError, DataError
+from assay.errors import DataError
 from assay.folding import unscored
 from assay.paths import cache_folder
 from assay.plan import score_all
@@ -178,8 +178,6 @@ def execute(
     explained = _explain(found, cases, measures)
     about = _about(audits, measures, scored, settings, size, began)
     about["notes"] = [*notes, *_notes(audits, scored), *settings.failures[:_FAILURES]]
-    if not found:
-        raise AuditError("; ".join(["nothing could be judged", *about["notes"]]))
     done = Run(findings_frame(found), cases_frame(cases), scores_frame(scored), explained, about)
     return done.save(options.out) if options.out else done
 

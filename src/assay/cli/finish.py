@@ -10,6 +10,7 @@ import typer
 
 from assay.cli.columns import print_columns
 from assay.cli.gate import check_gate
+from assay.errors import AuditError
 from assay.pipeline import Options, estimate
 from assay.results import Run
 
@@ -18,6 +19,8 @@ def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:
     """Write the report, print the result, apply the gate."""
     from assay.report import render, write_report
 
+    if not done.findings.height:
+        raise AuditError("; ".join(["nothing could be judged", *done.notes]))
     report = write_report(done)
     if form == "html":
         (print_findings if len(done.about["audits"]) == 1 else print_answers)(done)
