@@ -257,6 +257,7 @@ class Perturbation(Recipe, ABC):
 
     criterion: ClassVar[Criterion]
     expect: ClassVar[Expectation] = "lower"
+    reads: ClassVar[Literal["", "source", "references", "context", "others"]] = ""  # needed beside the gold
 
     @abstractmethod
     def apply(self, record: Record, rng: Random) -> str | None:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay.cli import options as o
+
+if TYPE_CHECKING:
+    from assay.core import Perturbation, Record
+
+_LACKS = {
+    "source": "it has no source",
+    "references": "it has no references",
+    "context": "it has no context, the turns before it",
+    "others": "there are no other texts to borrow from",
+}
 
 
 def command(
@@ -38,10 +48,20 @@ def command(
     if text is not None and data is not None:
         raise SpecError("--text and --data exclude each other: give one of them")
     records = read_records(data)[:limit] if data else [Record("text", text or "", task_named(task))]
+    if data is None and (lack := _lack(changer, records[0])):
+        raise SpecError(f"{name} cannot change this: {lack}; give a text, or records with --data")
     found = ((record, changer.perturb(record, seed)) for record in records)
     if json:
         rows = [{"id": record.id, "gold": record.gold, "perturbed": changed} for record, changed in found]
         typer.echo(json_module.dumps({"texts": rows}, ensure_ascii=False, indent=1))
         return
-    for _, changed in found:
-        typer.echo(changed if changed is not None else "(does not apply here)")
+    for record, changed in found:
+        lack = _lack(changer, record)
+        typer.echo(changed or f"(does not apply here{f': {lack}' if lack else ''})")
+
+
+def _lack(changer: Perturbation, record: Record) -> str:
+    """What a record would need for the perturbation to change it, as far as fields tell."""
+    if not record.gold.strip():
+        return "the text is empty"
+    return "" if not changer.reads or getattr(record, changer.reads) else _LACKS[changer.reads]

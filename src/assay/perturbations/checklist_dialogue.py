@@ -34,6 +34,7 @@ class Contradict(Perturbation):
 
     name = "contradict"
     criterion = "making sense"
+    reads = "context"
 
     def apply(self, record: Record, rng: Random) -> str | None:
         """Negate a statement of the same speaker."""
@@ -66,6 +67,7 @@ class RepeatTurn(Perturbation):
 
     name = "repeat-turn"
     criterion = "avoiding repetition"
+    reads = "context"
 
     def apply(self, record: Record, rng: Random) -> str | None:
         """Take an earlier turn of the same speaker."""
@@ -103,6 +105,7 @@ class RandomResponse(Perturbation):
 
     name = "random-response"
     criterion = "relevance"
+    reads = "others"
 
     def apply(self, record: Record, rng: Random) -> str | None:
         """Take another gold of the corpus."""

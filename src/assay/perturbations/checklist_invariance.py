@@ -166,6 +166,7 @@ class AlternativeReference(Perturbation):
 
     name = "alternative-reference"
     criterion = "invariance"
+    reads = "references"
     expect = "same"
 
     def apply(self, record: Record, rng: Random) -> str | None:

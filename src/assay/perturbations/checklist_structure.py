@@ -146,6 +146,7 @@ class AddText(Perturbation):
 
     name = "add-text"
     criterion = "adequacy"
+    reads = "others"
 
     def apply(self, record: Record, rng: Random) -> str | None:
         """Join the clause with "and" where the text ends in a full stop, else let it follow."""
@@ -165,6 +166,7 @@ class OffTopicSentence(Perturbation):
 
     name = "off-topic-sentence"
     criterion = "focus"
+    reads = "others"
 
     def apply(self, record: Record, rng: Random) -> str | None:
         """Put it behind a sentence other than the last, where there is one."""
@@ -182,6 +184,7 @@ class RandomText(Perturbation):
 
     name = "random-text"
     criterion = "relevance"
+    reads = "others"
 
     def apply(self, record: Record, rng: Random) -> str | None:
         """Take another gold of the corpus."""

@@ -40,6 +40,7 @@ class FrequentNgrams(Perturbation):
 
     name = "frequent-ngrams"
     criterion = "structure and coherence"
+    reads = "others"
     level: int = 10
     n: int = 4
     length: int = 0
@@ -60,6 +61,7 @@ class CopiedSource(Perturbation):
 
     name = "copied-source"
     criterion = "adequacy"
+    reads = "source"
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:

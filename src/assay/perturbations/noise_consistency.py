@@ -30,6 +30,7 @@ class SentenceReplacement(Perturbation):
 
     name = "sentence-replacement"
     criterion = "consistency"
+    reads = "others"
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
