@@ -71,6 +71,11 @@ def test_reasons_come_from_the_cache_as_well(tmp_path: Path) -> None:
     assert first[1] == "fussy: no score for 1 of 2 samples: no word in the vocabulary"
 
 
+def test_a_text_too_short_for_an_ngram_is_told() -> None:
+    notes = score_noted(["distinct-n"], [Sample("cat"), Sample("a cat")], options=Options(cache=None))[1]
+    assert notes == ["distinct-n: no score for 1 of 2 samples: fewer than 2 words"]
+
+
 def test_an_audit_counts_the_same_reasons() -> None:
     cases = [Case("1", {"gold": Sample("a", ("a",)), "worse": Sample("b")}, "x")]
     scored = score_cases(measure("chrf"), {"audit": cases}, Settings())["audit"]

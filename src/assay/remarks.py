@@ -59,6 +59,9 @@ def _reason(metric: Metric | SetMetric, sample: Sample, noted: Collection[str]) 
     texts += [text for name in ("source", "rival") if name in read and (text := getattr(sample, name))]
     if FAILED not in noted and not all(text.strip() for text in texts):
         return "empty text"
+    order = getattr(metric, "n", None)
+    if isinstance(order, int) and len(sample.hypothesis.split()) < order:
+        return told or f"fewer than {order} words"
     wordless = not all(any(map(str.isalnum, text)) for text in texts)
     return told or ("no word in the text" if wordless else "the metric defines none for such a text")
 

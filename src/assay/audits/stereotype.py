@@ -97,7 +97,7 @@ class Stereotype(Audit):
         wrong = [text for text in rng.sample(others, min(8, len(others))) if text not in _texts(pair)]
         if not wrong:
             return case
-        random = Sample(wrong[0], pair.references, pair.source, pair.image)
+        random = Sample(wrong[0], pair.references, pair.source, pair.image, id=pair.id)
         return replace(case, samples={**case.samples, "random": random})
 
     def judge(self, scored: Sequence[Scored]) -> list[Finding]:
@@ -158,8 +158,10 @@ class Stereotype(Audit):
 
 def _case(pair: Pair, slice_: str) -> Case:
     samples = {
-        "stereotype": Sample(pair.stereotype, pair.references, pair.source, pair.image),
-        "anti_stereotype": Sample(pair.anti_stereotype, pair.anti_references, pair.source, pair.image),
+        "stereotype": Sample(pair.stereotype, pair.references, pair.source, pair.image, id=pair.id),
+        "anti_stereotype": Sample(
+            pair.anti_stereotype, pair.anti_references, pair.source, pair.image, id=pair.id
+        ),
     }
     return Case(pair.id, samples, slice_, {**pair.meta, "kind": swap_kind(pair)})
 
