@@ -29,7 +29,11 @@ ALLOWED = {
     },
     "report": {"core", "errors", "results", "report", "statistics"},
     "engines": {"core", "recipe", "errors", "engines", "plugins"},
-    "scoring": {"core", "engines", "errors", "progress", "store", "folding", "pace"},
+    "scoring": {
+        "core", "engines", "errors", "progress", "store", "folding", "pace", "table", "remarks",
+    },
+    "table": {"core"},
+    "remarks": {"core", "table"},
     "pace": {"core"},
     "store": {"core", "migrations", "errors"},
 }  # fmt: skip
