@@ -142,7 +142,10 @@ BAD_FILES = {
         "must be text, not int",
     ),
     "strange.xyz": (b"x", "cannot read .xyz"),
-    "tabs.csv": (b"id\tstereotype\na\tx\n", "line 1: the columns stand apart by tabs; rename the file to .tsv"),
+    "tabs.csv": (
+        b"id\tstereotype\na\tx\n",
+        "line 1: the columns stand apart by tabs; rename the file to .tsv",
+    ),
     "twice.jsonl": (b'{"id": "a"}\n{"id": "b", "id": "c"}\n', "line 2: not JSON (the key 'id' stands twice"),
 }
 

@@ -63,7 +63,9 @@ def test_no_such_folder(tmp_path: Path) -> None:
 
 
 def test_wrong_architecture(bert: Callable[..., Path]) -> None:
-    with pytest.raises(WeightsError, match="it holds a bert model; give the folder of a sequence-to-sequence"):
+    with pytest.raises(
+        WeightsError, match="it holds a bert model; give the folder of a sequence-to-sequence"
+    ):
         BartScore(model=str(bert())).prepare()
 
 
