@@ -9,6 +9,7 @@ import pytest
 
 import assay
 from assay.errors import SpecError
+from assay.metrics.chrf import Chrf
 from assay.pipeline import make_audit
 from assay.registry import find, names
 from assay.spec import measure, parse, perturbation
@@ -114,6 +115,15 @@ def test_numbers_of_metrics_have_a_range(spec: str) -> None:
     with pytest.raises(SpecError, match="out of range; give a number, at least"):
         parse(spec)
     assert parse("bertscore-f:layer=-2").metric.layer == -2
+
+
+def test_a_plug_in_knows_its_own_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Shifted(Chrf):
+        offset: float = -1.0
+
+    monkeypatch.setattr("assay.spec.find", lambda kind, name: (Shifted, None))
+    assert parse("chrf:offset=-2").metric.offset == -2
 
 
 def test_a_file_of_seven_lines_is_a_metric(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ import pytest
 from assay.cli.compare import command as compare
 from assay.cli.gate import command
 from assay.core import Metric
+from assay.datasets.rows import read_text
 from assay.errors import CacheError, DataError, SpecError
-from assay.report.bounds import Bounds, outcomes, read_bounds
+from assay.report.bounds import Bounds, outcomes, parse_bounds
 from assay.report.card import as_html, as_markdown, make_card
 from assay.report.changes import changes
 from assay.report.junit import junit
@@ -35,6 +36,11 @@ metric = "soft"
 audit = "association"
 because = "known"
 """
+
+
+def read_bounds(path: Path) -> Bounds:
+    """As the command reads them."""
+    return parse_bounds(read_text(path), path)
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from assay.cli import options as o
-from assay.report.bounds import Bounds, Outcome, outcomes, read_bounds
+from assay.datasets.rows import read_text
+from assay.report.bounds import Bounds, Outcome, outcomes, parse_bounds
 from assay.results import Run, load_run, write_text
 
 MOST = 20
@@ -21,7 +22,7 @@ def command(
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
 ) -> None:
     """Check a run against bounds; exit 1 when one is broken."""
-    asked = read_bounds(bounds) if bounds else Bounds(None, (), ())
+    asked = parse_bounds(read_text(bounds), bounds) if bounds else Bounds(None, (), ())
     gate = fail_on or asked.fail_on or (None if bounds else "fail")
     found = outcomes(load_run(run), Bounds(o.known_gate(gate), asked.bounds, asked.allowed))
     if junit:

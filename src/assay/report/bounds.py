@@ -26,7 +26,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from assay.datasets.rows import read_text
 from assay.errors import DataError, SpecError, suggest
 from assay.report.verdicts import Row, question_of
 from assay.report.words import number
@@ -62,10 +61,10 @@ class Bounds:
     allowed: tuple[Mapping[str, Any], ...]
 
 
-def read_bounds(path: Path) -> Bounds:
-    """A file of bounds, checked key by key."""
+def parse_bounds(text: str, path: Path) -> Bounds:
+    """The text of a file of bounds, checked key by key."""
     try:
-        given = tomllib.loads(read_text(path))
+        given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"cannot read {path} as TOML: {error}") from error
     _known(given, ("fail-on", "bound", "allow"), str(path))
