@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from assay.core import Floats
 from assay.migrations import migrate
 
 log = logging.getLogger("assay")
+# SQLite puts bytes of a damaged file into its messages, and Python then cannot read the message.
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 _CHUNK = 900  # keys a query; SQLite's oldest limit of variables is 999
 
 
@@ -51,7 +54,7 @@ class ScoreCache:
             return _connect(str(self.path))
         except sqlite3.OperationalError as error:
             return self._give_up(error)
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
             aside = self.path.with_suffix(".damaged")
             log.warning("the cache %s is damaged; moved to %s and begun anew", self.path, aside.name)
             self.path.replace(aside)
@@ -110,14 +113,14 @@ class ScoreCache:
     def _writable_id(self, signature: str) -> int:
         try:
             return self._id(signature)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             self._connection = self._give_up(error)
             return self._id(signature)
 
-    def _rows(self, query: str, values: tuple[object, ...]) -> Iterator[tuple[bytes, bytes, str, int]]:
+    def _rows(self, query: str, values: tuple[object, ...]) -> Iterator[tuple[Any, ...]]:
         try:
             yield from self._connection.execute(query, values)
-        except sqlite3.DatabaseError as error:
+        except _ERRORS as error:
             log.warning("part of the cache %s cannot be read (%s); scored again", self.path, error)
 
     def _drop(self, table: str, number: int, key: bytes) -> None:
@@ -169,14 +172,14 @@ class ScoreCache:
     def pace(self, metric: str) -> float | None:
         """Characters a second, where the metric has run here."""
         query = "SELECT characters / max(seconds, 1e-9) FROM paces WHERE metric = ?"
-        found = self._connection.execute(query, (metric,)).fetchone()
+        found = next(self._rows(query, (metric,)), None)
         return float(found[0]) if found else None
 
     def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         try:
             with self._connection:
                 self._connection.executemany(statement, rows)
-        except sqlite3.Error as error:  # disk full, read-only, removed: the run goes on without
+        except _ERRORS as error:  # disk full, read-only, removed: the run goes on without
             if self.path is None:
                 raise
             self._connection = self._give_up(error)

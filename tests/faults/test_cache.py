@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -105,6 +106,21 @@ def test_any_damage_to_the_file_is_survived(tmp_path: Path) -> None:
         path.write_bytes(bytes(damaged))
         values, _ = scored(tmp_path)
         assert np.array_equal(values, EXPECTED), f"damage {number} gave a wrong score"
+
+
+def test_a_damage_that_sqlite_cannot_put_into_words(tmp_path: Path) -> None:
+    """Its message quotes the damaged schema, which is no text: Python raises an error of decoding instead."""
+    scored(tmp_path)
+    path = tmp_path / "scores.sqlite"
+    whole = path.read_bytes()
+    damaged = whole.replace(b"tablesignatures", b"table\x81ignatures").replace(
+        b"CREATE TABLE", b"CREATE-TABLE"
+    )
+    assert damaged != whole
+    path.write_bytes(damaged)
+    with closing(sqlite3.connect(path)) as connection, pytest.raises(UnicodeDecodeError):
+        connection.execute("PRAGMA journal_mode = WAL")
+    assert np.array_equal(scored(tmp_path)[0], EXPECTED)
 
 
 def test_a_cache_removed_during_the_run_is_done_without(tmp_path: Path) -> None:
