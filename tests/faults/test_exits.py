@@ -53,6 +53,14 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert done.stderr == ""
 
 
+def test_a_reader_that_has_left_is_141_not_a_failed_requirement() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(LIST, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_ctrl_c_is_130_and_says_that_scores_are_kept(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "a.jsonl").write_text(ROW)

@@ -79,16 +79,18 @@ def main() -> None:
     sys.excepthook = _bug
     signal.signal(signal.SIGINT, _stop)
     _assemble()
+    out = sys.stdout
     try:
-        if sys.stdout is None:
+        if out is None:
             raise CacheError("stdout is closed and results would be lost; send them to a file or /dev/null")
         get_command(app)(standalone_mode=True)  # app() would put a hook of its own in the place of ours
     except AuditError as error:
         typer.echo(f"assay: {error}", err=True)
         sys.exit(2)
-    except BrokenPipeError:  # the reader (head, less) has gone
-        sys.stderr.close()
-        sys.exit(0)
+    except SystemExit:
+        if sys.stdout is not out:  # typer has put another in its place: the reader (head, less) has gone
+            sys.exit(128 + signal.SIGPIPE)  # as other programs end then; 1 would be a requirement not met
+        raise
     except OSError as error:
         if error.errno not in (*FULL, *CLOSED):
             raise
