@@ -187,9 +187,12 @@ def _reading(path: Path) -> Iterator[Path]:
 
 
 def _frame(path: Path, schema: Schema) -> pl.DataFrame:
-    """A table of the run, by pyarrow: polars ends with a panic where a page is damaged."""
+    """A table of the run, by pyarrow: polars ends with a panic where a page or the metadata is damaged."""
     with _reading(path):
-        frame = pl.DataFrame(pq.ParquetFile(path).read())
+        read = pq.ParquetFile(path).read(columns=list(schema))
+        plain = pa.table({name: read.column(name) for name in schema})  # without metadata
+        plain.validate(full=True)
+        frame = pl.DataFrame(plain)
         return frame.select(pl.col(name).cast(kind) for name, kind in schema.items())
 
 

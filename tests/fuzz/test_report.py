@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from mutations import NASTY_TEXTS, mutate
 
@@ -207,3 +208,13 @@ def test_a_file_that_is_not_of_a_run_is_named(name: str, text: str, problem: str
     (tmp_path / name).write_text(text)
     with pytest.raises(AuditError, match=f"{name} is damaged: {problem}"):
         load_run(tmp_path)
+
+
+def test_damaged_metadata_of_a_table_are_not_read(tmp_path: Path) -> None:
+    """Polars panics where they are no text; the columns are whole."""
+    made = made_run(Random(7))
+    made.save(tmp_path)
+    path = tmp_path / "scores.parquet"
+    table = pq.read_table(path).replace_schema_metadata({b"\x81": b"\x82"})
+    pq.write_table(table, path)
+    assert load_run(tmp_path).scores.equals(made.scores)
