@@ -24,25 +24,6 @@ def all_made(name: str, gold: str) -> list[str]:
     return [text for text in changed if text is not None]
 
 
-CERTAIN = [
-    ("swap-objects", "A woman in blue gloves is hitting a leather bag.", "A leather bag is hitting a woman in blue gloves."),
-    ("swap-objects", "A barber is shaving a man who leans back.", "A man who leans back is shaving a barber."),
-    ("repeat-object", "A man stands beside the chair.", "A man stands beside the chair and a man."),
-    ("drop-question-word", "From whom did she learn to repair violins?", "Did she learn to repair violins?"),
-    ("change-question-word", "Who led the group?", "How many people led the group?"),
-    ("change-question-word", "Who was late for the concert?", "Whose friend was late for the concert?"),
-    ("change-question-word", "What did she find in the parcel?", "How much did she find in the parcel?"),
-    ("change-question-word", "How many cities lie on the river?", "Which cities lie on the river?"),
-    ("change-question-word", "Whose help did he have?", "What help did he have?"),
-    ("numerals-to-words", "She was born on 30 January 1998 and has 4 cats.", "She was born on 30 January 1998 and has four cats."),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "gold", "expected"), CERTAIN, ids=[f"{n}-{g[:20]}" for n, g, _ in CERTAIN])
-def test_certain(name: str, gold: str, expected: str) -> None:
-    assert made(name, gold) == expected
-
-
 @pytest.mark.parametrize(
     ("name", "gold"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from assay.nlp import Parse, Span, Token
 from assay.perturbations.lexicon import word_list
@@ -151,6 +152,7 @@ def _full(parse: Parse, index: int) -> bool:
     return len(objects) == 1 and objects[0].tag not in ("WDT", "WP", "PRP") and not {"from", "to"} <= twins
 
 
+@cache
 def _words(name: str) -> frozenset[str]:
     return frozenset(word_list("checklist", "templates", name))
 
