@@ -13,12 +13,15 @@ from typing import Any
 
 from bench.stopwatch import Stopwatch
 
-from assay import nlp, pipeline, report, scoring, weights
+from assay import report
 from assay.core import Metric
-from assay.engines import local
-from assay.metrics import _encoder, bertscore
-from assay.pipeline import DEFAULT_METRICS, Options, chosen_audits, execute
-from assay.store import ScoreCache
+from assay.metrics import bertscore
+from assay.models import encoder as _encoder
+from assay.models import nlp, weights
+from assay.run import pipeline, scoring
+from assay.run.cache import ScoreCache
+from assay.run.engine import local
+from assay.run.pipeline import DEFAULT_METRICS, Options, chosen_audits, execute
 
 
 def watched() -> Stopwatch:

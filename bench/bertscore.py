@@ -14,9 +14,9 @@ import numpy as np
 from bench.perturbed import references, versions
 
 from assay.core import Sample
-from assay.metrics import _encoder
 from assay.metrics.bertscore import BertScore
-from assay.weights import resolve
+from assay.models import encoder as _encoder
+from assay.models.weights import resolve
 
 
 def main(count: int = 200, each: int = 30) -> dict[str, float]:

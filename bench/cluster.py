@@ -53,8 +53,8 @@ def driver(samples: int = 200_000, small: int = 4, large: int = 4096) -> dict[st
     import ray
     from bench.engine import Trivial, made
 
-    from assay.engines.batch import packed
-    from assay.engines.ray import RayEngine, Worker
+    from assay.run.engine.batch import packed
+    from assay.run.engine.ray import RayEngine, Worker
 
     RayEngine("local", 2).prepare(Trivial(), samples)
     actor, given = ray.remote(Worker).remote(pickle.dumps(Trivial()), None), made(samples)

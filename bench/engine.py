@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.core import Metric, Sample
-from assay.metrics import _encoder
-from assay.metrics._torch import load
-from assay.scoring import Settings, score_samples
-from assay.spec import measure, parse
-from assay.store import ScoreCache
+from assay.models import encoder as _encoder
+from assay.models.torch import load
+from assay.names.spec import measure, parse
+from assay.run.cache import ScoreCache
+from assay.run.scoring import Settings, score_samples
 
 SAMPLES = 1_000_000
 

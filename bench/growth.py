@@ -13,9 +13,9 @@ from pathlib import Path
 from bench.engine import Trivial, apart, made
 
 from assay.core import Sample
-from assay.scoring import Settings, score_samples
-from assay.spec import measure, parse
-from assay.store import ScoreCache
+from assay.names.spec import measure, parse
+from assay.run.cache import ScoreCache
+from assay.run.scoring import Settings, score_samples
 
 SIZES = (1_000, 10_000, 100_000)
 _TEXTS = 100_000  # scored at every size, in as many sets as that takes

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from bench.perturbed import references, versions
 
-from assay.metrics import _encoder
 from assay.metrics.mauve import Mauve
-from assay.weights import resolve
+from assay.models import encoder as _encoder
+from assay.models.weights import resolve
 
 SEEDS = 3
 Floats = np.ndarray

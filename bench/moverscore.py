@@ -12,8 +12,8 @@ import numpy as np
 from bench.perturbed import references, versions
 
 from assay.core import Sample
-from assay.metrics import _encoder
 from assay.metrics.moverscore import MoverScore
+from assay.models import encoder as _encoder
 
 
 def main(count: int = 10, each: int = 20) -> dict[str, float]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from assay.core import Metric, Sample
 from assay.metrics.chrf import Chrf
 from assay.metrics.edit import Ter
-from assay.metrics.overlap import Bleu
+from assay.metrics.ngram import Bleu
 from assay.metrics.rouge import Rouge1, Rouge2, RougeL
 
 PAIRS = 10_000

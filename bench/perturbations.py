@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 import time
 
-from assay.audits.stress_levels import levels
+from assay.audits.stress.levels import levels
 from assay.core import Perturbation, Record
 from assay.datasets.records import embedded_records
-from assay.nlp import parse
+from assay.models.nlp import parse
+from assay.names.registry import find
 from assay.perturbations.ratio import noise_ratio
-from assay.registry import find
 from assay.vocabulary import Task
 
 

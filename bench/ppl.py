@@ -12,8 +12,8 @@ import numpy as np
 from bench.perturbed import references, versions
 
 from assay.core import Sample
-from assay.metrics import _likelihood
 from assay.metrics.likelihood import GptPerplexity, start_id
+from assay.models import likelihood as _likelihood
 
 
 def main(count: int = 8, each: int = 12) -> dict[str, float]:

@@ -12,11 +12,11 @@ import pytest
 
 from assay.core import Audit, Metric, Perturbation, Record, Sample, SetMetric
 from assay.errors import AuditError
-from assay.registry import load, names
-from assay.scoring import Settings, project, score_samples
-from assay.spec import parse, perturbation
+from assay.models.weights import CARRIERS
+from assay.names.registry import load, names
+from assay.names.spec import parse, perturbation
+from assay.run.scoring import Settings, project, score_samples
 from assay.vocabulary import TASKS
-from assay.weights import CARRIERS
 
 PAIRS = [
     ("The harbour was closed for two days after the storm.", "After the storm, the harbour stayed shut for two days."),

@@ -13,15 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.core import Case, Grid, Metric, Sample
-from assay.cost import cost
-from assay.engines.batch import Batch, evaluate
-from assay.engines.local import LocalEngine
-from assay.engines.pieces import Pieces
 from assay.errors import MetricError
-from assay.pace import characters, kind
-from assay.scoring import Settings, project, score_grid, score_samples
-from assay.spec import measure, parse
-from assay.store import ScoreCache
+from assay.names.spec import measure, parse
+from assay.run.cache import ScoreCache
+from assay.run.cost import characters, cost, kind
+from assay.run.engine.batch import Batch, evaluate
+from assay.run.engine.local import LocalEngine
+from assay.run.engine.pieces import Pieces
+from assay.run.scoring import Settings, project, score_grid, score_samples
 
 CALLS: list[int] = []
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from assay.core import Audit, Case, Finding, Sample, Scored, SetMetric
-from assay.pipeline import _judge
-from assay.scoring import Settings, score_cases
-from assay.spec import measure, parse
+from assay.names.spec import measure, parse
+from assay.run.pipeline import _judge
+from assay.run.scoring import Settings, score_cases
 
 TEXTS = [
     "the cat sat on the mat",

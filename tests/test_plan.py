@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.core import Audit, Case, Finding, Measure, Metric, Sample, Scored, SetMetric
-from assay.plan import score_all
-from assay.scoring import Settings
+from assay.run.plan import score_all
+from assay.run.scoring import Settings
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 from assay.core import Metric, Sample
-from assay.engines.local import LocalEngine
 from assay.errors import MetricError
-from assay.pipeline import Options, run
-from assay.scoring import Settings, score_samples
-from assay.spec import measure, parse
-from assay.store import ScoreCache
+from assay.names.spec import measure, parse
+from assay.run.cache import ScoreCache
+from assay.run.engine.local import LocalEngine
+from assay.run.pipeline import Options, run
+from assay.run.scoring import Settings, score_samples
 
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # Ray's switch for loopback only; read at import
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -74,7 +74,7 @@ def cluster() -> Iterator[object]:
 
 @pytest.fixture
 def engine(cluster):
-    from assay.engines.ray import RayEngine
+    from assay.run.engine.ray import RayEngine
 
     return RayEngine(cluster.address)
 

@@ -11,10 +11,10 @@ import pytest
 from assay.cli import score
 from assay.core import Case, Image, Metric, Sample, Scores
 from assay.errors import DataError, MetricError, SpecError
-from assay.pipeline import Options, score_noted
-from assay.remarks import counted, told, unusual
-from assay.scoring import Settings, score_cases, score_samples
-from assay.spec import measure
+from assay.names.spec import measure
+from assay.run.pipeline import Options, score_noted
+from assay.run.scoring import Settings, score_cases, score_samples
+from assay.run.unfold import counted, told, unusual
 
 
 @dataclass(frozen=True)

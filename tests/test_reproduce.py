@@ -15,14 +15,14 @@ from typer.testing import CliRunner
 from assay.cli.reproduce import command
 from assay.core import Sample
 from assay.errors import DataError, SpecError
-from assay.metrics.overlap import CocoBleu
-from assay.pipeline import Options
+from assay.metrics.ngram import CocoBleu
 from assay.reproduction import count, find_recipe, recipes, reproduce
 from assay.reproduction.cells import check, not_run, printed
 from assay.reproduction.docs import document, measured_parts
 from assay.reproduction.metrics import CocoRouge, MultEvalBleu
 from assay.reproduction.page import html_page, matrix, reasons, recipe_list, slip_list, slips, summary
 from assay.reproduction.recipes import Cell, parse_recipe
+from assay.run.pipeline import Options
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "reproduction.md"
 PLANTED = """

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.pipeline import Options
 from assay.reproduction import Checked, count, find_recipe, reproduce
+from assay.run.pipeline import Options
 
 pytestmark = pytest.mark.shared
 

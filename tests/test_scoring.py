@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from assay.core import Case, Grid, Metric, Sample, Scores
-from assay.engines.local import LocalEngine
 from assay.errors import MetricError
-from assay.scoring import Settings, project, score_cases, score_grid, score_samples
-from assay.spec import measure, parse
-from assay.store import ScoreCache
+from assay.names.spec import measure, parse
+from assay.run.cache import ScoreCache
+from assay.run.engine.local import LocalEngine
+from assay.run.scoring import Settings, project, score_cases, score_grid, score_samples
 
 CALLS: list[int] = []
 

@@ -10,9 +10,9 @@ import pytest
 import assay
 from assay.errors import SpecError
 from assay.metrics.chrf import Chrf
-from assay.pipeline import make_audit
-from assay.registry import find, names
-from assay.spec import measure, parse, perturbation
+from assay.names.registry import find, names
+from assay.names.spec import measure, parse, perturbation
+from assay.run.pipeline import make_audit
 
 PLUGIN = """from dataclasses import dataclass
 from assay import Metric
@@ -122,7 +122,7 @@ def test_a_plug_in_knows_its_own_numbers(monkeypatch: pytest.MonkeyPatch) -> Non
     class Shifted(Chrf):
         offset: float = -1.0
 
-    monkeypatch.setattr("assay.spec.find", lambda kind, name: (Shifted, None))
+    monkeypatch.setattr("assay.names.spec.find", lambda kind, name: (Shifted, None))
     assert parse("chrf:offset=-2").metric.offset == -2
 
 

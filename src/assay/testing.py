@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pytest
 
-    from assay.results import Run
-    from assay.spec import Specifiable
+    from assay.names.spec import Specifiable
+    from assay.run.results import Run
 
 SHOWN = 10
 
@@ -40,7 +40,7 @@ def assert_metric_passes(
     `attribute` (or the audit's own `only=...`) narrows the audit, `statistic` the checks; `allow` names
     slices whose failure is accepted. Inconclusive checks do not fail. Returns the run.
     """
-    from assay.pipeline import Options, run
+    from assay.run.pipeline import Options, run
 
     asked = {"only": (attribute,)} | options if attribute else options
     done = run(audit, [metric], options=Options(None, cache), size=size, **asked)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.audits.human import Human
+from assay.audits.human.audit import Human
 from assay.core import Finding, Scored
 
 WORDS = [

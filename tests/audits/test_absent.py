@@ -12,9 +12,9 @@ import pytest
 
 from assay.core import Metric
 from assay.perturbations.ratio import noise_ratio
-from assay.pipeline import Options, run
 from assay.recipe import digest
-from assay.results import Run
+from assay.run.pipeline import Options, run
+from assay.run.results import Run
 
 HERE = Options(cache=None)
 

@@ -12,12 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from assay.audits._effects import Layout, measure_test
-from assay.audits.association import Association
+from assay.audits.association import Association, Layout, measure_test
 from assay.core import Grid, Metric, Sample
 from assay.errors import DataError
-from assay.pipeline import Options, run
 from assay.recipe import digest
+from assay.run.pipeline import Options, run
 
 HERE = Options(cache=None)
 MALE = [f"male{n}" for n in range(8)]

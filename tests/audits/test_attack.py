@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.audits._attack_edits import edit_ratio
-from assay.audits.attack import Attack
+from assay.audits.attack.audit import Attack
+from assay.audits.attack.edits import edit_ratio
 from assay.core import Measure, Metric, Scored
 from assay.errors import DataError
-from assay.pipeline import Options, run
+from assay.run.pipeline import Options, run
 
 NAMES = ("clerk", "baker", "pilot", "nurse", "farmer", "singer", "teacher", "lawyer", "driver", "gardener")
 PLACES = ("office", "bridge", "harbour", "library", "station", "market")

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.audits._attack_edits import Move, apply, edit_ratio, edits_needed, free, random_moves
-from assay.audits._attack_judge import confirmed, gain, losses
-from assay.audits._attack_rules import kind_of, rules
-from assay.audits._attack_words import Source, words_of
+from assay.audits.attack.edits import Move, apply, edit_ratio, edits_needed, free, random_moves
+from assay.audits.attack.judge import confirmed, gain, kind_of, losses, rules
+from assay.audits.attack.search import Source, words_of
 from assay.core import Case, Sample, Scored
 from assay.recipe import generator
 
@@ -30,7 +29,7 @@ def test_neighbours_stay_apart() -> None:
 
 
 def test_paraphrases_are_not_proposed() -> None:
-    from assay.perturbations.lexicon import synonyms
+    from assay.datasets.lexicon import synonyms
 
     words = words_of("The big dog began to run.")
     big = words[1]

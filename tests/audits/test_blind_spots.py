@@ -19,7 +19,7 @@ from assay.core import Audit, Finding, Measure, Metric, Record, SetMetric
 from assay.errors import DataError
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
-from assay.scoring import Settings, score_cases
+from assay.run.scoring import Settings, score_cases
 
 
 def _own(text: str) -> float:
@@ -262,7 +262,7 @@ def test_attention_by_distance_and_from_the_last_block() -> None:
 
 def test_attention_in_blocks_sums_to_one() -> None:
     pytest.importorskip("torch")
-    from assay.metrics.attention import in_blocks
+    from assay.models.attention import in_blocks
 
     attention = np.random.default_rng(0).dirichlet(np.ones(50), size=50)
     found = in_blocks(attention, 20, 4)

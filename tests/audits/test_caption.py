@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from assay.audits._captioners import image_genders, outcome, read_captioners
-from assay.audits._captions import outcome_of
-from assay.audits.caption import Caption
+from assay.audits.caption.audit import Caption
+from assay.audits.caption.captioners import image_genders, outcome, read_captioners
+from assay.audits.caption.concepts import outcome_of
 from assay.core import Metric, Sample
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions
 from assay.datasets.ratings import Rated
 from assay.errors import DataError
-from assay.pipeline import Options, run
 from assay.recipe import digest
+from assay.run.pipeline import Options, run
 from assay.vocabulary import Need
 
 HERE = Options(cache=None)

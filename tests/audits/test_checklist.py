@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.audits.checklist import Checklist
+from assay.audits.checklist.audit import Checklist
 from assay.core import Case, Finding, Scored
 from assay.errors import DataError
-from assay.scoring import Settings, score_cases
-from assay.spec import measure
+from assay.names.spec import measure
+from assay.run.scoring import Settings, score_cases
 
 SLICE = "data-to-text/fluency/jumble"
 

@@ -10,8 +10,8 @@ import pytest
 from planted_ratings import one, plant, quality, scored
 from scipy import stats
 
-from assay.audits._human_people import interval_alpha
-from assay.audits.human import Human
+from assay.audits.human.audit import Human
+from assay.audits.human.people import interval_alpha
 from assay.core import Finding
 from assay.statistics.agreement import krippendorff_alpha
 

@@ -10,10 +10,10 @@ import pytest
 from planted_ratings import one, plant, quality, scored
 from scipy import stats
 
-from assay.audits.human import Human
+from assay.audits.human.audit import Human
 from assay.errors import DataError
-from assay.scoring import Settings, score_cases
-from assay.spec import measure
+from assay.names.spec import measure
+from assay.run.scoring import Settings, score_cases
 
 
 def test_criteria_apart_are_said(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.audits.human import Human
+from assay.audits.human.audit import Human
 from assay.core import Finding, Scored
-from assay.plan import score_all
-from assay.scoring import Settings
-from assay.spec import measure
+from assay.names.spec import measure
+from assay.run.plan import score_all
+from assay.run.scoring import Settings
 
 TABLE_7 = {"bleu-4": 0.30776, "cider": 0.43891}
 

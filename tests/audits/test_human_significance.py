@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.audits.human import Human
+from assay.audits.human.audit import Human
 from assay.core import Finding, Scored
 from assay.statistics.agreement_draws import (
     Clusters,

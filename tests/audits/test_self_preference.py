@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.audits._self_judge import Evaluator, judged
-from assay.audits.self_preference import SelfPreference
+from assay.audits.self_preference import Evaluator, SelfPreference, judged
 from assay.core import Metric
 from assay.errors import DataError
-from assay.pipeline import Options, run
 from assay.recipe import digest
+from assay.run.pipeline import Options, run
 
 SYSTEMS = ("ash", "birch", "cedar")
 QUALITY = {"ash": 0.0, "birch": 0.3, "cedar": 0.6}

@@ -11,12 +11,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from assay.audits._spread import spread_out
-from assay.audits.stereotype import Stereotype
+from assay.audits.slices import spread_out
+from assay.audits.stereotype.audit import Stereotype
 from assay.core import Finding, Metric, Sample, Scored
 from assay.errors import DataError
-from assay.pipeline import Options, run
 from assay.recipe import digest
+from assay.run.pipeline import Options, run
 
 HERE = Options(cache=None)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.pipeline import Options, run
+from assay.run.pipeline import Options, run
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the published data folder is not there")

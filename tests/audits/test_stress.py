@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.audits.stress import Stress
+from assay.audits.stress.audit import Stress
 from assay.core import Finding, Measure, Metric, Sample, SetMetric
 from assay.errors import AuditError, DataError
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
-from assay.scoring import Settings, score_cases
+from assay.run.scoring import Settings, score_cases
 
 NOUNS = ["baker", "pilot", "nurse", "judge", "clerk", "farmer", "sailor", "tailor", "driver", "banker"]
 CITIES = ["Paris", "London", "Berlin", "Madrid", "Vienna", "Dublin", "Oslo", "Lisbon", "Rome", "Athens"]
@@ -248,7 +248,7 @@ def test_cases_are_the_same_every_time(data: Path) -> None:
 
 def test_published_rouge_comes_out(shared: Path) -> None:
     """*blind*, CNNDM: the authors' ROUGE-L means and noise-ratios."""
-    from assay.spec import measure
+    from assay.names.spec import measure
 
     only = ("truncation", "token-drop", "repeated-token", "article-removal")
     audit = Stress((shared / "stress" / "cnndm.jsonl",), only=only)

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from assay.audits.swap import Swap
+from assay.audits.swap.audit import Swap
 from assay.core import Metric, Sample
 from assay.datasets.swaps import embedded_swaps, is_one_to_one, read_swaps, swap_texts
 from assay.errors import DataError
-from assay.pipeline import Options, run
+from assay.run.pipeline import Options, run
 
 HERE = Options(cache=None)
 MEN = ("he", "his", "him", "man", "boy")

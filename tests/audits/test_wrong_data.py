@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from assay.audits.caption import Caption
+from assay.audits.caption.audit import Caption
 from assay.audits.self_preference import SelfPreference
 from assay.cli.finish import finish
 from assay.datasets.swaps import read_swaps
 from assay.errors import AuditError, DataError
-from assay.pipeline import Options, run
+from assay.run.pipeline import Options, run
 
 HERE = Options(cache=None)
 SHORT = [{"id": "1", "task": "translation", "gold": "The ferry was late.", "references": ["It left late."]}]

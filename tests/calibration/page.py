@@ -8,7 +8,7 @@ from pathlib import Path
 
 from worlds import WORLDS, asked
 
-from assay.calibration import Curve, calibrate, uncalibrated
+from assay.calibration.curve import Curve, calibrate, uncalibrated
 
 DRAWS = 20
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "calibration.md"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from worlds import asked, captions, rated, texts
 
-from assay.calibration import Curve, Point, calibrate, metric_noise, plants_of
+from assay.calibration.curve import Curve, Point, calibrate, metric_noise, plants_of
 from assay.core import Case, Sample
 from assay.errors import SpecError
-from assay.pipeline import Options, make_audit
+from assay.run.pipeline import Options, make_audit
 
 
 def test_more_data_finds_smaller_defects(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from worlds import WORLDS, asked
 
-from assay.calibration import PLANTS, judged, make_audit, operating_curve, uncalibrated
+from assay.calibration.curve import PLANTS, judged, make_audit, operating_curve, uncalibrated
+from assay.calibration.simulated.base import Plant, World
 from assay.core import Audit, Case, Grid
-from assay.plants import Plant, World
 
 DRAWS = 200 if os.environ.get("ASSAY_SOAK") else 20
 # A share of .05 shows in at most 16 of 200 draws, or 3 of 20, but for one time in fifty; one of .95 likewise.

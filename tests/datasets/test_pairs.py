@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay.datasets.pairs import read_pair_files
-from assay.datasets.winobias import read_winobias
+from assay.datasets.published.winobias import read_winobias
 from assay.errors import DataError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"

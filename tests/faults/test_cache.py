@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from assay.core import Sample
-from assay.scoring import Settings, score_samples
-from assay.spec import parse
-from assay.store import ScoreCache
+from assay.names.spec import parse
+from assay.run.cache import ScoreCache
+from assay.run.scoring import Settings, score_samples
 
 TEXTS = [Sample(f"the number {n} of many words", ("the number of words",)) for n in range(3000)]
 EXPECTED = score_samples(parse("chrf"), TEXTS, Settings()).values
@@ -142,11 +142,11 @@ WRITER = """
 import sys
 from pathlib import Path
 from assay.core import Sample
-from assay.scoring import Settings, score_samples
-from assay.spec import parse
-from assay.store import ScoreCache
-import assay.scoring
-assay.scoring.PUT_ROWS = 100
+from assay.run.scoring import Settings, score_samples
+from assay.names.spec import parse
+from assay.run.cache import ScoreCache
+import assay.run.scoring
+assay.run.scoring.PUT_ROWS = 100
 start = int(sys.argv[2])
 texts = [Sample(f"text {n} of a row", ("a row of text",)) for n in range(start, start + 3000)]
 settings = Settings(ScoreCache(Path(sys.argv[1])))

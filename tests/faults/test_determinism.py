@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.pipeline import Options, run
+from assay.run.pipeline import Options, run
 
 
 @pytest.fixture(scope="module")

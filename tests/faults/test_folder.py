@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from assay.errors import CacheError, unwritable
-from assay.results import load_run
+from assay.run.results import load_run
 
 # The limit comes after the imports: it is the run that must meet it.
 LIMITED = """
 import resource, signal, sys
-import assay.cli, assay.pipeline, assay.report.page
+import assay.cli, assay.run.pipeline, assay.report.page
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
 assay.cli.main()

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from assay.core import Metric, Sample, Scores
-from assay.engines.local import LocalEngine
 from assay.errors import MetricError
-from assay.scoring import Settings, score_samples
-from assay.spec import measure
+from assay.names.spec import measure
+from assay.run.engine.local import LocalEngine
+from assay.run.scoring import Settings, score_samples
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def test_one_text_in_a_hundred_raises() -> None:
 def test_workers_of_a_metric_that_leaks_are_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("assay.engines.pool.memory_share", lambda workers: 600e6)
+    monkeypatch.setattr("assay.run.engine.local.memory_share", lambda workers: 600e6)
     texts = _samples(*map(str, range(2500)))
     settings = Settings(engine=LocalEngine(workers=2))
     values = score_samples(measure(Leaks(str(tmp_path / "log"))), texts, settings).values.ravel()

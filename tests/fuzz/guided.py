@@ -14,7 +14,7 @@ import atheris
 with atheris.instrument_imports(include=["assay"]):
     from seeds import TARGETS
 
-    import assay.spec
+    import assay.names.spec
     from assay.errors import AuditError
 
 SPEC = "spec"
@@ -23,7 +23,7 @@ SPEC = "spec"
 def _spec(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     if ".py" not in text:  # a spec may name a file of the user's, and that is then run
-        assay.spec.parse(text)
+        assay.names.spec.parse(text)
 
 
 def main() -> None:

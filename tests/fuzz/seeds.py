@@ -10,16 +10,16 @@ from typing import Any
 
 import polars as pl
 
-from assay.audits._checklist_people import read_penalties
-from assay.datasets.association_sets import read_published
+from assay.audits.checklist.people import read_penalties
+from assay.datasets.association import read_published
 from assay.datasets.captions import read_captions
 from assay.datasets.imported import read_scores
 from assay.datasets.pairs import read_pair_files
-from assay.datasets.published import read_ratings
+from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import read_samples
 from assay.datasets.records import read_records, read_text_sets
 from assay.datasets.swaps import read_swaps
-from assay.results import load_run
+from assay.run.results import load_run
 
 Files = Mapping[str, bytes]
 PAIR = {"id": "p1", "attribute": "age", "stereotype": "The old man.", "anti_stereotype": "The young man.",

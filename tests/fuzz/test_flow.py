@@ -12,9 +12,9 @@ from nasty import CORPUS, PROSE
 
 from assay.core import Sample
 from assay.errors import AuditError
-from assay.pipeline import Options, run, score
 from assay.report import render, write_report
-from assay.results import load_run
+from assay.run.pipeline import Options, run, score
+from assay.run.results import load_run
 
 METRICS = ("bleu", "sacrebleu", "rougeL", "chrf", "ter", "meteor", "rep-4gram")
 LONG = "word " * 200_000  # a megabyte

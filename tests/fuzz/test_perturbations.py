@@ -14,9 +14,9 @@ from nasty import CORPUS, nasty_text
 
 from assay.core import Record
 from assay.errors import AuditError
-from assay.registry import load, names
+from assay.models.weights import present
+from assay.names.registry import load, names
 from assay.vocabulary import TASKS
-from assay.weights import present
 
 TEXTS = 2_000 if os.environ.get("ASSAY_SOAK") else 200
 MODELS = {"bert-diverge": 10, "masked-words": 10}  # texts: seconds each

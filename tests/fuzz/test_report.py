@@ -18,7 +18,7 @@ from mutations import NASTY_TEXTS, mutate
 from assay.core import Case, Explanation, Finding, Sample, Scored
 from assay.errors import AuditError
 from assay.report import render
-from assay.results import Explained, Run, cases_frame, findings_frame, load_run, scores_frame
+from assay.run.results import Explained, Run, cases_frame, findings_frame, load_run, scores_frame
 
 SOAK = bool(os.environ.get("ASSAY_SOAK"))
 PAGES, FOLDERS = (100_000, 20_000) if SOAK else (400, 600)

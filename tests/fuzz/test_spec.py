@@ -11,8 +11,8 @@ from mutations import NASTY_TEXTS
 
 from assay.core import Measure
 from assay.errors import AuditError
-from assay.registry import names
-from assay.spec import convert, parse, perturbation
+from assay.names.registry import names
+from assay.names.spec import convert, parse, perturbation
 
 INPUTS = 100_000 if os.environ.get("ASSAY_SOAK") else 10_000
 # The names whose classes are quick to import: the grammar is the same for all.

@@ -28,7 +28,7 @@ def test_verbs_and_pronouns_agree():
 
 
 def test_templates_are_grammatical_by_their_tags():
-    from assay.nlp import parse
+    from assay.models.nlp import parse
 
     made = [r for r in everything() if not r["template"].startswith("hand-")]
     texts = sorted({r[key] for r in made for key in TEXTS[:2]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from assay.audits._judge_pairs import biases, embedded_items, own_name_cases
+from assay.audits.judge_bias.pairs import biases, embedded_items, own_name_cases
 from assay.core import Metric
 from assay.recipe import digest
 

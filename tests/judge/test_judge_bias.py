@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.audits._judge_pairs import biases, embedded_items, noun_pairs, wordings
-from assay.audits.judge_bias import JudgeBias
+from assay.audits.judge_bias.audit import JudgeBias
+from assay.audits.judge_bias.pairs import biases, embedded_items, noun_pairs, wordings
 from assay.core import Case, Finding, Measure
 from assay.errors import DataError
-from assay.pipeline import Options, run
-from assay.plan import score_all
-from assay.scoring import Settings
+from assay.run.pipeline import Options, run
+from assay.run.plan import score_all
+from assay.run.scoring import Settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planted import OWN, Planted
@@ -48,7 +48,7 @@ def test_a_planted_bias_is_found(slice_: str, mode: str) -> None:
 
 
 def _spread(judge: Planted) -> float:
-    from assay.audits._spread import spread_out
+    from assay.audits.slices import spread_out
 
     texts = [t for item in spread_out(embedded_items(), 20) for t in (item.wrong, item.answer)]
     return float(np.std([judge._grade(text, 0) for text in texts], ddof=1))

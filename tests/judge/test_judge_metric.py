@@ -10,14 +10,15 @@ import pytest
 
 from assay.core import Measure, Sample
 from assay.errors import BudgetError, MetricError, SpecError
-from assay.metrics import _judge_local, judge
-from assay.metrics._judge_answer import Question, Reply, drawn, parsed, share
-from assay.metrics._judge_blind import blinded
-from assay.metrics._judge_budget import Ledger, Price, spending
-from assay.metrics._judge_prompt import Form, fill
-from assay.metrics.judge import Judge
-from assay.scoring import Settings, project, score_samples
-from assay.spec import parse
+from assay.metrics.judge.answer import Question, Reply, drawn, parsed, share
+from assay.metrics.judge.blind import blinded
+from assay.metrics.judge.budget import Ledger, Price, spending
+from assay.metrics.judge.metric import Judge
+from assay.metrics.judge.metric import local as _judge_local
+from assay.metrics.judge.metric import metric as judge
+from assay.metrics.judge.prompt import Form, fill
+from assay.names.spec import parse
+from assay.run.scoring import Settings, project, score_samples
 
 FIVE = ("1", "2", "3", "4", "5")
 TENS = tuple(str(n) for n in range(0, 101, 10))
@@ -190,7 +191,7 @@ def test_blinding_hides_authors_and_groups() -> None:
 
 
 def test_a_blind_judge_sees_no_difference_between_groups() -> None:
-    from assay.audits.judge_bias import JudgeBias
+    from assay.audits.judge_bias.audit import JudgeBias
 
     for case in JudgeBias(limit=None, only=("author", "people")).cases():
         if case.slice != "quality":
@@ -219,7 +220,7 @@ def test_a_ledger_refuses_the_call_that_would_pass_a_limit() -> None:
 def test_a_budget_keeps_what_was_scored_and_skips_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     class Counting(Fixed):
         def ask(self, questions, reading, temperature):
-            from assay.metrics._judge_budget import ledger
+            from assay.metrics.judge.budget import ledger
 
             for _ in questions:
                 ledger().book(Price(), ledger().reserve(Price(), 0, 0), 1, 0)

@@ -9,7 +9,7 @@ import pytest
 
 from assay.cli.budget import budget
 from assay.errors import BudgetError, SpecError
-from assay.pipeline import Options, run
+from assay.run.pipeline import Options, run
 
 
 @pytest.fixture(scope="module")

@@ -17,13 +17,13 @@ import pytest
 
 from assay.core import Measure, Sample
 from assay.errors import BudgetError, MetricError, SpecError
-from assay.metrics import _judge_line
-from assay.metrics._judge_answer import Question, parsed, share
-from assay.metrics._judge_budget import spending
-from assay.metrics._judge_local import LocalJudge
-from assay.metrics.judge import Judge
-from assay.scoring import Settings, score_samples
-from assay.store import ScoreCache
+from assay.metrics.judge.answer import Question, parsed, share
+from assay.metrics.judge.budget import spending
+from assay.metrics.judge.local import LocalJudge
+from assay.metrics.judge.metric import Judge
+from assay.metrics.judge.metric import line as _judge_line
+from assay.run.cache import ScoreCache
+from assay.run.scoring import Settings, score_samples
 
 sys.path.insert(0, str(Path(__file__).parent))
 from wire import free_port, odds_server, proxied
@@ -50,9 +50,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
     """`transformers serve` on smollm2's weights: its address and the model's name there."""
     if importlib.util.find_spec("openai") is None:
         pytest.skip("transformers serve needs the package openai: pip install 'transformers[serving]'")
-    from assay import weights
-    from assay.metrics import _loading
-    from assay.metrics._torch import load
+    from assay.models import loading as _loading
+    from assay.models import weights
+    from assay.models.torch import load
 
     load("AutoModelForCausalLM", "smollm2")  # makes the plain copy of the weights
     folder = _loading.plain_folder(weights.resolve("smollm2"))

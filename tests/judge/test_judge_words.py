@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from assay.audits.judge_bias import JudgeBias
+from assay.audits.judge_bias.audit import JudgeBias
 from assay.cli import score as score_command
 from assay.cli.budget import budget
 from assay.core import Measure, Sample
 from assay.errors import AuditError, BudgetError, DataError, MetricError, SpecError
-from assay.metrics import _judge_line, judge
-from assay.metrics._judge_budget import spending
-from assay.metrics.judge import Judge
-from assay.pipeline import Options, run
-from assay.plan import score_all
-from assay.scoring import Settings
+from assay.metrics.judge.budget import spending
+from assay.metrics.judge.metric import Judge
+from assay.metrics.judge.metric import line as _judge_line
+from assay.metrics.judge.metric import metric as judge
+from assay.run.pipeline import Options, run
+from assay.run.plan import score_all
+from assay.run.scoring import Settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planted import Planted

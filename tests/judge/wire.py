@@ -134,7 +134,7 @@ def odds_server() -> Iterator[str]:
     import uvicorn
     from fastapi import FastAPI
 
-    from assay.metrics._torch import load
+    from assay.models.torch import load
 
     loaded = load("AutoModelForCausalLM", "smollm2")
     app = FastAPI()

@@ -8,7 +8,7 @@ from assay.metrics.caption import Cider
 from assay.metrics.chrf import Chrf, ChrfPlusPlus
 from assay.metrics.edit import Ter
 from assay.metrics.meteor import Meteor
-from assay.metrics.overlap import Bleu, CocoBleu, Nist, SacreBleu
+from assay.metrics.ngram import Bleu, CocoBleu, Nist, SacreBleu
 from assay.metrics.rouge import Rouge1, Rouge2, RougeL, RougeSU4, RougeW
 from assay.metrics.task import QBleu, QRouge
 from assay.metrics.text import made_tokens

@@ -9,11 +9,11 @@ import pytest
 
 from assay.core import Sample
 from assay.errors import MetricError
-from assay.inventory import state
 from assay.metrics.caption import Cider, CiderPlain, Spice
 from assay.metrics.coco import java_ptb
-from assay.metrics.overlap import CocoBleu
+from assay.metrics.ngram import CocoBleu
 from assay.metrics.ptb import ptb_tokens
+from assay.names.inventory import state
 
 has_coco = importlib.util.find_spec("pycocoevalcap") is not None
 needs_coco = pytest.mark.skipif(not has_coco, reason="pycocoevalcap is not installed")

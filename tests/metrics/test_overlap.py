@@ -16,7 +16,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from assay.core import Sample
 from assay.metrics.chrf import Chrf, ChrfPlusPlus
-from assay.metrics.overlap import Bleu, Nist, SacreBleu
+from assay.metrics.ngram import Bleu, Nist, SacreBleu
 from assay.metrics.rouge import Rouge1, Rouge2, Rouge4, RougeL, RougeSU4, RougeW, weighted_lcs
 
 TEXTS = st.lists(

@@ -13,11 +13,11 @@ import transformers
 
 from assay.core import Sample
 from assay.errors import SpecError, WeightsError
-from assay.mitigation import adapters
 from assay.mitigation.differentiable import trainable
 from assay.mitigation.training import Material, Plan, Trainer
-from assay.progress import Progress
-from assay.spec import parse
+from assay.models import adapters
+from assay.names.spec import parse
+from assay.run.progress import Progress
 
 PLAN = Plan(steps=12, batch=8, rate=5e-3, bottleneck=6, warmup=2, check_every=4)
 QUIET = Progress(quiet=True)

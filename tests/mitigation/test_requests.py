@@ -9,13 +9,13 @@ import pytest
 
 from assay.errors import AuditError, DataError, SpecError, WeightsError
 from assay.mitigation import debias as module
-from assay.mitigation.adapters import check_folder
 from assay.mitigation.debias import FEWEST, Job, check_enough, debias
 from assay.mitigation.roads import roads
 from assay.mitigation.sources import read_sources
-from assay.progress import Progress
-from assay.results import check_writable
-from assay.scoring import Settings
+from assay.models.adapters import check_folder
+from assay.run.progress import Progress
+from assay.run.results import check_writable
+from assay.run.scoring import Settings
 
 
 def pairs(path: Path, count: int, word: str = "big") -> Path:

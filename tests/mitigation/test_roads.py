@@ -14,7 +14,6 @@ import torch
 from assay.core import Measure, Metric, Sample
 from assay.datasets.pairs import Pair
 from assay.errors import SpecError
-from assay.mitigation import adapters
 from assay.mitigation.compare import compare, document, mean_bias
 from assay.mitigation.differentiable import trainable
 from assay.mitigation.evaluation import Evaluation, evaluate
@@ -23,8 +22,9 @@ from assay.mitigation.projection import install, subspace
 from assay.mitigation.roads import Road, directions, hybrids, layers
 from assay.mitigation.seeing import CAPTIONS, CHECKLIST, seeing_cases
 from assay.mitigation.swapping import SwapAverage, swapped_samples
-from assay.scoring import Settings
-from assay.spec import parse
+from assay.models import adapters
+from assay.names.spec import parse
+from assay.run.scoring import Settings
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ import torch
 
 from assay.core import Sample
 from assay.errors import MetricError, SpecError, WeightsError
-from assay.metrics import _torch
 from assay.metrics.bertscore import BertScore
 from assay.metrics.generation import BartScore
 from assay.metrics.likelihood import GptPerplexity, MlmPerplexity
 from assay.metrics.regression import Bleurt
-from assay.pipeline import Options, score_noted
+from assay.models import torch as _torch
+from assay.run.pipeline import Options, score_noted
 
 SAMPLE = Sample("the cat", ("the dog",))
 

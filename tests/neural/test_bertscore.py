@@ -12,11 +12,11 @@ import pytest
 
 from assay.core import Sample
 from assay.errors import MetricError
-from assay.metrics import _encoder
-from assay.metrics._torch import load
 from assay.metrics.bertscore import BertScore
 from assay.metrics.contextual import SentenceCosine, SmsContextual
 from assay.metrics.moverscore import MoverScore
+from assay.models import encoder as _encoder
+from assay.models.torch import load
 
 WORDS = [
     "the",
@@ -47,7 +47,7 @@ def sentences_of(count: int, seed: int = 0) -> list[str]:
 @pytest.fixture(scope="module")
 def minilm() -> str:
     from assay.errors import WeightsError
-    from assay.weights import resolve
+    from assay.models.weights import resolve
 
     try:
         return str(resolve("minilm"))

@@ -16,9 +16,9 @@ from assay.metrics.contextual import SentenceCosine
 from assay.metrics.hybrid import Hybrid, calibrated
 from assay.metrics.layers import best_layer, layer_agreement
 from assay.metrics.likelihood import GptPerplexity
-from assay.registry import load, names
-from assay.scoring import Settings, score_samples
-from assay.spec import parse
+from assay.names.registry import load, names
+from assay.names.spec import parse
+from assay.run.scoring import Settings, score_samples
 
 SAMPLES = [
     Sample(text, ("the cat sat on a mat",))

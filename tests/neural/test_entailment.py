@@ -11,12 +11,12 @@ import torch
 
 from assay.core import Sample
 from assay.errors import WeightsError
-from assay.metrics._encoder import embed
-from assay.metrics._sentences import sentences
-from assay.metrics._torch import content_ids, load
 from assay.metrics.entailment import Nli, NliFaithful, UniEval, questions
 from assay.metrics.summary import Blanc, Supert
 from assay.metrics.taskneural import DialogueModel, DialogueRelevance, Gruen, redundancy
+from assay.metrics.text import sentences
+from assay.models.encoder import embed
+from assay.models.torch import content_ids, load
 
 LABELS = {0: "contradiction", 1: "neutral", 2: "entailment"}
 

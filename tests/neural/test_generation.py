@@ -9,8 +9,8 @@ import pytest
 
 from assay.core import Sample
 from assay.errors import WeightsError
-from assay.generation import continuations, masked_words, tuned_copy
 from assay.metrics.likelihood import GptPerplexity
+from assay.models.generate import continuations, masked_words, tuned_copy
 
 TEXTS = ["the cat sat on the mat", "the dog sat on the cat", "the man sat on the dog"]
 
@@ -56,7 +56,7 @@ def test_masked_words_are_the_likeliest(bert: Callable[..., Path]) -> None:
 
 
 def test_masked_words_reach_the_search(bert: Callable[..., Path]) -> None:
-    from assay.audits._attack_words import Source
+    from assay.audits.attack.search import Source
 
     folder = str(bert("BertForMaskedLM"))
     plain, fuller = Source(neighbours=2), Source(neighbours=2, model=folder, masked=8)

@@ -10,10 +10,10 @@ import pytest
 
 from assay.core import Sample
 from assay.errors import MetricError, SpecError
-from assay.metrics import _likelihood
-from assay.metrics._torch import load
 from assay.metrics.generation import BartScore, BartScoreFaithful, Prism, PrismQe
 from assay.metrics.likelihood import GptPerplexity, GptScore, GptScoreFaithful, MlmPerplexity
+from assay.models import likelihood as _likelihood
+from assay.models.torch import load
 
 TEXTS = ["The cat sat.", "The cat sat on a mat.", "The dog ran.", "a", "The cat sat on a map."]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from assay.core import Record
-from assay.perturbations.inflection import known_word
-from assay.perturbations.lexicon import toml_file
-from assay.registry import perturbation_class
+from assay.datasets.lexicon import toml_file
+from assay.names.registry import perturbation_class
+from assay.perturbations.edit import known_word
 from assay.vocabulary import Task
 
 

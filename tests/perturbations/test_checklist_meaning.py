@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.core import Record
-from assay.registry import perturbation_class
+from assay.names.registry import perturbation_class
 
 
 def made(name: str, gold: str) -> str | None:

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.core import Record
+from assay.datasets.lexicon import toml_file
 from assay.datasets.records import embedded_records
-from assay.perturbations.catalogue import ENOUGH, TASKS, applied, catalogue, page
-from assay.perturbations.lexicon import toml_file
-from assay.registry import perturbation_class
+from assay.names.registry import perturbation_class
+from assay.perturbations.checklist.catalogue import ENOUGH, TASKS, applied, catalogue, page
 from assay.vocabulary import Criterion, Task
 
 TEMPLATES = sorted({entry.template for entry in catalogue()})
@@ -126,5 +126,5 @@ def test_word_lists_have_no_doubles() -> None:
 
 def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text("utf-8") == page(), (
-        "run: python -m assay.perturbations.catalogue > docs/catalogue.md"
+        "run: python -m assay.perturbations.checklist.catalogue > docs/catalogue.md"
     )

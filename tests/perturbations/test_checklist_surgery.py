@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from assay.core import Record
-from assay.nlp import parse_one
-from assay.perturbations.surgery import article, body_and_end, capitalised, like, lowered, rewrite
-from assay.registry import perturbation_class
+from assay.models.nlp import parse_one
+from assay.names.registry import perturbation_class
+from assay.perturbations.edit import article, body_and_end, capitalised, like, lowered, rewrite
 
 
 def changed(text: str, **words: str) -> str:

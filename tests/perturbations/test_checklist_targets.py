@@ -7,7 +7,7 @@ import re
 import pytest
 
 from assay.core import Record
-from assay.registry import perturbation_class
+from assay.names.registry import perturbation_class
 from assay.vocabulary import Task
 
 SEEDS = range(20)
@@ -129,7 +129,7 @@ def test_both_of_two_people_get_other_names() -> None:
 
 
 def test_a_queen_gets_a_womans_first_name() -> None:
-    from assay.perturbations.lexicon import first_names
+    from assay.datasets.lexicon import first_names
 
     for changed in all_made("change-names", "Queen Sarisa built the palace."):
         found = re.fullmatch(r"Queen (\S+) built the palace\.", changed)
@@ -142,7 +142,7 @@ def test_long_numerals_are_left() -> None:
 
 
 def test_a_country_gives_way_to_a_country() -> None:
-    from assay.perturbations.lexicon import places_by_kind
+    from assay.datasets.lexicon import places_by_kind
 
     changed = made("change-names", "The race in Canada was cancelled.")
     assert changed is not None

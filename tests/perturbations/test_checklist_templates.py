@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from assay.core import Record
-from assay.registry import perturbation_class
+from assay.names.registry import perturbation_class
 from assay.vocabulary import Task
 
 
@@ -134,7 +134,7 @@ def test_dates_change_whole() -> None:
 
 
 def test_names_keep_gender_and_are_the_same_everywhere() -> None:
-    from assay.perturbations.lexicon import first_names
+    from assay.datasets.lexicon import first_names
 
     changed = made("change-names", "Chiara called. Chiara Rossi lost her keys, and Rossi laughed.")
     assert changed is not None

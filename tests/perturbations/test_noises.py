@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.audits.stress_levels import levels
+from assay.audits.stress.levels import levels
 from assay.core import Perturbation, Record
 from assay.errors import WeightsError
-from assay.nlp import parse_one
+from assay.models.nlp import parse_one
+from assay.names.registry import find
 from assay.perturbations.ratio import alignment, noise_ratio
-from assay.registry import find
 
 GOLD = (
     "She went to the office in Boston. And she talked to her staff about Paris, because Anna Smith did not "

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from assay.core import Record
-from assay.nlp import parse_one
+from assay.models.nlp import parse_one
+from assay.names.registry import perturbation_class
+from assay.perturbations.edit import dropped
 from assay.perturbations.phrases import loose_phrases, within_half
-from assay.perturbations.surgery import dropped
-from assay.registry import perturbation_class
 
 LOOSE = [
     ("The old roof of the shed blew off.", "The old roof blew off."),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from assay.core import Case, Explanation, Finding, Sample, Scored
-from assay.results import Explained, Run, cases_frame, findings_frame, scores_frame
+from assay.run.results import Explained, Run, cases_frame, findings_frame, scores_frame
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",

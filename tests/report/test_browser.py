@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from assay.report import write_report
-from assay.results import Run
+from assay.run.results import Run
 
 
 @pytest.fixture

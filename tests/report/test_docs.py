@@ -13,7 +13,7 @@ import pytest
 
 from assay.report.figures import write_figures
 from assay.report.words import MEANING
-from assay.results import Run
+from assay.run.results import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if page.exists()]

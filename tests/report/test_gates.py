@@ -19,7 +19,7 @@ from assay.report.bounds import Bounds, outcomes, parse_bounds
 from assay.report.card import as_html, as_markdown, make_card
 from assay.report.changes import changes
 from assay.report.junit import junit
-from assay.results import Run
+from assay.run.results import Run
 from assay.testing import assert_metric_passes
 
 TOML = """

@@ -11,7 +11,7 @@ from assay.core import Finding
 from assay.report.charts import panels
 from assay.report.matrices import matrices
 from assay.report.mending import pairs
-from assay.results import Run, findings_frame
+from assay.run.results import Run, findings_frame
 
 
 def test_only_the_adapter_may_differ(planted: Run) -> None:

@@ -14,7 +14,7 @@ from assay.report.evidence import wanted_roles
 from assay.report.packing import inert
 from assay.report.verdicts import answers, checks, worst
 from assay.report.words import MEANING, sentence
-from assay.results import Run
+from assay.run.results import Run
 
 
 def test_answers_count_checks(planted: Run) -> None:

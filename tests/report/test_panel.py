@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.panel import Candidate, _sum_passes, choose_panel, smallest_cover
-from assay.results import Run
+from assay.report.panel import Candidate, _sum_passes, choose_panel, smallest_cover
+from assay.run.results import Run
 
 SPOTS = [("audit", f"slice-{n}", "") for n in range(7)]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from assay import weights
 from assay.datasets.captions import read_captions, with_images
 from assay.datasets.pairs import read_pair_files
-from assay.datasets.published import read_ratings
+from assay.datasets.published.ratings import read_ratings
 from assay.errors import DataError, WeightsError
+from assay.models import weights
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "assay"
 FILES = sorted(SOURCE.rglob("*.py"))
 # Workers are sent the metric's own recipe by the process that started them; nothing is read from a file.
-OWN_RECIPES = {"engines/pool.py", "engines/ray.py"}
+OWN_RECIPES = {"run/engine/local.py", "run/engine/ray.py"}
 FORBIDDEN = {
     "pickle.load", "joblib.load", "dill.load", "dill.loads", "marshal.loads", "marshal.load", "shelve.open", "yaml.load",
     "os.system", "os.popen", "eval", "exec", "torch.hub.load", "np.load_pickle",
@@ -66,7 +66,7 @@ def test_pages_escape_and_scripts_write_text_alone() -> None:
 
 
 def test_weights_are_pinned_by_digest() -> None:
-    from assay.weights import CARRIERS
+    from assay.models.weights import CARRIERS
 
     for carrier in CARRIERS.values():
         for requirement, digest in carrier.packages:

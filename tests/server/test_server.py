@@ -66,7 +66,7 @@ def client(address: str) -> Iterator[Any]:
 
 def test_scores_are_those_of_the_pipeline(client: Any) -> None:
     from assay.core import Sample
-    from assay.pipeline import Options, score
+    from assay.run.pipeline import Options, score
 
     rows = {row["metric"]: row["score"] for row in client.post("/api/score", json=TYPED).json()["scores"]}
     sample = Sample(TYPED["hypothesis"], tuple(TYPED["references"]))

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from word_data import PUBLISHED, lists, needs_published, sets, texts
 
-from assay.datasets.association_sets import (
+from assay.datasets.association import (
     read_published,
     sentence_tests,
     unbleached_tests,
@@ -102,7 +102,7 @@ FITTING = {
 
 
 def test_sentences_are_tagged_as_their_class() -> None:
-    from assay.nlp import parse
+    from assay.models.nlp import parse
 
     classes = lists("word_classes", "association")
     of_word = {word: name for name, words in classes.items() if name != "article" for word in words}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from word_data import PUBLISHED, needs_published, sets
 
-from assay.datasets.association_sets import (
+from assay.datasets.association import (
     KEYS,
     _varying_part,
     read_published,

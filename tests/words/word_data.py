@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assay.datasets.association_sets import (
+from assay.datasets.association import (
     KEYS,
     AssociationTest,
     WordSet,

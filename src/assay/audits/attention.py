@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits._corpora import Corpus, Item, corpora
+from assay.audits.corpora import Corpus, Item, corpora
 from assay.core import Audit, Case, Finding, Floats, Scored
-from assay.registry import load
+from assay.names.registry import load
 from assay.statistics.bootstrap import bootstrap_mean
 from assay.vocabulary import Question, Rule
 
-_BLOCKS = "assay.metrics.attention:attention_blocks"  # by name: audits do not import metrics
+_BLOCKS = "assay.models.attention:attention_blocks"  # by name: audits do not import metrics
 
 
 @dataclass(frozen=True)

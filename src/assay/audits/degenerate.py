@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 from unicodedata import name as unicode_name
 
-from assay.audits._corpora import Corpus, Item, corpora, too_few
-from assay.audits._gains import judged_gain
-from assay.audits._scores import slice_scores, slices
-from assay.audits._spread import spread_out
+from assay.audits.corpora import Corpus, Item, corpora, too_few
+from assay.audits.slices import judged_gain, slice_scores, slices, spread_out
 from assay.core import Audit, Case, Finding, Perturbation, Record, Scored
 from assay.datasets.records import CORPORA, embedded_records
 from assay.errors import DataError
-from assay.perturbations._texts import word_list
 from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, RepeatedEnding
+from assay.perturbations.edit import word_list
 from assay.vocabulary import Question, Rule, Task
 
 _ENGLISH_SHARE = 0.15  # running English has about 0.45 function words; German, French and Spanish under 0.1

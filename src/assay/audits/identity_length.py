@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits._corpora import Corpus, corpora, too_few
-from assay.audits._gains import finding
-from assay.audits._scores import SliceScores, combine, slice_scores, slices
+from assay.audits.corpora import Corpus, corpora, too_few
+from assay.audits.slices import SliceScores, combine, finding, slice_scores, slices
 from assay.core import Audit, Case, Finding, Sample, Scored
 from assay.statistics.verdict import verdict
 from assay.vocabulary import Question, Rule

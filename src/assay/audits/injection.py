@@ -12,9 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.audits._corpora import Corpus, Item, corpora, too_few
-from assay.audits._gains import judged_gain
-from assay.audits._scores import SliceScores, slice_scores, slices
+from assay.audits.corpora import Corpus, Item, corpora, too_few
+from assay.audits.slices import SliceScores, judged_gain, slice_scores, slices
 from assay.core import Audit, Case, Finding, Record, Scored
 from assay.errors import DataError, suggest
 from assay.perturbations.injections import CONTROL, PLACES, Injection, Place, injections, placed, stranger

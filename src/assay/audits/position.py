@@ -13,9 +13,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.audits._corpora import Corpus, Item, corpora, too_few
-from assay.audits._gains import contrast, finding, gain_evidence
-from assay.audits._scores import Estimate, SliceScores, combine, over_seeds, slice_scores, slices
+from assay.audits.corpora import Corpus, Item, corpora, too_few
+from assay.audits.slices import (
+    Estimate,
+    SliceScores,
+    combine,
+    contrast,
+    finding,
+    gain_evidence,
+    over_seeds,
+    slice_scores,
+    slices,
+)
 from assay.core import Audit, Case, Finding, Record, Scored
 from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, ErrorKind, PositionedError
 from assay.statistics.verdict import verdict

@@ -12,11 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.audits._corpora import Corpus, Item, corpora, too_few
-from assay.audits._gains import contrast, finding, judged_gain
-from assay.audits._scores import SliceScores, slice_scores, slices
+from assay.audits.corpora import Corpus, Item, corpora, too_few
+from assay.audits.slices import SliceScores, contrast, finding, judged_gain, slice_scores, slices
 from assay.core import Audit, Case, Finding, Record, Scored
-from assay.perturbations.noise_fluency import Truncation
+from assay.perturbations.noise import Truncation
 from assay.statistics.bootstrap import bootstrap_paired
 from assay.vocabulary import Question, Rule
 

@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Audit metrics on embedded data (or yours) and write report.html."""
     from assay.cli.finish import finish, show_cost
-    from assay.pipeline import DEFAULT_METRICS, Options, audit
+    from assay.run.pipeline import DEFAULT_METRICS, Options, audit
 
     asked = o.Asked(data, None, None, task, rule, seed, limit, skip_missing).fields()
     options = Options(out, o.cache_path(cache), workers, ray, on_error.value, quiet, timeout)

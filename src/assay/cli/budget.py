@@ -12,8 +12,8 @@ import typer
 from assay.errors import SpecError
 
 if TYPE_CHECKING:
-    from assay.pipeline import Options
-    from assay.results import Run
+    from assay.run.pipeline import Options
+    from assay.run.results import Run
 
 MaxCalls = Annotated[int | None, typer.Option(min=1, help="Questions that judges may be asked.")]
 MaxCost = Annotated[float | None, typer.Option(min=0.0, help="Money that judges may cost.")]
@@ -22,7 +22,7 @@ MaxCost = Annotated[float | None, typer.Option(min=0.0, help="Money that judges 
 @contextmanager
 def budget(max_calls: int | None, max_cost: float | None, options: Options) -> Iterator[Callable[[Run], Run]]:
     """Limits for what runs inside; gives what puts the bill into a run (`spent` in run.json)."""
-    from assay.metrics._judge_budget import spending
+    from assay.metrics.judge.budget import spending
 
     if (max_calls is not None or max_cost is not None) and (options.workers > 1 or options.ray):
         raise SpecError("a budget is kept in one process: leave out --workers and --ray, or the limits")

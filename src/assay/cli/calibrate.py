@@ -13,8 +13,8 @@ from assay.cli import options as o
 from assay.cli.columns import print_columns
 
 if TYPE_CHECKING:
-    from assay.calibration import Curve, Point
-    from assay.plants import Plant
+    from assay.calibration.curve import Curve, Point
+    from assay.calibration.simulated.base import Plant
 
 CONTEXT: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -35,9 +35,9 @@ def command(
     json: o.Json = False,
 ) -> None:
     """Plant defects of known size in the data's scores, and count how often the audit finds them."""
-    from assay.calibration import calibrate
-    from assay.pipeline import Options
-    from assay.registry import audit_class
+    from assay.calibration.curve import calibrate
+    from assay.names.registry import audit_class
+    from assay.run.pipeline import Options
 
     asked = o.Asked(data, None, only, task, None, seed, limit).fields()
     known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ def command(
 ) -> None:
     """Print a metric's card as Markdown (default) or HTML."""
     from assay.report.card import as_html, as_markdown, make_card
-    from assay.results import load_run
+    from assay.run.results import load_run
 
     makers = {o.Format.md: as_markdown, o.Format.html: as_html}
     if format not in makers:

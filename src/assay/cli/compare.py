@@ -12,7 +12,7 @@ from assay.cli import options as o
 from assay.cli.columns import print_columns
 from assay.errors import SpecError
 from assay.report.changes import Change, Changes, changes
-from assay.results import Run, load_run
+from assay.run.results import Run, load_run
 
 
 def command(

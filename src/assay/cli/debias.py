@@ -48,8 +48,8 @@ def command(
     from assay.mitigation.debias import Job, debias, document
     from assay.mitigation.page import write_page
     from assay.mitigation.training import DEMO, Plan
-    from assay.pipeline import Options
-    from assay.progress import Progress
+    from assay.run.pipeline import Options
+    from assay.run.progress import Progress
 
     given = {"steps": steps, "batch": batch, "rate": rate, "bottleneck": bottleneck, "seed": seed}
     asked: dict[str, Any] = {key: value for key, value in given.items() if value is not None}

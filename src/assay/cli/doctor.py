@@ -12,7 +12,7 @@ from assay.cli.columns import print_columns
 
 def command(json: o.Json = False) -> None:
     """Check the installation; exit 1 when a golden number does not come out."""
-    from assay.inventory import health
+    from assay.names.inventory import health
 
     checks = health()
     if json:

@@ -11,8 +11,8 @@ import typer
 from assay.cli.columns import print_columns
 from assay.cli.gate import check_gate
 from assay.errors import AuditError
-from assay.pipeline import Options, estimate
-from assay.results import Run
+from assay.run.pipeline import Options, estimate
+from assay.run.results import Run
 
 
 def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:

@@ -10,7 +10,7 @@ import typer
 from assay.cli import options as o
 from assay.datasets.rows import read_text
 from assay.report.bounds import Bounds, Outcome, outcomes, parse_bounds
-from assay.results import Run, load_run, write_text
+from assay.run.results import Run, load_run, write_text
 
 MOST = 20
 

@@ -26,7 +26,7 @@ def command(
 
 def show(kind: str, *, as_json: bool) -> None:
     """Print the list as columns or as JSON."""
-    from assay.inventory import inventory
+    from assay.names.inventory import inventory
 
     rows: list[dict[str, Any]] = inventory(kind)
     if as_json:

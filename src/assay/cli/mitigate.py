@@ -14,7 +14,7 @@ from assay.cli.debias import People, Test, show
 if TYPE_CHECKING:
     from assay.core import Measure
     from assay.mitigation.compare import Compared
-    from assay.pipeline import Options
+    from assay.run.pipeline import Options
 
 app = typer.Typer(
     help="Roads to a fairer metric, one by one or side by side.",
@@ -49,8 +49,8 @@ def compare(
     from assay.mitigation.evaluation import read_people
     from assay.mitigation.page import write_page
     from assay.mitigation.roads import roads
-    from assay.pipeline import Options
-    from assay.results import check_writable, write_text
+    from assay.run.pipeline import Options
+    from assay.run.results import check_writable, write_text
 
     check_writable(out, mark="compare.json")
     options = Options(cache=o.cache_path(cache), quiet=quiet)
@@ -83,10 +83,10 @@ def project(
     seed: o.SeedNumber = 0,
 ) -> None:
     """Take the directions in which identities differ out of a metric's embeddings."""
-    from assay.mitigation.adapters import CARD
     from assay.mitigation.debias import with_adapter
     from assay.mitigation.projection import fit
-    from assay.results import check_writable
+    from assay.models.adapters import CARD
+    from assay.run.results import check_writable
 
     check_writable(out, mark=CARD)
     found = fit(metric, attribute or ["gender"], out, directions=directions, seed=seed)
@@ -97,7 +97,7 @@ def project(
 def stress_verdicts(measures: Sequence[Measure], options: Options) -> dict[str, tuple[int, int]]:
     """Failed and changed verdicts of the quick stress audit, a metric each."""
     from assay.mitigation.compare import stress_changes
-    from assay.pipeline import run
+    from assay.run.pipeline import run
 
     rows = run("stress", list(measures), options=options, size="quick").findings
     verdicts: dict[str, dict[tuple[str, str], bool | None]] = {one.label: {} for one in measures}

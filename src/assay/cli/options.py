@@ -114,7 +114,7 @@ class Asked:
 
 def cache_path(text: str | None) -> Path | None:
     """`--cache`: a folder, none at all, or the default."""
-    from assay.paths import cache_folder
+    from assay.models.weights import cache_folder
 
     if text is None:
         return cache_folder()

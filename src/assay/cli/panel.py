@@ -10,7 +10,7 @@ import typer
 
 from assay.cli import options as o
 from assay.cli.columns import print_columns
-from assay.panel import Candidate, Panel, Spot, choose_panel
+from assay.report.panel import Candidate, Panel, Spot, choose_panel
 
 LISTED = 12
 
@@ -23,7 +23,7 @@ def command(
     json: o.Json = False,
 ) -> None:
     """Choose metrics that together see every error that some metric of the run sees."""
-    from assay.results import load_run
+    from assay.run.results import load_run
 
     loaded = load_run(run)
     panel = choose_panel(loaded, fair=not allow_unfair)

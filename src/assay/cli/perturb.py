@@ -40,7 +40,7 @@ def command(
     from assay.core import Record
     from assay.datasets.records import read_records, task_named
     from assay.errors import SpecError
-    from assay.spec import perturbation
+    from assay.names.spec import perturbation
 
     changer = perturbation(name)
     if text is None and data is None:

@@ -37,8 +37,8 @@ def command(
 ) -> None:
     """Rerank the best of N captions, and train by minimum risk, with each metric as the reward."""
     from assay.mitigation.propagation import Course, controlled, propagate
-    from assay.pipeline import Options
-    from assay.spec import parse
+    from assay.names.spec import parse
+    from assay.run.pipeline import Options
 
     measures = [parse(text) for text in metric or REWARDS]
     settings = Options(cache=o.cache_path(cache), quiet=True).settings()

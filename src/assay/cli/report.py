@@ -17,7 +17,7 @@ def command(
 ) -> None:
     """Write report.html anew, print the run as Markdown, JSON or LaTeX, or write its charts."""
     from assay.report import render, write_report
-    from assay.results import load_run
+    from assay.run.results import load_run
 
     loaded = load_run(run)
     if figures is not None:

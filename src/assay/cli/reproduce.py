@@ -34,8 +34,8 @@ def command(
     quiet: o.Quiet = False,
 ) -> None:
     """Compare published tables with ours: published, ours, difference, verdict."""
-    from assay.pipeline import Options
     from assay.reproduction import find_recipe, recipes, reproduce
+    from assay.run.pipeline import Options
 
     _refuse_contradictions(recipe, all_=all_, quick=quick)
     if not recipe and not all_:
@@ -132,7 +132,7 @@ def _document(results: dict[str, list[Checked]]) -> dict[str, Any]:
 def _write(results: dict[str, list[Checked]], out: Path | None, docs: Path | None, quiet: bool) -> None:
     from assay.reproduction.docs import document
     from assay.reproduction.page import html_page
-    from assay.results import make_folder, write_text
+    from assay.run.results import make_folder, write_text
 
     if out:
         make_folder(out)

@@ -45,8 +45,8 @@ def command(
 ) -> None:
     """Run one audit; its own options are given as --name value (see assay list audits)."""
     from assay.cli.finish import finish, show_cost
-    from assay.pipeline import DEFAULT_METRICS, Options, run
-    from assay.registry import audit_class
+    from assay.names.registry import audit_class
+    from assay.run.pipeline import DEFAULT_METRICS, Options, run
 
     asked = o.Asked(data, references, only, task, rule, seed, limit, skip_missing).fields()
     known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]

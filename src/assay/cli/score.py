@@ -33,8 +33,8 @@ def command(
     """Score a file; prints CSV, or JSON with --json."""
     from assay.cli.finish import print_notes
     from assay.datasets.ratings import read_samples
-    from assay.pipeline import DEFAULT_METRICS, Options, score_noted
-    from assay.spec import measure
+    from assay.names.spec import measure
+    from assay.run.pipeline import DEFAULT_METRICS, Options, score_noted
 
     measures = [measure(spec) for spec in metric or DEFAULT_METRICS]
     seen = any("image" in one.metric.needs | one.metric.optional for one in measures)
@@ -55,7 +55,7 @@ def command(
 
 def _check_fields(measures: Sequence[Measure], samples: Sequence[Sample], data: Path) -> None:
     """Refuse a metric that can score no row at all for want of a field."""
-    from assay.remarks import lacked
+    from assay.run.unfold import lacked
 
     for one in measures:
         needs = {lacked(one.metric, sample) for sample in samples}

@@ -29,7 +29,7 @@ def command(
         from assay.server.guard import Guard
     except ImportError as error:
         raise SpecError(f"serve needs {error.name}: pip install 'assay[serve]'") from error
-    from assay.pipeline import DEFAULT_METRICS
+    from assay.run.pipeline import DEFAULT_METRICS
 
     if run is not None and not run.is_dir():
         problem = "is not a folder" if run.exists() else "does not exist"

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Image
-from assay.datasets.crows import Neutral, is_crows, read_crows
+from assay.datasets.published.crows import Neutral, is_crows, read_crows
+from assay.datasets.published.winobias import is_winobias, read_winobias
 from assay.datasets.rows import SUFFIXES, Row, is_beside, read_rows
-from assay.datasets.winobias import is_winobias, read_winobias
 from assay.errors import DataError
 
 KNOWN = (

@@ -14,7 +14,7 @@ from typing import Literal
 from assay.datasets.rows import read_text
 from assay.datasets.templates import indefinite
 from assay.errors import DataError
-from assay.nlp import Parse, parse
+from assay.models.nlp import Parse, parse
 
 Gender = Literal["male", "female"]
 Content = Literal["male", "female", "both", "neutral"]

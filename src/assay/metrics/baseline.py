@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay import weights
 from assay.core import Floats, Sample
 from assay.errors import DataError
-from assay.paths import cache_folder
+from assay.models import weights
+from assay.models.weights import cache_folder
 from assay.recipe import digest
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError
-from assay.metrics._encoder import Embedded, Matrix, embed
-from assay.metrics._torch import Loaded, Neural, Overlong, Precision, content_ids, load
+from assay.models.encoder import Embedded, Matrix, embed
+from assay.models.torch import Loaded, Neural, Overlong, Precision, content_ids, load
 from assay.recipe import digest
 
 ZHANG_2020 = "Zhang et al. 2020, BERTScore: evaluating text generation with BERT, ICLR"

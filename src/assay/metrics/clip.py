@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.core import Floats, Image, Metric, Sample, Scores
-from assay.metrics._encoder import MEMORY, Embedded
-from assay.metrics._torch import Loaded, Neural, Precision, content_ids, in_batches, load, padded, within
-from assay.metrics._vision import image_processor, pixels
 from assay.metrics.contextual import unit
+from assay.models.encoder import MEMORY, Embedded
+from assay.models.torch import Loaded, Neural, Precision, content_ids, in_batches, load, padded, within
+from assay.models.vision import image_processor, pixels
 
 HESSEL_2021 = "Hessel et al. 2021, CLIPScore: a reference-free evaluation metric for image captioning, EMNLP"
 LEE_2020 = "Lee et al. 2020, ViLBERTScore: evaluating image caption using vision-and-language BERT, Eval4NLP"

@@ -10,9 +10,9 @@ import numpy as np
 
 from assay.core import Metric, Sample, Scores
 from assay.errors import MetricError, WeightsError
-from assay.metrics._estimator import Estimator, checkpoint_digest, estimator
-from assay.metrics._torch import Neural, content_ids, device, in_batches, padded
 from assay.metrics.regression import Reduce, reduced
+from assay.models.estimator import Estimator, checkpoint_digest, estimator
+from assay.models.torch import Neural, content_ids, device, in_batches, padded
 
 REI_2020 = "Rei et al. 2020, COMET: a neural framework for MT evaluation, EMNLP"
 REI_2022 = "Rei et al. 2022, CometKiwi: IST-Unbabel 2022 submission for quality estimation, WMT"

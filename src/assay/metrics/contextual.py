@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
-from assay.metrics._encoder import pooled
-from assay.metrics._sentences import sentences
-from assay.metrics._torch import Loaded, Neural, Overlong, Precision, load
 from assay.metrics.moverscore import transport
+from assay.metrics.text import sentences
+from assay.models.encoder import pooled
+from assay.models.torch import Loaded, Neural, Overlong, Precision, load
 
 REIMERS_2019 = "Reimers & Gurevych 2019, Sentence-BERT: sentence embeddings using siamese networks, D19-1410"
 CLARK_2019 = (

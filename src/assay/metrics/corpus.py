@@ -10,7 +10,7 @@ import numpy as np
 from assay.core import Floats, Sample, SetMetric
 from assay.metrics.chrf import POPOVIC_2015, best_statistics
 from assay.metrics.edit import SNOVER, TerTokenize, ter_statistics
-from assay.metrics.overlap import PAPINENI, SacreSmooth, count_matches, sacrebleu_scores, statistics_row
+from assay.metrics.ngram import PAPINENI, SacreSmooth, count_matches, sacrebleu_scores, statistics_row
 from assay.metrics.text import Tokenize
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics import _classifier
-from assay.metrics._sentences import sentences
-from assay.metrics._torch import Loaded, Neural, Precision, content_ids, in_batches, load, padded, within
+from assay.metrics.text import sentences
+from assay.models import classifier as _classifier
+from assay.models.torch import Loaded, Neural, Precision, content_ids, in_batches, load, padded, within
 
 CHEN_2023 = "Chen & Eger 2023, MENLI: robust evaluation metrics from natural language inference, TACL"
 LABAN_2022 = "Laban et al. 2022, SummaC: re-visiting NLI-based models for inconsistency detection, TACL"

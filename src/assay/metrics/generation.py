@@ -10,9 +10,9 @@ import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
 from assay.errors import MetricError
-from assay.metrics import _likelihood
-from assay.metrics._torch import Loaded, Neural, Precision, load
 from assay.metrics.likelihood import token_explanation
+from assay.models import likelihood as _likelihood
+from assay.models.torch import Loaded, Neural, Precision, load
 
 YUAN_2021 = "Yuan et al. 2021, BARTScore: evaluating generated text as text generation, NeurIPS"
 THOMPSON_2020 = "Thompson & Post 2020, Automatic MT evaluation via zero-shot paraphrasing, EMNLP"

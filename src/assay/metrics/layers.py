@@ -9,9 +9,9 @@ import numpy as np
 
 from assay.core import Sample
 from assay.errors import MetricError
-from assay.metrics._loading import layer_list
-from assay.metrics._torch import load
 from assay.metrics.bertscore import BertScore
+from assay.models.loading import layer_list
+from assay.models.torch import load
 
 
 def layer_agreement(metric: BertScore, samples: Sequence[Sample], human: Sequence[float]) -> dict[int, float]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError, suggest
-from assay.metrics import _likelihood
-from assay.metrics._torch import Loaded, Neural, Overlong, Precision, content_ids, load
+from assay.models import likelihood as _likelihood
+from assay.models.torch import Loaded, Neural, Overlong, Precision, content_ids, load
 
 RADFORD_2019 = "Radford et al. 2019, Language models are unsupervised multitask learners"
 SALAZAR_2020 = "Salazar et al. 2020, Masked language model scoring, ACL 2020"

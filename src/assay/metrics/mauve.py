@@ -10,8 +10,8 @@ import numpy as np
 
 from assay.core import Floats, Sample, SetMetric
 from assay.errors import MetricError
-from assay.metrics._encoder import Pool, pooled
-from assay.metrics._torch import Loaded, Neural, Overlong, Precision, load
+from assay.models.encoder import Pool, pooled
+from assay.models.torch import Loaded, Neural, Overlong, Precision, load
 
 PILLUTLA_2021 = "Pillutla et al. 2021, MAUVE: measuring the gap between neural text and human text, NeurIPS"
 _POINTS = 25  # mixtures on the frontier

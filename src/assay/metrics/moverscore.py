@@ -12,9 +12,9 @@ import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import SpecError
-from assay.metrics._encoder import Embedded, embed
-from assay.metrics._torch import Loaded, Neural, Overlong, Precision, content_ids, load
 from assay.metrics.bertscore import LAYERS, IdfTable, idf_table
+from assay.models.encoder import Embedded, embed
+from assay.models.torch import Loaded, Neural, Overlong, Precision, content_ids, load
 
 ZHAO_2019 = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"
 _PUNCTUATION = frozenset(string.punctuation)

@@ -10,8 +10,8 @@ import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics import _classifier
-from assay.metrics._torch import Loaded, Neural, Precision, content_ids, in_batches, load, padded
+from assay.models import classifier as _classifier
+from assay.models.torch import Loaded, Neural, Precision, content_ids, in_batches, load, padded
 
 SELLAM_2020 = "Sellam et al. 2020, BLEURT: learning robust metrics for text generation, ACL"
 EDDINE_2022 = "Eddine et al. 2022, FrugalScore: learning cheaper, lighter and faster evaluation metrics, ACL"

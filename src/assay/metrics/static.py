@@ -43,7 +43,7 @@ def embeddings(model: str) -> Embeddings:
     """Named weights, or a folder that holds one .npy and one .parquet with the words in column `index`."""
     import polars
 
-    from assay.weights import resolve
+    from assay.models.weights import resolve
 
     folder = resolve(model)
     tables, matrices = sorted(folder.rglob("*.parquet")), sorted(folder.rglob("*.npy"))
@@ -112,7 +112,7 @@ def score_known(
 
 def pinned(model: str) -> dict[str, str]:
     """The digest of the vectors, for signatures."""
-    from assay.weights import pin
+    from assay.models.weights import pin
 
     return {"model": pin(model)}
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import MetricError
-from assay.metrics._encoder import embed
-from assay.metrics._sentences import sentences
-from assay.metrics._torch import Loaded, Neural, Overlong, Precision, content_ids, in_batches, load, padded
+from assay.metrics.text import sentences
+from assay.models.encoder import embed
+from assay.models.torch import Loaded, Neural, Overlong, Precision, content_ids, in_batches, load, padded
 
 GAO_2020 = "Gao et al. 2020, SUPERT: towards new frontiers in unsupervised evaluation for summarization, ACL"
 VASILYEV_2020 = (

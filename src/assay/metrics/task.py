@@ -13,7 +13,7 @@ from rapidfuzz.distance import LCSseq
 
 from assay.core import Metric, Sample
 from assay.errors import MetricError
-from assay.metrics.overlap import coco_bleu, count_matches
+from assay.metrics.ngram import coco_bleu, count_matches
 from assay.metrics.text import Counts, f_measure, memo, tokens, word_counts
 
 NEMA = "Nema & Khapra 2018, Towards a Better Metric for Evaluating Question Generation Systems, D18-1429"

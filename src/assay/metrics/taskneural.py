@@ -12,12 +12,13 @@ from rapidfuzz.distance import Levenshtein
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics import _classifier, _likelihood
-from assay.metrics._encoder import pooled
-from assay.metrics._sentences import sentences
-from assay.metrics._torch import Loaded, Neural, Overlong, Precision, content_ids, load
 from assay.metrics.contextual import encoder, unit
 from assay.metrics.likelihood import start_id
+from assay.metrics.text import sentences
+from assay.models import classifier as _classifier
+from assay.models import likelihood as _likelihood
+from assay.models.encoder import pooled
+from assay.models.torch import Loaded, Neural, Overlong, Precision, content_ids, load
 
 ZHU_2020 = "Zhu & Bhat 2020, GRUEN for evaluating linguistic quality of generated text, Findings of EMNLP"
 TAO_2018 = "Tao et al. 2018, RUBER: an unsupervised method for automatic evaluation of dialog systems, AAAI"
@@ -52,7 +53,7 @@ class Gruen(Neural, Metric):
 
     def pins(self) -> dict[str, str]:
         """The classifier's digest too, where there is one."""
-        from assay import weights
+        from assay.models import weights
 
         found = dict(super().pins())
         if self.acceptability:

@@ -186,3 +186,22 @@ def reduced(values: Sequence[float], how: Literal["max", "mean"]) -> float | Non
     if not values:
         return None
     return max(values) if how == "max" else sum(values) / len(values)
+
+
+@cache
+def _pipeline() -> Any:
+    import spacy
+
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("sentencizer")
+    pipeline.max_length = 10_000_000
+    return pipeline
+
+
+@lru_cache(maxsize=20_000)
+def sentences(text: str) -> tuple[str, ...]:
+    """The sentences of a text, stripped; line ends part sentences too."""
+    found = [
+        span.text.strip() for line in text.splitlines() if line.strip() for span in _pipeline()(line).sents
+    ]
+    return tuple(sentence for sentence in found if sentence)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.audits._spread import spread_out
+from assay.audits.slices import spread_out
 from assay.datasets.pairs import Pair, read_pair_files
 from assay.datasets.ratings import Rated
 from assay.datasets.templates import ATTRIBUTES
@@ -17,7 +17,7 @@ from assay.mitigation.counterfactuals import counterfactuals
 from assay.mitigation.debias import as_pair
 from assay.mitigation.evaluation import Evaluation, evaluate
 from assay.mitigation.roads import Road
-from assay.scoring import Settings
+from assay.run.scoring import Settings
 
 AGREEMENT = 0.005  # the share of agreement with people that a recommended road may cost
 Verdicts = Mapping[tuple[str, str], bool | None]

@@ -14,6 +14,7 @@ from functools import cache
 from itertools import product
 from typing import Any, Literal
 
+from assay.datasets.lexicon import people, toml_file, word_list
 from assay.datasets.pairs import embedded_pairs
 from assay.datasets.records import embedded_records
 from assay.datasets.swaps import embedded_swaps, swap_texts
@@ -29,7 +30,6 @@ from assay.datasets.templates import (
     render,
 )
 from assay.errors import DataError, suggest
-from assay.perturbations.lexicon import people, toml_file, word_list
 from assay.recipe import digest, generator
 
 Split = Literal["train", "validation", "test"]

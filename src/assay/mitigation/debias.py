@@ -12,7 +12,6 @@ from assay.core import Measure
 from assay.datasets.pairs import Pair, read_pair_files
 from assay.datasets.templates import ATTRIBUTES
 from assay.errors import DataError, SpecError
-from assay.mitigation import adapters
 from assay.mitigation.counterfactuals import (
     Counterfactual,
     Split,
@@ -25,10 +24,11 @@ from assay.mitigation.evaluation import Evaluation, evaluate, read_people
 from assay.mitigation.ordinary import ordinary_pairs
 from assay.mitigation.sources import Found, read_sources
 from assay.mitigation.training import Material, Plan, Trainer
-from assay.progress import Progress
-from assay.results import check_writable
-from assay.scoring import Settings
-from assay.spec import parse
+from assay.models import adapters
+from assay.names.spec import parse
+from assay.run.progress import Progress
+from assay.run.results import check_writable
+from assay.run.scoring import Settings
 
 FEWEST = 100  # pairs below which nothing general can be learnt
 HELD_OUT, NEW_WORDS = "held-out templates", "held-out templates and words"

@@ -16,7 +16,7 @@ from assay.errors import SpecError
 if TYPE_CHECKING:
     import torch
 
-    from assay.metrics._torch import Loaded
+    from assay.models.torch import Loaded
 
 Texts = Sequence[tuple[str, str]]  # hypothesis, reference
 Form = Callable[["Loaded", Texts], "torch.Tensor"]  # (n, outputs)
@@ -93,7 +93,7 @@ def _load(metric: Any, loader: str) -> Loaded:
 
 def _rows(loaded: Loaded, texts: Sequence[str]) -> list[list[int]]:
     """Texts to framed ids, cut at the model's limit."""
-    from assay.metrics._torch import content_ids
+    from assay.models.torch import content_ids
 
     room = loaded.limit - loaded.framing.size
     return [
@@ -103,7 +103,7 @@ def _rows(loaded: Loaded, texts: Sequence[str]) -> list[list[int]]:
 
 def _states(loaded: Loaded, texts: Sequence[str]) -> tuple[torch.Tensor, torch.Tensor]:
     """(texts, length, width) states of distinct texts and their mask."""
-    from assay.metrics._torch import padded
+    from assay.models.torch import padded
 
     ids, mask = padded(_rows(loaded, texts), loaded.pad, loaded.device)
     return loaded.model(input_ids=ids, attention_mask=mask)[0].float(), mask
@@ -179,7 +179,7 @@ def _rewriting(loaded: Loaded, pairs: Texts) -> torch.Tensor:
 
 def _log_likelihood(loaded: Loaded, pairs: Texts) -> torch.Tensor:
     """The mean log p of a target's tokens, given the source."""
-    from assay.metrics._torch import padded
+    from assay.models.torch import padded
 
     sides = [
         loaded.tokenizer(list(side), truncation=True, max_length=loaded.limit)["input_ids"]

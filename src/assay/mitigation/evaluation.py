@@ -15,10 +15,10 @@ import numpy as np
 
 from assay.core import Case, Floats, Measure, Sample, Scored
 from assay.datasets.pairs import Pair
-from assay.datasets.published import read_ratings
+from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.mitigation.seeing import Label, label, seeing_cases
-from assay.scoring import Settings, score_cases
+from assay.run.scoring import Settings, score_cases
 from assay.statistics._weighted import weighted_correlation
 from assay.statistics.bootstrap import bootstrap_weighted
 

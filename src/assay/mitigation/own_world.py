@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from assay import weights
 from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, WeightsError
 from assay.mitigation.generators import Generator
 from assay.mitigation.world import Scene
+from assay.models import weights
 from assay.recipe import generator
 
 _GENDERS = {"male": "male", "man": "male", "female": "female", "woman": "female"}

@@ -9,7 +9,7 @@ from jinja2 import Environment, select_autoescape
 
 from assay.core import Floats
 from assay.mitigation.evaluation import Evaluation
-from assay.results import make_folder, write_text
+from assay.run.results import make_folder, write_text
 
 _SIZE = 260  # pixels a picture
 _MOST = 400  # points a picture

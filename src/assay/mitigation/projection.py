@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import DataError
-from assay.mitigation import adapters
 from assay.mitigation.counterfactuals import Counterfactual, counterfactuals
 from assay.mitigation.differentiable import _states, trainable
+from assay.models import adapters
+from assay.names.spec import parse
 from assay.recipe import generator
-from assay.spec import parse
 
 if TYPE_CHECKING:
     import torch

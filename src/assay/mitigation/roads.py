@@ -10,12 +10,12 @@ import numpy as np
 
 from assay.core import Measure, Metric
 from assay.metrics.hybrid import Hybrid
-from assay.mitigation.adapters import check_folder
 from assay.mitigation.debias import with_adapter
 from assay.mitigation.ordinary import ordinary_pairs
 from assay.mitigation.swapping import SwapAverage
-from assay.scoring import Settings, score_samples
-from assay.spec import build, parse
+from assay.models.adapters import check_folder
+from assay.names.spec import build, parse
+from assay.run.scoring import Settings, score_samples
 
 PARTNERS = ("bleu", "rougeL", "chrf")
 WEIGHTS = (0.25, 0.5, 1.0, 2.0)  # of the partner, in spreads of the metric

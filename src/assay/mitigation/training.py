@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.mitigation import adapters
 from assay.mitigation.counterfactuals import Counterfactual, Split
 from assay.mitigation.differentiable import Texts, Trainable
 from assay.mitigation.ordinary import Ordinary
-from assay.progress import Progress
+from assay.models import adapters
 from assay.recipe import digest, generator
+from assay.run.progress import Progress
 
 if TYPE_CHECKING:
     import torch

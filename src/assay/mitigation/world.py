@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from assay.datasets.captions import Caption, embedded_captions
-from assay.perturbations.lexicon import gendered
+from assay.datasets.lexicon import gendered
 from assay.recipe import generator
 
 CLEAR = 0.6  # how often a scene shows the gender

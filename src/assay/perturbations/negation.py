@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.nlp import Parse, Span, Token
-from assay.perturbations.inflection import inflect, lemma_of
-from assay.perturbations.lexicon import word_list
+from assay.datasets.lexicon import word_list
+from assay.models.nlp import Parse, Span, Token
+from assay.perturbations.edit import inflect, lemma_of
 
 _FINITE = ("VBZ", "VBP", "VBD", "MD")
 # "I'll not" is rare: contracted auxiliaries are negated in the usual way.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from assay.nlp import Parse, Span, Token
-from assay.perturbations.lexicon import word_list
-from assay.perturbations.surgery import is_word, sentence_of, word_indices
+from assay.datasets.lexicon import word_list
+from assay.models.nlp import Parse, Span, Token
+from assay.perturbations.edit import is_word, sentence_of, word_indices
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS")
 _MARKS = frozenset(",;:.!?…")

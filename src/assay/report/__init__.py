@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from assay.errors import CacheError, SpecError
-from assay.results import Run, write_text
+from assay.run.results import Run, write_text
 
 
 def write_report(run: Run) -> Path:

@@ -29,7 +29,7 @@ from typing import Any
 from assay.errors import DataError, SpecError, suggest
 from assay.report.verdicts import Row, question_of
 from assay.report.words import number
-from assay.results import Run
+from assay.run.results import Run
 
 GATES = {"fail": ("fair", "sees", "agrees"), "unfair": ("fair",), "blind": ("sees",)}
 _PATTERNS = ("metric", "audit", "slice", "statistic", "versus")

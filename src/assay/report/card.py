@@ -9,7 +9,7 @@ from typing import Any
 from assay.errors import SpecError, suggest
 from assay.report.verdicts import Answer, Check, Row, answers, checks, margins_of, severity
 from assay.report.words import audit_title, number, sentence
-from assay.results import Run
+from assay.run.results import Run
 from assay.vocabulary import Question
 
 LISTED = 6

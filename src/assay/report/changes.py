@@ -10,7 +10,7 @@ from typing import Any, Literal
 from scipy.special import ndtr
 
 from assay.report.verdicts import Row
-from assay.results import Run
+from assay.run.results import Run
 from assay.statistics.multiple import benjamini_hochberg
 
 Direction = Literal["better", "worse", "unchanged"]

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from assay.report.verdicts import Row, verdict_of
-from assay.results import Run
+from assay.run.results import Run
 
 Spec = dict[str, Any]
 VERDICT_COLOURS = {"fail": "#c8102e", "pass": "#1a7f5a", "unclear": "#8a8f98"}

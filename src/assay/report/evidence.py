@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from assay.report.verdicts import Row
-from assay.results import Run
+from assay.run.results import Run
 
 CASES_A_FINDING = 3
 ROLES_A_CASE = 4

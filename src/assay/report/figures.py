@@ -7,7 +7,7 @@ from pathlib import Path
 
 from assay.errors import unwritable
 from assay.report.charts import Spec, panels
-from assay.results import Run
+from assay.run.results import Run
 
 _SCALE = 3.0  # pixels a point: sharp in print
 

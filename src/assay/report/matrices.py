@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from assay.report.verdicts import Row, Verdict, verdict_of
 from assay.report.words import meaning, number, statistic_words
-from assay.results import Run
+from assay.run.results import Run
 
 # What an audit's table shows, best first; other statistics stay in the list of findings.
 _SHOWN: dict[str, tuple[str, ...]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.report.charts import Panel, Spec
 from assay.report.verdicts import Row
-from assay.results import Run
+from assay.run.results import Run
 
 _WITHOUT = "adapter:None"
 

@@ -10,7 +10,7 @@ from typing import Any
 from assay.report.evidence import examples, explanations
 from assay.report.verdicts import Check, Row, margins_of, question_of, severity
 from assay.report.words import audit_title, meaning, question_title, sentence
-from assay.results import Run
+from assay.run.results import Run
 
 _NAMES = ("metric", "audit", "slice", "statistic", "versus")
 _NUMBERS = ("value", "ci_low", "ci_high", "p_value", "q_value", "mde")

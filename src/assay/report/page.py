@@ -18,7 +18,7 @@ from assay.report.matrices import matrices
 from assay.report.packing import document, inert, ordered
 from assay.report.verdicts import QUESTIONS, answers, checks, question_of, worst
 from assay.report.words import MEANING, audit_title, number, question_title, sentence, statistic_words
-from assay.results import Run
+from assay.run.results import Run
 
 _SCRIPTS = ("dom.js", "explain.js", "filters.js", "charts.js", "findings.js", "start.js")
 

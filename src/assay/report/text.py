@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assay.report.verdicts import QUESTIONS, answers, checks, worst
 from assay.report.words import question_title, sentence
-from assay.results import Run
+from assay.run.results import Run
 
 _COLUMNS = ("metric", "audit", "slice", "statistic", "value", "verdict")
 _SPECIAL = {"~": r"\textasciitilde{}", "^": r"\^{}", "\\": r"\textbackslash{}"}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from assay.results import Run
+from assay.run.results import Run
 from assay.vocabulary import Question
 
 Row = Mapping[str, Any]

@@ -24,7 +24,7 @@ from rapidfuzz.distance import LCSseq
 from assay.core import Measure, Metric, Sample
 from assay.errors import MetricError
 from assay.metrics.coco import jar, run_java
-from assay.metrics.overlap import Matches, brevity_penalty, count_matches
+from assay.metrics.ngram import Matches, brevity_penalty, count_matches
 from assay.metrics.text import f_measure, memo, tokens
 
 _WORD = re.compile("[a-z0-9]+")

@@ -14,11 +14,11 @@ import polars as pl
 from assay.core import Measure
 from assay.datasets.rows import read_rows
 from assay.errors import AuditError
-from assay.pipeline import Options, run
 from assay.reproduction.cells import Checked, check, not_run
 from assay.reproduction.metrics import recipe_measure
 from assay.reproduction.recipes import Cell, Plan, Recipe
-from assay.results import Run
+from assay.run.pipeline import Options, run
+from assay.run.results import Run
 
 # Figures read from scores rather than findings. `versus` is the role (or "role - role", a difference).
 NORMALISED = "normalised_score"  # one case on the 0 to 100 of its attribute (*unfair* Eq. 1); slice: its id

@@ -14,10 +14,10 @@ from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 
 from assay.errors import AuditError
+from assay.names.spec import measure
 from assay.report.page import asset, page, policy
 from assay.server.browse import Shelf
 from assay.server.live import Asked, Live
-from assay.spec import measure
 from assay.vocabulary import TASKS, Task
 
 Text = Annotated[str, Field(max_length=10_000)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from assay.errors import AuditError, CacheError
 from assay.report.changes import changes
-from assay.results import Run, load_about, load_run
+from assay.run.results import Run, load_about, load_run
 
 MOST_RUNS = 500
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from assay.core import Measure, Metric, Perturbation, Record, Sample, SetMetric
 from assay.errors import AuditError, SpecError
-from assay.pipeline import Options, score
-from assay.registry import load, names
-from assay.scoring import explain_samples, project
+from assay.names.registry import load, names
+from assay.run.pipeline import Options, score
+from assay.run.scoring import explain_samples, project
 from assay.vocabulary import Task
 
 MOST_SWAPS = 8

@@ -1,0 +1,1 @@
+"""Adversarial search for damaging edits that a metric overlooks."""

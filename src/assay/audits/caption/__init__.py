@@ -1,0 +1,1 @@
+"""Captions with the right and the wrong gender, by concept."""

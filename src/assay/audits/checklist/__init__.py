@@ -1,0 +1,1 @@
+"""The perturbation checklist: edits aimed at one criterion of one task."""

@@ -1,0 +1,1 @@
+"""Agreement with people's ratings and preferences."""

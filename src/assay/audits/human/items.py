@@ -1,0 +1,124 @@
+"""Rated texts to arrays: a row a text, a table of systems by documents, people's means and judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core import Floats
+from assay.datasets.ratings import Rated
+from assay.recipe import digest
+
+GROUP = ":"  # "crowd:fluency" is fluency as the group "crowd" judged it
+LENGTH, HYPOTHESIS, SOURCE = "sentinel-length", "sentinel-hypothesis", "sentinel-source"
+SENTINELS = (LENGTH, HYPOTHESIS, SOURCE)
+
+
+@dataclass(frozen=True)
+class Items:
+    """The texts of a run, in the order of its cases."""
+
+    rated: tuple[Rated, ...]
+
+    def __len__(self) -> int:
+        return len(self.rated)
+
+    @cached_property
+    def documents(self) -> list[str]:
+        """What each text was written for: its `doc`, else the source or references it shares, else itself."""
+        return [_document(item) for item in self.rated]
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """Who wrote each text; texts without a system are one unnamed system's."""
+        return [item.system or "" for item in self.rated]
+
+    @cached_property
+    def system_names(self) -> list[str]:
+        """The systems, in order of first appearance; none where the data name none."""
+        return [name for name in dict.fromkeys(self.systems) if name]
+
+    @cached_property
+    def criteria(self) -> list[str]:
+        """Every criterion that people judged, in order of first appearance."""
+        return list(dict.fromkeys(name for item in self.rated for name in item.human))
+
+    @cached_property
+    def _cells(self) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[int, int]]:
+        systems = {name: place for place, name in enumerate(self.system_names)}
+        documents = {name: place for place, name in enumerate(dict.fromkeys(self.documents))}
+        rows = np.array([systems.get(name, -1) for name in self.systems], dtype=np.intp)
+        columns = np.array([documents[name] for name in self.documents], dtype=np.intp)
+        return rows, columns, (len(systems), len(documents))
+
+    @cached_property
+    def repeated(self) -> int:
+        """How many texts share their system and document with another; their scores are averaged."""
+        rows, columns, shape = self._cells
+        named = rows >= 0
+        places = rows[named] * shape[1] + columns[named]
+        return int(places.size - np.unique(places).size)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether a document has more than one text."""
+        return len(set(self.documents)) < len(self)
+
+    def human(self, criterion: str) -> Floats:
+        """People's mean a text; nan where nobody judged it."""
+        given = [item.human.get(criterion, ()) for item in self.rated]
+        return np.array([np.mean(numbers) if numbers else np.nan for numbers in given], dtype=np.float64)
+
+    def judgements(self, criterion: str) -> tuple[NDArray[np.intp], Floats]:
+        """Every judgement by itself: the text it is of, and the rating."""
+        places = [n for n, item in enumerate(self.rated) for _ in item.human.get(criterion, ())]
+        numbers = [number for item in self.rated for number in item.human.get(criterion, ())]
+        return np.array(places, dtype=np.intp), np.array(numbers, dtype=np.float64)
+
+    def annotators(self, criterion: str) -> Floats:
+        """Raters x texts, nan where one is missing; a rater is a place in the list of ratings."""
+        given = [item.human.get(criterion, ()) for item in self.rated]
+        table = np.full((max(map(len, given), default=0), len(given)), np.nan)
+        for column, numbers in enumerate(given):
+            table[: len(numbers), column] = numbers
+        return table
+
+    def table(self, values: Floats) -> Floats:
+        """A value a text to systems x documents; texts that share a cell are averaged, empty ones are nan."""
+        rows, columns, shape = self._cells
+        used = (rows >= 0) & np.isfinite(values)
+        total, count = np.zeros(shape), np.zeros(shape)
+        np.add.at(total, (rows[used], columns[used]), values[used])
+        np.add.at(count, (rows[used], columns[used]), 1.0)
+        answer: Floats = np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
+        return answer
+
+    def by_system(self, values: Mapping[str, float]) -> Floats:
+        """A value a system, in the order of `system_names`."""
+        return np.array([values.get(name, np.nan) for name in self.system_names], dtype=np.float64)
+
+
+def group_of(criterion: str) -> str:
+    """The group of annotators a criterion belongs to, "" where none is named."""
+    head, colon, _ = criterion.partition(GROUP)
+    return head if colon else ""
+
+
+def pairs_within_groups(criteria: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of criteria that the same group judged."""
+    for place, one in enumerate(criteria):
+        for other in criteria[place + 1 :]:
+            if group_of(one) == group_of(other):
+                yield one, other
+
+
+def _document(item: Rated) -> str:
+    if item.doc is not None:
+        return item.doc
+    if item.sample.source:
+        return digest("source", item.sample.source)
+    return digest("references", *item.sample.references) if item.sample.references else item.id

@@ -1,0 +1,1 @@
+"""What must not move an LLM judge, and what helps against it."""

@@ -1,0 +1,1 @@
+"""Stereotype pairs: whom a metric is unfair to."""

@@ -1,0 +1,1 @@
+"""Stress tests: noises at rising levels."""

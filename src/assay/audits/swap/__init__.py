@@ -1,0 +1,1 @@
+"""Gender swapping: does a score, or its agreement with people, change with gender?"""

@@ -1,0 +1,1 @@
+"""Instruments checked against metrics with a known defect."""

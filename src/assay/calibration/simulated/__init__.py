@@ -1,0 +1,1 @@
+"""Simulated metrics: honest ones, and ones with one defect of known size."""

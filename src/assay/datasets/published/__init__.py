@@ -1,0 +1,1 @@
+"""Published file formats, one reader per format."""

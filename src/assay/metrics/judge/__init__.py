@@ -1,0 +1,1 @@
+"""LLM judges as metrics: prompt, transport, answer and budget."""

@@ -1,0 +1,1 @@
+"""Everything pretrained: weights, parsers, encoders, language models, adapters."""

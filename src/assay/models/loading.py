@@ -1,0 +1,260 @@
+"""Folders to models: every tensor from the file or an error that lists what is missing; never pickle."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from assay.errors import WeightsError
+from assay.models.weights import cache_folder
+
+_SHOWN = 8  # missing tensors named in a message
+_FILES = (".gguf", ".safetensors", ".ckpt")  # what may be given in place of the folder it lies in
+_KINDS = {
+    "AutoModel": "an encoder (BERT, RoBERTa, MPNet)",
+    "AutoModelForCausalLM": "a causal language model (GPT-2, Llama)",
+    "AutoModelForMaskedLM": "a masked language model (BERT, RoBERTa)",
+    "AutoModelForSeq2SeqLM": "a sequence-to-sequence model (BART, T5)",
+    "AutoModelForSequenceClassification": "a classifier of texts",
+    "AutoModelForNextSentencePrediction": "a model of the next sentence (BERT)",
+}
+
+
+def model(kind: str, folder: Path, precision: str, unused: tuple[str, ...]) -> Any:
+    """The model of a folder, as the class of transformers called `kind`."""
+    import torch
+    import transformers
+
+    folder = plain_folder(folder)
+    _check_folder(folder)
+    if kind == "AutoBleurt":
+        from assay.models import loading as _bleurt
+
+        if _bleurt.is_bleurt(folder):
+            return _bleurt.build(folder, precision)
+        kind = "AutoModelForSequenceClassification"
+    reader = getattr(transformers, kind)
+    how: dict[str, Any] = {"use_safetensors": True, "local_files_only": True, "output_loading_info": True}
+    try:
+        with _silent():
+            found, info = reader.from_pretrained(folder, dtype=getattr(torch, precision), **how)
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
+        raise WeightsError(f"{folder} cannot be loaded as {kind}: {_reason(error, folder, kind)}") from error
+    except _safetensors_error() as error:
+        raise WeightsError(f"{folder}: model.safetensors is damaged ({error}); fetch it again") from error
+    check_complete(info["missing_keys"], kind, folder, unused)
+    return found
+
+
+def _safetensors_error() -> type[Exception]:
+    from safetensors import SafetensorError
+
+    return SafetensorError
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Without transformers' bar and its table of tensors: assay shows and checks these itself."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+
+
+def _reason(error: BaseException, folder: Path, kind: str) -> str:
+    line = _first_line(error)
+    if not line.startswith("Unrecognized configuration class"):
+        return line
+    return f"it holds a {config(folder).get('model_type')} model; give the folder of {_KINDS.get(kind, kind)}"
+
+
+def config(folder: Path) -> dict[str, Any]:
+    """What config.json says; nothing where there is none."""
+    path = folder / "config.json"
+    if not path.is_file():
+        return {}
+    try:
+        return dict(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise WeightsError(f"{path} is damaged ({error}); fetch the model again") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:400]
+
+
+def check_complete(missing: Any, kind: str, folder: Path, unused: tuple[str, ...] = ()) -> None:
+    """Refuse a model with tensors that no file gave: they would be random."""
+    absent = sorted(key for key in missing if not any(part in key.split(".") for part in unused))
+    if absent:
+        more = f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
+        raise WeightsError(
+            f"{folder} lacks {len(absent)} tensors that {kind} needs: {', '.join(absent[:_SHOWN])}{more}; "
+            f"they would be random numbers. Use a checkpoint trained for this task"
+        )
+
+
+def _check_folder(folder: Path) -> None:
+    if not (folder / "config.json").is_file():
+        raise WeightsError(f"{folder} has no config.json; give the folder of a saved model")
+    if not any(folder.glob("*.safetensors")):
+        old = any(folder.glob("*.bin")) or any(folder.glob("*.ckpt"))
+        way = (
+            "convert the pickled weights with safetensors.torch.save_file" if old else "save the model there"
+        )
+        raise WeightsError(f"{folder} has no *.safetensors; {way} (pickle is not read)")
+
+
+def keep_layers(found: Any, count: int) -> None:
+    """Drop the layers above `count`: they do not reach that layer's embeddings (as bert-score does)."""
+    import torch
+
+    holder, name = layer_list(found)
+    whole = getattr(holder, name)
+    if not 0 < count <= len(whole):
+        raise WeightsError(f"layer={count}: this model has the layers 1 to {len(whole)}")
+    setattr(holder, name, torch.nn.ModuleList(list(whole)[:count]))
+
+
+def layer_list(found: Any) -> tuple[Any, str]:
+    """Where an encoder keeps its transformer layers."""
+    inner = getattr(found, "encoder", None) or getattr(found, "transformer", None) or found
+    for holder in (inner, found):
+        for name in ("layer", "layers", "block", "h"):
+            if hasattr(holder, name):
+                return holder, name
+    raise WeightsError(f"no list of layers found in {type(found).__name__}; leave layer out")
+
+
+def plain_folder(folder: Path) -> Path:
+    """The folder itself, or, for one that holds only a GGUF file, its dequantised copy in the cache."""
+    if folder.is_file():
+        if folder.suffix not in _FILES:
+            raise WeightsError(f"{folder} is a file; give the folder of a saved model, or a .gguf file")
+        folder = folder.parent
+    found = sorted(folder.glob("*.gguf"))
+    if not found or (folder / "config.json").is_file():
+        return folder
+    home = cache_folder() / "weights" / f"{folder.parent.name}-{folder.name}-dequantised"
+    if not home.is_dir():
+        home.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=home.parent, prefix=".dequantise-") as scratch:
+            _dequantise(found[0], Path(scratch) / "model")
+            _publish(Path(scratch) / "model", home)
+    return home
+
+
+def _dequantise(file: Path, target: Path) -> None:
+    """Reading GGUF takes half a minute; the copy in plain numbers loads in a third of a second."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    with redirect_stderr(StringIO()):  # a bar of transformers' own that no switch turns off
+        found = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
+    found.hf_quantizer, found.is_quantized = None, False
+    if hasattr(found.config, "quantization_config"):
+        del found.config.quantization_config
+    found.save_pretrained(target)
+    AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).save_pretrained(target)
+
+
+def _publish(made: Path, home: Path) -> None:
+    """Atomic: two runs may convert at once, the first one in place wins."""
+    try:
+        made.rename(home)
+    except OSError:
+        if not home.is_dir():
+            raise
+        shutil.rmtree(made, ignore_errors=True)
+
+
+_SHARED = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+           "hidden_act", "max_position_embeddings", "type_vocab_size", "layer_norm_eps",
+           "pad_token_id")  # fmt: skip
+_RENAMED = (
+    ("bleurt.encoder.embedding_projection.", "body.embeddings_project."),
+    ("bleurt.pooler.dense.", "pooler."),
+    ("bleurt.", "body."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a classifier of transformers answers with, as far as it is read."""
+
+    logits: Any
+
+
+def is_bleurt(folder: Path) -> bool:
+    """Whether a folder holds such a checkpoint."""
+    config = folder / "config.json"
+    return config.is_file() and json.loads(config.read_text("utf-8")).get("model_type") == "bleurt"
+
+
+def build(folder: Path, precision: str) -> Any:
+    """The model, every tensor from the file."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    from assay.models.loading import check_complete
+
+    settings = json.loads((folder / "config.json").read_text("utf-8"))
+    found = _network(settings)
+    tensors: dict[str, Any] = {}
+    try:
+        for file in sorted(folder.glob("*.safetensors")):
+            tensors.update({_rename(key): value for key, value in load_file(file).items()})
+        missing, _ = found.load_state_dict(tensors, strict=False)
+    except (SafetensorError, RuntimeError) as error:
+        raise WeightsError(
+            f"{folder} does not hold the BLEURT that its config.json describes: {error}"
+        ) from error
+    check_complete([key for key in missing if not key.endswith("position_ids")], "BLEURT", folder)
+    return found.to(getattr(torch, precision))
+
+
+def _rename(key: str) -> str:
+    for old, new in _RENAMED:
+        if key.startswith(old):
+            return new + key[len(old) :]
+    return key
+
+
+def _network(settings: dict[str, Any]) -> Any:
+    import torch
+    from transformers import ElectraConfig, ElectraModel
+
+    known = {name: settings[name] for name in _SHARED if settings.get(name) is not None}
+    config = ElectraConfig(
+        **known, embedding_size=settings.get("embedding_size") or settings["hidden_size"], num_labels=1
+    )
+
+    class Network(torch.nn.Module):
+        """Body, pooler, one number."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.config = config
+            self.body = ElectraModel(config)
+            self.pooler = torch.nn.Linear(config.hidden_size, config.hidden_size)
+            self.classifier = torch.nn.Linear(config.hidden_size, 1)
+
+        def forward(self, **batch: Any) -> Answer:
+            """The score, as logits of shape (n, 1)."""
+            first = self.body(**batch).last_hidden_state[:, 0]
+            return Answer(self.classifier(torch.tanh(self.pooler(first))))
+
+    return Network()

@@ -1,0 +1,148 @@
+"""Text to tags, parses, entities and sentences: spaCy behind one small interface, each text parsed once."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from assay.models.weights import resolve
+
+_KEPT = 50_000
+_SURROGATE = re.compile("[\ud800-\udfff]")  # spaCy cannot encode half a pair; lengths stay as they are
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word as the parser sees it. `head` is the index of its governor; `entity` is its label or ''."""
+
+    text: str
+    space: str  # the white space that follows it
+    lemma: str
+    pos: str
+    tag: str
+    dep: str
+    head: int
+    entity: str
+    start: int  # character offset
+    morph: str
+
+    @property
+    def end(self) -> int:
+        """Character offset behind the word."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Tokens from start to end (exclusive)."""
+
+    start: int
+    end: int
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parse:
+    """An analysed text; `sentences`, `chunks` (noun phrases) and `entities` are spans of tokens."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    sentences: tuple[Span, ...]
+    chunks: tuple[Span, ...]
+    entities: tuple[Span, ...]
+
+    def piece(self, span: Span) -> str:
+        """The text of a span, without the space after it."""
+        return self.text[self.tokens[span.start].start : self.tokens[span.end - 1].end]
+
+    def sentence_texts(self) -> list[str]:
+        """The sentences, in order."""
+        return [self.piece(span).strip() for span in self.sentences]
+
+    def replaced(self, changes: dict[int, str]) -> str:
+        """The text with the words at these indices replaced; '' drops a word and one space with it."""
+        out: list[str] = [self.text[: self.tokens[0].start] if self.tokens else ""]
+        for index, token in enumerate(self.tokens):
+            word = changes.get(index, token.text)
+            if word or index not in changes:
+                out.append(word + token.space)
+            elif token.space:
+                out[-1] += token.space if out[-1][-1:].isalnum() else ""  # (can)not swim: can swim
+            elif index + 1 == len(self.tokens) or self._clings(index + 1, changes):
+                out[-1] = out[-1].rstrip(" ")
+        return "".join(out)
+
+    def _clings(self, index: int, changes: dict[int, str]) -> bool:
+        """Whether a mark or the end of a contraction stands here: no space before it."""
+        word = changes.get(index, self.tokens[index].text)
+        return word != "" and not word[0].isalnum()
+
+
+_memory: OrderedDict[str, Parse] = OrderedDict()
+
+
+def parse(texts: Sequence[str]) -> list[Parse]:
+    """Analyse texts; those seen before cost nothing."""
+    missing = [text for text in dict.fromkeys(texts) if text not in _memory]
+    if missing:
+        readable = [_SURROGATE.sub("\ufffd", text) for text in missing]
+        for text, doc in zip(missing, _pipeline().pipe(readable, batch_size=64), strict=True):
+            _memory[text] = _freeze(text, doc)
+    found = [_memory[text] for text in texts]
+    while len(_memory) > _KEPT:
+        _memory.popitem(last=False)
+    return found
+
+
+def parse_one(text: str) -> Parse:
+    """Analyse one text."""
+    return parse([text])[0]
+
+
+def _freeze(text: str, doc: Any) -> Parse:
+    tokens = tuple(
+        Token(
+            t.text,
+            t.whitespace_,
+            t.lemma_,
+            t.pos_,
+            t.tag_,
+            t.dep_,
+            t.head.i,
+            t.ent_type_,
+            t.idx,
+            str(t.morph),
+        )
+        for t in doc
+    )
+    return Parse(
+        text,
+        tokens,
+        tuple(Span(s.start, s.end) for s in doc.sents),
+        tuple(Span(c.start, c.end) for c in doc.noun_chunks),
+        tuple(Span(e.start, e.end, e.label_) for e in doc.ents),
+    )
+
+
+@cache
+def _pipeline() -> Any:
+    """spaCy's small English pipeline, from the carrier or the installed package."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # spaCy warns of its own dependencies' deprecations
+        import spacy
+
+        nlp = spacy.load(_pipeline_folder(resolve("spacy-en")))
+    nlp.max_length = 10_000_000
+    return nlp
+
+
+def _pipeline_folder(home: Path) -> Path:
+    """The folder in the carrier that holds the pipeline's config."""
+    return min(home.rglob("config.cfg"), key=lambda path: len(path.parts)).parent

@@ -1,0 +1,199 @@
+"""What there is and whether it works: rows for `assay list`, checks for `assay doctor`."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import tomllib
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from assay.errors import SpecError
+from assay.models.weights import CARRIERS, present
+from assay.names.registry import load, names
+
+Rows = list[dict[str, Any]]
+_EXTRAS = {
+    "neural": ("torch", "transformers", "accelerate", "gguf", "peft", "faiss"),
+    "coco": ("pycocoevalcap",),
+    "serve": ("fastapi", "uvicorn"),
+    "scale": ("ray",),
+    "judge": ("httpx",),
+}
+
+
+def inventory(kind: str) -> Rows:
+    """Rows of one list."""
+    makers: dict[str, Callable[[], Rows]] = {
+        "metrics": _metrics,
+        "audits": _audits,
+        "perturbations": _perturbations,
+        "datasets": _datasets,
+        "weights": _weights,
+    }
+    if kind not in makers:
+        raise SpecError(f"unknown list {kind!r}; known: {', '.join(makers)}")
+    return makers[kind]()
+
+
+def _metrics() -> Rows:
+    rows = []
+    for name, (where, _) in sorted(names("metrics").items()):
+        kind = load(where)
+        low, high = ("?" if bound is None else f"{bound:g}" for bound in kind.range)
+        needs = kind.needs if isinstance(kind.needs, frozenset) else ("its parts' needs",)
+        row = {
+            "name": name,
+            "paradigm": kind.paradigm,
+            "needs": ", ".join(sorted(needs)),
+            "range": f"{low}..{high}",
+            "direction": "higher is better" if kind.original == "higher" else "lower was better, negated",
+            "state": state(kind),
+            "citation": kind.citation,
+        }
+        rows.append(row)
+    return rows
+
+
+def state(kind: Any) -> str:
+    """Ready, or what to do first."""
+    absent = [package for package in kind.packages if importlib.util.find_spec(package) is None]
+    if absent:
+        return f"needs the extra: pip install 'assay[{kind.extra}]'" if kind.extra else f"needs {absent[0]}"
+    for field in kind.weights:
+        named = getattr(kind, field, None)
+        if named is None:
+            return f"needs weights: give {field}=PATH or a hub name"
+        if named in CARRIERS and not present(named):
+            return f"ready; fetches {named} at first use"
+        if named not in CARRIERS:
+            return f"needs weights: {named} from the hub, or {field}=PATH"
+    return kind.absent() or "ready"
+
+
+def _audits() -> Rows:
+    import dataclasses
+
+    rows = []
+    for name, (where, _) in names("audits").items():
+        kind = load(where)
+        options = [f.name.replace("_", "-") for f in dataclasses.fields(kind)]
+        summary = (kind.__doc__ or "").strip().split("\n")[0]
+        rows.append({"name": name, "question": kind.question, "what": summary, "options": ", ".join(options)})
+    return rows
+
+
+def _perturbations() -> Rows:
+    rows = []
+    for name, (where, _) in names("perturbations").items():
+        kind = load(where)
+        summary = (kind.__doc__ or "").strip().split("\n")[0]
+        rows.append({"name": name, "criterion": kind.criterion, "expect": kind.expect, "what": summary})
+    return rows
+
+
+def _datasets() -> Rows:
+    """Every embedded set that has a card."""
+    rows = []
+    for folder in sorted(files("assay.data").iterdir(), key=lambda entry: entry.name):
+        if folder.is_dir():
+            cards = [entry for entry in folder.iterdir() if entry.name.endswith(".card.toml")]
+            rows += [_card(folder, card) for card in sorted(cards, key=lambda entry: entry.name)]
+    return rows
+
+
+def _card(folder: Traversable, card: Traversable) -> dict[str, Any]:
+    about = tomllib.loads(card.read_text("utf-8"))
+    return {
+        "name": f"{folder.name}/{card.name.removesuffix('.card.toml')}",
+        "title": about.get("title"),
+        "size": about.get("size"),
+        "language": about.get("language"),
+        "licence": about.get("licence"),
+        "what": about.get("what"),
+    }
+
+
+def _weights() -> Rows:
+    return [
+        {
+            "name": carrier.name,
+            "what": carrier.what,
+            "megabytes": carrier.megabytes,
+            "carrier": ", ".join(requirement for requirement, _ in carrier.packages),
+            "sha256": carrier.packages[0][1],
+            "here": "yes" if present(carrier.name) else "no",
+        }
+        for carrier in CARRIERS.values()
+    ]
+
+
+def health() -> list[dict[str, str]]:
+    """Installation, extras, weights, and golden numbers."""
+    checks = [
+        _check("python", platform.python_version(), ok=True),
+        _check("assay", version("assay"), ok=True),
+    ]
+    for extra, packages in _EXTRAS.items():
+        absent = [package for package in packages if importlib.util.find_spec(package) is None]
+        detail = f"pip install 'assay[{extra}]'" if absent else _versions(packages)
+        checks.append({"what": f"extra {extra}", "state": "absent" if absent else "ok", "detail": detail})
+    for carrier in CARRIERS.values():
+        here = present(carrier.name)
+        detail = (
+            f"sha256 {carrier.packages[0][1]}"
+            if here
+            else f"fetched when first used ({carrier.megabytes} MB)"
+        )
+        checks.append(
+            {"what": f"weights {carrier.name}", "state": "ok" if here else "absent", "detail": detail}
+        )
+    return checks + [_golden(*golden) for golden in GOLDENS if _runnable(golden[0])]
+
+
+def _versions(packages: tuple[str, ...]) -> str:
+    found = []
+    for package in packages:
+        try:
+            found.append(f"{package} {version({'faiss': 'faiss-cpu'}.get(package, package))}")
+        except PackageNotFoundError:
+            found.append(package)
+    return ", ".join(found)
+
+
+def _check(what: str, detail: str, *, ok: bool) -> dict[str, str]:
+    return {"what": what, "state": "ok" if ok else "wrong", "detail": detail}
+
+
+# What these metrics say of one pair; a number that moves means another library, other weights or a fault.
+_HYPOTHESIS = "The ferry left the harbour an hour late because of the fog."
+_REFERENCE = "Fog delayed the ferry's departure from the harbour by an hour."
+GOLDENS = (
+    ("bleu", 0.0428361950754725, 1e-9),
+    ("rougeL", 0.5, 1e-9),
+    ("chrf", 39.043475708051204, 1e-6),
+    ("wmd", -1.444123385439569, 1e-5),
+    ("bertscore-f", 0.8349270761932774, 1e-4),
+)
+
+
+def _runnable(spec: str) -> bool:
+    where, _ = names("metrics")[spec]
+    kind = load(where)
+    if any(importlib.util.find_spec(package) is None for package in kind.packages):
+        return False
+    return all(getattr(kind, field, None) in CARRIERS for field in kind.weights)
+
+
+def _golden(spec: str, expected: float, tolerance: float) -> dict[str, str]:
+    from assay.core import Sample
+    from assay.run.pipeline import Options, score
+
+    sample = Sample(_HYPOTHESIS, (_REFERENCE,))
+    value = float(score([spec], [sample], options=Options(cache=None))[spec][0])
+    return _check(
+        f"golden {spec}", f"{value:.6f}, expected {expected:.6f}", ok=abs(value - expected) <= tolerance
+    )

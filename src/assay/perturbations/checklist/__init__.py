@@ -1,0 +1,1 @@
+"""Templates of the perturbation checklist, one file per kind of edit."""

@@ -1,0 +1,1 @@
+"""One run: from audits and metrics to scores, settled findings and a stored folder."""
