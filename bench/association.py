@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from assay.statistics._arrangements import partitions
 from assay.statistics.association import association_test, partition_test
+from assay.statistics.permutation import partitions
 
 # Targets and attributes a side of the 46 published tests: words, unbleached sentences, sentences.
 TARGETS = (

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, permutation_test
 
-from assay.statistics.compare import permutation_both
+from assay.statistics.significance import permutation_both
 
 METRICS, SEGMENTS, RESAMPLES = 30, 1000, 1000
 TIMED_PAIRS = 6

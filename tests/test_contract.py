@@ -15,7 +15,8 @@ from assay.errors import AuditError
 from assay.models.weights import CARRIERS
 from assay.names.registry import load, names
 from assay.names.spec import parse, perturbation
-from assay.run.scoring import Settings, project, score_samples
+from assay.run.projection import project
+from assay.run.scoring import Settings, score_samples
 from assay.vocabulary import TASKS
 
 PAIRS = [

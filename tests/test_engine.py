@@ -16,11 +16,12 @@ from assay.core import Case, Grid, Metric, Sample
 from assay.errors import MetricError
 from assay.names.spec import measure, parse
 from assay.run.cache import ScoreCache
-from assay.run.cost import characters, cost, kind
+from assay.run.cost import cost
 from assay.run.engine.batch import Batch, evaluate
 from assay.run.engine.local import LocalEngine
 from assay.run.engine.pieces import Pieces
-from assay.run.scoring import Settings, project, score_grid, score_samples
+from assay.run.projection import characters, kind, project
+from assay.run.scoring import Settings, score_grid, score_samples
 
 CALLS: list[int] = []
 

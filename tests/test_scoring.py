@@ -14,7 +14,8 @@ from assay.errors import MetricError
 from assay.names.spec import measure, parse
 from assay.run.cache import ScoreCache
 from assay.run.engine.local import LocalEngine
-from assay.run.scoring import Settings, project, score_cases, score_grid, score_samples
+from assay.run.projection import project
+from assay.run.scoring import Settings, score_cases, score_grid, score_samples
 
 CALLS: list[int] = []
 

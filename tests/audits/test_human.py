@@ -13,7 +13,7 @@ from scipy import stats
 from assay.audits.human.audit import Human
 from assay.audits.human.people import interval_alpha
 from assay.core import Finding
-from assay.statistics.agreement import krippendorff_alpha
+from assay.statistics.annotators import krippendorff_alpha
 
 
 @pytest.fixture(scope="module")

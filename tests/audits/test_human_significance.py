@@ -12,7 +12,9 @@ from scipy import stats
 
 from assay.audits.human.audit import Human
 from assay.core import Finding, Scored
-from assay.statistics.agreement_draws import (
+from assay.statistics.intervals import interval_of
+from assay.statistics.pairwise import soft_pairwise_accuracy, system_accuracy
+from assay.statistics.resampled import (
     Clusters,
     grouped_draws,
     pooled_draws,
@@ -20,8 +22,6 @@ from assay.statistics.agreement_draws import (
     system_accuracy_draws,
     system_draws,
 )
-from assay.statistics.bootstrap import interval_of
-from assay.statistics.pairwise import soft_pairwise_accuracy, system_accuracy
 
 
 def every_swap(first: np.ndarray, second: np.ndarray, human: np.ndarray, statistic) -> float:

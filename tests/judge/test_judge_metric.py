@@ -18,7 +18,8 @@ from assay.metrics.judge.metric import local as _judge_local
 from assay.metrics.judge.metric import metric as judge
 from assay.metrics.judge.prompt import Form, fill
 from assay.names.spec import parse
-from assay.run.scoring import Settings, project, score_samples
+from assay.run.projection import project
+from assay.run.scoring import Settings, score_samples
 
 FIVE = ("1", "2", "3", "4", "5")
 TENS = tuple(str(n) for n in range(0, 101, 10))

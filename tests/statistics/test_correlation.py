@@ -26,7 +26,7 @@ from assay.statistics import (
     system_means,
     top_systems,
 )
-from assay.statistics._weighted import weighted_correlation
+from assay.statistics.correlation import weighted_correlation
 
 KINDS = ["pearson", "spearman", "kendall_b", "kendall_c"]
 THEIRS = {

@@ -15,7 +15,7 @@ from assay.statistics import (
     smallest_sign_flip_p,
     two_sample_test,
 )
-from assay.statistics._arrangements import DRAWS, draw_choices, partitions
+from assay.statistics.permutation import DRAWS, draw_choices, partitions
 
 ALTERNATIVES = ["two-sided", "greater", "less"]
 NORMAL = np.random.default_rng(3).normal(0.4, 1.0, size=11)

@@ -33,10 +33,8 @@ from assay.statistics.association import (
     pulls,
     target_associations,
 )
-from assay.statistics.bootstrap import Interval, interval_of
-from assay.statistics.multiple import benjamini_hochberg
-from assay.statistics.power import detectable_effect
-from assay.statistics.verdict import verdict
+from assay.statistics.estimates import benjamini_hochberg, detectable_effect, verdict
+from assay.statistics.intervals import Interval, interval_of
 from assay.vocabulary import Question, Rule
 
 Unit = Literal["word", "sentence"]

@@ -18,7 +18,7 @@ import numpy as np
 from assay.audits.corpora import Corpus, Item, corpora
 from assay.core import Audit, Case, Finding, Floats, Scored
 from assay.names.registry import load
-from assay.statistics.bootstrap import bootstrap_mean
+from assay.statistics.intervals import bootstrap_mean
 from assay.vocabulary import Question, Rule
 
 _BLOCKS = "assay.models.attention:attention_blocks"  # by name: audits do not import metrics

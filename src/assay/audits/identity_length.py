@@ -19,7 +19,7 @@ import numpy as np
 from assay.audits.corpora import Corpus, corpora, too_few
 from assay.audits.slices import SliceScores, combine, finding, slice_scores, slices
 from assay.core import Audit, Case, Finding, Sample, Scored
-from assay.statistics.verdict import verdict
+from assay.statistics.estimates import verdict
 from assay.vocabulary import Question, Rule
 
 

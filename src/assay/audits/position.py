@@ -27,7 +27,7 @@ from assay.audits.slices import (
 )
 from assay.core import Audit, Case, Finding, Record, Scored
 from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, ErrorKind, PositionedError
-from assay.statistics.verdict import verdict
+from assay.statistics.estimates import verdict
 from assay.vocabulary import Question, Rule, Task
 
 

@@ -21,10 +21,9 @@ from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.records import embedded_records
 from assay.errors import DataError, suggest
 from assay.names.registry import load
-from assay.statistics.bootstrap import bootstrap_mean, interval_of, resampled_means
+from assay.statistics.estimates import mde_mean, verdict
+from assay.statistics.intervals import bootstrap_mean, interval_of, resampled_means
 from assay.statistics.permutation import sign_flip_test
-from assay.statistics.power import mde_mean
-from assay.statistics.verdict import verdict
 from assay.vocabulary import Question, Rule
 
 _WRITE = "assay.models.generate:continuations"  # by name: audits load no model of their own

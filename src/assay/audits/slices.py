@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from assay.core import Finding, Floats, Scored
-from assay.statistics.bootstrap import (
+from assay.statistics.estimates import detectable_effect, verdict
+from assay.statistics.intervals import (
     Interval,
     bootstrap_p_value,
     bootstrap_weighted,
@@ -20,8 +21,6 @@ from assay.statistics.bootstrap import (
     interval_of,
     resampled_means,
 )
-from assay.statistics.power import detectable_effect
-from assay.statistics.verdict import verdict
 from assay.vocabulary import Rule
 
 FEWEST = 10  # items below which there is no verdict

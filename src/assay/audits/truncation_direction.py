@@ -16,7 +16,7 @@ from assay.audits.corpora import Corpus, Item, corpora, too_few
 from assay.audits.slices import SliceScores, contrast, finding, judged_gain, slice_scores, slices
 from assay.core import Audit, Case, Finding, Record, Scored
 from assay.perturbations.noise import Truncation
-from assay.statistics.bootstrap import bootstrap_paired
+from assay.statistics.intervals import bootstrap_paired
 from assay.vocabulary import Question, Rule
 
 

@@ -22,7 +22,7 @@ from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, measure
 from assay.run.pipeline import Options, make_audit
 from assay.run.scoring import score_cases
-from assay.statistics.proportion import proportion_interval
+from assay.statistics.estimates import proportion_interval
 
 PLANTS: tuple[Plant, ...] = (*FAIR, *BLIND, *JUDGES)
 POWER = 0.95

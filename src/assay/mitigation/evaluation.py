@@ -19,8 +19,8 @@ from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.mitigation.seeing import Label, label, seeing_cases
 from assay.run.scoring import Settings, score_cases
-from assay.statistics._weighted import weighted_correlation
-from assay.statistics.bootstrap import bootstrap_weighted
+from assay.statistics.correlation import weighted_correlation
+from assay.statistics.intervals import bootstrap_weighted
 
 Kind = Literal["bias", "seeing", "spearman"]
 Weighted = Callable[[Floats], Floats]

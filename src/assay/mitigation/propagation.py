@@ -18,7 +18,7 @@ from assay.mitigation.generators import Generator, fit_likelihood
 from assay.mitigation.world import Scene, scenes, small_generator, told_gender
 from assay.recipe import generator
 from assay.run.scoring import Settings, score_samples
-from assay.statistics.bootstrap import bootstrap_weighted
+from assay.statistics.intervals import bootstrap_weighted
 
 Reward = Callable[[Sequence[Scene], Sequence[str]], Floats]
 Road = Literal["best-of-n", "minimum-risk"]

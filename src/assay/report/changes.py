@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from assay.report.verdicts import Row
 from assay.run.results import Run
-from assay.statistics.multiple import benjamini_hochberg
+from assay.statistics.estimates import benjamini_hochberg
 
 Direction = Literal["better", "worse", "unchanged"]
 Better = Literal["small", "low", "high"]

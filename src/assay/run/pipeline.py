@@ -29,7 +29,7 @@ from assay.run.progress import Progress
 from assay.run.results import Explained, Run, cases_frame, check_writable, findings_frame, scores_frame
 from assay.run.scoring import Settings, explain_samples, score_samples
 from assay.run.unfold import counted, told, unscored
-from assay.statistics.multiple import benjamini_hochberg
+from assay.statistics.estimates import benjamini_hochberg
 
 DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "embedding-average", "bertscore-f", "gpt-ppl")
 _EXPLAINED = 3  # evidence cases explained a finding

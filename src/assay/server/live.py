@@ -13,7 +13,8 @@ from assay.core import Measure, Metric, Perturbation, Record, Sample, SetMetric
 from assay.errors import AuditError, SpecError
 from assay.names.registry import load, names
 from assay.run.pipeline import Options, score
-from assay.run.scoring import explain_samples, project
+from assay.run.projection import project
+from assay.run.scoring import explain_samples
 from assay.vocabulary import Task
 
 MOST_SWAPS = 8

@@ -4,8 +4,7 @@ Every function that draws takes `seed`, a whole number or a numpy Generator. Mis
 errors unless a function says that it takes them. What is undefined is None, and nan within arrays.
 """
 
-from assay.statistics._arrays import Seed, complete_rows
-from assay.statistics.agreement import (
+from assay.statistics.annotators import (
     IntraclassCorrelation,
     cohen_kappa,
     intraclass_correlation,
@@ -20,28 +19,7 @@ from assay.statistics.association import (
     pulls,
     target_associations,
 )
-from assay.statistics.bootstrap import (
-    Interval,
-    bootstrap_callable,
-    bootstrap_difference,
-    bootstrap_mean,
-    bootstrap_p_value,
-    bootstrap_paired,
-    bootstrap_weighted,
-    interval_of,
-    resampled_means,
-)
 from assay.statistics.bradley_terry import Strengths, bootstrap_bradley_terry, bradley_terry
-from assay.statistics.compare import (
-    Comparison,
-    WilliamsTest,
-    metric_clusters,
-    permutation_both,
-    permutation_both_systems,
-    swap_groups,
-    swap_test,
-    williams_test,
-)
 from assay.statistics.correlation import (
     GroupedCorrelation,
     Kind,
@@ -58,16 +36,33 @@ from assay.statistics.correlation import (
     system_means,
     top_systems,
 )
-from assay.statistics.correlation_bootstrap import (
-    Difference,
-    bootstrap_correlation,
-    bootstrap_correlation_difference,
-    bootstrap_grouped_correlation,
-    bootstrap_system_correlation,
-    bootstrap_system_difference,
-    resampled_system_correlations,
+from assay.statistics.estimates import (
+    benjamini_hochberg,
+    detectable_effect,
+    mde_difference,
+    mde_interval,
+    mde_mean,
+    mde_paired,
+    mde_proportion,
+    power_at,
+    proportion_interval,
+    sample_size,
+    standard_error,
+    verdict,
 )
-from assay.statistics.multiple import benjamini_hochberg
+from assay.statistics.intervals import (
+    Interval,
+    Seed,
+    bootstrap_callable,
+    bootstrap_difference,
+    bootstrap_mean,
+    bootstrap_p_value,
+    bootstrap_paired,
+    bootstrap_weighted,
+    complete_rows,
+    interval_of,
+    resampled_means,
+)
 from assay.statistics.pairwise import (
     CurvePoint,
     PairwiseAccuracy,
@@ -89,21 +84,27 @@ from assay.statistics.permutation import (
     smallest_sign_flip_p,
     two_sample_test,
 )
-from assay.statistics.power import (
-    detectable_effect,
-    mde_difference,
-    mde_interval,
-    mde_mean,
-    mde_paired,
-    mde_proportion,
-    power_at,
-    sample_size,
-    standard_error,
-)
 from assay.statistics.ppi import PredictionPowered, prediction_powered_mean
-from assay.statistics.proportion import proportion_interval
+from assay.statistics.resampled import (
+    Difference,
+    bootstrap_correlation,
+    bootstrap_correlation_difference,
+    bootstrap_grouped_correlation,
+    bootstrap_system_correlation,
+    bootstrap_system_difference,
+    resampled_system_correlations,
+)
+from assay.statistics.significance import (
+    Comparison,
+    WilliamsTest,
+    metric_clusters,
+    permutation_both,
+    permutation_both_systems,
+    swap_groups,
+    swap_test,
+    williams_test,
+)
 from assay.statistics.trend import PageTest, Step, Trend, item_slopes, level_steps, linear_trend, page_test
-from assay.statistics.verdict import verdict
 
 __all__ = [
     "Alternative",

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assay.statistics._arrangements import partitions
-from assay.statistics._arrays import Floats, Labels, Seed, cluster_sums, label_codes, vector, whole_seed
-from assay.statistics.permutation import TOLERANCE, PermutationResult, permutation_result
+from assay.statistics.intervals import Floats, Labels, Seed, cluster_sums, label_codes, vector, whole_seed
+from assay.statistics.permutation import TOLERANCE, PermutationResult, partitions, permutation_result
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,20 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from assay.statistics._arrays import (
+from assay.statistics.intervals import (
     Floats,
     Integers,
+    Interval,
     Labels,
+    Options,
+    Plan,
     Seed,
+    draw_counts,
     generator,
     label_codes,
+    percentile_interval,
     pieces,
 )
-from assay.statistics._intervals import Interval, Options, Plan, percentile_interval
-from assay.statistics.bootstrap import draw_counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assay.statistics._arrangements import sign_batches
-from assay.statistics._arrays import Floats, Integers, Labels, Seed, generator, label_codes, matched
 from assay.statistics.correlation import system_means
-from assay.statistics.permutation import TOLERANCE
+from assay.statistics.intervals import Floats, Integers, Labels, Seed, generator, label_codes, matched
+from assay.statistics.permutation import TOLERANCE, sign_batches
 
 
 @dataclass(frozen=True, slots=True)

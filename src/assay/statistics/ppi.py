@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from assay.statistics._arrays import Floats, Labels, matched, vector
-from assay.statistics._intervals import Interval
-from assay.statistics.power import standard_error
+from assay.statistics.estimates import standard_error
+from assay.statistics.intervals import Floats, Interval, Labels, matched, vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from assay.statistics._arrays import Booleans, Floats, Labels, Seed, generator, vector, whole_seed
-from assay.statistics._intervals import Interval, Options
-from assay.statistics._weighted import average_ranks
-from assay.statistics.bootstrap import bootstrap_mean
+from assay.statistics.correlation import average_ranks
+from assay.statistics.intervals import (
+    Booleans,
+    Floats,
+    Interval,
+    Labels,
+    Options,
+    Seed,
+    bootstrap_mean,
+    generator,
+    vector,
+    whole_seed,
+)
 from assay.statistics.permutation import sign_flip_test
 
 

@@ -16,11 +16,9 @@ from assay.audits.attack.search import Source, words_of
 from assay.audits.slices import FEWEST
 from assay.core import Case, Finding, Floats, Scored
 from assay.perturbations.ratio import alignment
-from assay.statistics.bootstrap import bootstrap_mean, interval_of, resampled_means
+from assay.statistics.estimates import detectable_effect, proportion_interval, verdict
+from assay.statistics.intervals import bootstrap_mean, interval_of, resampled_means
 from assay.statistics.permutation import sign_flip_test
-from assay.statistics.power import detectable_effect
-from assay.statistics.proportion import proportion_interval
-from assay.statistics.verdict import verdict
 from assay.vocabulary import Rule
 
 VOTES = 2  # held-out metrics that must fall (*blind* fig. 10)

@@ -28,7 +28,7 @@ from assay.datasets.captions import (
     with_images,
 )
 from assay.errors import DataError, suggest
-from assay.statistics.bootstrap import bootstrap_mean
+from assay.statistics.intervals import bootstrap_mean
 from assay.vocabulary import Question, Rule
 
 FEWEST = 10

@@ -14,7 +14,7 @@ from assay.core import Case, Finding, Floats, Scored
 from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.swaps import Content, embedded_swaps, swap_texts
 from assay.errors import DataError
-from assay.statistics.bootstrap import Interval, bootstrap_mean
+from assay.statistics.intervals import Interval, bootstrap_mean
 from assay.statistics.permutation import sign_test
 
 AUDIT = "caption"

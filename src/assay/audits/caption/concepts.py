@@ -9,16 +9,14 @@ from typing import Literal
 import numpy as np
 
 from assay.core import Finding, Floats, Scored
-from assay.statistics.bootstrap import (
+from assay.statistics.estimates import benjamini_hochberg, mde_interval, verdict
+from assay.statistics.intervals import (
     Interval,
     bootstrap_mean,
     bootstrap_p_value,
     interval_of,
     resampled_means,
 )
-from assay.statistics.multiple import benjamini_hochberg
-from assay.statistics.power import mde_interval
-from assay.statistics.verdict import verdict
 from assay.vocabulary import Rule
 
 Ties = Literal["wrong", "half", "drop"]

@@ -39,10 +39,8 @@ from assay.datasets.records import embedded_records, read_records, read_text_set
 from assay.errors import DataError, suggest
 from assay.models.nlp import parse
 from assay.perturbations.checklist.catalogue import TASKS, Entry, applied, catalogue
+from assay.statistics.estimates import mde_interval, mde_mean, proportion_interval, verdict
 from assay.statistics.permutation import sign_flip_test
-from assay.statistics.power import mde_interval, mde_mean
-from assay.statistics.proportion import proportion_interval
-from assay.statistics.verdict import verdict
 from assay.vocabulary import Question, Rule
 
 

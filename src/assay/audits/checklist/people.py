@@ -15,7 +15,7 @@ from assay.core import Case, Finding, Floats
 from assay.datasets.rows import Row, read_rows
 from assay.errors import suggest
 from assay.perturbations.checklist.catalogue import TASKS, catalogue
-from assay.statistics.bootstrap import bootstrap_mean
+from assay.statistics.intervals import bootstrap_mean
 from assay.vocabulary import Rule
 
 Key = tuple[str, str]  # task, template

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core import Case, Finding, Floats, Scored
-from assay.statistics.bootstrap import Interval, bootstrap_mean, bootstrap_p_value, interval_of
-from assay.statistics.proportion import proportion_interval
-from assay.statistics.verdict import verdict
+from assay.statistics.estimates import proportion_interval, verdict
+from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_p_value, interval_of
 
 FEWEST = 10  # items below which there is no verdict
 _ROUNDING = 1e-9  # of the scores' size: smaller changes are the arithmetic's, not the metric's

@@ -42,8 +42,8 @@ from assay.core import Audit, Case, Finding, Floats, Scored
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.errors import DataError, suggest
-from assay.statistics.agreement_draws import Over
 from assay.statistics.correlation import Kind, system_means
+from assay.statistics.resampled import Over
 from assay.vocabulary import Question, Rule
 
 ROLE = "hypothesis"

@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from assay.audits.human.items import HYPOTHESIS, LENGTH, SOURCE, Items
 from assay.audits.human.levels import ALPHA, AUDIT, Agreement, Board, Choices, interval, rows_of
 from assay.core import Finding, Floats
-from assay.statistics.bootstrap import bootstrap_p_value
-from assay.statistics.compare import (
+from assay.statistics.correlation import grouped_correlations, pearson
+from assay.statistics.estimates import mde_interval
+from assay.statistics.intervals import bootstrap_p_value
+from assay.statistics.significance import (
     metric_clusters,
     permutation_both,
     permutation_both_systems,
     swap_groups,
     williams_test,
 )
-from assay.statistics.correlation import grouped_correlations, pearson
-from assay.statistics.power import mde_interval
 
 
 def comparison_findings(

@@ -10,7 +10,11 @@ import numpy as np
 
 from assay.audits.human.items import SENTINELS, Items
 from assay.core import Finding, Floats
-from assay.statistics.agreement_draws import (
+from assay.statistics.correlation import Kind, grouped_correlations, system_means
+from assay.statistics.estimates import benjamini_hochberg, mde_interval, verdict
+from assay.statistics.intervals import Interval, bootstrap_p_value, interval_of
+from assay.statistics.pairwise import calibrated_accuracy, pairwise_accuracy
+from assay.statistics.resampled import (
     Clusters,
     Draws,
     Over,
@@ -21,12 +25,6 @@ from assay.statistics.agreement_draws import (
     system_accuracy_draws,
     system_draws,
 )
-from assay.statistics.bootstrap import Interval, bootstrap_p_value, interval_of
-from assay.statistics.correlation import Kind, grouped_correlations, system_means
-from assay.statistics.multiple import benjamini_hochberg
-from assay.statistics.pairwise import calibrated_accuracy, pairwise_accuracy
-from assay.statistics.power import mde_interval
-from assay.statistics.verdict import verdict
 from assay.vocabulary import Rule
 
 FEWEST_SYSTEMS = 3

@@ -14,11 +14,11 @@ from assay.core import Finding, Floats
 from assay.datasets.preferences import RIVALS
 from assay.datasets.ratings import Rated
 from assay.errors import DataError
-from assay.statistics.agreement import cohen_kappa, krippendorff_alpha, split_half_kendall
-from assay.statistics.agreement_draws import Clusters, pooled_draws
-from assay.statistics.bootstrap import Interval, bootstrap_callable
+from assay.statistics.annotators import cohen_kappa, krippendorff_alpha, split_half_kendall
 from assay.statistics.bradley_terry import bradley_terry
 from assay.statistics.correlation import Kind
+from assay.statistics.intervals import Interval, bootstrap_callable
+from assay.statistics.resampled import Clusters, pooled_draws
 
 PEOPLE = "people"
 Statistic = Callable[[Floats, int], float | None]

@@ -9,11 +9,11 @@ import numpy as np
 from assay.audits.human.items import Items
 from assay.audits.human.levels import AUDIT, FEWEST_SYSTEMS, Board, Choices, interval
 from assay.core import Finding, Floats
-from assay.statistics.agreement_draws import system_draws
-from assay.statistics.bootstrap import draw_counts
 from assay.statistics.correlation import system_means
+from assay.statistics.intervals import draw_counts
 from assay.statistics.pairwise import agreement_curve
 from assay.statistics.ppi import prediction_powered_mean
+from assay.statistics.resampled import system_draws
 
 RELIABLE = 0.9  # the share of pairs people must agree with for a difference to be called real
 _BINS = 5

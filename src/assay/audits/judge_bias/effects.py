@@ -9,11 +9,9 @@ import numpy as np
 
 from assay.audits.slices import FEWEST, slices
 from assay.core import Finding, Floats, Scored
-from assay.statistics.bootstrap import Interval, bootstrap_mean, bootstrap_weighted
+from assay.statistics.estimates import Worse, mde_mean, proportion_interval, verdict
+from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_weighted
 from assay.statistics.permutation import sign_flip_test
-from assay.statistics.power import mde_mean
-from assay.statistics.proportion import proportion_interval
-from assay.statistics.verdict import Worse, verdict
 
 AUDIT = "judge-bias"
 EVIDENCE = 5

@@ -11,8 +11,8 @@ from assay.audits.judge_bias.effects import AUDIT, Panel
 from assay.core import Finding, Floats
 from assay.errors import SpecError
 from assay.names.spec import measure
-from assay.statistics.bootstrap import bootstrap_weighted
-from assay.statistics.verdict import verdict
+from assay.statistics.estimates import verdict
+from assay.statistics.intervals import bootstrap_weighted
 
 _FILE = ".py:"  # a judge of the user's own
 _BLINDABLE = ("author/", "people/", "self-preference/")

@@ -22,8 +22,7 @@ from assay.core import Audit, Case, Finding, Sample, Scored
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files, swap_kind
 from assay.errors import DataError, suggest
 from assay.recipe import generator
-from assay.statistics.multiple import benjamini_hochberg
-from assay.statistics.verdict import verdict
+from assay.statistics.estimates import benjamini_hochberg, verdict
 from assay.vocabulary import Question, Rule
 
 CONTROL = "control"

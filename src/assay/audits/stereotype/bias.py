@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from assay.audits.slices import Clusters, clusters_of, mean_interval, resampled_mean, weighted_mean
 from assay.core import Case, Finding, Floats, Scored
-from assay.statistics.bootstrap import Interval, bootstrap_weighted, interval_of
+from assay.statistics.estimates import mde_interval, mde_mean, mde_proportion, verdict
+from assay.statistics.intervals import Interval, bootstrap_weighted, interval_of
 from assay.statistics.permutation import sign_flip_test, sign_test
-from assay.statistics.power import mde_interval, mde_mean, mde_proportion
-from assay.statistics.verdict import verdict
 from assay.vocabulary import Rule
 
 AUDIT = "stereotype"

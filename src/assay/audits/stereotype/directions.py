@@ -10,7 +10,7 @@ import numpy as np
 from assay.audits.slices import mean_interval
 from assay.audits.stereotype.bias import AUDIT, Judged
 from assay.core import Finding, Floats, Scored
-from assay.statistics.bootstrap import bootstrap_mean
+from assay.statistics.intervals import bootstrap_mean
 
 ALL = "all metrics"
 FEWEST_METRICS = 4  # below this a share of variance says nothing

@@ -27,7 +27,7 @@ from assay.names.registry import perturbation_class
 from assay.perturbations.diverge import FALLBACK
 from assay.perturbations.ratio import alignment, noise_ratio
 from assay.recipe import generator
-from assay.statistics.bootstrap import bootstrap_paired
+from assay.statistics.intervals import bootstrap_paired
 from assay.vocabulary import Question, Rule, Task
 
 TASKS: tuple[Task, ...] = ("translation", "summarisation", "open-ended")

@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.audits.slices import Estimate, SliceScores, combine, over_seeds, score_interval
 from assay.core import Finding, Floats
-from assay.statistics.verdict import verdict
+from assay.statistics.estimates import verdict
 from assay.vocabulary import Rule
 
 EVIDENCE = 5

@@ -9,13 +9,12 @@ import numpy as np
 
 from assay.core import Case, Finding, Floats, Scored
 from assay.statistics.correlation import Kind, correlate, system_means
-from assay.statistics.correlation_bootstrap import (
+from assay.statistics.estimates import mde_interval, verdict
+from assay.statistics.resampled import (
     Difference,
     bootstrap_correlation_difference,
     bootstrap_system_difference,
 )
-from assay.statistics.power import mde_interval
-from assay.statistics.verdict import verdict
 
 AUDIT = "swap"
 FEWEST_SYSTEMS = 4  # a correlation over fewer says nothing

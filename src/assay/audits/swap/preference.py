@@ -9,10 +9,9 @@ import numpy as np
 
 from assay.audits.slices import weighted_mean
 from assay.core import Finding, Floats, Scored
-from assay.statistics.bootstrap import Interval, bootstrap_mean, bootstrap_weighted
+from assay.statistics.estimates import mde_interval, mde_mean, verdict
+from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_weighted
 from assay.statistics.permutation import sign_flip_test, sign_test
-from assay.statistics.power import mde_interval, mde_mean
-from assay.statistics.verdict import verdict
 from assay.vocabulary import Rule
 
 AUDIT = "swap"

@@ -1,15 +1,8 @@
-"""Is one metric really closer to people than another? Scores of many metrics in, p-values out.
-
-Permutation-both (Deutsch, Dror & Roth, 2021): standardise every metric, swap the scores of two
-metrics at random, unit by unit, and see how often the difference of their correlations is as large.
-Swapped scores are m + s*d and m - s*d with m the mean, d half the difference and s a sign, so all
-sums that a correlation needs are products of the signs with per-metric columns: one matrix product
-serves all pairs of metrics.
-"""
+"""Correlations of swapped pairs of metrics in, a matrix of p-values out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, combinations
 from math import sqrt
 from typing import Literal
 
@@ -17,8 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from assay.statistics._arrangements import sign_batches
-from assay.statistics._arrays import (
+from assay.statistics.correlation import (
+    Kind,
+    average_ranks,
+    correlate_rows,
+    grouped_correlations,
+    system_means,
+)
+from assay.statistics.intervals import (
     Floats,
     Integers,
     Labels,
@@ -28,11 +27,82 @@ from assay.statistics._arrays import (
     matched,
     vector,
 )
-from assay.statistics._comparison import Comparison, Tally
-from assay.statistics._rows import correlate_rows
-from assay.statistics._weighted import Kind, average_ranks
-from assay.statistics.correlation import grouped_correlations, system_means
-from assay.statistics.permutation import Alternative, PermutationResult, permutation_result
+from assay.statistics.permutation import (
+    TOLERANCE,
+    Alternative,
+    PermutationResult,
+    permutation_result,
+    sign_batches,
+)
+
+_ALL = slice(None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Every metric against every other.
+
+    `differences[i, j]` is the correlation of i less that of j; `p_values` are two-sided, and
+    `better[i, j]` is the one-sided p-value that i correlates better than j. nan where undefined.
+    """
+
+    correlations: Floats
+    differences: Floats
+    p_values: Floats
+    better: Floats
+    n_arrangements: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Correlations of each swapped pair of metrics, summed over groups; row 0 is the observed one."""
+
+    n_metrics: int
+    pairs: tuple[tuple[int, int], ...]
+    sums: Floats  # 2 sides x arrangements x pairs
+    counts: Floats
+
+    @classmethod
+    def empty(cls, n_metrics: int, arrangements: int) -> "Tally":
+        """Start with nothing, and room for the observed arrangement."""
+        pairs = tuple(combinations(range(n_metrics), 2))
+        shape = (2, arrangements + 1, len(pairs))
+        return cls(n_metrics, pairs, np.zeros(shape), np.zeros(shape))
+
+    def add(self, rows: slice, first: Floats, second: Floats, pairs: slice | int = _ALL) -> None:
+        """Add one group's correlations to some arrangements; undefined ones are passed over."""
+        for side, values in enumerate((first, second)):
+            defined = np.isfinite(values)
+            if defined.all():
+                self.sums[side, rows, pairs] += values
+                self.counts[side, rows, pairs] += 1.0
+                continue
+            self.sums[side, rows, pairs] += np.where(defined, values, 0.0)
+            self.counts[side, rows, pairs] += defined
+
+    def comparison(self, alone: Floats, *, exact: bool) -> Comparison:
+        """Turn the sums into p-values; `alone` are the metrics' own correlations."""
+        means = np.where(self.counts > 0, self.sums / np.maximum(self.counts, 1.0), np.nan)
+        size = (self.n_metrics, self.n_metrics)
+        differences, p_values, better = np.zeros(size), np.ones(size), np.ones(size)
+        for index, (i, j) in enumerate(self.pairs):
+            deltas = means[0, :, index] - means[1, :, index]
+            differences[i, j], differences[j, i] = deltas[0], -deltas[0]
+            p_values[i, j] = p_values[j, i] = _share(np.abs(deltas), exact)
+            better[i, j], better[j, i] = _share(deltas, exact), _share(-deltas, exact)
+        return Comparison(alone, differences, p_values, better, self.sums.shape[1] - 1, exact)
+
+
+def _share(deltas: Floats, exact: bool) -> float:
+    """Return the p-value of the first entry among the rest."""
+    if not np.isfinite(deltas[0]):
+        return float("nan")
+    null = deltas[1:][np.isfinite(deltas[1:])]
+    hits = int(np.count_nonzero(null >= deltas[0] - TOLERANCE))
+    # Enumerated patterns hold the observed one; drawn ones need it counted (Phipson & Smyth, 2010).
+    return hits / null.size if exact else (1 + hits) / (1 + null.size)
+
 
 __all__ = [
     "Comparison",

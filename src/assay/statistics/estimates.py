@@ -4,14 +4,15 @@ By the normal approximation: an effect of (z[1 - alpha / 2] + z[power]) standard
 that power by a two-sided test at alpha. A null result should always be read beside it.
 """
 
+from collections.abc import Sequence
 from math import ceil, sqrt
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from assay.statistics._arrays import Labels, cluster_sums, label_codes, matched, vector
-from assay.statistics.bootstrap import Interval
+from assay.statistics.intervals import Floats, Interval, Labels, cluster_sums, label_codes, matched, vector
 
 
 def standard_error(values: ArrayLike, *, clusters: Labels | None = None) -> float | None:
@@ -97,3 +98,66 @@ def sample_size(effect: float, spread: float, *, alpha: float = 0.05, power: flo
     if effect == 0.0:
         raise ValueError("no sample is large enough to find an effect of 0")
     return max(2, ceil(float(np.square(detectable_effect(spread, alpha=alpha, power=power) / effect))))
+
+
+Worse = Literal["above", "below", "either"]
+
+
+def verdict(ci: Interval | tuple[float, float] | None, margin: float, worse: Worse = "above") -> bool | None:
+    """Say False where the interval lies wholly beyond the margin, True where wholly within it.
+
+    Otherwise, or without an interval, the answer is None: inconclusive. `worse` is the bad side of
+    the margin; "either" means a size: beyond is below -margin or above +margin.
+
+    >>> verdict((0.2, 0.9), 0.1), verdict((-0.5, 0.05), 0.1), verdict((0.0, 0.9), 0.1)
+    (False, True, None)
+    """
+    if ci is None:
+        return None
+    low, high = (ci.low, ci.high) if isinstance(ci, Interval) else ci
+    floor, ceiling = _bounds(margin, worse)
+    if low > ceiling or high < floor:
+        return False
+    return True if floor <= low and high <= ceiling else None
+
+
+def _bounds(margin: float, worse: Worse) -> tuple[float, float]:
+    if worse == "above":
+        return float("-inf"), margin
+    if worse == "below":
+        return margin, float("inf")
+    return -abs(margin), abs(margin)
+
+
+def proportion_interval(successes: int, n: int, *, level: float = 0.95) -> Interval | None:
+    """Return Wilson's (1927) score interval for a share of n independent items; None for none.
+
+    >>> interval = proportion_interval(20, 20)
+    >>> round(interval.low, 3), interval.high
+    (0.839, 1.0)
+    """
+    if n < 1:
+        return None
+    z = float(ndtri((1.0 + level) / 2.0))
+    share, shrink = successes / n, 1.0 + z * z / n
+    middle = (share + z * z / (2 * n)) / shrink
+    half = z / shrink * sqrt(share * (1.0 - share) / n + z * z / (4 * n * n))
+    low = 0.0 if successes == 0 else middle - half
+    return Interval(low, 1.0 if successes == n else middle + half, level)
+
+
+def benjamini_hochberg(p_values: Sequence[float | None] | NDArray[np.float64]) -> Floats:
+    """Return Benjamini & Hochberg's (1995) q-values of one family; a missing p stays nan, uncounted.
+
+    >>> benjamini_hochberg([0.01, None, 0.03, 0.04]).tolist()
+    [0.03, nan, 0.04, 0.04]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    q = np.full(p.shape, np.nan)
+    present = np.flatnonzero(~np.isnan(p))
+    if ((p[present] < 0) | (p[present] > 1)).any():
+        raise ValueError("p-values must lie between 0 and 1")
+    order = present[np.argsort(p[present], kind="stable")]
+    scaled = p[order] * order.size / np.arange(1, order.size + 1)
+    q[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
+    return q

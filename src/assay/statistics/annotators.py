@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assay.statistics._arrays import Floats, Seed, generator, matched
 from assay.statistics.correlation import correlate
+from assay.statistics.intervals import Floats, Seed, generator, matched
 
 Scale = Literal["nominal", "ordinal", "interval"]
 

@@ -1,31 +1,195 @@
-"""Bootstrap intervals: values and what they were sampled by in, intervals out.
+"""Arrays, labels and seeds as every module here takes them."""
 
-Resampling is always of clusters (documents, templates, items); no clusters means a cluster a row.
-Fewer than two clusters tell nothing about spread, and the interval is then None, never of width 0.
-"""
-
-from collections.abc import Callable, Sequence
-from typing import Unpack
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri, stdtrit
 
-from assay.statistics._arrays import (
-    CELLS,
-    Floats,
-    Integers,
-    Labels,
-    Seed,
-    Statistic,
-    cluster_sums,
-    generator,
-    in_pieces,
-    label_codes,
-    matched,
-    pieces,
-    vector,
-)
-from assay.statistics._intervals import Interval, Options, Plan, bca_interval, percentile_interval
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Booleans = NDArray[np.bool_]
+Labels = Iterable[Hashable] | NDArray[Any]
+Seed = int | np.random.Generator
+Statistic = Callable[[Floats], Floats]
+
+# Work is cut into pieces of about this many float64 cells (32 MB), whatever the size of the data.
+CELLS = 4_000_000
+
+
+def vector(values: ArrayLike, name: str = "values") -> Floats:
+    """Return a non-empty vector of finite floats, or say what is wrong with it."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} must be a non-empty vector, not of shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} has missing or infinite entries; drop them first (see complete_rows)")
+    return array
+
+
+def matched(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
+    """Return two finite vectors of one length."""
+    one, two = vector(first, "first"), vector(second, "second")
+    if one.size != two.size:
+        raise ValueError(f"the vectors must have one length, not {one.size} and {two.size}")
+    return one, two
+
+
+def complete_rows(*columns: ArrayLike) -> Booleans:
+    """Tell, row by row, whether every column has a value there.
+
+    >>> complete_rows([1.0, float("nan"), 3.0], [1.0, 2.0, None]).tolist()
+    [True, False, False]
+    """
+    arrays = [np.asarray(column, dtype=np.float64) for column in columns]
+    mask: Booleans = np.all([np.isfinite(array) for array in arrays], axis=0)
+    return mask
+
+
+def label_codes(labels: Labels | None, n: int) -> tuple[Integers, int]:
+    """Number labels by first appearance; no labels means a cluster a row."""
+    if labels is None:
+        return np.arange(n), n
+    numbers: dict[Hashable, int] = {}
+    listed = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    codes = np.array([numbers.setdefault(label, len(numbers)) for label in listed], dtype=np.intp)
+    if codes.size != n:
+        raise ValueError(f"{codes.size} labels for {n} rows")
+    return codes, len(numbers)
+
+
+def cluster_sums(values: Floats, codes: Integers, n_clusters: int) -> Floats:
+    """Sum a vector, or the columns of a matrix, over clusters of rows."""
+    if values.ndim == 1:
+        return np.asarray(np.bincount(codes, weights=values, minlength=n_clusters), dtype=np.float64)
+    return np.column_stack([cluster_sums(column, codes, n_clusters) for column in values.T])
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """Return the generator itself, or a new one from a whole number."""
+    return np.random.default_rng(seed)
+
+
+def whole_seed(seed: Seed) -> int:
+    """Return a whole number that can key a cache."""
+    return seed if isinstance(seed, int) else int(seed.integers(2**62))
+
+
+def pieces(total: int, width: int) -> Iterator[slice]:
+    """Cut `total` rows of `width` cells into slices of bounded size."""
+    step = max(1, CELLS // max(1, width))
+    for start in range(0, total, step):
+        yield slice(start, min(start + step, total))
+
+
+def in_pieces(function: Callable[[slice], Floats], total: int, width: int) -> Floats:
+    """Apply a function to slice after slice and join its answers."""
+    parts: Sequence[Floats] = [function(piece) for piece in pieces(total, width)]
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval at a level such as 0.95."""
+
+    low: float
+    high: float
+    level: float
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """The two ends."""
+        return self.low, self.high
+
+
+class Options(TypedDict, total=False):
+    """What every bootstrap may be told; see Plan for the defaults."""
+
+    level: float
+    resamples: int
+    method: Literal["percentile", "bca"]
+    correction: Literal["t", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How an interval is made.
+
+    `correction="t"` widens the tails from z to t * sqrt(n / (n - 1)), n the number of clusters: the
+    plain bootstrap is too narrow by about that much where clusters are few (Hesterberg, 2015).
+    """
+
+    level: float = 0.95
+    resamples: int = 2000
+    method: Literal["percentile", "bca"] = "bca"
+    correction: Literal["t", "none"] = "t"
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.level < 1.0 or self.resamples < 1:
+            raise ValueError(f"level must lie in (0, 1) and resamples be positive, not {self}")
+
+    def tails(self, n_clusters: int) -> tuple[float, float]:
+        """Return the normal quantiles of the two ends."""
+        alpha = (1.0 - self.level) / 2.0
+        if self.correction == "none":
+            z = float(ndtri(alpha))
+        else:
+            z = float(stdtrit(n_clusters - 1, alpha)) * sqrt(n_clusters / (n_clusters - 1))
+        return z, -z
+
+
+def percentile_interval(draws: Floats, n_clusters: int, plan: Plan) -> Interval | None:
+    """Return the quantiles of the defined draws, or None where most are undefined."""
+    defined = _defined(draws)
+    if defined is None or n_clusters < 2:
+        return None
+    low, high = np.quantile(defined, [float(ndtr(z)) for z in plan.tails(n_clusters)])
+    return Interval(float(low), float(high), plan.level)
+
+
+def bca_interval(draws: Floats, observed: float, left_out: Sequence[Floats], plan: Plan) -> Interval | None:
+    """Return the bias-corrected, accelerated interval (Efron, 1987); a jackknife for each sample."""
+    defined = _defined(draws)
+    if defined is None or not np.isfinite(observed):
+        return None
+    below = (np.count_nonzero(defined < observed) + np.count_nonzero(defined <= observed)) / 2
+    share = np.clip(below / defined.size, 0.5 / defined.size, 1 - 0.5 / defined.size)
+    bias, acceleration = float(ndtri(share)), _acceleration(left_out)
+    tails = plan.tails(min(side.size for side in left_out))
+    low, high = np.quantile(defined, [_adjusted(z, bias, acceleration) for z in tails])
+    return Interval(float(low), float(high), plan.level)
+
+
+def _defined(draws: Floats) -> Floats | None:
+    defined = draws[np.isfinite(draws)]
+    return defined if 2 * defined.size > draws.size else None
+
+
+def _adjusted(z: float, bias: float, acceleration: float) -> float:
+    """Move a tail by the bias and the acceleration; past the pole it is the end of the range."""
+    scale = 1.0 - acceleration * (bias + z)
+    if scale <= 0.0:
+        return 0.0 if z < 0.0 else 1.0
+    return float(ndtr(bias + (bias + z) / scale))
+
+
+def _acceleration(left_out: Sequence[Floats]) -> float:
+    cubes = squares = 0.0
+    for side in left_out:
+        defined = side[np.isfinite(side)]
+        influence = (
+            (defined.size - 1) * (defined.mean() - defined) / defined.size if defined.size else defined
+        )
+        cubes += float((influence**3).sum())
+        squares += float((influence**2).sum())
+    return cubes / (6.0 * squares**1.5) if squares > 0.0 else 0.0
+
 
 __all__ = [
     "Interval",
