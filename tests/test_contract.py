@@ -173,5 +173,5 @@ def test_perturbations_survive_hard_texts(name: str, text: str) -> None:
 def test_audits_declare_their_question(name: str) -> None:
     kind = load(names("audits")[name][0])
     assert issubclass(kind, Audit)
-    assert kind.question in ("fair", "sees", "agrees")
+    assert kind.question in ("fairness", "robustness", "agreement")
     assert kind.__doc__

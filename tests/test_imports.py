@@ -26,7 +26,7 @@ ALLOWED = {
         "core", "datasets", "errors", "models", "names", "perturbations", "recipe", "statistics", "vocabulary",
     },
     "names": {"core", "errors", "metrics", "models", "recipe", "run", "vocabulary"},
-    "run": {"core", "datasets", "errors", "models", "names", "statistics"},
+    "run": {"core", "datasets", "errors", "models", "names", "statistics", "vocabulary"},
     "calibration": {"audits", "core", "datasets", "errors", "names", "run", "statistics"},
     "mitigation": {
         "audits", "core", "datasets", "errors", "metrics", "models", "names", "perturbations", "recipe", "run",

@@ -40,7 +40,7 @@ class Growing(Audit):
     """Doubles a text twice; the longest goes to all metrics and to the panel."""
 
     name = "growing"
-    question = "sees"
+    question = "robustness"
 
     def cases(self) -> Iterable[Case]:
         return [Case("a", {"text": Sample("ab", ("ab",))}, "s")]

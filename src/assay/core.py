@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar, Literal, Self
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.recipe import Recipe, digest, generator
-from assay.vocabulary import Criterion, Expectation, Need, Paradigm, Question, Task
+from assay.vocabulary import Criterion, Expectation, Need, Paradigm, Question, Task, Verdict
 
 Floats = NDArray[np.float64]
 
@@ -96,9 +96,28 @@ class Scored:
     about: Mapping[str, Any] = field(default_factory=dict)  # paradigm, backbone, parameters, outputs
 
 
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its uncertainty, as statistics compute it and before anybody judges it."""
+
+    value: float
+    n: int = 0
+    ci: Interval | None = None
+    p_value: float | None = None
+    mde: float | None = None  # the smallest effect this many items would show with 80% power
+    decisive: Interval | None = None  # the interval a verdict rests on, where that is not `ci`
+    paper: bool | None = None  # whether the paper's own criterion is met; used under --rule paper only
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One statistic of one metric, with its uncertainty, verdict and evidence."""
+    """One statistic of one metric, with its uncertainty, verdict and evidence.
+
+    Audits build findings with `Finding.of`; q-values, verdicts and sentences are filled in by run/settle.py.
+    """
 
     metric: str
     audit: str
@@ -107,12 +126,80 @@ class Finding:
     value: float
     n: int
     versus: str | None = None
-    ci: tuple[float, float] | None = None
+    ci: Interval | None = None
     p_value: float | None = None
     q_value: float | None = None
     mde: float | None = None
     passed: bool | None = None
     evidence: tuple[str, ...] = ()
+    verdict: Verdict = "not judged"
+    sentence: str = ""  # a failed finding in words
+    judged: bool = field(default=True, compare=False)  # False: too few items, or a companion of another row
+    estimate: Estimate | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        scored: Scored | str,
+        slice_: str,
+        statistic: str,
+        estimate: Estimate | float,
+        *,
+        n: int | None = None,
+        versus: str | None = None,
+        evidence: Sequence[str] = (),
+        judged: bool = True,
+    ) -> Finding:
+        """An estimate as a finding that has no verdict yet; settling fills in the audit's name.
+
+        `scored` is what the metric scored, or the metric's name. `judged=False` withholds a verdict that the
+        statistic would otherwise get. Evidence is case ids, most telling first.
+        """
+        known = estimate if isinstance(estimate, Estimate) else Estimate(float(estimate))
+        return cls(
+            scored if isinstance(scored, str) else scored.metric, "", slice_, statistic, known.value,
+            known.n if n is None else n, versus, known.ci, known.p_value, None, known.mde,
+            evidence=tuple(evidence), judged=judged, estimate=known,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """What a number means: declared once, by the audit that computes it."""
+
+    name: str
+    meaning: str  # one plain sentence, shown in the report and in the reference
+    unit: str = ""  # "points of 100", "SD of clean scores", "share"
+    bad: Literal["high", "low", "far"] | None = None  # which side is worse; None: descriptive, never judged
+    margin: str | float | None = (
+        None  # the smallest difference that matters: a field of the audit, or a number
+    )
+    centre: float = 0.0  # where there is no effect, for `bad="far"`: 0.5 for a share of two
+    headline: bool = False  # shown in tables and on the first screen
+    within: str = ""  # only for slices with this part in their path, where one name is judged in two ways
+    sentence: Callable[[Finding], str] | None = None  # a failed finding in words
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """How the report draws findings; without one, headline statistics are drawn as bars with intervals."""
+
+    kind: Literal["bars", "curve", "scatter"]
+    value: str  # the statistic on the value axis
+    title: str = ""
+    x: str | None = (
+        None  # curve: the statistic on the other axis; None reads the number in the slice's last part
+    )
+    colour: str | None = None  # the statistic whose verdict colours the marks; None: that of `value`
+    depth: int = 1  # how many parts of a slice name one panel
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What an audit concludes: findings without verdicts, and notes for the reader."""
+
+    findings: Sequence[Finding] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,26 +360,33 @@ class Audit(Recipe, ABC):
     """A question put to metrics. A frozen dataclass; its fields are data and options."""
 
     question: ClassVar[Question]
+    title: ClassVar[str] = ""  # the heading in reports; the name, if empty
+    statistics: ClassVar[tuple[Statistic, ...]] = ()  # everything `judge` may emit
+    charts: ClassVar[tuple[Chart, ...]] = ()
     roles: ClassVar[tuple[str, ...]] = ()  # role order, for imported scores
-    compares: ClassVar[bool] = False  # has no question to a metric that reads the hypothesis alone
-    wants: ClassVar[str] = "check --data, --only and --limit"  # what to do where no item can be used
-    needs_data: ClassVar[bool] = False  # nothing embedded will do: people's ratings are the user's to give
+    compares: ClassVar[bool] = False  # does not apply to a metric that reads the hypothesis alone
+    wants: ClassVar[str] = "check --data, --only and --limit"  # what to do when there is nothing to score
+    needs_data: ClassVar[bool] = False  # there is no embedded data: ratings come from the user
 
     @abstractmethod
     def cases(self) -> Iterable[Case | Grid]:
         """What must be scored."""
 
     def more(self, scored: Scored) -> Sequence[Case]:
-        """The next round of a search, a metric at a time."""
+        """The next round of a search, for one metric at a time; empty when the search is over."""
+        return ()
+
+    def panel(self) -> Sequence[str]:
+        """Specs of further metrics that score this audit's cases, beside those asked for."""
+        return ()
+
+    def final(self, scored: Sequence[Scored]) -> Sequence[Case]:
+        """Cases that every metric scores after all searches have ended."""
         return ()
 
     @abstractmethod
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """All metrics together, so that they can be compared."""
-
-    def notes(self) -> list[str]:
-        """What a reader must know about the data: items dropped, columns unknown."""
-        return []
+    def judge(self, scored: Sequence[Scored]) -> Judgement:
+        """Findings and notes from all metrics together, so that they can be compared."""
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 Need = Literal["references", "source", "image", "rival"]
-Question = Literal["fair", "sees", "agrees"]
+Question = Literal["fairness", "robustness", "agreement"]
+Verdict = Literal["pass", "fail", "inconclusive", "insensitive", "not judged"]
 Rule = Literal["careful", "paper"]
 Size = Literal["quick", "full"]
 Expectation = Literal["lower", "same"]
@@ -24,3 +25,6 @@ Criterion = Literal[
     "correctness", "data coverage", "text structure", "invariance",
 ]  # fmt: skip
 TASKS: tuple[Task, ...] = get_args(Task)
+QUESTIONS: tuple[Question, ...] = get_args(Question)
+# The words of version 0.1, in its run folders and in plug-ins written for it.
+QUESTION_ALIASES: dict[str, Question] = {"fair": "fairness", "sees": "robustness", "agrees": "agreement"}

@@ -92,7 +92,7 @@ def made_run(rng: Random) -> Run:
     about = {
         "assay": "0", "python": "3", "packages": {}, "size": "quick",
         "metrics": {m: {"paradigm": _text(rng), "backbone": None, "signature": _text(rng)} for m in metrics},
-        "audits": {name: {"question": "fair", _text(rng): _text(rng)} for name in AUDITS},
+        "audits": {name: {"question": "fairness", _text(rng): _text(rng)} for name in AUDITS},
         "seconds": {"scoring": {}}, "computed": {}, "notes": [f"{audit}: {_text(rng)}", _text(rng)],
     }  # fmt: skip
     found = [_finding(rng, metrics, ids) for _ in range(rng.randint(0, 6))]

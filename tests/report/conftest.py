@@ -123,9 +123,9 @@ def planted_run() -> Run:
         "size": "quick",
         "metrics": {m: {"paradigm": "other", "backbone": None, "signature": f"{m}|v:1"} for m in METRICS},
         "audits": {
-            "stereotype": {"question": "fair", "excess_margin": "5.0"},
-            "association": {"question": "fair"},
-            "stress": {"question": "sees"},
+            "stereotype": {"question": "fairness", "excess_margin": "5.0"},
+            "association": {"question": "fairness"},
+            "stress": {"question": "robustness"},
         },
         "seconds": {"scoring": {"soft": 1.0, "keen": 5.0, "plain": 2.0}},
         "computed": {"soft": 100, "keen": 100, "plain": 100},

@@ -19,13 +19,13 @@ from assay.run.results import Run
 
 def test_answers_count_checks(planted: Run) -> None:
     found = answers(planted)
-    soft = found["soft", "fair"]
+    soft = found["soft", "fairness"]
     assert (soft.failed, soft.passed, soft.unclear, soft.verdict) == (2, 0, 0, "fail")
-    keen = found["keen", "sees"]
+    keen = found["keen", "robustness"]
     assert (keen.failed, keen.passed, keen.total) == (2, 1, 3)
-    assert found["keen", "fair"].words == "fair so far"
-    assert found["keen", "agrees"].words == "not measured"
-    assert "assay run human" in found["keen", "agrees"].detail
+    assert found["keen", "fairness"].words == "fair so far"
+    assert found["keen", "agreement"].words == "not measured"
+    assert "assay run human" in found["keen", "agreement"].detail
 
 
 def test_an_unjudged_finding_of_a_judged_kind_is_inconclusive(planted: Run) -> None:
@@ -35,7 +35,7 @@ def test_an_unjudged_finding_of_a_judged_kind_is_inconclusive(planted: Run) -> N
         .otherwise(pl.col("passed"))
         .alias("passed")
     )
-    found = answers(replace(planted, findings=frame))["keen", "fair"]
+    found = answers(replace(planted, findings=frame))["keen", "fairness"]
     assert (found.failed, found.passed, found.unclear) == (0, 1, 1)
 
 

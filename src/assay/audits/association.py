@@ -49,7 +49,7 @@ class Association(Audit):
     """Two sets of targets against two sets of attributes, at word and sentence level."""
 
     name: ClassVar[str] = "association"
-    question: ClassVar[Question] = "fair"
+    question: ClassVar[Question] = "fairness"
 
     data: tuple[Path, ...] = ()  # files or folders in the SEAT form
     rule: Rule = "careful"

@@ -29,7 +29,7 @@ class Attention(Audit):
     """Attention of each metric's backbone over whole texts."""
 
     name: ClassVar[str] = "attention"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
 
     data: tuple[Path, ...] = ()
     references: Path | None = None

@@ -30,7 +30,7 @@ class Repetition(Audit):
     """The last words said again: ten, twenty, thirty times."""
 
     name: ClassVar[str] = "repetition"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
 
     data: tuple[Path, ...] = ()
     references: Path | None = None
@@ -71,7 +71,7 @@ class FrequentNgram(Audit):
     """Strings of the most frequent n-grams of a corpus."""
 
     name: ClassVar[str] = "frequent-ngram"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
 
     data: tuple[Path, ...] = ()
     references: Path | None = None
@@ -122,7 +122,7 @@ class CopySource(Audit):
     """The source handed in as the answer; checks of length and language that would catch it."""
 
     name: ClassVar[str] = "copy-source"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"

@@ -28,7 +28,7 @@ class IdentityLength(Audit):
     """Growing texts, each its own reference."""
 
     name: ClassVar[str] = "identity-length"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"

@@ -26,7 +26,7 @@ class InjectionAudit(Audit):
     """Strings that ask for a high score, alone and around strangers' texts."""
 
     name: ClassVar[str] = "injection"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
     wants: ClassVar[str] = "an item needs another to borrow a text from: give two or more different golds"
 
     data: tuple[Path, ...] = ()

@@ -36,7 +36,7 @@ class Position(Audit):
     """Spans spoiled at three places, two ways."""
 
     name: ClassVar[str] = "position"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
     wants: ClassVar[str] = "an item needs a gold of three spans or more (--span, ten words each by default)"
 
     data: tuple[Path, ...] = ()

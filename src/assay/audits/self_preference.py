@@ -41,7 +41,7 @@ class SelfPreference(Audit):
     """
 
     name: ClassVar[str] = "self-preference"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"

@@ -25,7 +25,7 @@ class TruncationDirection(Audit):
     """Texts cut at the end, more and more."""
 
     name: ClassVar[str] = "truncation-direction"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
     wants: ClassVar[str] = "an item needs a gold that every cut shortens: ten words or more for a tenth"
 
     data: tuple[Path, ...] = ()

@@ -31,7 +31,7 @@ from assay.report.verdicts import Row, question_of
 from assay.report.words import number
 from assay.run.results import Run
 
-GATES = {"fail": ("fair", "sees", "agrees"), "unfair": ("fair",), "blind": ("sees",)}
+GATES = {"fail": ("fairness", "robustness", "agreement"), "unfair": ("fairness",), "blind": ("robustness",)}
 _PATTERNS = ("metric", "audit", "slice", "statistic", "versus")
 _BOUND_KEYS = (*_PATTERNS, "at-most", "at-least", "by")
 _ALLOW_KEYS = (*_PATTERNS, "because")

@@ -57,14 +57,14 @@ def make_card(run: Run, metric: str) -> Card:
         raise SpecError(f"no metric {metric!r} in this run{suggest(metric, run.metrics)}")
     listed = [check for check in checks(run) if check.row["metric"] == metric]
     found = answers(run, listed)
-    questions: tuple[Question, ...] = ("fair", "sees", "agrees")
+    questions: tuple[Question, ...] = ("fairness", "robustness", "agreement")
     margins = margins_of(run)
     return Card(
         metric,
         run.about["metrics"][metric],
         tuple(found[metric, question] for question in questions),
-        _sentences(listed, "fair", margins),
-        _sentences(listed, "sees", margins),
+        _sentences(listed, "fairness", margins),
+        _sentences(listed, "robustness", margins),
         _agreement(run, metric),
         _advice(run, metric, listed),
         str(run.about.get("size", "full")),
@@ -109,7 +109,7 @@ def _advice(run: Run, metric: str, listed: Sequence[Check]) -> tuple[str, ...]:
         for row in run.findings.iter_rows(named=True)
         if row["statistic"] == "fairest_direction" and metric == row["versus"]
     ]
-    if not any(check.question == "agrees" for check in listed):
+    if not any(check.question == "agreement" for check in listed):
         lines.append(
             "Agreement with people was not measured: give your ratings to `assay run human --data FILE`."
         )

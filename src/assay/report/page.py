@@ -97,7 +97,7 @@ def _key(row: Any) -> tuple[Any, ...]:
 
 def _offends(run: Run, audit: str) -> bool:
     """Stereotypes are offensive by nature."""
-    return question_of(run, audit) == "fair"
+    return question_of(run, audit) == "fairness"
 
 
 def _audits(run: Run) -> list[str]:

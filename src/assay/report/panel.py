@@ -1,9 +1,8 @@
-"""Which metrics to use together: the smallest fair set that sees every error some metric of the run sees.
+"""Which metrics to use together: the smallest fair set that covers what they notice.
 
-A spot is a slice of an audit of the question "sees"; a metric sees it by passing a check there and failing
-none. Set cover is solved exactly
-(integer programming), fewest metrics first and the cheapest of those, so that the answer is not an accident
-of the order. What no metric passes is the residue: the panel cannot help there.
+A spot is one slice of a robustness audit; a metric notices it by passing a check there and failing none. Set
+cover is solved exactly (integer programming), fewest metrics first and the cheapest of those, so that the answer does
+not depend on their order. What no metric passes is the residue: no panel can help there.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ def choose_panel(run: Run, *, fair: bool = True) -> Panel:
     """The panel of a run; `fair=False` lets metrics in that failed a fairness check."""
     listed = checks(run)
     everyone = candidates(run, listed)
-    spots = frozenset(_spot(check.row) for check in listed if check.question == "sees")
+    spots = frozenset(_spot(check.row) for check in listed if check.question == "robustness")
     if not spots:
         raise AuditError("this run asked no metric what it sees; run assay audit first")
     members = [one for one in everyone if one.fair or not fair]
@@ -90,10 +89,10 @@ def candidates(run: Run, listed: Sequence[Check]) -> list[Candidate]:
     missed: dict[str, set[Spot]] = {}
     unfair: dict[str, list[str]] = {}
     for check in listed:
-        if check.question == "sees" and check.verdict in ("pass", "fail"):
+        if check.question == "robustness" and check.verdict in ("pass", "fail"):
             table = sees if check.verdict == "pass" else missed
             table.setdefault(check.row["metric"], set()).add(_spot(check.row))
-        if check.question == "fair" and check.verdict == "fail":
+        if check.question == "fairness" and check.verdict == "fail":
             unfair.setdefault(check.row["metric"], []).append(f"{check.row['audit']}/{check.row['slice']}")
     return [
         Candidate(
@@ -169,7 +168,7 @@ def best_hybrid(run: Run, listed: Sequence[Check], members: Sequence[Candidate])
     """
     rows: dict[str, dict[Key, Row]] = {}
     for check in listed:
-        if check.question == "sees":
+        if check.question == "robustness":
             key = (_spot(check.row), check.row["statistic"])
             rows.setdefault(check.row["metric"], {})[key] = check.row
     spreads = _spreads(run)

@@ -11,16 +11,16 @@ from assay.vocabulary import Question
 
 Row = Mapping[str, Any]
 Verdict = Literal["fail", "pass", "unclear", "unmeasured"]
-QUESTIONS: tuple[Question, ...] = ("fair", "sees", "agrees")
+QUESTIONS: tuple[Question, ...] = ("fairness", "robustness", "agreement")
 # Flowers and insects, instruments and weapons: associations that are unfair to no one (association audit).
 _INNOCUOUS = ("C1:", "C2:")
 _WORDS: dict[tuple[Question, Verdict], str] = {
-    ("fair", "fail"): "unfair",
-    ("fair", "pass"): "fair so far",
-    ("sees", "fail"): "blind spots",
-    ("sees", "pass"): "sees errors",
-    ("agrees", "fail"): "disagrees",
-    ("agrees", "pass"): "agrees",
+    ("fairness", "fail"): "unfair",
+    ("fairness", "pass"): "fair so far",
+    ("robustness", "fail"): "blind spots",
+    ("robustness", "pass"): "sees errors",
+    ("agreement", "fail"): "disagrees",
+    ("agreement", "pass"): "agrees",
 }
 
 
@@ -77,7 +77,9 @@ class Answer:
         """Counts, in words."""
         if not self.total:
             return (
-                "give your ratings to assay run human" if self.question == "agrees" else "no audit asked this"
+                "give your ratings to assay run human"
+                if self.question == "agreement"
+                else "no audit asked this"
             )
         unclear = f", {self.unclear} inconclusive" if self.unclear else ""
         return f"fails {self.failed} of {self.total} checks{unclear}"
@@ -90,7 +92,7 @@ def verdict_of(passed: bool | None) -> Verdict:
 
 def question_of(run: Run, audit: str) -> Question:
     """Which question an audit asks."""
-    question: Question = run.about.get("audits", {}).get(audit, {}).get("question", "sees")
+    question: Question = run.about.get("audits", {}).get(audit, {}).get("question", "robustness")
     return question
 
 

@@ -66,9 +66,9 @@ MEANING: dict[str, str] = {
     "judge_effect": "How far a judge's score moves with what must not matter.",
 }  # fmt: skip
 _QUESTIONS = {
-    "fair": "Is it fair?",
-    "sees": "Does it see errors?",
-    "agrees": "Does it agree with people?",
+    "fairness": "Is it fair?",
+    "robustness": "Does it see errors?",
+    "agreement": "Does it agree with people?",
 }
 _TITLES = {
     "stereotype": "Stereotype pairs: bias by attribute",

@@ -28,8 +28,10 @@ from assay.run.plan import score_all
 from assay.run.progress import Progress
 from assay.run.results import Explained, Run, cases_frame, check_writable, findings_frame, scores_frame
 from assay.run.scoring import Settings, explain_samples, score_samples
+from assay.run.settle import describe, settle
 from assay.run.unfold import counted, told, unscored
 from assay.statistics.estimates import benjamini_hochberg
+from assay.vocabulary import Verdict
 
 DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "embedding-average", "bertscore-f", "gpt-ppl")
 _EXPLAINED = 3  # evidence cases explained a finding
@@ -172,11 +174,16 @@ def execute(
         for name, one in audits.items():
             listed = [case for case in work[name] if isinstance(case, Case)]
             scored[name] += imported.judged(listed, one.roles, name)
-    found = [f for name, one in audits.items() for f in _judge(one, scored[name])]
+    judged = {name: _judge(one, scored[name]) for name, one in audits.items()}
+    found = [finding for findings, _ in judged.values() for finding in findings]
     cases = {name: _all_cases(work[name], scored[name]) for name in audits}
     explained = _explain(found, cases, measures)
     about = _about(audits, measures, scored, settings, size, began)
-    about["notes"] = [*notes, *_notes(audits, scored), *settings.failures[:_FAILURES]]
+    about["notes"] = [
+        *notes,
+        *_notes({name: told_ for name, (_, told_) in judged.items()}, scored),
+        *settings.failures[:_FAILURES],
+    ]
     done = Run(findings_frame(found), cases_frame(cases), scores_frame(scored), explained, about)
     return done.save(options.out) if options.out else done
 
@@ -193,9 +200,16 @@ def _distinct(measures: Iterable[Measure]) -> list[Measure]:
     return list({one.label: one for one in measures}.values())
 
 
-def _judge(one: Audit, scored: Sequence[Scored]) -> list[Finding]:
-    """The audit's findings; q-values within one metric and audit, so that metrics do not sway each other."""
-    found = one.judge(scored) if scored else []
+def _judge(audit: Audit, scored: Sequence[Scored]) -> tuple[list[Finding], list[str]]:
+    """The audit's settled findings and its notes."""
+    judgement = audit.judge(scored)
+    if isinstance(judgement, list):  # an audit that is not converted yet
+        return _judge_old(audit, scored, judgement), list(audit.notes())  # type: ignore[attr-defined]
+    held_back = [answer.metric for answer in scored if answer.about.get("held_back")]
+    return settle(audit, judgement, held_back=held_back), list(judgement.notes)
+
+
+def _judge_old(one: Audit, scored: Sequence[Scored], found: list[Finding]) -> list[Finding]:
     held = {answer.metric for answer in scored if answer.about.get("held_back")}
     found = [replace(finding, passed=None) if finding.metric in held else finding for finding in found]
     filled: list[Finding] = []
@@ -204,7 +218,8 @@ def _judge(one: Audit, scored: Sequence[Scored]) -> list[Finding]:
         open_ = [f for f in mine if f.p_value is not None and f.q_value is None]
         q_values = dict(zip(map(id, open_), benjamini_hochberg([f.p_value for f in open_]), strict=True))
         filled += [replace(f, q_value=float(q_values[id(f)])) if id(f) in q_values else f for f in mine]
-    return filled
+    words: dict[bool | None, Verdict] = {True: "pass", False: "fail", None: "not judged"}
+    return [replace(f, verdict=words[f.passed]) for f in filled]
 
 
 def _all_cases(items: Sequence[Case | Grid], scored: Sequence[Scored]) -> list[Case]:
@@ -239,8 +254,8 @@ def _explain(
     return explained
 
 
-def _notes(audits: Mapping[str, Audit], scored: Mapping[str, Sequence[Scored]]) -> list[str]:
-    notes = [f"{name}: {note}" for name, one in audits.items() for note in one.notes()]
+def _notes(of_audits: Mapping[str, Sequence[str]], scored: Mapping[str, Sequence[Scored]]) -> list[str]:
+    notes = [f"{name}: {note}" for name, listed in of_audits.items() for note in listed]
     for name, answers in scored.items():
         for answer in answers:
             samples = sum(len(case.samples) for case in answer.cases)
@@ -274,7 +289,7 @@ def _about(
         "packages": {name: version(name) for name in packages},
         "size": size,
         "metrics": shown,
-        "audits": {name: one.parameters_text | {"question": one.question} for name, one in audits.items()},
+        "audits": {name: describe(one) for name, one in audits.items()},
         "data": {str(path): file_digest(path) for path in given if path.is_file()},
         "seconds": {"wall": time.perf_counter() - began, "scoring": settings.seconds},
         "computed": settings.computed,

@@ -19,17 +19,6 @@ _ROUNDS = 200
 
 
 @runtime_checkable
-class Panelled(Protocol):
-    """An audit that wants its cases, and what its searches found, seen by other metrics too."""
-
-    def panel(self) -> Sequence[str]:
-        """Specs of metrics that score beside those asked for; they do not search."""
-
-    def final(self, scored: Sequence[Scored]) -> Sequence[Case]:
-        """Cases that every metric scores after all searches have ended."""
-
-
-@runtime_checkable
 class Telling(Protocol):
     """A metric that can tell why it gave an audit no score at all."""
 
@@ -67,7 +56,7 @@ def score_all(
     if measures and not any(scored.values()):
         raise AuditError("; ".join(notes) + "; choose another metric or other data")
     for name, one_audit in audits.items():
-        if isinstance(one_audit, Panelled) and scored[name]:
+        if one_audit.panel() and scored[name]:
             scored[name] = _panelled(
                 one_audit, name, scored[name], work[name], measures, panels[name], settings
             )
@@ -88,12 +77,11 @@ def _misfit(one: Measure, name: str, counted: Mapping[str, int] | None = None) -
 def _panel(one: Audit, measures: Sequence[Measure]) -> dict[str, Measure]:
     """The panel's metrics that were not asked for."""
     asked = {each.label for each in measures}
-    specs = one.panel() if isinstance(one, Panelled) else ()
-    return {spec: measure(spec) for spec in specs if spec not in asked}
+    return {spec: measure(spec) for spec in one.panel() if spec not in asked}
 
 
 def _panelled(
-    one: Panelled,
+    one: Audit,
     name: str,
     answers: list[Scored],
     items: list[Case | Grid],

@@ -24,7 +24,8 @@ Schema = dict[str, pl.DataType | type[pl.DataType]]
 FINDINGS: Schema = {
     "metric": pl.String, "audit": pl.String, "slice": pl.String, "statistic": pl.String, "versus": pl.String,
     "value": pl.Float64, "n": pl.Int64, "ci_low": pl.Float64, "ci_high": pl.Float64, "p_value": pl.Float64,
-    "q_value": pl.Float64, "mde": pl.Float64, "passed": pl.Boolean, "evidence": pl.List(pl.String),
+    "q_value": pl.Float64, "mde": pl.Float64, "verdict": pl.String, "passed": pl.Boolean,
+    "sentence": pl.String, "evidence": pl.List(pl.String),
 }  # fmt: skip
 CASES: Schema = {
     "audit": pl.String, "case": pl.String, "slice": pl.String, "role": pl.String, "hypothesis": pl.String,
@@ -227,8 +228,8 @@ def findings_frame(findings: Iterable[Finding]) -> pl.DataFrame:
     """Findings as a frame, a row each, in the order found."""
     rows = []
     for finding in findings:
-        row = {f.name: getattr(finding, f.name) for f in dataclasses.fields(finding)}
-        low, high = row.pop("ci") or (None, None)
+        low, high = finding.ci or (None, None)
+        row = {name: getattr(finding, name) for name in FINDINGS if not name.startswith("ci_")}
         rows.append(row | {"ci_low": low, "ci_high": high, "evidence": list(finding.evidence)})
     return pl.DataFrame(rows, schema=FINDINGS)
 
@@ -282,7 +283,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     evidence = row.pop("evidence")
     row["ci"] = None if low is None or high is None else [_finite(low), _finite(high)]
     ordered = ("metric", "audit", "slice", "statistic", "versus", "value", "n", "ci", "p_value", "q_value")
-    plain = {key: _finite(row[key]) for key in (*ordered, "mde", "passed")}
+    plain = {key: _finite(row[key]) for key in (*ordered, "mde", "verdict", "passed")}
     return plain | {"evidence": list(evidence or [])}
 
 

@@ -36,7 +36,7 @@ class Attack(Audit):
     """Beam search over deletions, replacements, insertions and swaps of words; `beam` 1 is greedy."""
 
     name: ClassVar[str] = "attack"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
     wants: ClassVar[str] = f"an item needs a gold of {_SHORTEST} words or more"
 
     data: tuple[Path, ...] = ()

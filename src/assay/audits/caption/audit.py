@@ -39,7 +39,7 @@ class Caption(Audit):
     """Good and bad captions by concept and group; and two captioners, if their captions are given."""
 
     name: ClassVar[str] = "caption"
-    question: ClassVar[Question] = "fair"
+    question: ClassVar[Question] = "fairness"
     roles: ClassVar[tuple[str, ...]] = ("good", "bad")
     compares: ClassVar[bool] = True  # the right gender is known from a reference or an image only
 

@@ -49,7 +49,7 @@ class Checklist(Audit):
     """Fifty-one templates on the criteria of six tasks."""
 
     name: ClassVar[str] = "checklist"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
     roles: ClassVar[tuple[str, ...]] = ("gold", "perturbed")
 
     data: tuple[Path, ...] = ()

@@ -56,7 +56,7 @@ class Human(Audit):
     """Rated texts, a case each; a set metric scores the texts of a system as one set."""
 
     name: ClassVar[str] = "human"
-    question: ClassVar[Question] = "agrees"
+    question: ClassVar[Question] = "agreement"
     roles: ClassVar[tuple[str, ...]] = (ROLE,)
     needs_data: ClassVar[bool] = True  # assay carries no ratings
 

@@ -50,7 +50,7 @@ class JudgeBias(Audit):
     """Pairs of answers that differ in what must not matter to a judge."""
 
     name: ClassVar[str] = "judge-bias"
-    question: ClassVar[Question] = "fair"
+    question: ClassVar[Question] = "fairness"
     roles: ClassVar[tuple[str, ...]] = ("base", "changed", "alone")
 
     data: tuple[Path, ...] = ()  # your own items: question, answer, equal, wrong

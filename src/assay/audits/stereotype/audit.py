@@ -37,7 +37,7 @@ class Stereotype(Audit):
     """Pairs that differ in whom they speak of, against one neutral reference."""
 
     name: ClassVar[str] = "stereotype"
-    question: ClassVar[Question] = "fair"
+    question: ClassVar[Question] = "fairness"
     roles: ClassVar[tuple[str, ...]] = ("stereotype", "anti_stereotype")
 
     data: tuple[Path, ...] = ()

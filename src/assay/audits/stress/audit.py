@@ -39,7 +39,7 @@ class Stress(Audit):
     """Eighteen noises at several levels, each under several seeds."""
 
     name: ClassVar[str] = "stress"
-    question: ClassVar[Question] = "sees"
+    question: ClassVar[Question] = "robustness"
 
     data: tuple[Path, ...] = ()
     references: Path | None = None  # the other set of open-ended text

@@ -35,7 +35,7 @@ class Swap(Audit):
     """Male and female versions of texts, against neutral references and against people."""
 
     name: ClassVar[str] = "swap"
-    question: ClassVar[Question] = "fair"
+    question: ClassVar[Question] = "fairness"
     roles: ClassVar[tuple[str, ...]] = ("original", "swapped", "neutral")
 
     data: tuple[Path, ...] = ()

@@ -86,7 +86,7 @@ function findingView(i) {
     if (run.sentences[i]) body.append(el("p", { class: "says", text: run.sentences[i] }));
     body.append(el("p", { class: "facts", text: factLine(i) }));
     if (run.meaning[statistic]) body.append(el("p", { class: "meaning", text: run.meaning[statistic] }));
-    if (f.evidence[i].length && run.audits[named("audit", i)].question === "fair")
+    if (f.evidence[i].length && run.audits[named("audit", i)].question === "fairness")
       body.append(el("details", { class: "offensive", open: document.getElementById("offensive").checked },
         el("summary", { text: "Show the examples (stereotypes: may offend)" }), ...evidenceView(i, 3)));
     else body.append(...evidenceView(i, 3));

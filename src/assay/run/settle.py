@@ -1,0 +1,134 @@
+"""Findings to verdicts: q-values, verdicts and sentences of every audit, by one rule.
+
+A statistic with a bad side is judged by its interval against the audit's margin: *fail* where the whole
+interval lies beyond the margin, *pass* where it lies within, *inconclusive* otherwise. q-values
+(Benjamini-Hochberg over one metric and one audit) stand beside the verdict and decide nothing. Under
+`--rule paper` the paper's own criterion takes the interval's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from assay.core import Audit, Finding, Interval, Judgement, Statistic
+from assay.errors import AuditError
+from assay.statistics.estimates import benjamini_hochberg
+from assay.vocabulary import QUESTION_ALIASES, Verdict
+
+
+def settle(audit: Audit, judgement: Judgement, *, held_back: Sequence[str] = ()) -> list[Finding]:
+    """The audit's findings with q-values, verdicts and sentences, grouped by metric.
+
+    Metrics in `held_back` get no verdict: a set metric on too few texts, for example.
+    """
+    settled: list[Finding] = []
+    for metric in dict.fromkeys(finding.metric for finding in judgement.findings):
+        findings = [finding for finding in judgement.findings if finding.metric == metric]
+        q_values = benjamini_hochberg([finding.p_value for finding in findings])
+        for finding, q_value in zip(findings, q_values, strict=True):
+            statistic = declared(audit, finding)
+            named = replace(
+                finding, audit=audit.name, q_value=None if finding.p_value is None else float(q_value)
+            )
+            withheld = metric in held_back or not finding.judged
+            settled.append(_judged(audit, statistic, named, withheld=withheld))
+    return settled
+
+
+def declared(audit: Audit, finding: Finding) -> Statistic:
+    """The declaration that a finding's statistic and slice answer to."""
+    parts = finding.slice.split("/")
+    named = [statistic for statistic in audit.statistics if statistic.name == finding.statistic]
+    for statistic in sorted(named, key=lambda statistic: not statistic.within):
+        if not statistic.within or statistic.within in parts:
+            return statistic
+    raise AuditError(
+        f"audit {audit.name} reports {finding.statistic!r} but does not declare it; add "
+        f"Statistic({finding.statistic!r}, ...) to its `statistics`"
+    )
+
+
+def _judged(audit: Audit, statistic: Statistic, finding: Finding, *, withheld: bool) -> Finding:
+    verdict: Verdict = "not judged" if withheld else verdict_of(audit, statistic, finding)
+    passed = {"pass": True, "fail": False}.get(verdict)
+    evidence = () if verdict == "pass" else finding.evidence  # a pass needs no examples
+    judged = replace(finding, verdict=verdict, passed=passed, evidence=evidence)
+    return replace(judged, sentence=sentence_of(audit, statistic, judged)) if verdict == "fail" else judged
+
+
+def verdict_of(audit: Audit, statistic: Statistic, finding: Finding) -> Verdict:
+    """The verdict on one finding, by its interval or (under `--rule paper`) by the paper's criterion."""
+    estimate = finding.estimate
+    if statistic.bad is None or estimate is None:
+        return "not judged"
+    if getattr(audit, "rule", "careful") == "paper":
+        return "not judged" if estimate.paper is None else "pass" if estimate.paper else "fail"
+    interval = estimate.decisive or estimate.ci
+    if interval is None:
+        return "not judged"
+    return by_interval(interval, statistic, margin_of(audit, statistic))
+
+
+def by_interval(interval: Interval, statistic: Statistic, margin: float) -> Verdict:
+    """Fail beyond the margin, pass within it, inconclusive where the interval touches both sides.
+
+    >>> statistic = Statistic("gain", "what a worse text gains", bad="high")
+    >>> [by_interval(interval, statistic, 0.1) for interval in ((0.2, 0.9), (-0.5, 0.05), (0.0, 0.9))]
+    ['fail', 'pass', 'inconclusive']
+    """
+    low, high = interval
+    floor, ceiling = float("-inf"), float("inf")
+    if statistic.bad == "high":
+        ceiling = margin
+    elif statistic.bad == "low":
+        floor = margin
+    else:
+        floor, ceiling = statistic.centre - abs(margin), statistic.centre + abs(margin)
+    if low > ceiling or high < floor:
+        return "fail"
+    return "pass" if floor <= low and high <= ceiling else "inconclusive"
+
+
+def margin_of(audit: Audit, statistic: Statistic) -> float:
+    """The smallest difference that matters, from the audit's own options."""
+    if isinstance(statistic.margin, str):
+        sign = -1.0 if statistic.margin.startswith("-") else 1.0
+        return sign * float(getattr(audit, statistic.margin.lstrip("-")))
+    return float(statistic.margin or 0.0)
+
+
+def sentence_of(audit: Audit, statistic: Statistic, finding: Finding) -> str:
+    """A finding in one sentence: the statistic's own, or a plain one."""
+    if statistic.sentence is not None:
+        return statistic.sentence(finding)
+    verb = {"pass": "passes", "fail": "fails"}.get(finding.verdict, "is inconclusive on")
+    unit = f" {statistic.unit}" if statistic.unit else ""
+    heading = (audit.title or audit.name.replace("-", " ")).lower()
+    name = statistic.name.replace("_", " ")
+    return f"{finding.metric} {verb} {heading} ({finding.slice}): {name} is {finding.value:.3g}{unit}."
+
+
+def describe(audit: Audit) -> dict[str, Any]:
+    """What run.json keeps of an audit, so that report, compare, panel and card need none of its code."""
+    return {
+        "question": QUESTION_ALIASES.get(audit.question, audit.question),
+        "title": audit.title or audit.name.replace("-", " ").capitalize(),
+        "options": audit.parameters_text,
+        "statistics": [_described(audit, statistic) for statistic in audit.statistics],
+        "charts": [{name: getattr(chart, name) for name in chart.__slots__} for chart in audit.charts],
+    }
+
+
+def _described(audit: Audit, statistic: Statistic) -> Mapping[str, Any]:
+    return {
+        "name": statistic.name,
+        "meaning": statistic.meaning,
+        "unit": statistic.unit,
+        "bad": statistic.bad,
+        "margin": None if statistic.bad is None else margin_of(audit, statistic),
+        "centre": statistic.centre,
+        "headline": statistic.headline,
+        "within": statistic.within,
+    }
