@@ -95,6 +95,11 @@ class Scored:
     resamples: Mapping[str, Floats] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)  # paradigm, backbone, parameters, outputs
 
+    @property
+    def is_set(self) -> bool:
+        """Whether one score stands for a whole set of texts."""
+        return bool(self.about.get("set"))
+
 
 Interval = tuple[float, float]
 

@@ -1,8 +1,8 @@
 """Which metrics to use together: the smallest fair set that covers what they notice.
 
 A spot is one slice of a robustness audit; a metric notices it by passing a check there and failing none. Set
-cover is solved exactly (integer programming), fewest metrics first and the cheapest of those, so that the answer does
-not depend on their order. What no metric passes is the residue: no panel can help there.
+cover is solved exactly (integer programming), fewest metrics first and the cheapest of those, so
+that the answer does not depend on their order. What no metric passes is the residue: no panel can help there.
 """
 
 from __future__ import annotations
