@@ -154,6 +154,8 @@ def soft_accuracy_draws(metric: ArrayLike, human: ArrayLike, *, resamples: int, 
     and people's, so a metric need not be sure where people are not. Systems are resampled.
     """
     ours, theirs = np.asarray(metric, dtype=np.float64), np.asarray(human, dtype=np.float64)
+    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+        raise ValueError("soft pairwise accuracy needs complete scores; drop documents with missing ones")
     rng = generator(seed)
     distance = np.abs(better_p_values(ours, resamples, rng) - better_p_values(theirs, resamples, rng))
     i, j = np.triu_indices(len(ours), 1)
