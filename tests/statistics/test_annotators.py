@@ -37,11 +37,11 @@ def test_alpha_at_the_ends():
 def test_kappa_agrees_with_scikit_learn():
     metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(0)
-    one = rng.integers(1, 6, size=80)
-    two = np.clip(one + rng.integers(-1, 2, size=80), 1, 5)
+    first = rng.integers(1, 6, size=80)
+    second = np.clip(first + rng.integers(-1, 2, size=80), 1, 5)
     for ours, theirs in (("none", None), ("linear", "linear"), ("quadratic", "quadratic")):
-        expected = metrics.cohen_kappa_score(one, two, weights=theirs)
-        assert cohen_kappa(one, two, weights=ours) == pytest.approx(expected)
+        expected = metrics.cohen_kappa_score(first, second, weights=theirs)
+        assert cohen_kappa(first, second, weights=ours) == pytest.approx(expected)
 
 
 def test_kappa_by_hand_with_a_missing_rating():

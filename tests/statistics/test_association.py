@@ -30,9 +30,10 @@ def by_hand(scores, n_x, n_a):
 
 def test_definition_and_enumeration():
     result = association(SCORES, 5, 3)
-    s, d, one, two = by_hand(SCORES, 5, 3)
+    s, d, one_sided, two_sided = by_hand(SCORES, 5, 3)
     assert (result.statistic, result.effect_size) == (pytest.approx(s), pytest.approx(d))
-    assert (result.one_sided.p_value, result.two_sided.p_value) == (pytest.approx(one), pytest.approx(two))
+    p_values = result.one_sided.p_value, result.two_sided.p_value
+    assert p_values == pytest.approx((one_sided, two_sided))
     assert (result.one_sided.n_arrangements, result.one_sided.exact) == (252, True)
 
 

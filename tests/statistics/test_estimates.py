@@ -34,11 +34,11 @@ def test_standard_error_is_the_usual_one_and_robust_to_clusters():
 @pytest.mark.parametrize("power", [0.8, 0.95])
 def test_an_effect_of_the_mde_is_found_with_that_power(power):
     effect = detectable_effect(1 / np.sqrt(80), power=power)
-    found = [
+    detected = [
         sign_flip_test(np.random.default_rng(seed).normal(effect, 1.0, size=80), seed=seed).p_value <= 0.05
         for seed in range(150)
     ]
-    assert np.mean(found) == pytest.approx(power, abs=0.09)
+    assert np.mean(detected) == pytest.approx(power, abs=0.09)
 
 
 def test_forms_of_the_mde_agree():
@@ -65,12 +65,12 @@ def test_interval_of_a_share_is_wilsons(successes, n, level):
 def test_q_values_are_the_smallest_levels_that_reject(p_values):
     q = benjamini_hochberg(p_values)
     present = sorted(p for p in p_values if p is not None)
-    for p, found in zip(p_values, q, strict=True):
+    for p, q_value in zip(p_values, q, strict=True):
         if p is None:
-            assert np.isnan(found)
+            assert np.isnan(q_value)
         else:
             steps = [min(1.0, x * len(present) / rank) for rank, x in enumerate(present, 1) if x >= p]
-            assert found == pytest.approx(min(steps), abs=1e-12)
+            assert q_value == pytest.approx(min(steps), abs=1e-12)
 
 
 def test_q_values_refuse_what_is_no_probability():

@@ -97,11 +97,11 @@ def test_swapping_whole_groups_flips_signs():
 
 def test_a_scale_does_not_matter_and_a_constant_metric_is_undefined():
     scaled = METRICS * np.array([[1e-6], [1e5], [1.0]]) + np.array([[3.0], [-8.0], [0.0]])
-    one = permutation_both(METRICS, 1e-7 * HUMAN, resamples=300, seed=0)
-    two = permutation_both(np.vstack([scaled, np.full(8, 0.3)]), HUMAN, resamples=300, seed=0)
-    np.testing.assert_allclose(one.p_values, two.p_values[:3, :3])
-    assert np.isnan(two.differences[3, :3]).all()
-    assert np.isnan(two.p_values[3, :3]).all()
+    plain = permutation_both(METRICS, 1e-7 * HUMAN, resamples=300, seed=0)
+    rescaled = permutation_both(np.vstack([scaled, np.full(8, 0.3)]), HUMAN, resamples=300, seed=0)
+    np.testing.assert_allclose(plain.p_values, rescaled.p_values[:3, :3])
+    assert np.isnan(rescaled.differences[3, :3]).all()
+    assert np.isnan(rescaled.p_values[3, :3]).all()
 
 
 def test_false_positive_rate_under_the_null_and_power():
@@ -125,8 +125,8 @@ def test_false_positive_rate_under_the_null_and_power():
 def test_williams_under_the_null_and_by_hand():
     p_values = []
     for seed in range(500):
-        human, one, two = np.random.default_rng(seed).normal(size=(3, 30))
-        r = np.corrcoef([human, human + one, human + two])
+        human, first, second = np.random.default_rng(seed).normal(size=(3, 30))
+        r = np.corrcoef([human, human + first, human + second])
         p_values.append(williams_test(r[0, 1], r[0, 2], r[1, 2], 30).p_value)
     assert 0.02 <= np.mean(np.array(p_values) <= 0.05) <= 0.08
     # t = .2 * sqrt(102 * 1.3) / sqrt(2 * K * 102 / 100 + .36 * .343), K = 1 - .49 - .25 - .09 + .21

@@ -64,7 +64,7 @@ def partition_test(first: ArrayLike, second: ArrayLike, *, scale: float = 0.0, s
     """Compare r of X with r of Y over the partitions of their union into sets of the same sizes.
 
     p is the share of partitions whose s is at least as large as the observed s (two-sided: in absolute
-    value). `scale` is the largest absolute score behind r, by which rounding is told from a difference.
+    value). `scale` is the largest absolute score behind r, which sets what counts as rounding.
     """
     x, y = vector(first, "X"), vector(second, "Y")
     both = np.concatenate([x, y])

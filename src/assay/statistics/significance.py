@@ -1,8 +1,8 @@
 """Is one metric better than another? Scores of many metrics in, a matrix of p-values out.
 
-Permutation-both (Deutsch, Dror & Roth, 2021) tests the null hypothesis that two metrics are exchangeable:
-where their standardised scores are swapped on any set of units, the difference of their correlations with
-people is as likely as the observed one. All pairs of metrics are tested with the same swaps.
+Permutation-both (Deutsch, Dror & Roth, 2021) tests the null hypothesis that two metrics are exchangeable.
+Under it, swapping their standardised scores on any set of units gives a difference of correlations with
+people that was as likely as the observed difference. All pairs of metrics are tested with the same swaps.
 """
 
 from collections.abc import Callable
