@@ -139,9 +139,9 @@ def example_agreements(study: Study) -> Iterator[Agreement]:
     """Agreement over all texts; and where documents have several texts, within documents."""
     slice_, kinds, drawing = f"example/{study.criterion}", study.audit.kinds, study.audit.drawing
     scores, human, *_ = study.rows
-    clusters = _clusters(study)
+    clusters, crossed = _clusters(study)
     for kind in kinds:
-        draws = resampled.pooled_draws(scores, human, kind, clusters=clusters, **drawing)
+        draws = resampled.pooled_draws(scores, human, kind, clusters=clusters, crossed=crossed, **drawing)
         yield Agreement(slice_, kind, study.metrics, draws)
     for kind in kinds if study.items.grouped else ():
         draws = resampled.grouped_draws(study.by_document(kind), **drawing)
@@ -151,14 +151,14 @@ def example_agreements(study: Study) -> Iterator[Agreement]:
         yield Agreement(slice_, _ACCURACY, study.metrics, accuracy)
 
 
-def _clusters(study: Study) -> resampled.Clusters:
-    """What rows are resampled by: documents, systems, or both."""
-    _, human, documents, systems = study.rows
+def _clusters(study: Study) -> tuple[list[str] | None, list[str] | None]:
+    """What rows are resampled by: documents, systems, or the two crossed."""
+    *_, documents, systems = study.rows
     if study.audit.rule == "paper":  # the papers resample nothing, or rows
-        return resampled.Clusters.of(human.size, None)
+        return None, None
     crossed = len(set(systems)) >= _CROSSED_SYSTEMS and study.audit.over != "documents"
     sampled = documents if study.audit.over != "systems" or not crossed else None
-    return resampled.Clusters.of(human.size, sampled, systems if crossed else None)
+    return sampled, systems if crossed else None
 
 
 def _accuracy(study: Study) -> Draws | None:

@@ -21,7 +21,7 @@ from assay.statistics.annotators import cohen_kappa, krippendorff_alpha, split_h
 from assay.statistics.bradley_terry import bradley_terry
 from assay.statistics.correlation import Kind
 from assay.statistics.intervals import bootstrap_callable
-from assay.statistics.resampled import Clusters, pooled_draws
+from assay.statistics.resampled import pooled_draws
 
 if TYPE_CHECKING:
     from assay.audits.human.audit import Human
@@ -120,11 +120,10 @@ _AGREEMENTS: dict[str, _Agreement] = {
 def criteria_findings(audit: Human) -> list[Finding]:
     """Criteria against criteria, over texts, within each group of annotators (checklist figures 1, 5)."""
     findings, items = [], audit.items
-    clusters = Clusters.of(len(items), items.documents)
     for first, second in pairs_within_groups(audit.criteria):
         ratings = items.human(first), items.human(second)
         for kind in _CRITERIA:
-            draws = pooled_draws(*ratings, kind, clusters=clusters, **audit.drawing)
+            draws = pooled_draws(*ratings, kind, clusters=items.documents, **audit.drawing)
             value = float(draws.values[0])
             if np.isfinite(value):
                 ci = interval(draws.draws[0], draws.clusters, audit.rule)
