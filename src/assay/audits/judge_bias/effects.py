@@ -158,8 +158,8 @@ def _estimate(value: float, n: int, ci: Interval | None, judge: Judge, audit: Ju
 def _rescaled(value: float, margin: float, other: float) -> float:
     """A value on a scale where the margin is another: as far within or beyond it as before.
 
-    >>> [_rescaled(value, 0.1, 0.2) for value in (-0.5, 0.0, 0.05, 0.1)]
-    [-0.6, 0.0, 0.1, 0.2]
+    >>> [_rescaled(value, 0.25, 0.5) for value in (-1.0, 0.0, 0.125, 0.25)]
+    [-1.25, 0.0, 0.25, 0.5]
     """
     within = min(max(value, -margin), margin)
     return (within / margin * other if margin else 0.0) + value - within
