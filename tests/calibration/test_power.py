@@ -64,7 +64,7 @@ def test_every_audit_with_a_verdict_is_calibrated() -> None:
 
 
 def test_a_draw_depends_on_its_seed_alone(folder: Path) -> None:
-    metric = next(plant for metric in SIMULATED if metric.statistic == "signed_bias")
+    metric = next(metric for metric in SIMULATED if metric.statistic == "signed_bias")
     made, items = world(metric, folder)
     one, two, other = (
         [f.value for f in judged(metric, World(made, items, 3.0, np.random.default_rng(seed)), 4.0)]
@@ -76,7 +76,7 @@ def test_a_draw_depends_on_its_seed_alone(folder: Path) -> None:
 
 @pytest.mark.parametrize("statistic", ["signed_bias", "effect_size", "accuracy_gap"])
 def test_the_simulated_size_is_the_size_measured(statistic: str, folder: Path) -> None:
-    metric = next(plant for metric in SIMULATED if metric.statistic == statistic)
+    metric = next(metric for metric in SIMULATED if metric.statistic == statistic)
     made, items = world(metric, folder)
     values = []
     for seed in range(DRAWS):

@@ -1,4 +1,4 @@
-"""`assay calibrate AUDIT`: how small a defect it can find on your data, and how often it raises a false alarm."""
+"""`assay calibrate AUDIT`: how small a defect it finds on your data, and how often it gives a false alarm."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Simulated metrics: scores with a defect of known size, drawn for the cases of an audit.
 
 An honest metric gives each item a level of its own and each text a little noise. A simulated metric adds one
-defect in one place and nothing else: what an audit says of that place is its power, what it says of the others
-a false alarm. Sizes are in the unit of the statistic that should show the defect.
+defect in one place and nothing else: what an audit says of that place is its power, what it says of the
+others a false alarm. Sizes are in the unit of the statistic that should show the defect.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def failed(finding: Finding) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """A metric with one defect: how its scores are drawn, and which statistic must show it from which size on."""
+    """A metric with one defect: how its scores are drawn, which statistic must show it, from what size on."""
 
     audit: str
     defect: str  # "prefers the stereotype"
