@@ -30,28 +30,20 @@ _PROMPT_WORDS = 15
 _SLICE = "outputs"
 
 
-def _advantage_sentence(finding: Finding) -> str:
-    return (
-        f"{finding.metric} prefers the outputs of {finding.slice}, its own model, by {finding.value:.3g} SD "
-        "more than neutral evaluators do."
-    )
-
-
-def _reversals_sentence(finding: Finding) -> str:
-    above = f"{finding.value:.0f} systems above {finding.slice}"
-    return f"Neutral evaluators rank {above}, the own model of {finding.metric}, that it ranks below."
-
-
 STATISTICS = (
     Statistic(
         "diagonal_advantage",
         "How much more an evaluator prefers its own model's outputs to others' than neutral evaluators do.",
-        "SD of its scores", "high", "margin", headline=True, sentence=_advantage_sentence,
+        "SD of its scores", "high", "margin", headline=True,
+        sentence=lambda f: f"{f.metric} prefers the outputs of its own model ({f.slice}) by {f.value:.3g} SD more "
+        "than neutral evaluators do.",
     ),
     Statistic(
         "rank_reversals",
         "How many systems neutral evaluators rank above the evaluator's own that it ranks below.",
-        "systems", "high", sentence=_reversals_sentence,
+        "systems", "high",
+        sentence=lambda f: f"{f.metric} ranks its own model ({f.slice}) above {f.value:.0f} systems that neutral "
+        "evaluators rank above it.",
     ),
     Statistic("score", "Mean score of one system's outputs.", "points of the metric"),
 )  # fmt: skip

@@ -16,17 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.attack.edits import (
-    KINDS,
-    EditRule,
-    Moves,
-    Source,
-    apply,
-    edit_ratio,
-    edits_needed,
-    random_moves,
-    rules,
-)
+from assay.audits.attack import edits
+from assay.audits.attack.edits import KINDS, EditRule, Moves, Source, apply
 from assay.audits.attack.judge import STATISTICS, changes, group_judgement
 from assay.audits.attack.search import Plan, Search, next_round, searches
 from assay.audits.corpora import Corpus, corpora
@@ -105,7 +96,7 @@ class Attack(Audit):
         """The clean texts against themselves, and with random noise at the ratio of the attack."""
         for corpus in self._corpora:
             for record in self._attacked(corpus):
-                count = edits_needed(record.gold.split(), self.ratio)
+                count = edits.edits_needed(record.gold.split(), self.ratio)
                 samples = self._noised(record, count, self.draws)
                 yield Case(f"{corpus.name}:{record.id}", samples, corpus.name, {"edits": count})
 
@@ -115,7 +106,7 @@ class Attack(Audit):
         texts = {"gold": record.gold}
         for draw in range(draws):
             rng = generator(self.seed, f"random-noise/{count}/{draw}", record.key)
-            texts[f"random/{draw}"] = apply(words, random_moves(words, count, pool, rng))
+            texts[f"random/{draw}"] = apply(words, edits.random_moves(words, count, pool, rng))
         source = record.sample().source
         return {role: Sample(text, (record.gold,), source) for role, text in texts.items()}
 
@@ -138,7 +129,7 @@ class Attack(Audit):
                 if search.found:
                     cases.append(_found_case(answer.metric, item, search, search.found[1]))
             for corpus in self._corpora if state else ():
-                for rule in rules(self._successes(answer, corpus.name, state), self.support, _RULES):
+                for rule in edits.rules(self._successes(answer, corpus.name, state), self.support, _RULES):
                     cases += self._rule_cases(answer.metric, corpus, rule)
         return cases
 
@@ -201,7 +192,7 @@ class Attack(Audit):
 def _found_case(metric: str, item: str, search: Search, moves: Moves) -> Case:
     text, slice_ = apply(search.gold.split(), moves), search.case.slice
     samples = {**search.case.samples, "attack": replace(search.case.samples["gold"], hypothesis=text)}
-    ratio, changed = edit_ratio(search.gold, text), changes(search.gold, text)
+    ratio, changed = edits.edit_ratio(search.gold, text), changes(search.gold, text)
     meta = {
         "metric": metric,
         "group": slice_,

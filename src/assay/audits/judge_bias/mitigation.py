@@ -18,16 +18,11 @@ _BLINDABLE = ("author/", "people/", f"{SELF}/")
 # Mitigations, and the judge that each is compared with.
 _COMPARED = {"anchored": "plain", "blind": "plain", "panel": "plain", "swap": "pairs"}
 
-
-def _sentence(finding: Finding) -> str:
-    kind = finding.slice.rpartition("/")[2]
-    return f"The mitigation “{kind}” makes the biases of {finding.versus} larger, by {finding.value:.2g}."
-
-
 STATISTICS = (
     Statistic(
         "effect_change", "Mean size of a judge's biases with a mitigation minus without; below 0 it helps.",
-        "SD of grades, or net preference", "high", headline=True, sentence=_sentence,
+        "SD of grades, or net preference", "high", headline=True,
+        sentence=lambda f: f"{f.slice} makes the biases of {f.versus} larger, by {f.value:.2g}.",
     ),
 )  # fmt: skip
 
