@@ -13,7 +13,7 @@ import pytest
 
 from assay.audits.caption.audit import Caption
 from assay.audits.caption.captioners import image_genders, outcome, read_captioners
-from assay.audits.caption.concepts import outcome_of
+from assay.audits.caption.concepts import outcomes_of
 from assay.core import Metric, Sample
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions
 from assay.datasets.ratings import Rated
@@ -134,7 +134,7 @@ def test_ties_may_be_wrong_half_or_dropped() -> None:
     good, bad = np.array([1.0, 1.0, 0.0, np.nan]), np.array([0.0, 1.0, 1.0, 1.0])
     expected = {"wrong": [1, 0, 0, np.nan], "half": [1, 0.5, 0, np.nan], "drop": [1, np.nan, 0, np.nan]}
     for ties, answer in expected.items():
-        np.testing.assert_array_equal(outcome_of(good, bad, ties), answer)
+        np.testing.assert_array_equal(outcomes_of(good, bad, ties), answer)
 
 
 def test_ties_are_counted(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_small_groups_have_no_verdict(tmp_path: Path) -> None:
     path = table(tmp_path, count=9)
     rows = found(Overlap(blind="miner"), path)
     assert rows["profession/miner", "accuracy_gap", "man - woman"]["passed"] is None
-    assert any("too few" in note for note in Caption(data=(path,)).notes())
+    assert any("too few" in note for note in Caption(data=(path,)).judge([]).notes)
 
 
 def test_missing_images_are_listed_and_skipped_only_when_asked(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_missing_images_are_listed_and_skipped_only_when_asked(tmp_path: Path) -
         list(Caption(data=(plain,), images=folder).cases())
     audit = Caption(data=(plain,), images=folder, skip_missing=True)
     assert len(list(audit.cases())) == 14
-    assert any("1 captions left out" in note for note in audit.notes())
+    assert any("1 captions left out" in note for note in audit.judge([]).notes)
 
 
 def test_one_group_is_refused(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ OUTPUTS = [
 def test_gender_errors_are_counted_and_corrected_by_rule(tmp_path: Path) -> None:
     both = read_captioners([captions(tmp_path, "fiber", OUTPUTS)])
     assert both.names == ("fiber", "fiber-corrected")
-    results = [outcome(image, told) for image, told in zip(both.images, both.told[0], strict=True)]
+    results = [outcome(image, gender) for image, gender in zip(both.images, both.genders[0], strict=True)]
     assert results == ["wrong", "right", "wrong", "neutral", "both"]
     assert [one.sample.hypothesis for one in both.second][:3] == [
         "a woman walks",
