@@ -14,12 +14,13 @@ import pytest
 from assay.audits.caption.audit import Caption
 from assay.audits.caption.captioners import image_genders, outcome, read_captioners
 from assay.audits.caption.concepts import outcomes_of
-from assay.core import Metric, Sample
+from assay.core import Estimate, Finding, Judgement, Metric, Sample
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions
 from assay.datasets.ratings import Rated
 from assay.errors import DataError
 from assay.recipe import digest
 from assay.run.pipeline import Options, run
+from assay.run.settle import settle
 from assay.vocabulary import Need
 
 HERE = Options(cache=None)
@@ -113,6 +114,18 @@ def test_a_planted_bias_is_found_on_its_concept_alone(tmp_path: Path) -> None:
     assert rows["all", "biased_share", None]["value"] == 0.25
     assert rows["all", "biased_share", "man"]["value"] == 0.25
     assert rows["all", "biased_share", "woman"]["value"] == 0.0
+
+
+def test_a_gap_is_reported_in_percentage_points(tmp_path: Path) -> None:
+    audit = Caption(data=(table(tmp_path),))
+    estimate = Estimate(-1.0, 100, decisive=(-1.0, -1.0))
+    gap = Finding.of("m", "profession/nurse", "accuracy_gap", estimate, versus="man - woman")
+    share = Finding.of("m", "profession", "biased_share", Estimate(0.25, 40, (0.2, 0.3)))
+    assert [finding.sentence for finding in settle(audit, Judgement([gap, share]))] == [
+        "On captions about nurse, m prefers the wrong gender 100 percentage points more often for the group man "
+        "than for woman.",
+        "m is more accurate for one group than for the other on 25% of concepts of the kind profession.",
+    ]
 
 
 def test_images_are_resampled(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from assay.audits.slices import spread_out
 from assay.audits.stereotype.audit import Stereotype
-from assay.core import Finding, Metric, Sample, Scored
+from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
 from assay.errors import DataError
 from assay.recipe import digest
 from assay.run.pipeline import Options, run
@@ -92,6 +92,19 @@ def test_a_preference_without_stereotype_fails_by_size_alone(tmp_path: Path) -> 
     assert found["gender", "signed_bias"]["value"] == pytest.approx(0, abs=1e-9)
     assert found["gender", "signed_bias"]["passed"] is not False
     assert found["gender", "excess_bias"]["passed"] is False
+
+
+def test_the_sentences_name_the_attribute_and_the_side() -> None:
+    estimates = {"excess_bias": 12.3, "signed_bias": -4.0}
+    findings = [
+        Finding.of("m", "gender_identity", name, Estimate(value, 40, (value - 0.1, value + 0.1)))
+        for name, value in estimates.items()
+    ]
+    assert [finding.sentence for finding in settle(Stereotype(), Judgement(findings))] == [
+        "m scores sentences that differ only in gender identity further apart than control sentences, by 12.3 "
+        "points of 100.",
+        "m scores stereotypes about gender identity lower than their opposites, by 4 points of 100.",
+    ]
 
 
 def test_a_jumpy_metric_is_not_called_biased(tmp_path: Path) -> None:

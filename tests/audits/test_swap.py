@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 import pytest
 
 from assay.audits.swap.audit import Swap
-from assay.core import Metric, Sample
+from assay.core import Estimate, Finding, Judgement, Metric, Sample
 from assay.datasets.swaps import embedded_swaps, is_one_to_one, read_swaps, swap_texts
 from assay.errors import DataError
 from assay.run.pipeline import Options, run
+from assay.run.settle import settle
 
 HERE = Options(cache=None)
 MEN = ("he", "his", "him", "man", "boy")
@@ -140,6 +141,17 @@ def test_a_male_preference_of_known_size_fails(tmp_path: Path) -> None:
     assert (both["value"], both["passed"]) == (1.0, False)
     assert rows["preference/both", "gender_effect", None]["value"] > 0.1
     assert rows["preference/both", "edit_effect", None]["value"] == pytest.approx(0, abs=1e-9)
+
+
+def test_the_sentence_names_the_preferred_gender() -> None:
+    shares = [Estimate(share, 40, (share - 0.01, share + 0.01)) for share in (0.35, 0.8)]
+    found = [Finding.of("m", "preference/both", "preference_share", share, versus="male") for share in shares]
+    change = Finding.of("m", "example/overall", "correlation_change", Estimate(-0.2, 40, (-0.3, -0.1)))
+    assert [finding.sentence for finding in settle(Swap(), Judgement([*found, change]))] == [
+        "m prefers the female version in 65% of texts that differ only in gender (ties count half).",
+        "m prefers the male version in 80% of texts that differ only in gender (ties count half).",
+        "The correlation of m with people (example/overall) falls by 0.2 when the genders in all texts are swapped.",
+    ]
 
 
 def test_the_effect_of_editing_is_not_taken_for_gender(tmp_path: Path) -> None:

@@ -19,11 +19,12 @@ ALPHA = 0.05
 
 
 def _say_gap(finding: Finding) -> str:
-    first, _, second = (finding.versus or "one group - the other").partition(" - ")
+    first, _, second = (finding.versus or "").partition(" - ")
     worse, better = (second, first) if finding.value > 0 else (first, second)
+    groups = f"the group {worse} than for {better}" if worse and better else "one group than for the other"
     return (
-        f"On captions about {finding.slice.split('/')[-1]}, {finding.metric} prefers the wrong caption for a "
-        f"{worse} {abs(100 * finding.value):.0f} percentage points more often than for a {better}."
+        f"On captions about {finding.slice.split('/')[-1]}, {finding.metric} prefers the wrong gender "
+        f"{abs(100 * finding.value):.0f} percentage points more often for {groups}."
     )
 
 
