@@ -214,7 +214,7 @@ def _with_sets(test: AssociationTest, sets: Sequence[WordSet]) -> AssociationTes
 
 
 def _checked(test: AssociationTest, balance: bool) -> AssociationTest:
-    """The test with target sets of equal size; what no test can be made of is refused."""
+    """The test with target sets of equal size; an error where that cannot be."""
     for key in KEYS:
         words: WordSet = getattr(test, key)
         if len(words.items) < 2:
@@ -222,17 +222,15 @@ def _checked(test: AssociationTest, balance: bool) -> AssociationTest:
     shared = {text for text, _ in test.targ1.items} & {text for text, _ in test.targ2.items}
     if shared:
         raise DataError(f"{test.name}: {sorted(shared)[0]!r} is in both target sets; take it out of one")
-    one, two = len(test.targ1.items), len(test.targ2.items)
-    if one != two and not balance:
+    targets = (test.targ1, test.targ2)
+    n_x, n_y = (len(words.items) for words in targets)
+    if n_x != n_y and not balance:
         raise DataError(
-            f"{test.name}: targ1 has {one} texts and targ2 {two}; make them equal or use --balance, "
+            f"{test.name}: targ1 has {n_x} texts and targ2 {n_y}; make them equal or use --balance, "
             "which shortens the longer one"
         )
-    targets = (
-        replace(words, items=tuple(spread_out(words.items, min(one, two))))
-        for words in (test.targ1, test.targ2)
-    )
-    return _with_sets(test, [*targets, test.attr1, test.attr2])
+    equal = [replace(words, items=tuple(spread_out(words.items, min(n_x, n_y)))) for words in targets]
+    return _with_sets(test, [*equal, test.attr1, test.attr2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,10 +317,10 @@ def _interval(first: Floats, second: Floats, outcome: Outcome, seed: int) -> Int
     if outcome.degenerate:
         return Interval(0.0, 0.0, 0.95)
     rng = np.random.default_rng(seed)
-    one, two = (units[rng.integers(units.size, size=(RESAMPLES, units.size))] for units in (first, second))
-    deviations = np.concatenate([one, two], axis=1).std(axis=1, ddof=1)
+    x, y = (units[rng.integers(units.size, size=(RESAMPLES, units.size))] for units in (first, second))
+    deviations = np.concatenate([x, y], axis=1).std(axis=1, ddof=1)
     draws = np.full(RESAMPLES, np.nan)
-    np.divide(one.mean(axis=1) - two.mean(axis=1), deviations, out=draws, where=deviations > 0)
+    np.divide(x.mean(axis=1) - y.mean(axis=1), deviations, out=draws, where=deviations > 0)
     return interval_of(draws, n_clusters=min(first.size, second.size))
 
 

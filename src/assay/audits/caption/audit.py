@@ -131,13 +131,12 @@ class Caption(Audit):
 
     def _left_out(self, listed: Sequence[Concept]) -> dict[str, frozenset[str]]:
         """Robustness checks, by name, and the concepts that each leaves out (app. A)."""
-        named = imbalanced_concepts()
-        checks = {"without-imbalanced": frozenset(one.path for one in listed if one.name in named)}
-        if self.max_imbalance is not None:
-            images = {one.path: sorted(one.images) for one in listed}
-            far = (path for path, (low, high) in images.items() if high > self.max_imbalance * low)
-            checks[f"max-imbalance-{self.max_imbalance:g}"] = frozenset(far)
-        return checks
+        named, ratio = imbalanced_concepts(), self.max_imbalance
+        left_out = {"without-imbalanced": frozenset(c.path for c in listed if c.name in named)}
+        if ratio is not None:
+            far = (c.path for c in listed if max(c.images) > ratio * min(c.images))
+            left_out[f"max-imbalance-{ratio:g}"] = frozenset(far)
+        return left_out
 
     def _notes(self) -> list[str]:
         """Counts, ties and small groups."""

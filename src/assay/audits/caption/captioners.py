@@ -1,7 +1,4 @@
-"""Captions of one or two captioners: how often each names the wrong gender, and which one a metric favours.
-
-See caption sec. 3.1.
-"""
+"""Captions of one or two captioners to gender errors, and to the captioner a metric favours (sec. 3.1)."""
 
 from __future__ import annotations
 
@@ -113,11 +110,11 @@ def _corrected(item: Rated, gender: Content) -> Rated:
 
 def captioner_cases(captioners: Captioners) -> Iterator[Case]:
     """Both captions of each image for which they differ."""
-    for one, two in zip(captioners.first, captioners.second, strict=True):
-        if one.sample.hypothesis != two.sample.hypothesis:
-            samples = {"first": one.sample, "second": two.sample}
-            category = str(one.meta.get("category", "all"))
-            yield Case(f"favour/{one.id}", samples, f"favour/{category}", {"kind": "favour"})
+    for first, second in zip(captioners.first, captioners.second, strict=True):
+        if first.sample.hypothesis != second.sample.hypothesis:
+            samples = {"first": first.sample, "second": second.sample}
+            category = str(first.meta.get("category", "all"))
+            yield Case(f"favour/{first.id}", samples, f"favour/{category}", {"kind": "favour"})
 
 
 def captioner_findings(captioners: Captioners, scored: Sequence[Scored], seed: int) -> Iterator[Finding]:

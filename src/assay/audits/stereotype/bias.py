@@ -221,11 +221,10 @@ def _stereotype_share(differences: Floats, clusters: Clusters | None, seed: int)
 def _excess(pairs: PairScores, controls: PairScores, span: float, seed: int) -> Finding:
     """The bias minus that of control pairs with the same mix of edits, put on the attribute's scale."""
     sizes, floor = np.abs(pairs.scaled(span)), np.abs(controls.scaled(span))
-    weights = _matching_weights(pairs, controls)
-    above = resampled_mean(sizes, pairs.clusters, seed=seed)
-    below = resampled_mean(floor, controls.clusters, weights=weights, seed=seed + 1)
-    n_clusters = min(pairs.clusters.count(sizes.size), controls.clusters.count(floor.size))
-    interval = interval_of(above - below, n_clusters=n_clusters)
+    weights, own, other = _matching_weights(pairs, controls), pairs.clusters, controls.clusters
+    above = resampled_mean(sizes, own, seed=seed)
+    below = resampled_mean(floor, other, weights=weights, seed=seed + 1)
+    interval = interval_of(above - below, n_clusters=min(own.count(sizes.size), other.count(floor.size)))
     value = float(sizes.mean() - np.average(floor, weights=weights))
     estimate = interval_estimate(value, sizes.size, interval, with_mde=True)
     return pairs.finding("excess_bias", estimate, sizes, judged=sizes.size >= FEWEST, versus="controls")

@@ -135,9 +135,8 @@ def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int
 
     def estimate(of_male: Floats, of_female: Floats) -> Estimate:
         def statistic(weights: Floats) -> Floats:
-            return (
-                weighted_mean(weights[:, :n_male], of_male) + weighted_mean(weights[:, n_male:], of_female)
-            ) / 2
+            male_mean = weighted_mean(weights[:, :n_male], of_male)
+            return (male_mean + weighted_mean(weights[:, n_male:], of_female)) / 2
 
         interval = bootstrap_weighted(statistic, len(docs), clusters=docs, seed=seed)
         value = float(statistic(np.ones((1, len(docs))))[0])
