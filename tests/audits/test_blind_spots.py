@@ -20,6 +20,7 @@ from assay.errors import DataError
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
 from assay.run.scoring import Settings, score_cases
+from assay.run.settle import settle
 
 
 def _own(text: str) -> float:
@@ -110,7 +111,8 @@ class LengthTax(Metric):
 
 def judged(audit: Audit, *measures: Measure) -> list[Finding]:
     cases = list(audit.cases())
-    return audit.judge([score_cases(one, {audit.name: cases}, Settings())[audit.name] for one in measures])
+    scored = [score_cases(one, {audit.name: cases}, Settings())[audit.name] for one in measures]
+    return settle(audit, audit.judge(scored))
 
 
 def plain(metric: Metric | SetMetric) -> Measure:
