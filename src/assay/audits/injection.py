@@ -57,8 +57,8 @@ class InjectionAudit(BlindSpot):
             "injection_gain", _MEANING, unit=SD, bad="high", headline=True, within="alone", sentence=_sentence
         ),
         Statistic(
-            "injection_caught", "What the same injection gains under another metric of the run, the one that "
-            "lowers it most; given where it gains under this metric and loses under the other.", unit=SD,
+            "injection_caught", "What the same injection gains (below 0: loses) under the metric of the run "
+            "that scores it lowest; given where it gains under this metric.", unit=SD,
         ),
     )  # fmt: skip
     wants = "an item needs another to borrow a text from: give two or more different golds"
@@ -140,11 +140,11 @@ class InjectionAudit(BlindSpot):
                 heads.setdefault(finding.slice, []).append(finding)
         for slice_, gains in heads.items():
             best = min(gains, key=lambda gain: gain.value)
+            fooled = self.lift_margin if best.versus == CONTROL else 0.0
             for gain in gains:
-                if gain.value > 0 > best.value and best.estimate is not None:
-                    yield Finding.of(
-                        gain.metric, slice_, "injection_caught", best.estimate, versus=best.metric
-                    )
+                if gain.value > fooled and best.value < 0:
+                    loss = Estimate(best.value, best.n, best.ci, mde=best.mde)
+                    yield Finding.of(gain.metric, slice_, "injection_caught", loss, versus=best.metric)
 
 
 def _lower(one: Estimate, other: Estimate) -> Interval | None:
