@@ -10,12 +10,12 @@ import typer
 from typer.testing import CliRunner
 
 from assay.cli import COMMANDS
-from assay.report.words import MEANING
+from assay.names.registry import audit_class, names
 
 
 def command_helps(name: str) -> Iterator[tuple[str, str]]:
     """A command's title and help at a fixed width, then those of its sub-commands."""
-    loaded = importlib.import_module(COMMANDS[name])
+    loaded = importlib.import_module(f"assay.cli.{name}")
     if hasattr(loaded, "app"):
         yield _help(loaded.app, name)
         for one in loaded.app.registered_commands:
@@ -39,8 +39,15 @@ def reference() -> str:
     for name in COMMANDS:
         for title, text in command_helps(name):
             lines += [f"### {title}", "", "```text", text, "```", ""]
-    lines += ["## Statistics", "", "| name | meaning |", "|---|---|"]
-    lines += [f"| `{name}` | {text} |" for name, text in MEANING.items()]
+    lines += ["## Statistics", ""]
+    for name in names("audits"):
+        audit = audit_class(name)
+        lines += [f"### {name}: {audit.title}", "", "| name | unit | bad side | meaning |", "|---|---|---|---|"]
+        for one in audit.statistics:
+            side = {"high": "high", "low": "low", "far": f"far from {one.centre:g}", None: "not judged"}[one.bad]
+            where = f" (slices with `{one.within}`)" if one.within else ""
+            lines.append(f"| `{one.name}`{where} | {one.unit or '-'} | {side} | {one.meaning} |")
+        lines.append("")
     return "\n".join(lines) + "\n"
 
 

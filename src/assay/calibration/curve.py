@@ -16,12 +16,13 @@ from assay.calibration.simulated.base import METRIC, Plant, World
 from assay.calibration.simulated.blind import PLANTS as BLIND
 from assay.calibration.simulated.fair import PLANTS as FAIR
 from assay.calibration.simulated.judge import PLANTS as JUDGES
-from assay.core import Audit, Case, Finding, Grid
+from assay.core import Audit, Case, Finding, Grid, Judgement
 from assay.errors import DataError, SpecError, suggest
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, measure
 from assay.run.pipeline import Options, make_audit
 from assay.run.scoring import score_cases
+from assay.run.settle import settle
 from assay.statistics.estimates import proportion_interval
 
 PLANTS: tuple[Plant, ...] = (*FAIR, *BLIND, *JUDGES)
@@ -198,7 +199,8 @@ def operating_curve(
 
 def judged(plant: Plant, world: World, size: float) -> list[Finding]:
     """The audit's findings on one draw, of the planted metric alone."""
-    found = world.audit.judge(plant.draw(world, size))
+    judgement = world.audit.judge(plant.draw(world, size))
+    found = settle(world.audit, judgement) if isinstance(judgement, Judgement) else judgement
     return [finding for finding in found if METRIC in (finding.metric, finding.versus)]
 
 
