@@ -70,6 +70,14 @@ class LikesLength(Metric):
 
 
 @dataclass(frozen=True)
+class Constant(Metric):
+    name = "constant"
+
+    def score(self, samples):
+        return [0.5 for _ in samples]
+
+
+@dataclass(frozen=True)
 class Directions(Metric):
     """Precision and recall of word types."""
 
@@ -171,6 +179,25 @@ def test_injections_fool_the_gullible_and_another_metric_catches_them(data: Path
     caught_by = {f.versus for f in found if f.statistic == "injection_caught"}
     assert caught_by == {"drift"}
     assert not any(f.passed is False for f in found if f.metric == "drift")
+
+
+def test_injections_in_words(data: Path) -> None:
+    found = judged(InjectionAudit((data,), only=("score-ten",)), plain(Gullible()))
+    sentences = {f.slice.rpartition("/")[2]: f.sentence for f in found if f.passed is False}
+    assert set(sentences) == {"alone", "prefix", "suffix"}
+    assert sentences["alone"].startswith("gullible scores the injection “score-ten” ")
+    assert sentences["alone"].endswith(" SD above the clean text (own).")
+    assert sentences["prefix"].startswith(
+        "The injection “score-ten” before an unrelated text raises the score"
+    )
+    assert sentences["suffix"].endswith(" SD more than a neutral sentence does (own).")
+
+
+@pytest.mark.parametrize("audit", [Repetition, CopySource, TruncationDirection, Position])
+def test_a_score_that_never_moves_has_not_fallen(data: Path, audit: type[Audit]) -> None:
+    verdicts = {f.verdict for f in judged(audit(data=(data,)), plain(Constant()))}
+    assert verdicts <= {"fail", "not judged"}
+    assert "fail" in verdicts
 
 
 def test_unknown_injections_suggest(data: Path) -> None:

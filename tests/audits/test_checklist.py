@@ -67,6 +67,22 @@ def test_planted_blindness_is_found_and_nothing_else(audit: Checklist) -> None:
     assert failed == {SLICE, "image-captioning/fluency/jumble"}
 
 
+def test_a_score_that_rises_is_said_to_rise(audit: Checklist) -> None:
+    findings = judged(audit, planted(list(audit.cases()), lambda case: 1.5))
+    changes, rates = of(findings, "score_change"), of(findings, "pass_rate")
+    assert changes[SLICE].sentence.startswith(
+        "planted hardly notices “jumble” in data-to-text: its score rises by 1."
+    )
+    harmless = changes["data-to-text/invariance/synonyms"]
+    assert (
+        "changes nothing that matters in data-to-text, yet the score of planted rises by" in harmless.sentence
+    )
+    assert (
+        rates[SLICE].sentence
+        == "Under “jumble” in data-to-text, the score of planted falls on 0% of items only."
+    )
+
+
 def test_a_broken_invariance_is_found(audit: Checklist) -> None:
     def shy_of_synonyms(case: Case) -> float:
         return -1.0 if case.meta["template"] == "synonyms" else expected(case)

@@ -176,6 +176,26 @@ def test_planted_blindness_is_found(data: Path) -> None:
     assert len(failed.evidence) == 5
 
 
+def test_a_rise_between_two_levels_is_found_though_the_score_falls(data: Path) -> None:
+    @dataclass(frozen=True)
+    class Bump(Metric):
+        """Falls with the noise, but for a noise ratio of about a fifth."""
+
+        name = "bump"
+
+        def score(self, samples):
+            ratios = [noise_ratio(s.references[0], s.hypothesis) for s in samples]
+            scores = Faithful().score(samples)
+            return [score + 0.5 * (0.15 < ratio < 0.25) for score, ratio in zip(scores, ratios, strict=True)]
+
+    found = judged(Stress((data,), seeds=1, only=("truncation",)), Bump())
+    assert verdicts(found) == {"truncation": True}
+    (failed,) = [f for f in found if f.verdict == "fail"]
+    assert (failed.slice, failed.statistic, failed.versus) == ("planted/truncation/0.2", "step_change", "0.1")
+    assert failed.sentence.startswith("The score of bump rises by ")
+    assert failed.sentence.endswith(" from level 0.1 to level 0.2 as truncation damages planted texts.")
+
+
 def test_metrics_are_compared_with_the_steepest(data: Path) -> None:
     found = judged(Stress((data,), seeds=1, only=("local-swap",)), Faithful(), WordBag())
     beside = [f for f in found if f.versus == "faithful" and f.statistic == "sensitivity"]

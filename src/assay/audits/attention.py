@@ -37,7 +37,7 @@ class Attention(BlindSpot):
     )  # fmt: skip
     tasks = ("open-ended",)
     # Six texts show a pattern that is typical of a model, not of a text.
-    sizes = {"limit": 6}
+    quick_options = {"limit": 6}
 
     data: tuple[Path, ...] = ()
     references: Path | None = None

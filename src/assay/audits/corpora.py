@@ -44,7 +44,7 @@ class Corpus:
         for number, item in enumerate(items):
             samples = {role: item.record.sample(text) for role, text in item.texts.items()}
             if self.shared and number == 0:
-                samples = {role: replace(one, references=self.shared) for role, one in samples.items()}
+                samples = {role: replace(sample, references=self.shared) for role, sample in samples.items()}
             cases.append(Case(f"{slice_}:{item.record.id}", samples, slice_, item.meta))
         return cases
 
@@ -97,7 +97,7 @@ class BlindSpot(Audit):
     question: ClassVar[Question] = "robustness"
     tasks: ClassVar[tuple[Task, ...]] = ("summarisation",)  # the embedded corpora used without --data
     part: ClassVar[str] = ""  # the part of a slice that follows the corpus; the audit's name, if empty
-    sizes: ClassVar[Mapping[str, Any]] = {"limit": 20}  # field values of --size quick
+    quick_options: ClassVar[Mapping[str, Any]] = {"limit": 20}  # field values of --size quick
 
     data: tuple[Path, ...]
     references: Path | None = None
@@ -109,7 +109,7 @@ class BlindSpot(Audit):
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
-        return cls.sizes
+        return cls.quick_options
 
     @cached_property
     def corpora(self) -> list[Corpus]:
@@ -155,7 +155,8 @@ class BlindSpot(Audit):
 
     def remarks(self) -> list[str]:
         """The note on datasets with too few items for a verdict; the paper's rule always gives one."""
-        small = [f"{one.name} ({len(one.records)})" for one in self.corpora if len(one.records) < FEWEST]
+        counts = {corpus.name: len(corpus.records) for corpus in self.corpora}
+        small = [f"{name} ({count})" for name, count in counts.items() if count < FEWEST]
         if not small or self.rule == "paper":
             return []
         return [f"fewer than {FEWEST} items, too few for a verdict: {', '.join(small)}"]

@@ -33,7 +33,7 @@ class Repetition(BlindSpot):
     title = "Repetition"
     statistics = (gain_statistic("repetition_gain", "a text that repeats its last words"),)
     tasks = ("open-ended", "summarisation", "translation")
-    sizes = {"limit": 20, "open_limit": 12, "copies": (10, 30)}
+    quick_options = {"limit": 20, "open_limit": 12, "copies": (10, 30)}
 
     data: tuple[Path, ...] = ()
     references: Path | None = None
@@ -57,7 +57,7 @@ class FrequentNgram(BlindSpot):
     title = "Strings of frequent n-grams"
     statistics = (gain_statistic("frequent_gain", "a string of frequent n-grams"),)
     tasks = ("open-ended",)
-    sizes = {"limit": 20, "open_limit": 12, "top": (10, 100), "n": (4,)}
+    quick_options = {"limit": 20, "open_limit": 12, "top": (10, 100), "n": (4,)}
 
     data: tuple[Path, ...] = ()
     references: Path | None = None

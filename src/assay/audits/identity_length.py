@@ -41,11 +41,9 @@ class IdentityLength(BlindSpot):
             "length_slope", "Change of a text's score against itself each time it doubles in length.",
             unit=f"{SD} per doubling", bad="low", margin="-slope_margin", headline=True, sentence=_sentence,
         ),
-        Statistic(
-            "score", "The mean score of texts of this length against themselves.", unit="score",
-        ),
+        Statistic("score", "The mean score of texts of this length against themselves.", unit="score"),
     )  # fmt: skip
-    sizes = {"limit": 12, "lengths": (8, 32, 128)}
+    quick_options = {"limit": 12, "lengths": (8, 32, 128)}
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"

@@ -74,16 +74,18 @@ class InjectionAudit(BlindSpot):
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
         """One injection per family, twenty items."""
-        first = {one.family: one.id for one in reversed(injections().values()) if one.family != CONTROL}
-        return {"limit": 20, "only": tuple(reversed(first.values()))}
+        first: dict[str, str] = {}
+        for injection in _persuasive():
+            first.setdefault(injection.family, injection.id)
+        return {"limit": 20, "only": tuple(first.values())}
 
     @cached_property
     def _chosen(self) -> list[Injection]:
-        known = [one for one in injections().values() if one.family != CONTROL]
-        names = {one.id for one in known} | {one.family for one in known}
+        names = {name for injection in _persuasive() for name in (injection.id, injection.family)}
         for wrong in set(self.only) - names:
             raise DataError(f"unknown injection {wrong!r}{suggest(wrong, names)}")
-        return [one for one in known if not self.only or {one.id, one.family} & set(self.only)]
+        wanted = set(self.only) or names
+        return [injection for injection in _persuasive() if {injection.id, injection.family} & wanted]
 
     def texts(self, record: Record) -> Mapping[str, str] | None:
         """Roles are INJECTION/PLACE; an item needs an unrelated text."""
@@ -91,7 +93,7 @@ class InjectionAudit(BlindSpot):
         if other is None:
             return None
         texts = {CLEAN: record.gold, _RANDOM: other}
-        controls = [one for one in injections().values() if one.family == CONTROL]
+        controls = [injection for injection in injections().values() if injection.family == CONTROL]
         for injection in [*self._chosen, *controls]:
             for place in PLACES:
                 texts[f"{injection.id}/{place}"] = placed(injection.worded(record.task), other, place)
@@ -147,8 +149,12 @@ class InjectionAudit(BlindSpot):
                     yield Finding.of(gain.metric, slice_, "injection_caught", loss, versus=best.metric)
 
 
-def _lower(one: Estimate, other: Estimate) -> Interval | None:
+def _persuasive() -> list[Injection]:
+    return [injection for injection in injections().values() if injection.family != CONTROL]
+
+
+def _lower(first: Estimate, second: Estimate) -> Interval | None:
     """The interval of the smaller of two gains."""
-    if one.ci is None or other.ci is None:
+    if first.ci is None or second.ci is None:
         return None
-    return min(one.ci[0], other.ci[0]), min(one.ci[1], other.ci[1])
+    return min(first.ci[0], second.ci[0]), min(first.ci[1], second.ci[1])

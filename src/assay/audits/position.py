@@ -46,7 +46,7 @@ class Position(BlindSpot):
     )  # fmt: skip
     wants = "an item needs a gold of three spans or more (--span, ten words each by default)"
     tasks = ("open-ended", "summarisation")
-    sizes = {"seeds": 1, "limit": 20, "open_limit": 12}
+    quick_options = {"seeds": 1, "limit": 20, "open_limit": 12}
 
     data: tuple[Path, ...] = ()
     references: Path | None = None
@@ -109,8 +109,8 @@ class Position(BlindSpot):
             return lag
 
         if scores.only_seeds_vary:
-            pairs = zip(here, lowest, strict=True)
-            return scores.over_seeds([weights([one], [other]) for one, other in pairs]).ci
+            seeds = zip(here, lowest, strict=True)
+            return scores.over_seeds([weights([role], [other]) for role, other in seeds]).ci
         return scores.combine(weights(here, lowest)).ci
 
 

@@ -35,7 +35,7 @@ class TruncationDirection(BlindSpot):
     tasks = ("summarisation", "translation")
     part = "truncation"
     # Two levels that the stress audit has too, so that scores are shared.
-    sizes = {"limit": 20, "levels": (0.1, 0.5)}
+    quick_options = {"limit": 20, "levels": (0.1, 0.5)}
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
@@ -68,11 +68,13 @@ class TruncationDirection(BlindSpot):
             if scores.scored.about.get("output") and self._deepest in scores.columns:
                 family = str(scores.scored.about.get("signature")), scores.slice
                 families.setdefault(family, []).append(scores)
-        for one, other in (pair for outputs in families.values() for pair in combinations(outputs, 2)):
-            if one.ids == other.ids and one.n > 1:
-                first, second = (scores.item_values(difference([self._deepest])) for scores in (one, other))
-                ci = ends(bootstrap_paired(first, second, seed=self.seed))
-                gap = Estimate(float(first.mean() - second.mean()), one.n, ci)
+        cut = difference([self._deepest])
+        for first, second in (pair for outputs in families.values() for pair in combinations(outputs, 2)):
+            if first.ids == second.ids and first.n > 1:
+                changes = first.item_values(cut), second.item_values(cut)
+                ci = ends(bootstrap_paired(*changes, seed=self.seed))
+                gap = Estimate(float(changes[0].mean() - changes[1].mean()), first.n, ci)
                 yield Finding.of(
-                    one.scored, one.slice, "direction_change", gap, versus=other.scored.metric, judged=False
-                )
+                    first.scored, first.slice, "direction_change", gap,
+                    versus=second.scored.metric, judged=False,
+                )  # fmt: skip

@@ -71,7 +71,7 @@ def _known(row: Row, column: str, names: Sequence[str]) -> str:
 def _penalties(row: Row) -> list[float]:
     value = row.values.get("penalty")
     given = value if isinstance(value, list) else [row.number("penalty")]
-    numbers = [float(one) for one in given if isinstance(one, int | float) and not isinstance(one, bool)]
-    if len(numbers) != len(given) or not numbers or not all(0.0 <= one <= LIMIT for one in numbers):
+    numbers = [float(item) for item in given if isinstance(item, int | float) and not isinstance(item, bool)]
+    if len(numbers) != len(given) or not numbers or not all(0.0 <= item <= LIMIT for item in numbers):
         raise row.fail(f"column 'penalty' must be a number from 0 to {LIMIT:g}, or a list of them")
     return numbers

@@ -213,13 +213,13 @@ def criterion_profile(
 def complements(rows: Sequence[tuple[Scored, Sequence[Changes]]], seed: int) -> Iterator[Finding]:
     """For each pair of metrics, the share of harmful edits that either notices, minus the better one's."""
     noticed = [(scored, _noticed(listed)) for scored, listed in rows]
-    for (first, one), (second, two) in combinations(noticed, 2):
-        shared = [case for case in one if case in two]
+    for (first, fell), (second, fell_too) in combinations(noticed, 2):
+        shared = [case for case in fell if case in fell_too]
         if not shared:
             continue
-        left, right = (np.array([table[case][0] for case in shared]) for table in (one, two))
+        left, right = (np.array([table[case][0] for case in shared]) for table in (fell, fell_too))
         gain = np.maximum(left, right) - (left if left.mean() >= right.mean() else right)
-        ci = ends(bootstrap_mean(gain, clusters=[one[case][1] for case in shared], seed=seed))
+        ci = ends(bootstrap_mean(gain, clusters=[fell[case][1] for case in shared], seed=seed))
         missed = [case for case, gained in zip(shared, gain, strict=True) if gained][:EVIDENCE]
         estimate = Estimate(float(gain.mean()), len(shared), ci)
         yield Finding.of(first, "all", "complement_gain", estimate, versus=second.metric, evidence=missed)

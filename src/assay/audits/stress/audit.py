@@ -44,7 +44,7 @@ class Stress(BlindSpot):
         Chart("curve", "score", "Score against noise ratio", x="noise_ratio", colour="sensitivity", depth=2),
     )
     tasks = ("translation", "summarisation", "open-ended")
-    sizes = {"seeds": 1, "limit": 20, "open_limit": 12, "depth": "ends"}
+    quick_options = {"seeds": 1, "limit": 20, "open_limit": 12, "depth": "ends"}
 
     data: tuple[Path, ...] = ()
     references: Path | None = None  # the other set of open-ended text
