@@ -42,9 +42,16 @@ def reference() -> str:
     lines += ["## Statistics", ""]
     for name in names("audits"):
         audit = audit_class(name)
-        lines += [f"### {name}: {audit.title}", "", "| name | unit | bad side | meaning |", "|---|---|---|---|"]
+        lines += [
+            f"### {name}: {audit.title}",
+            "",
+            "| name | unit | bad side | meaning |",
+            "|---|---|---|---|",
+        ]
         for one in audit.statistics:
-            side = {"high": "high", "low": "low", "far": f"far from {one.centre:g}", None: "not judged"}[one.bad]
+            side = {"high": "high", "low": "low", "far": f"far from {one.centre:g}", None: "not judged"}[
+                one.bad
+            ]
             where = f" (slices with `{one.within}`)" if one.within else ""
             lines.append(f"| `{one.name}`{where} | {one.unit or '-'} | {side} | {one.meaning} |")
         lines.append("")
