@@ -1,4 +1,4 @@
-"""The attack audit against planted metrics: one that sees every edit, one that is blind to articles."""
+"""The attack audit against simulated metrics: one that sees every edit, one that is blind to articles."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def done(texts: Path):
     return _run(texts, Measure("blind", Seeing(blind=True)), *judges)
 
 
-def test_a_planted_blindness_is_found(done) -> None:
+def test_a_blind_metric_is_found(done) -> None:
     found = _of(done, "blind")
     row = found["texts", "attack_gain"]
     assert row["value"] == pytest.approx(1.0)  # articles cost it nothing
@@ -112,11 +112,11 @@ def test_metrics_that_see_every_edit_pass(done) -> None:
     assert row["passed"] is True
 
 
-def test_examples_are_told(done) -> None:
-    told = [note for note in done.notes if "random noise" in note and "blind:" in note]
-    assert len(told) == 3
-    assert all("costs 0," in note for note in told)
-    assert any("The → ∅" in note or "the → " in note for note in told)
+def test_examples_are_noted(done) -> None:
+    examples = [note for note in done.notes if "random noise" in note and "blind:" in note]
+    assert len(examples) == 3
+    assert all("costs 0," in note for note in examples)
+    assert any("The → ∅" in note or "the → " in note for note in examples)
 
 
 def test_evidence_shows_gold_attack_and_noise(done) -> None:
@@ -208,7 +208,7 @@ def test_a_dataset_of_one_item(tmp_path: Path) -> None:
     assert any("no text is left" in note for note in done.notes)
 
 
-def test_random_noise_that_costs_nothing_is_told(texts: Path) -> None:
+def test_random_noise_that_costs_nothing_is_noted(texts: Path) -> None:
     @dataclass(frozen=True)
     class Constant(Metric):
         name = "constant"

@@ -128,9 +128,8 @@ def test_place_asked_of_a_judge_that_grades_is_noted(mode: str, noted: bool) -> 
     audit = JudgeBias(only=("position",), limit=2)
     work = {"judge-bias": list(audit.cases())}
     scored, _ = score_all({"judge-bias": audit}, work, [Measure("mine", Planted(mode=mode))], Settings())
-    audit.judge(scored["judge-bias"])
-    told = "mine grades one text at a time: position needs mode=pairwise"
-    assert (told in audit.notes()) is noted
+    note = "mine grades one text at a time: position needs mode=pairwise"
+    assert (note in audit.judge(scored["judge-bias"]).notes) is noted
 
 
 def test_a_budget_says_whether_answers_are_kept(tmp_path: Path) -> None:

@@ -56,10 +56,9 @@ def score_all(
     if measures and not any(scored.values()):
         raise AuditError("; ".join(notes) + "; choose another metric or other data")
     for name, one_audit in audits.items():
-        if one_audit.panel() and scored[name]:
-            scored[name] = _panelled(
-                one_audit, name, scored[name], work[name], measures, panels[name], settings
-            )
+        final = list(one_audit.final(scored[name]))
+        if scored[name] and (final or panels[name]):
+            scored[name] = _panelled(name, scored[name], work[name], final, measures, panels[name], settings)
     return scored, notes
 
 
@@ -81,16 +80,15 @@ def _panel(one: Audit, measures: Sequence[Measure]) -> dict[str, Measure]:
 
 
 def _panelled(
-    one: Audit,
     name: str,
     answers: list[Scored],
     items: list[Case | Grid],
+    final: list[Case],
     measures: Sequence[Measure],
     extra: Mapping[str, Measure],
     settings: Settings,
 ) -> list[Scored]:
     """The answers with the final cases added, and those of the panel's metrics that were not asked for."""
-    final = list(one.final(answers))
     complete = {answer.metric: answer for answer in answers}
     for label, each in ({each.label: each for each in measures} | dict(extra)).items():
         fitted = _fits(each, {name: items})[0][0]

@@ -1,14 +1,16 @@
-"""Planted ratings by people, and the findings of the human audit on them."""
+"""Simulated ratings by people, and what the human audit concludes from them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from assay.audits.human.audit import Human
-from assay.core import Finding, Scored
+from assay.core import Finding, Judgement, Scored
+from assay.run.settle import settle
 
 WORDS = [
     "the",
@@ -32,10 +34,10 @@ WORDS = [
 ]
 
 
-def plant(folder: Path, *, systems: int = 6, documents: int = 30, seed: int = 0, human=None) -> Path:
+def write_ratings(folder: Path, *, systems: int = 6, documents: int = 30, seed: int = 0, human=None) -> Path:
     """Texts of systems of rising quality; `human(quality, length, rng)` rates them (three noisy raters)."""
     rng = np.random.default_rng(seed)
-    path = folder / "planted.jsonl"
+    path = folder / "ratings.jsonl"
     rows = []
     for system in range(systems):
         for document in range(documents):
@@ -57,11 +59,19 @@ def scored(audit: Human, **columns: np.ndarray) -> list[Scored]:
     ]
 
 
+def judge(audit: Human, **columns: np.ndarray) -> Judgement:
+    """Settled findings, and notes."""
+    judgement = audit.judge(scored(audit, **columns))
+    return Judgement(settle(audit, judgement), judgement.notes)
+
+
 def quality(audit: Human) -> np.ndarray:
     return np.array([item.meta["quality"] for item in audit.items.rated])
 
 
-def one(found: list[Finding], metric: str, slice_: str, statistic: str, versus: str | None = None) -> Finding:
+def one(
+    found: Sequence[Finding], metric: str, slice_: str, statistic: str, versus: str | None = None
+) -> Finding:
     (finding,) = [
         f for f in found if (f.metric, f.slice, f.statistic) == (metric, slice_, statistic)
         and (versus is None or f.versus == versus)
