@@ -1,4 +1,4 @@
-"""Write docs/reference.md from the code: commands with their options, and what each statistic means."""
+"""Write docs/reference.md from the code: commands with their options, audits with their statistics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import typer
 from typer.testing import CliRunner
 
 from assay.cli import COMMANDS
-from assay.report.words import MEANING
+from assay.core import Audit
+from assay.names.registry import audit_class, names
+from assay.report.verdicts import QUESTION_TITLES
 
 
 def command_helps(name: str) -> Iterator[tuple[str, str]]:
@@ -39,9 +41,26 @@ def reference() -> str:
     for name in COMMANDS:
         for title, text in command_helps(name):
             lines += [f"### {title}", "", "```text", text, "```", ""]
-    lines += ["## Statistics", "", "| name | meaning |", "|---|---|"]
-    lines += [f"| `{name}` | {text} |" for name, text in MEANING.items()]
-    return "\n".join(lines) + "\n"
+    lines += ["## Audits", ""]
+    for name in names("audits"):
+        lines += audit_lines(audit_class(name))
+    return "\n".join(lines)
+
+
+def audit_lines(kind: type[Audit]) -> list[str]:
+    """An audit's heading, what it asks, and a table of what it reports."""
+    title = f": {kind.title}" if kind.title else ""
+    summary = (kind.__doc__ or "").strip().splitlines()[0]
+    lines = [f"### {kind.name}{title}", "", f"{QUESTION_TITLES[kind.question]} {summary}", ""]
+    if kind.statistics:
+        lines += ["| statistic | unit | worse | meaning |", "|---|---|---|---|"]
+        lines += [
+            f"| `{statistic.name}`{' in ' + statistic.within if statistic.within else ''} | {statistic.unit} "
+            f"| {statistic.bad or ''} | {statistic.meaning} |"
+            for statistic in kind.statistics
+        ]
+        lines.append("")
+    return lines
 
 
 if __name__ == "__main__":

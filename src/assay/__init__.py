@@ -10,15 +10,16 @@ from assay.errors import AuditError
 
 if TYPE_CHECKING:
     from assay.names.plugins import wrap
-    from assay.run.pipeline import audit, compare, run, score
+    from assay.report.compare import compare
+    from assay.run.pipeline import audit, run, score
 
 __version__ = "0.1.0"
 __all__ = [
     "Audit", "AuditError", "Case", "Finding", "Grid", "Metric", "Perturbation", "Record", "Sample", "Scored",
     "SetMetric", "audit", "compare", "run", "score", "wrap",
 ]  # fmt: skip
-_LAZY = dict.fromkeys(("audit", "compare", "run", "score"), "assay.run.pipeline")
-_LAZY["wrap"] = "assay.names.plugins"
+_LAZY = dict.fromkeys(("audit", "run", "score"), "assay.run.pipeline")
+_LAZY |= {"compare": "assay.report.compare", "wrap": "assay.names.plugins"}
 
 
 def __getattr__(name: str) -> Any:
