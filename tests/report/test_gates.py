@@ -238,7 +238,9 @@ class HatesWomen(Metric):
 
 
 def test_the_assertion_fails_with_a_sentence_and_passes_a_fair_metric() -> None:
-    with pytest.raises(AssertionError, match=r"1 failed checks of stereotype:\n- hates-women.*gender.*\[excess_bias \d"):
+    with pytest.raises(
+        AssertionError, match=r"1 failed checks of stereotype:\n- hates-women.*gender.*\[excess_bias \d"
+    ):
         assert_metric_passes(HatesWomen(), audit="stereotype", attribute="gender", statistic="excess_bias")
     run = assert_metric_passes("bleu", audit="stereotype", attribute="age")
     assert run.findings["metric"].unique().to_list() == ["bleu"]

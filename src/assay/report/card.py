@@ -127,16 +127,17 @@ def _advice(audits: Mapping[str, AuditInfo], listed: Sequence[Check]) -> tuple[s
 def as_markdown(card: Card) -> str:
     """The card for a README."""
     about = card.about
-    lines = [f"# Metric card: {card.metric}", "", "| question | answer | checks |", "|---|---|---|"]
+    lines = [f"# Metric card: {_plain(card.metric)}", "", "| question | answer | checks |", "|---|---|---|"]
     lines += [
         f"| {QUESTION_TITLES[answer.question]} | **{answer.words}** | {answer.detail} |"
         for answer in card.answers
     ]
     backbone = about.get("backbone") or "no pretrained model"
     size = f", {about['parameters']:,} parameters" if about.get("parameters") else ""
-    lines += ["", "## What it is", "", f"A {about.get('paradigm', 'custom')} metric on {backbone}{size}."]
+    kind = f"A {about.get('paradigm', 'custom')} metric on {backbone}{size}."
+    lines += ["", "## What it is", "", _plain(kind)]
     if about.get("citation"):
-        lines += ["", str(about["citation"])]
+        lines += ["", _plain(str(about["citation"]))]
     for title, listed, nothing in card.parts:
         lines += ["", f"## {title}", ""] + ([f"- {_plain(line)}" for line in listed] or [nothing])
     lines += ["", "## Signature", "", f"`{about.get('signature', '')}`", ""]
