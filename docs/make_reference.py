@@ -10,14 +10,14 @@ import typer
 from typer.testing import CliRunner
 
 from assay.cli import COMMANDS
-from assay.core import Audit
+from assay.core import Audit, Statistic
 from assay.names.registry import audit_class, names
 from assay.report.verdicts import QUESTION_TITLES
 
 
 def command_helps(name: str) -> Iterator[tuple[str, str]]:
     """A command's title and help at a fixed width, then those of its sub-commands."""
-    loaded = importlib.import_module(COMMANDS[name])
+    loaded = importlib.import_module(f"assay.cli.{name}")
     if hasattr(loaded, "app"):
         yield _help(loaded.app, name)
         for one in loaded.app.registered_commands:
@@ -53,14 +53,15 @@ def audit_lines(kind: type[Audit]) -> list[str]:
     summary = (kind.__doc__ or "").strip().splitlines()[0]
     lines = [f"### {kind.name}{title}", "", f"{QUESTION_TITLES[kind.question]} {summary}", ""]
     if kind.statistics:
-        lines += ["| statistic | unit | worse | meaning |", "|---|---|---|---|"]
-        lines += [
-            f"| `{statistic.name}`{' in ' + statistic.within if statistic.within else ''} | {statistic.unit} "
-            f"| {statistic.bad or ''} | {statistic.meaning} |"
-            for statistic in kind.statistics
-        ]
-        lines.append("")
+        lines += ["| statistic | unit | bad side | meaning |", "|---|---|---|---|"]
+        lines += [_statistic_line(statistic) for statistic in kind.statistics] + [""]
     return lines
+
+
+def _statistic_line(statistic: Statistic) -> str:
+    side = f"far from {statistic.centre:g}" if statistic.bad == "far" else statistic.bad or "not judged"
+    where = f" (slices with `{statistic.within}`)" if statistic.within else ""
+    return f"| `{statistic.name}`{where} | {statistic.unit or '-'} | {side} | {statistic.meaning} |"
 
 
 if __name__ == "__main__":

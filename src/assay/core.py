@@ -350,6 +350,14 @@ class Perturbation(Recipe, ABC):
     criterion: ClassVar[Criterion]
     expect: ClassVar[Expectation] = "lower"
     reads: ClassVar[Literal["", "source", "references", "context", "others"]] = ""  # needed beside the gold
+    languages: ClassVar[frozenset[str] | None] = frozenset({"en"})  # None: any language
+    seeded: ClassVar[bool] = True  # another seed may give another text
+    switched: ClassVar[bool] = False  # words change places only, which the noise-ratio counts twice
+
+    @property
+    def method(self) -> str | None:
+        """How words are chosen, where there is more than one way; None where there is one."""
+        return None
 
     @abstractmethod
     def apply(self, record: Record, rng: Random) -> str | None:

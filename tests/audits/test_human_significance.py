@@ -12,16 +12,6 @@ from scipy import stats
 
 from assay.audits.human.audit import Human
 from assay.core import Finding, Scored
-from assay.statistics.intervals import interval_of
-from assay.statistics.pairwise import soft_pairwise_accuracy, system_accuracy
-from assay.statistics.resampled import (
-    Clusters,
-    grouped_draws,
-    pooled_draws,
-    soft_accuracy_draws,
-    system_accuracy_draws,
-    system_draws,
-)
 
 
 def every_swap(first: np.ndarray, second: np.ndarray, human: np.ndarray, statistic) -> float:
@@ -114,42 +104,3 @@ def test_a_planted_difference_is_found(tmp_path: Path) -> None:
         p = difference(quick, "example/overall", "spearman_difference", a=a, b=b).p_value
         found += p is not None and p < 0.05
     assert found >= 19
-
-
-def test_draws_agree_with_the_plain_statistics() -> None:
-    rng = np.random.default_rng(8)
-    human = rng.normal(size=(6, 20)) + np.arange(6)[:, None] / 3
-    metrics = np.stack([human + rng.normal(0, 1, human.shape), rng.normal(size=human.shape)])
-    accuracy = system_accuracy_draws(metrics, human, over="both", resamples=50, seed=0)
-    for value, scores in zip(accuracy.values, metrics, strict=True):
-        assert value == pytest.approx(system_accuracy(scores, human).accuracy)
-    soft = soft_accuracy_draws(metrics[0], human, resamples=500, seed=0)
-    assert soft.values[0] == pytest.approx(soft_pairwise_accuracy(metrics[0], human, resamples=500, seed=0))
-    means = system_draws(metrics, human, "kendall_b", over="documents", resamples=50, seed=0)
-    expected = stats.kendalltau(metrics[1].mean(axis=1), human.mean(axis=1)).statistic
-    assert means.values[1] == pytest.approx(expected)
-
-
-def test_clustered_intervals_cover_where_rows_mislead() -> None:
-    """Texts of a document share their level: rows as clusters are too sure, documents are not."""
-    covered = {"documents": 0, "rows": 0}
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        labels = np.repeat(np.arange(20), 10)
-        shared, other = rng.normal(size=(2, 20))
-        metric, human = shared[labels] + rng.normal(0, 0.1, 200), other[labels] + rng.normal(0, 0.1, 200)
-        for name, documents in {"documents": labels, "rows": None}.items():
-            draws = pooled_draws(
-                metric, human, "pearson", clusters=Clusters.of(200, documents), resamples=200, seed=seed
-            )
-            interval = interval_of(draws.draws[0], n_clusters=draws.clusters)
-            covered[name] += interval is not None and 0.0 in interval
-    assert covered["documents"] >= 52  # of 60; nominal 57
-    assert covered["rows"] < 40
-
-
-def test_groups_without_a_value_are_left_out() -> None:
-    draws = grouped_draws([[0.2, np.nan, 0.6], [np.nan, np.nan, np.nan]], resamples=100, seed=0)
-    assert draws.values[0] == pytest.approx(0.4)
-    assert np.isnan(draws.values[1])
-    assert draws.sizes.tolist() == [2, 0]

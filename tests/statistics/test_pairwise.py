@@ -1,16 +1,15 @@
-"""Pairs: tie calibration against brute force, soft accuracy against enumeration."""
+"""Pairs: accuracy and tie calibration against brute force, p-values against enumeration."""
 
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 
-from assay.statistics import (
+from assay.statistics.pairwise import (
     agreement_curve,
+    better_p_values,
     calibrated_accuracy,
     pairwise_accuracy,
-    soft_pairwise_accuracy,
-    system_accuracy,
 )
 
 
@@ -57,46 +56,15 @@ def test_a_metric_that_never_ties_gains_by_calibration():
 def test_no_pair_has_no_accuracy():
     assert pairwise_accuracy([1.0, 2.0], [1.0, 2.0], groups=["a", "b"]).accuracy is None
     assert calibrated_accuracy([1.0], [1.0]).n_pairs == 0
-    assert system_accuracy([[1.0], [2.0]], [[3.0], [3.0]]).accuracy is None
 
 
-def test_system_accuracy_counts_a_metric_tie_as_wrong():
-    human = np.array([[1.0, 3.0], [3.0, 5.0], [2.0, 2.0]])  # means 2, 4, 2
-    metric = np.array([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
-    result = system_accuracy(metric, human)
-    assert (result.accuracy, result.n_pairs) == (0.5, 2)
-
-
-def enumerated_p(first, second):
-    gap = first - second
-    null = [np.dot(signs, gap) for signs in product([1, -1], repeat=gap.size)]
-    return np.mean(np.array(null) >= gap.sum() - 1e-10)
-
-
-def test_soft_accuracy_equals_enumeration():
-    rng = np.random.default_rng(0)
-    human = rng.normal(size=(4, 7)) + np.arange(4)[:, None] / 3
-    metric = human + rng.normal(size=(4, 7))
-    expected = np.mean(
-        [
-            1 - abs(enumerated_p(metric[i], metric[j]) - enumerated_p(human[i], human[j]))
-            for i, j in combinations(range(4), 2)
-        ]
-    )
-    assert soft_pairwise_accuracy(metric, human, resamples=200, seed=0) == pytest.approx(expected)
-    assert soft_pairwise_accuracy(human, human, resamples=200, seed=0) == 1.0
-    assert soft_pairwise_accuracy(human[:1], human[:1], seed=0) is None
-    with pytest.raises(ValueError, match="complete"):
-        soft_pairwise_accuracy(metric, np.where(human > 1, np.nan, human), seed=0)
-
-
-def test_drawn_soft_accuracy_is_near_and_repeatable():
-    rng = np.random.default_rng(1)
-    human = rng.normal(size=(5, 200)) + np.arange(5)[:, None] / 10
-    first = soft_pairwise_accuracy(human + 0.1, human, seed=3)
-    assert first == soft_pairwise_accuracy(human + 0.1, human, seed=3)
-    assert first > 0.98
-    assert soft_pairwise_accuracy(-human, human, seed=3) < 0.6
+def test_p_values_of_better_systems_equal_enumeration():
+    scores = np.random.default_rng(0).normal(size=(3, 7)) + np.arange(3)[:, None] / 3
+    p_values = better_p_values(scores, 200, seed=0)
+    for i, j in product(range(3), repeat=2):
+        gap = scores[i] - scores[j]
+        null = [np.dot(signs, gap) for signs in product([1, -1], repeat=7)]
+        assert p_values[i, j] == pytest.approx(np.mean(np.array(null) >= gap.sum() - 1e-10))
 
 
 def test_curve_of_differences():

@@ -15,10 +15,10 @@ from unicodedata import name as unicode_name
 from assay.audits.corpora import Corpus, Item, corpora, too_few
 from assay.audits.slices import judged_gain, slice_scores, slices, spread_out
 from assay.core import Audit, Case, Finding, Perturbation, Record, Scored
+from assay.datasets.lexicon import word_set
 from assay.datasets.records import CORPORA, embedded_records
 from assay.errors import DataError
 from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, RepeatedEnding
-from assay.perturbations.edit import word_list
 from assay.vocabulary import Question, Rule, Task
 
 _ENGLISH_SHARE = 0.15  # running English has about 0.45 function words; German, French and Spanish under 0.1
@@ -197,7 +197,9 @@ def _off_length(record: Record) -> bool:
 
 def _english_share(text: str) -> float:
     words = text.lower().split()
-    return sum(word.strip(".,;:!?\"'()") in word_list("stop_words") for word in words) / max(len(words), 1)
+    return sum(word.strip(".,;:!?\"'()") in word_set("words", "stop_words") for word in words) / max(
+        len(words), 1
+    )
 
 
 def _degenerate_cases(

@@ -16,7 +16,8 @@ from assay.audits.corpora import Corpus, Item, corpora, too_few
 from assay.audits.slices import SliceScores, judged_gain, slice_scores, slices
 from assay.core import Audit, Case, Finding, Record, Scored
 from assay.errors import DataError, suggest
-from assay.perturbations.injections import CONTROL, PLACES, Injection, Place, injections, placed, stranger
+from assay.perturbations.degenerate import CONTROL, PLACES, Injection, Place, injections, placed
+from assay.perturbations.edit import unrelated_text
 from assay.recipe import generator
 from assay.vocabulary import Question, Rule, Task
 
@@ -63,7 +64,7 @@ class InjectionAudit(Audit):
             yield from corpus.cases(f"{corpus.name}/injection", [item for item in items if item is not None])
 
     def _item(self, record: Record) -> Item | None:
-        other = stranger(record, generator(self.seed, self.name, record.key))
+        other = unrelated_text(record, generator(self.seed, self.name, record.key))
         if other is None:
             return None
         texts = {"gold": record.gold, "random": other}

@@ -17,9 +17,11 @@ from assay.statistics.intervals import (
     Interval,
     bootstrap_p_value,
     bootstrap_weighted,
-    draw_counts,
+    cluster_codes,
+    draw_rows,
     interval_of,
     resampled_means,
+    weighted_mean,
 )
 from assay.vocabulary import Rule
 
@@ -268,22 +270,9 @@ def mean_interval(values: Floats, clusters: Clusters, *, seed: int, plain: bool 
 
 def resampled_mean(values: Floats, clusters: Clusters, *, weights: Floats | None = None, seed: int) -> Floats:
     """Means of resampled clusters, nan where a resample caught no row."""
-    rng = np.random.default_rng(seed)
-    counts = np.ones((1, values.size)) if weights is None else weights[None, :]
-    for way in (clusters.rows if clusters.rows is not None else range(values.size), clusters.crossed):
-        if way is not None:
-            numbers = {label: number for number, label in enumerate(dict.fromkeys(way))}
-            codes = [numbers[label] for label in way]
-            counts = counts * draw_counts(len(numbers), RESAMPLES, rng)[:, codes]
-    return weighted_mean(counts, values)
-
-
-def weighted_mean(weights: Floats, values: Floats) -> Floats:
-    """A mean a resample, nan where a resample caught no row."""
-    total = weights.sum(axis=1)
-    answer = np.full(total.shape, np.nan)
-    np.divide(weights @ values, total, out=answer, where=total > 0)
-    return answer
+    codes = cluster_codes(values.size, clusters.rows, clusters.crossed)
+    counts = draw_rows(codes, RESAMPLES, np.random.default_rng(seed))
+    return weighted_mean(counts if weights is None else counts * weights, values)
 
 
 Item = TypeVar("Item")

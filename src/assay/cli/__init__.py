@@ -1,6 +1,6 @@
-"""The command line: one file a command; messages to stderr, results to stdout, errors for people.
+"""The command line: one file per command; results to stdout, progress and messages to stderr.
 
-Exit status: 0 done, 1 a gate failed, 2 the user can mend it, 3 a bug.
+Exit status: 0 done, 1 a gate failed, 2 the user can fix it (the message says how), 3 a bug.
 """
 
 from __future__ import annotations
@@ -13,39 +13,77 @@ import signal
 import sys
 import traceback
 from types import FrameType, TracebackType
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from assay import __version__
 from assay.errors import AuditError, CacheError, unwritable
 
-COMMANDS = {
-    "audit": "assay.cli.audit",
-    "run": "assay.cli.run",
-    "score": "assay.cli.score",
-    "perturb": "assay.cli.perturb",
-    "list": "assay.cli.list",
-    "doctor": "assay.cli.doctor",
-    "calibrate": "assay.cli.calibrate",
-    "report": "assay.cli.report",
-    "gate": "assay.cli.gate",
-    "compare": "assay.cli.compare",
-    "card": "assay.cli.card",
-    "panel": "assay.cli.panel",
-    "reproduce": "assay.cli.reproduce",
-    "serve": "assay.cli.serve",
-    "debias": "assay.cli.debias",
-    "mitigate": "assay.cli.mitigate",
-    "propagate": "assay.cli.propagate",
+# Commands by group, with what `assay --help` says of each. A command lives in the module of its name and is
+# imported when it is called, so that help and version stay quick.
+GROUPS: dict[str, dict[str, str]] = {
+    "Audit": {
+        "audit": "Run every audit that fits, at quick size, and write a report.",
+        "run": "Run one audit, at full size, on embedded data or yours.",
+        "score": "Print plain scores of a file.",
+        "perturb": "Show what a perturbation does to a text.",
+    },
+    "Inspect": {
+        "list": "List metrics, audits, perturbations, datasets or weights.",
+        "doctor": "Check the installation.",
+        "report": "Write the report of a run again, or print it in another format.",
+        "compare": "Compare two runs: what became better, what became worse.",
+        "gate": "Check a run against bounds; exit 1 when one is broken.",
+        "card": "Print a metric card.",
+        "panel": "Choose the smallest set of metrics that covers the errors of a run.",
+        "calibrate": "Measure how large a defect must be for an audit to find it.",
+        "reproduce": "Compare published tables with ours.",
+    },
+    "Mitigate": {
+        "debias": "Train an adapter that removes a metric's bias.",
+        "mitigate": "Compare mitigation methods.",
+        "propagate": "Train a generator on a metric and measure what bias it learns.",
+    },
+    "Serve": {"serve": "Open the playground and the run browser on this machine."},
 }
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
-# The user's to mend, wherever it is met: no room, a stream that takes nothing, a path that no one can open.
+# What the user can fix, wherever it occurs: a full disk, a closed stream, a path that cannot be opened.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 CLOSED = (errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG)
 
+
+class Commands(TyperGroup):
+    """The commands of `GROUPS`, each imported when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"assay.cli.{cmd_name}")
+        if hasattr(module, "app"):
+            command = get_command(module.app)
+        else:
+            own = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+            own.command(cmd_name, context_settings=getattr(module, "CONTEXT", {}))(module.command)
+            command = get_command(own)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl(list(commands.items()))
+
+
 app = typer.Typer(
     name="assay",
+    cls=Commands,
     help="Put evaluation metrics to the test: unfair to whom, blind to what, in agreement with people?",
     no_args_is_help=True,
     add_completion=False,
@@ -61,16 +99,6 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
         raise typer.Exit
 
 
-def _assemble() -> None:
-    for name, module in COMMANDS.items():
-        loaded = importlib.import_module(module)
-        settings = getattr(loaded, "CONTEXT", {})
-        if hasattr(loaded, "app"):
-            app.add_typer(loaded.app, name=name)
-        else:
-            app.command(name, context_settings=settings)(loaded.command)
-
-
 def main() -> None:
     """Run the command line; a user's mistake is one message, a bug a traceback."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -78,12 +106,13 @@ def main() -> None:
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     sys.excepthook = _bug
     signal.signal(signal.SIGINT, _stop)
-    _assemble()
     out = sys.stdout
     try:
         if out is None:
             raise CacheError("stdout is closed and results would be lost; send them to a file or /dev/null")
-        get_command(app)(standalone_mode=True)  # app() would put a hook of its own in the place of ours
+        root: Any = get_command(app)  # app() would put an exception hook of its own in the place of ours
+        root.commands = dict.fromkeys(COMMANDS)  # names for suggestions; modules are loaded when called
+        root(standalone_mode=True)
     except AuditError as error:
         typer.echo(f"assay: {error}", err=True)
         sys.exit(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,13 +15,10 @@ if TYPE_CHECKING:
     from assay.run.pipeline import Options
     from assay.run.results import Run
 
-MaxCalls = Annotated[int | None, typer.Option(min=1, help="Questions that judges may be asked.")]
-MaxCost = Annotated[float | None, typer.Option(min=0.0, help="Money that judges may cost.")]
-
 
 @contextmanager
 def budget(max_calls: int | None, max_cost: float | None, options: Options) -> Iterator[Callable[[Run], Run]]:
-    """Limits for what runs inside; gives what puts the bill into a run (`spent` in run.json)."""
+    """Enforce --max-calls and --max-cost; yields a function that records the spending in the run."""
     from assay.metrics.judge.budget import spending
 
     if (max_calls is not None or max_cost is not None) and (options.workers > 1 or options.ray):

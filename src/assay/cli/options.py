@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -54,62 +58,132 @@ def known_gate(gate: str | None) -> str | None:
     return gate
 
 
-Metrics = Annotated[list[str] | None, typer.Option("-m", "--metric", help="A metric's spec; repeatable.")]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("-m", "--metric", help="A metric's spec; repeat -m for several."),
+]
 Data = Annotated[list[Path] | None, typer.Option("--data", help="A data file or folder; repeatable.")]
-References = Annotated[Path | None, typer.Option(help="A text file of references, beside --data GOLD.txt.")]
+References = Annotated[Path | None, typer.Option(help="A text file of references, beside --data TEXTS.txt.")]
 Only = Annotated[list[str] | None, typer.Option(help="One noise, template, test or attribute; repeatable.")]
 TaskNames = Annotated[list[str] | None, typer.Option("--task", help="A task; repeatable.")]
-RuleOption = Annotated[Rule | None, typer.Option("--rule", help="careful (default) or the paper's own.")]
+RuleOption = Annotated[Rule | None, typer.Option("--rule", help="careful (default), or the paper's own.")]
 _SEED = typer.Option(min=0, help="Seed of everything random.")
 Seed = Annotated[int | None, _SEED]
 SeedNumber = Annotated[int, _SEED]  # of commands whose seed is a default of their own
-Limit = Annotated[int | None, typer.Option(min=1, help="Items a dataset.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Use at most this many items per dataset.")]
 Out = Annotated[Path, typer.Option(help="The run's folder.")]
 Cache = Annotated[str | None, typer.Option(help="Folder of the score cache, or 'none'.")]
 Workers = Annotated[int, typer.Option(min=1, help="Processes to score in, from 2,000 samples on.")]
 Ray = Annotated[str | None, typer.Option(help="A Ray cluster: auto, local or an address.")]
-OnErrorOption = Annotated[OnErrorName, typer.Option("--on-error", help="When a metric raises on a sample.")]
+OnErrorOption = Annotated[OnErrorName, typer.Option("--on-error", help="When a metric raises an error.")]
 Timeout = Annotated[
-    float | None, typer.Option(min=0.01, help="Seconds a call of a metric may take; not with --ray.")
+    float | None, typer.Option(min=0.01, help="Seconds that one call of a metric may take; not with --ray.")
 ]
-SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave out items whose files are missing.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no messages.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more: what the libraries log.")]
+SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave out items without their files.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress and no messages.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also show what the libraries log.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what the run would cost, and stop.")]
 FailOn = Annotated[
     str | None, typer.Option(callback=known_gate, help="Exit 1 when this fails: fail, unfair or blind.")
 ]
 Size = Annotated[SizeName, typer.Option(help="quick: minutes; full: the papers' protocol.")]
+MaxCalls = Annotated[int | None, typer.Option(min=1, help="Most calls to LLM judges.")]
+MaxCost = Annotated[float | None, typer.Option(min=0.0, help="Budget for calls to LLM judges.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="What to print or write.")]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """An audit's options as given on the command line; absent ones keep the audit's defaults."""
+class Request:
+    """What `assay audit` and `assay run` are asked for alike; absent options keep the audit's defaults."""
 
-    data: list[Path] | None = None
-    references: Path | None = None
-    only: list[str] | None = None
-    task: list[str] | None = None
-    rule: Rule | None = None
-    seed: int | None = None
-    limit: int | None = None
-    skip_missing: bool = False
+    metric: Metrics = None
+    size: Size = SizeName.full
+    data: Data = None
+    references: References = None
+    task: TaskNames = None
+    rule: RuleOption = None
+    seed: Seed = None
+    limit: Limit = None
+    out: Out = Path("assay-run")
+    cache: Cache = None
+    workers: Workers = 1
+    ray: Ray = None
+    on_error: OnErrorOption = OnErrorName.stop
+    timeout: Timeout = None
+    skip_missing: SkipMissing = False
+    dry_run: DryRun = False
+    max_calls: MaxCalls = None
+    max_cost: MaxCost = None
+    fail_on: FailOn = None
+    format: FormatOption = Format.html
+    json: Json = False
+    quiet: Quiet = False
+    verbose: Verbose = False
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self, only: list[str] | None = None) -> dict[str, Any]:
         """What was given, as an audit's fields."""
         given: dict[str, Any] = {
-            "data": tuple(self.data) if self.data else None,
+            "data": tuple(self.data or ()),
             "references": self.references,
-            "only": tuple(self.only) if self.only else None,
-            "task": tuple(self.task) if self.task else None,
+            "only": tuple(only or ()),
+            "task": tuple(self.task or ()),
             "rule": self.rule.value if self.rule else None,
             "seed": self.seed,
             "limit": self.limit,
-            "skip_missing": True if self.skip_missing else None,
+            "skip_missing": self.skip_missing or None,
         }
-        return {key: value for key, value in given.items() if value is not None}
+        return {name: value for name, value in given.items() if value not in (None, ())}
+
+    def perform(self, audits: list[str], fields: dict[str, Any], execute: Callable[..., Any]) -> None:
+        """Run and finish, or with --dry-run say what it would cost. `execute` takes metrics and options."""
+        from assay.cli.budget import budget
+        from assay.cli.finish import finish, show_cost
+        from assay.run.pipeline import DEFAULT_METRICS, Options
+
+        say_more(self.verbose)
+        options = Options(
+            self.out, cache_path(self.cache), self.workers, self.ray, self.on_error.value, self.quiet,
+            self.timeout,
+        )  # fmt: skip
+        metrics = specs(self.metric) or DEFAULT_METRICS
+        if self.dry_run:
+            show_cost(audits, metrics, fields, self.size.value, options)
+            return
+        with budget(self.max_calls, self.max_cost, options) as billed:
+            run = billed(execute(metrics, size=self.size.value, options=options, **fields))
+        form = "json" if self.json else self.format.value
+        finish(run, form=form, fail_on=self.fail_on, quiet=self.quiet)
+
+
+def with_request(*, size: SizeName) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Spread the fields of `Request` over a command's options, in place of its parameter `request`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(command).parameters.values()]
+        hints = get_type_hints(Request, include_extras=True)
+        shared = [
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[field.name],
+                default=size if field.name == "size" else field.default,
+            )
+            for field in dataclasses.fields(Request)
+        ]  # fmt: skip
+        names = {parameter.name for parameter in shared}
+
+        @functools.wraps(command)
+        def spread(**given: Any) -> None:
+            request = Request(**{name: given.pop(name) for name in names})
+            command(**given, request=request)
+
+        keep = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.name != "request"]
+        spread.__signature__ = inspect.Signature([*keep, *shared])  # type: ignore[attr-defined]
+        spread.__annotations__ = {parameter.name: parameter.annotation for parameter in (*keep, *shared)}
+        del spread.__wrapped__
+        return spread
+
+    return decorate
 
 
 def cache_path(text: str | None) -> Path | None:

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import product
 from typing import Any, Literal
 
-from assay.datasets.lexicon import people, toml_file, word_list
+from assay.datasets.lexicon import indefinite_article, people, toml_file, word_list
 from assay.datasets.pairs import embedded_pairs
 from assay.datasets.records import embedded_records
 from assay.datasets.swaps import embedded_swaps, swap_texts
@@ -23,7 +23,6 @@ from assay.datasets.templates import (
     Lexicon,
     TemplatePair,
     expand,
-    indefinite,
     load_lexicon,
     load_occupations,
     load_templates,
@@ -231,7 +230,7 @@ def inserted_pairs(
 def _with_adjective(text: str, found: re.Match[str], word: str) -> str:
     article = found["article"] or ""
     if article.lower() in ("a", "an"):
-        fitting = indefinite(word)
+        fitting = indefinite_article(word)
         article = fitting.capitalize() if article[0].isupper() else fitting
     start = f"{article} {word} " if article else f"{word} "
     made = text[: found.start()] + start + found["noun"] + text[found.end() :]

@@ -14,7 +14,7 @@ from assay.core import Case, Sample
 from assay.datasets.captions import embedded_captions
 from assay.datasets.records import embedded_records
 from assay.datasets.swaps import embedded_swaps, swap_texts
-from assay.perturbations.checklist.captions import ChangeGender
+from assay.perturbations.checklist.content import ChangeGender
 
 CAPTIONS, CHECKLIST = "captions with a gendered reference", "checklist change-gender"
 MARGIN = 2.0  # points that the share may fall

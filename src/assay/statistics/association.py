@@ -1,7 +1,14 @@
-"""Association tests (assoc sec. 4): a matrix of scores in, effect size and permutation p out.
+"""Association tests (assoc sec. 4): a matrix of scores in, effect size and permutation p-value out.
 
-Rows are targets, X then Y; columns are attributes, A then B. The paper's text swaps the two names,
-but its tables come out in this reading.
+Rows are targets, X then Y; columns are attributes, A then B. With S the scores:
+
+    r(t) = mean of S(t, a) over A - mean of S(t, b) over B                   for a target t
+    s    = sum of r over X - sum of r over Y                                 the test statistic
+    d    = (mean of r over X - mean of r over Y) / SD of r over X and Y      the effect size (ddof 1)
+
+Null hypothesis: X and Y are equally associated with A and B, so every partition of the targets into sets of
+the same sizes is equally likely. The paper's text swaps the names of targets and attributes, but its
+tables agree with this reading.
 """
 
 from dataclasses import dataclass
@@ -9,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assay.statistics.intervals import Floats, Labels, Seed, cluster_sums, label_codes, vector, whole_seed
+from assay.statistics.intervals import Floats, Labels, cluster_sums, label_codes, vector
 from assay.statistics.permutation import TOLERANCE, PermutationResult, partitions, permutation_result
 
 
@@ -17,9 +24,8 @@ from assay.statistics.permutation import TOLERANCE, PermutationResult, partition
 class Association:
     """The outcome of one association test.
 
-    `effect_size` is d, its denominator the standard deviation (ddof 1) of r over X and Y together;
-    `statistic` is s, the sum of r over X less that over Y. Where all r are equal the test is
-    degenerate: d is 0 and p is 1.
+    `effect_size` is d and `statistic` is s. `one_sided` tests that X is closer to A than Y is. Where all r
+    are equal the test is degenerate: d is 0 and p is 1.
     """
 
     effect_size: float
@@ -32,7 +38,7 @@ class Association:
 
 
 def target_associations(scores: ArrayLike, n_a: int) -> Floats:
-    """Return r of every target: its mean score with A less its mean score with B."""
+    """Return r of every target; the first `n_a` columns are A."""
     matrix = _matrix(scores)
     if not 0 < n_a < matrix.shape[1]:
         raise ValueError(f"A must have from 1 to {matrix.shape[1] - 1} of the attributes, not {n_a}")
@@ -41,9 +47,9 @@ def target_associations(scores: ArrayLike, n_a: int) -> Floats:
 
 
 def average_units(associations: ArrayLike, units: Labels) -> Floats:
-    """Average r over the templates of a word: one value a unit, in order of first appearance.
+    """Average r over the sentences of each word; return one value per word, by first appearance.
 
-    The sentences of one word are not independent draws (unit=word).
+    The sentences of one word are not independent draws, so words are the units of the test.
 
     >>> average_units([1.0, 3.0, 5.0], ["amy", "amy", "joan"]).tolist()
     [2.0, 5.0]
@@ -54,25 +60,11 @@ def average_units(associations: ArrayLike, units: Labels) -> Floats:
     return means
 
 
-def association_test(
-    scores: ArrayLike, n_x: int, n_a: int, *, units: Labels | None = None, seed: Seed
-) -> Association:
-    """Test whether X is closer to A, and Y to B, than chance; `units` names the word of each row."""
-    matrix = _matrix(scores)
-    if not 0 < n_x < matrix.shape[0]:
-        raise ValueError(f"X must have from 1 to {matrix.shape[0] - 1} of the targets, not {n_x}")
-    associations = target_associations(matrix, n_a)
-    first, second = associations[:n_x], associations[n_x:]
-    if units is not None:
-        labels = list(units)
-        first, second = average_units(first, labels[:n_x]), average_units(second, labels[n_x:])
-    return partition_test(first, second, scale=float(np.abs(matrix).max()), seed=seed)
-
-
-def partition_test(first: ArrayLike, second: ArrayLike, *, scale: float = 0.0, seed: Seed) -> Association:
+def partition_test(first: ArrayLike, second: ArrayLike, *, scale: float = 0.0, seed: int) -> Association:
     """Compare r of X with r of Y over the partitions of their union into sets of the same sizes.
 
-    `scale` is the size of the scores behind r, by which rounding is told from a difference.
+    p is the share of partitions whose s is at least as large as the observed s (two-sided: in absolute
+    value). `scale` is the largest absolute score behind r, which sets what counts as rounding.
     """
     x, y = vector(first, "X"), vector(second, "Y")
     both = np.concatenate([x, y])
@@ -81,7 +73,7 @@ def partition_test(first: ArrayLike, second: ArrayLike, *, scale: float = 0.0, s
     # With sizes fixed, the difference of means orders the partitions as s does.
     both = np.zeros_like(both) if degenerate else both - both.mean()
     observed = float(both[: x.size].mean() - both[x.size :].mean())
-    choices = partitions(both.size, x.size, whole_seed(seed))
+    choices = partitions(both.size, x.size, seed)
     chosen = choices.sums(both)
     null = chosen / x.size - (both.sum() - chosen) / y.size
     return Association(
@@ -96,7 +88,7 @@ def partition_test(first: ArrayLike, second: ArrayLike, *, scale: float = 0.0, s
 
 
 def pulls(scores: ArrayLike, n_x: int, n_a: int) -> Floats:
-    """Return how much every pair adds to mean r over X less mean r over Y; the pulls sum to it.
+    """Return how much each pair of texts adds to mean r over X less mean r over Y; the pulls sum to it.
 
     Row and column means are taken out first: they cancel in the sum and would hide the pairs.
     """

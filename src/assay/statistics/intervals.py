@@ -1,4 +1,7 @@
-"""Arrays, labels and seeds as every module here takes them."""
+"""Values in, confidence intervals out, by resampling clusters of rows.
+
+The array types, checks, cluster labels and seeds that every module of this folder uses are here too.
+"""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,43 +17,40 @@ Integers = NDArray[np.intp]
 Booleans = NDArray[np.bool_]
 Labels = Iterable[Hashable] | NDArray[Any]
 Seed = int | np.random.Generator
-Statistic = Callable[[Floats], Floats]
+Statistic = Callable[[Floats], Floats]  # from weights (resamples x rows) to one value per resample
+ClusterCodes = Sequence[tuple[Integers, int]]  # per way of sampling: each row's cluster, how many clusters
 
 # Work is cut into pieces of about this many float64 cells (32 MB), whatever the size of the data.
 CELLS = 4_000_000
 
+# Above this many clusters the acceleration of a general statistic, which shrinks with the square root of
+# their number, is taken as 0: its jackknife would need as many evaluations.
+_JACKKNIFE_LIMIT = 1000
+
 
 def vector(values: ArrayLike, name: str = "values") -> Floats:
-    """Return a non-empty vector of finite floats, or say what is wrong with it."""
+    """Return a non-empty vector of finite floats; raise ValueError for anything else."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be a non-empty vector, not of shape {array.shape}")
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} has missing or infinite entries; drop them first (see complete_rows)")
+        raise ValueError(f"{name} has missing or infinite entries; drop those rows first")
     return array
 
 
 def matched(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
-    """Return two finite vectors of one length."""
-    one, two = vector(first, "first"), vector(second, "second")
-    if one.size != two.size:
-        raise ValueError(f"the vectors must have one length, not {one.size} and {two.size}")
-    return one, two
-
-
-def complete_rows(*columns: ArrayLike) -> Booleans:
-    """Tell, row by row, whether every column has a value there.
-
-    >>> complete_rows([1.0, float("nan"), 3.0], [1.0, 2.0, None]).tolist()
-    [True, False, False]
-    """
-    arrays = [np.asarray(column, dtype=np.float64) for column in columns]
-    mask: Booleans = np.all([np.isfinite(array) for array in arrays], axis=0)
-    return mask
+    """Return two finite vectors of equal length."""
+    x, y = vector(first, "first"), vector(second, "second")
+    if x.size != y.size:
+        raise ValueError(f"the vectors must have one length, not {x.size} and {y.size}")
+    return x, y
 
 
 def label_codes(labels: Labels | None, n: int) -> tuple[Integers, int]:
-    """Number labels by first appearance; no labels means a cluster a row."""
+    """Return each row's cluster number, by first appearance, and how many clusters there are.
+
+    Without labels every row is its own cluster.
+    """
     if labels is None:
         return np.arange(n), n
     numbers: dict[Hashable, int] = {}
@@ -61,6 +61,11 @@ def label_codes(labels: Labels | None, n: int) -> tuple[Integers, int]:
     return codes, len(numbers)
 
 
+def cluster_codes(n: int, clusters: Labels | None, crossed: Labels | None = None) -> ClusterCodes:
+    """Number the clusters of n rows that were sampled in one way or in two crossed ways."""
+    return [label_codes(way, n) for way in (clusters, crossed) if way is not None] or [label_codes(None, n)]
+
+
 def cluster_sums(values: Floats, codes: Integers, n_clusters: int) -> Floats:
     """Sum a vector, or the columns of a matrix, over clusters of rows."""
     if values.ndim == 1:
@@ -69,13 +74,8 @@ def cluster_sums(values: Floats, codes: Integers, n_clusters: int) -> Floats:
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """Return the generator itself, or a new one from a whole number."""
+    """Return the generator itself, or a new one seeded with an integer."""
     return np.random.default_rng(seed)
-
-
-def whole_seed(seed: Seed) -> int:
-    """Return a whole number that can key a cache."""
-    return seed if isinstance(seed, int) else int(seed.integers(2**62))
 
 
 def pieces(total: int, width: int) -> Iterator[slice]:
@@ -86,9 +86,29 @@ def pieces(total: int, width: int) -> Iterator[slice]:
 
 
 def in_pieces(function: Callable[[slice], Floats], total: int, width: int) -> Floats:
-    """Apply a function to slice after slice and join its answers."""
-    parts: Sequence[Floats] = [function(piece) for piece in pieces(total, width)]
-    return np.concatenate(parts)
+    """Apply a function to slice after slice and concatenate its results."""
+    return np.concatenate([function(piece) for piece in pieces(total, width)])
+
+
+def draw_counts(n_clusters: int, resamples: int, rng: np.random.Generator) -> Floats:
+    """Draw clusters with replacement; return how often each was drawn (resamples x clusters)."""
+    drawn = rng.integers(n_clusters, size=(resamples, n_clusters))
+    drawn += (np.arange(resamples) * n_clusters)[:, None]
+    counts = np.bincount(drawn.ravel(), minlength=resamples * n_clusters)
+    return counts.reshape(resamples, n_clusters).astype(np.float64)
+
+
+def draw_rows(codes: ClusterCodes, resamples: int, rng: np.random.Generator) -> Floats:
+    """Return how often each row was drawn (resamples x rows); crossed ways multiply (Owen, 2007)."""
+    weights = np.ones((resamples, 1))
+    for rows, n_clusters in codes:
+        weights = weights * draw_counts(n_clusters, resamples, rng)[:, rows]
+    return weights
+
+
+def weighted_mean(weights: Floats, values: Floats) -> Floats:
+    """Return one weighted mean per row of weights (resamples x rows), nan where all weights are 0."""
+    return _ratio(weights @ values, weights.sum(axis=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +129,7 @@ class Interval:
 
 
 class Options(TypedDict, total=False):
-    """What every bootstrap may be told; see Plan for the defaults."""
+    """The options of every bootstrap; see Plan for their meaning and defaults."""
 
     level: float
     resamples: int
@@ -119,7 +139,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How an interval is made.
+    """How an interval is computed.
 
     `correction="t"` widens the tails from z to t * sqrt(n / (n - 1)), n the number of clusters: the
     plain bootstrap is too narrow by about that much where clusters are few (Hesterberg, 2015).
@@ -135,7 +155,7 @@ class Plan:
             raise ValueError(f"level must lie in (0, 1) and resamples be positive, not {self}")
 
     def tails(self, n_clusters: int) -> tuple[float, float]:
-        """Return the normal quantiles of the two ends."""
+        """Return the two ends as quantiles of the standard normal distribution."""
         alpha = (1.0 - self.level) / 2.0
         if self.correction == "none":
             z = float(ndtri(alpha))
@@ -144,102 +164,30 @@ class Plan:
         return z, -z
 
 
-def percentile_interval(draws: Floats, n_clusters: int, plan: Plan) -> Interval | None:
-    """Return the quantiles of the defined draws, or None where most are undefined."""
-    defined = _defined(draws)
-    if defined is None or n_clusters < 2:
-        return None
-    low, high = np.quantile(defined, [float(ndtr(z)) for z in plan.tails(n_clusters)])
-    return Interval(float(low), float(high), plan.level)
-
-
-def bca_interval(draws: Floats, observed: float, left_out: Sequence[Floats], plan: Plan) -> Interval | None:
-    """Return the bias-corrected, accelerated interval (Efron, 1987); a jackknife for each sample."""
-    defined = _defined(draws)
-    if defined is None or not np.isfinite(observed):
-        return None
-    below = (np.count_nonzero(defined < observed) + np.count_nonzero(defined <= observed)) / 2
-    share = np.clip(below / defined.size, 0.5 / defined.size, 1 - 0.5 / defined.size)
-    bias, acceleration = float(ndtri(share)), _acceleration(left_out)
-    tails = plan.tails(min(side.size for side in left_out))
-    low, high = np.quantile(defined, [_adjusted(z, bias, acceleration) for z in tails])
-    return Interval(float(low), float(high), plan.level)
-
-
-def _defined(draws: Floats) -> Floats | None:
-    defined = draws[np.isfinite(draws)]
-    return defined if 2 * defined.size > draws.size else None
-
-
-def _adjusted(z: float, bias: float, acceleration: float) -> float:
-    """Move a tail by the bias and the acceleration; past the pole it is the end of the range."""
-    scale = 1.0 - acceleration * (bias + z)
-    if scale <= 0.0:
-        return 0.0 if z < 0.0 else 1.0
-    return float(ndtr(bias + (bias + z) / scale))
-
-
-def _acceleration(left_out: Sequence[Floats]) -> float:
-    cubes = squares = 0.0
-    for side in left_out:
-        defined = side[np.isfinite(side)]
-        influence = (
-            (defined.size - 1) * (defined.mean() - defined) / defined.size if defined.size else defined
-        )
-        cubes += float((influence**3).sum())
-        squares += float((influence**2).sum())
-    return cubes / (6.0 * squares**1.5) if squares > 0.0 else 0.0
-
-
-__all__ = [
-    "Interval",
-    "Options",
-    "bootstrap_callable",
-    "bootstrap_difference",
-    "bootstrap_mean",
-    "bootstrap_p_value",
-    "bootstrap_paired",
-    "bootstrap_weighted",
-    "draw_counts",
-    "interval_of",
-    "resampled_means",
-]
-
-# Above this many clusters the acceleration of a general statistic, which shrinks with the root of
-# their number, is taken as 0 rather than paid for with as many evaluations.
-_JACKKNIFE_LIMIT = 1000
-
-
 def bootstrap_mean(
     values: ArrayLike,
     *,
     clusters: Labels | None = None,
-    crossed: Labels | None = None,
     weights: ArrayLike | None = None,
     seed: Seed,
     **options: Unpack[Options],
 ) -> Interval | None:
-    """Return an interval for a mean, resampling clusters of rows.
+    """Return an interval for a mean, resampling clusters of rows; None below two clusters.
 
-    `weights` are how many units a row stands for. `crossed` names a second way in which rows were
-    sampled (template and identity word): both are resampled (Owen, 2007) and the interval is the
-    percentile one.
+    `weights` are how many units each row stands for.
     """
     plan, row = Plan(**options), vector(values)
     weight = np.ones(row.size) if weights is None else vector(weights, "weights")
-    if crossed is not None:
-
-        def weighted_mean(counts: Floats) -> Floats:
-            return _ratio(counts @ (weight * row), counts @ weight)
-
-        return bootstrap_weighted(
-            weighted_mean, row.size, clusters=clusters, crossed=crossed, seed=seed, **options
-        )
-    totals = _cluster_totals(row, weight, clusters)
+    totals = cluster_sums(np.column_stack([weight * row, weight]), *label_codes(clusters, row.size))
     if len(totals) < 2:
         return None
-    draws = _resampled_ratio(totals, plan.resamples, generator(seed))
-    return _interval(draws, _mean(totals), [_left_out(totals)], plan)
+
+    def means(counts: Floats) -> Floats:
+        return _ratio(*(counts @ totals).T)
+
+    draws = _resample(means, len(totals), plan.resamples, generator(seed))
+    observed = float(totals[:, 0].sum() / totals[:, 1].sum())
+    return _interval(draws, observed, _ratio(*(totals.sum(axis=0) - totals).T), plan)
 
 
 def bootstrap_paired(
@@ -250,36 +198,9 @@ def bootstrap_paired(
     seed: Seed,
     **options: Unpack[Options],
 ) -> Interval | None:
-    """Return an interval for the mean of first less second, row by row."""
-    one, two = matched(first, second)
-    return bootstrap_mean(one - two, clusters=clusters, seed=seed, **options)
-
-
-def bootstrap_difference(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    first_clusters: Labels | None = None,
-    second_clusters: Labels | None = None,
-    seed: Seed,
-    **options: Unpack[Options],
-) -> Interval | None:
-    """Return an interval for the difference of the means of two independent samples."""
-    plan, rng = Plan(**options), generator(seed)
-    one, two = vector(first, "first"), vector(second, "second")
-    sides = [
-        _cluster_totals(one, np.ones(one.size), first_clusters),
-        _cluster_totals(two, np.ones(two.size), second_clusters),
-    ]
-    if min(map(len, sides)) < 2:
-        return None
-    draws = [_resampled_ratio(side, plan.resamples, rng) for side in sides]
-    return _interval(
-        draws[0] - draws[1],
-        _mean(sides[0]) - _mean(sides[1]),
-        [_left_out(sides[0]), -_left_out(sides[1])],
-        plan,
-    )
+    """Return an interval for the mean of `first - second`, row by row."""
+    x, y = matched(first, second)
+    return bootstrap_mean(x - y, clusters=clusters, seed=seed, **options)
 
 
 def bootstrap_weighted(
@@ -291,21 +212,27 @@ def bootstrap_weighted(
     seed: Seed,
     **options: Unpack[Options],
 ) -> Interval | None:
-    """Return an interval for a statistic that takes weights (resamples x n rows), a value a resample.
+    """Return an interval for a statistic of weights (resamples x n rows), one value per resample.
 
-    Weights are how often each row was drawn; all ones give the statistic of the data themselves.
-    Resamples where the statistic is undefined (nan) are left out; if they are most, there is none.
+    A weight is how often a row was drawn; weights of 1 give the statistic of the data. `crossed` names a
+    second way in which rows were sampled (template and identity word): both are resampled (Owen, 2007)
+    and the interval is the percentile one. Resamples where the statistic is nan are left out. None below
+    two clusters, and where most resamples are nan.
     """
     plan, rng = Plan(**options), generator(seed)
-    ways = [label_codes(labels, n) for labels in (clusters, crossed) if labels is not None]
-    ways = ways or [label_codes(None, n)]
-    if min(size for _, size in ways) < 2:
+    codes = cluster_codes(n, clusters, crossed)
+    fewest = min(size for _, size in codes)
+    if fewest < 2:
         return None
-    draws = np.concatenate([statistic(_row_weights(ways, piece, rng)) for piece in pieces(plan.resamples, n)])
+
+    def values(piece: slice) -> Floats:
+        return statistic(draw_rows(codes, piece.stop - piece.start, rng))
+
+    draws = in_pieces(values, plan.resamples, n)
+    if len(codes) > 1 or plan.method == "percentile":
+        return percentile_interval(draws, fewest, plan)
     observed = float(statistic(np.ones((1, n)))[0])
-    if len(ways) > 1 or plan.method == "percentile":
-        return percentile_interval(draws, min(size for _, size in ways), plan)
-    return _interval(draws, observed, [_left_out_weighted(statistic, *ways[0])], plan)
+    return _interval(draws, observed, _without_each_cluster(statistic, *codes[0]), plan)
 
 
 def bootstrap_callable(
@@ -316,7 +243,7 @@ def bootstrap_callable(
     seed: Seed,
     **options: Unpack[Options],
 ) -> Interval | None:
-    """Return an interval for any statistic of row numbers, one call a resample: the slow, general way."""
+    """Return an interval for any statistic of row numbers, called once per resample: general but slow."""
 
     def by_weights(weights: Floats) -> Floats:
         rows = [np.repeat(np.arange(n), counts.astype(np.intp)) for counts in weights]
@@ -328,91 +255,90 @@ def bootstrap_callable(
 def resampled_means(
     values: ArrayLike, *, clusters: Labels | None = None, resamples: int = 2000, seed: Seed
 ) -> Floats:
-    """Return the means of resampled columns (resamples x columns), the columns drawn together."""
+    """Return the means of resampled columns (resamples x columns); all columns share the drawn rows."""
     matrix = np.asarray(values, dtype=np.float64)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     codes, n_clusters = label_codes(clusters, matrix.shape[0])
     sums = cluster_sums(matrix, codes, n_clusters)
     sizes = np.bincount(codes, minlength=n_clusters).astype(np.float64)
-    rng = generator(seed)
 
-    def means(piece: slice) -> Floats:
-        counts = draw_counts(n_clusters, piece.stop - piece.start, rng)
-        answer: Floats = (counts @ sums) / (counts @ sizes)[:, None]
-        return answer
+    def means(counts: Floats) -> Floats:
+        return np.asarray((counts @ sums) / (counts @ sizes)[:, None], dtype=np.float64)
 
-    return in_pieces(means, resamples, n_clusters)
+    return _resample(means, n_clusters, resamples, generator(seed))
 
 
 def interval_of(draws: ArrayLike, *, n_clusters: int, **options: Unpack[Options]) -> Interval | None:
-    """Return the percentile interval of resampled values from `n_clusters` clusters."""
+    """Return the percentile interval of resampled values that come from `n_clusters` clusters.
+
+    None below two clusters, and where most values are nan.
+    """
     return percentile_interval(np.asarray(draws, dtype=np.float64), n_clusters, Plan(**options))
 
 
 def bootstrap_p_value(draws: ArrayLike, *, null: float = 0.0) -> float:
-    """Return the two-sided p-value of resampled values against a null value, never 0."""
+    """Return the two-sided p-value, never 0, of the hypothesis that the true value is `null`.
+
+    Of B resampled values, nan left out: p = min(1, 2 * (1 + min(#{<= null}, #{>= null})) / (1 + B)).
+    """
     values = np.asarray(draws, dtype=np.float64)
     values = values[np.isfinite(values)]
     below, above = int((values <= null).sum()), int((values >= null).sum())
     return min(1.0, 2.0 * (1 + min(below, above)) / (1 + values.size))
 
 
-def _interval(draws: Floats, observed: float, left_out: Sequence[Floats], plan: Plan) -> Interval | None:
-    n_clusters = min(side.size for side in left_out)
+def percentile_interval(draws: Floats, n_clusters: int, plan: Plan) -> Interval | None:
+    """Return the quantiles of the draws that are not nan; None where most are, or below two clusters."""
+    defined = _defined(draws)
+    if defined is None or n_clusters < 2:
+        return None
+    low, high = np.quantile(defined, [float(ndtr(z)) for z in plan.tails(n_clusters)])
+    return Interval(float(low), float(high), plan.level)
+
+
+def _interval(draws: Floats, observed: float, without_each: Floats, plan: Plan) -> Interval | None:
+    """Return the interval of the plan; `without_each` is the statistic without each cluster in turn.
+
+    The bias-corrected, accelerated interval (Efron, 1987) moves a tail z to b + (b + z) / (1 - a * (b + z)).
+    The bias b is the normal quantile of the share of draws below the observed value, ties counted half.
+    """
     if plan.method == "percentile":
-        return percentile_interval(draws, n_clusters, plan)
-    return bca_interval(draws, observed, left_out, plan)
+        return percentile_interval(draws, without_each.size, plan)
+    defined = _defined(draws)
+    if defined is None or not np.isfinite(observed):
+        return None
+    below = (np.count_nonzero(defined < observed) + np.count_nonzero(defined <= observed)) / 2
+    share = np.clip(below / defined.size, 0.5 / defined.size, 1 - 0.5 / defined.size)
+    bias, acceleration = float(ndtri(share)), _acceleration(without_each)
+
+    def moved(z: float) -> float:
+        scale = 1.0 - acceleration * (bias + z)
+        if scale <= 0.0:  # past the pole a tail is the end of the range
+            return 0.0 if z < 0.0 else 1.0
+        return float(ndtr(bias + (bias + z) / scale))
+
+    low, high = np.quantile(defined, [moved(z) for z in plan.tails(without_each.size)])
+    return Interval(float(low), float(high), plan.level)
 
 
-def draw_counts(n_clusters: int, resamples: int, rng: np.random.Generator) -> Floats:
-    """Draw clusters with replacement: how often each came, resample by resample."""
-    drawn = rng.integers(n_clusters, size=(resamples, n_clusters))
-    drawn += (np.arange(resamples) * n_clusters)[:, None]
-    counts = np.bincount(drawn.ravel(), minlength=resamples * n_clusters)
-    return counts.reshape(resamples, n_clusters).astype(np.float64)
+def _defined(draws: Floats) -> Floats | None:
+    """Return the draws that are not nan, or None where they are not the majority."""
+    defined = draws[np.isfinite(draws)]
+    return defined if 2 * defined.size > draws.size else None
 
 
-def _row_weights(ways: Sequence[tuple[Integers, int]], piece: slice, rng: np.random.Generator) -> Floats:
-    resamples = piece.stop - piece.start
-    weights = np.ones((resamples, 1))
-    for codes, n_clusters in ways:
-        weights = weights * draw_counts(n_clusters, resamples, rng)[:, codes]
-    return weights
+def _acceleration(without_each: Floats) -> float:
+    """Return sum(u ** 3) / (6 * sum(u ** 2) ** 1.5), u the jackknife influence of each cluster."""
+    defined = without_each[np.isfinite(without_each)]
+    if not defined.size:
+        return 0.0
+    influence = (defined.size - 1) * (defined.mean() - defined) / defined.size
+    squares = float((influence**2).sum())
+    return float((influence**3).sum()) / (6.0 * squares**1.5) if squares > 0.0 else 0.0
 
 
-def _cluster_totals(values: Floats, weights: Floats, clusters: Labels | None) -> Floats:
-    """Return the weighted sum and the weight of every cluster."""
-    codes, n_clusters = label_codes(clusters, values.size)
-    return cluster_sums(np.column_stack([weights * values, weights]), codes, n_clusters)
-
-
-def _resampled_ratio(totals: Floats, resamples: int, rng: np.random.Generator) -> Floats:
-    def means(piece: slice) -> Floats:
-        both = draw_counts(len(totals), piece.stop - piece.start, rng) @ totals
-        return _ratio(both[:, 0], both[:, 1])
-
-    return in_pieces(means, resamples, len(totals))
-
-
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide, leaving nan where a resample caught no weight at all."""
-    answer = np.full(numerator.shape, np.nan)
-    np.divide(numerator, denominator, out=answer, where=denominator > 0)
-    return answer
-
-
-def _mean(totals: Floats) -> float:
-    return float(totals[:, 0].sum() / totals[:, 1].sum())
-
-
-def _left_out(totals: Floats) -> Floats:
-    """Return the mean without each cluster in turn (the jackknife)."""
-    rest = totals.sum(axis=0) - totals
-    return _ratio(rest[:, 0], rest[:, 1])
-
-
-def _left_out_weighted(statistic: Statistic, codes: Integers, n_clusters: int) -> Floats:
-    """Return the statistic without each cluster in turn; zeros, no acceleration, where they are many."""
+def _without_each_cluster(statistic: Statistic, codes: Integers, n_clusters: int) -> Floats:
+    """Return the statistic without each cluster in turn; zeros (no acceleration) above the limit."""
     if n_clusters > _JACKKNIFE_LIMIT:
         return np.zeros(n_clusters)
     numbers = np.arange(n_clusters)
@@ -420,4 +346,20 @@ def _left_out_weighted(statistic: Statistic, codes: Integers, n_clusters: int) -
     def without(piece: slice) -> Floats:
         return statistic((numbers[piece, None] != codes).astype(np.float64))
 
-    return in_pieces(without, n_clusters, min(codes.size, CELLS))
+    return in_pieces(without, n_clusters, codes.size)
+
+
+def _resample(statistic: Statistic, n_clusters: int, resamples: int, rng: np.random.Generator) -> Floats:
+    """Apply a statistic of cluster counts (resamples x clusters) to all resamples, piece by piece."""
+
+    def values(piece: slice) -> Floats:
+        return statistic(draw_counts(n_clusters, piece.stop - piece.start, rng))
+
+    return in_pieces(values, resamples, n_clusters)
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide; nan where the denominator is 0: a resample that caught no weight at all."""
+    quotient = np.full(numerator.shape, np.nan)
+    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
+    return quotient

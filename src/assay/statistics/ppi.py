@@ -1,8 +1,8 @@
-"""Prediction-powered inference: few labels and many metric scores in, a mean judgement out.
+"""Prediction-powered inference: few labels and many metric scores in, the mean judgement out.
 
-The metric's mean over all items, corrected by its mean error on the labelled ones (Angelopoulos et
-al., 2023). The share of the metric that is used, lambda, is the one of least variance (PPI++, 2023):
-0 gives back the labels' own mean, so a useless metric does no harm.
+The metric's mean over the unlabelled items is corrected by its mean error on the labelled ones (Angelopoulos
+et al., 2023). The weight of the metric, lambda, is the one of least variance (PPI++, 2023); 0 gives the
+mean of the labels, so a useless metric does no harm.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from assay.statistics.intervals import Floats, Interval, Labels, matched, vector
 
 @dataclass(frozen=True, slots=True)
 class PredictionPowered:
-    """The corrected mean beside the mean of the labels alone, and how many labels it is worth."""
+    """The corrected mean, the mean of the labels alone, and how many labels the corrected mean is worth."""
 
     value: float
     interval: Interval
@@ -38,24 +38,30 @@ def prediction_powered_mean(
     unlabelled_clusters: Labels | None = None,
     level: float = 0.95,
 ) -> PredictionPowered | None:
-    """Estimate the mean judgement from labelled items and from scores of items without a label.
+    """Estimate the mean judgement from labelled items and from the scores of items without a label.
 
-    `power` is lambda: None tunes it, 1 is plain PPI, 0 the classical mean. Variances have ddof 1,
-    over clusters where given. None below two labels or two scores.
+    The estimate is mean(labels - lambda * labelled_scores) + lambda * mean(unlabelled_scores), with a normal
+    interval from the standard errors of the two means (over clusters where given). `power` is lambda: None
+    tunes it, 1 is plain PPI, 0 the mean of the labels. None below two labels or two scores.
     """
     judged, scored = matched(labels, labelled_scores)
     rest = vector(unlabelled_scores, "unlabelled_scores")
-    share = _tuned_power(judged, scored, rest) if power is None else power
-    rectifier = judged - share * scored
-    own, rectified = (standard_error(side, clusters=clusters) for side in (judged, rectifier))
+    weight = _tuned_power(judged, scored, rest) if power is None else power
+    rectifier = judged - weight * scored
+    labels_error, rectified = (standard_error(side, clusters=clusters) for side in (judged, rectifier))
     unlabelled = standard_error(rest, clusters=unlabelled_clusters)
-    if own is None or rectified is None or unlabelled is None:
+    if labels_error is None or rectified is None or unlabelled is None:
         return None
-    error = sqrt(rectified**2 + (share * unlabelled) ** 2)
-    value, alone = share * float(rest.mean()) + float(rectifier.mean()), float(judged.mean())
-    worth = judged.size * (own / error) ** 2 if error > 0 else float(judged.size)
+    error = sqrt(rectified**2 + (weight * unlabelled) ** 2)
+    z = float(ndtri((1.0 + level) / 2.0))
+    value, alone = weight * float(rest.mean()) + float(rectifier.mean()), float(judged.mean())
     return PredictionPowered(
-        value, _normal(value, error, level), share, alone, _normal(alone, own, level), worth
+        value,
+        Interval(value - z * error, value + z * error, level),
+        weight,
+        alone,
+        Interval(alone - z * labels_error, alone + z * labels_error, level),
+        judged.size * (labels_error / error) ** 2 if error > 0 else float(judged.size),
     )
 
 
@@ -66,8 +72,3 @@ def _tuned_power(judged: Floats, scored: Floats, rest: Floats) -> float:
         return 0.0
     covariance = float(np.cov(judged, scored, ddof=1)[0, 1])
     return covariance / ((1.0 + judged.size / rest.size) * variance)
-
-
-def _normal(value: float, error: float, level: float) -> Interval:
-    half = float(ndtri((1.0 + level) / 2.0)) * error
-    return Interval(value - half, value + half, level)

@@ -15,10 +15,10 @@ import numpy as np
 
 from assay.audits.attack.edits import KINDS, Kind, Move, Moves, apply, core, edit_ratio, free, real
 from assay.core import Case, Sample, Scored
-from assay.datasets.lexicon import antonyms, siblings, synonyms
+from assay.datasets.lexicon import antonyms, match_case, siblings, synonyms, word_set
 from assay.models.nlp import Parse, Token, parse_one
 from assay.names.registry import load
-from assay.perturbations.edit import class_and_lemma, like, word_list
+from assay.perturbations.edit import class_and_lemma
 from assay.recipe import digest, generator
 
 QUERY = "attack"  # the role of a tried text
@@ -172,7 +172,7 @@ class Word:
         token, lower = self.token, core(self.text)
         if token is None or not lower:
             return "mark"
-        if lower in word_list("articles"):
+        if lower in word_set("words", "articles"):
             return "article"
         if token.dep == "neg" or lower in ("not", "no", "never", "cannot") or "n't" in self.text.lower():
             return "negation"
@@ -260,7 +260,7 @@ def dressed(old: str, new: str) -> str:
     """
     start = next((i for i, letter in enumerate(old) if letter.isalnum()), 0)
     end = next((i for i in range(len(old), 0, -1) if old[i - 1].isalnum()), len(old))
-    return old[:start] + like(new, old[start:end]) + old[end:]
+    return old[:start] + match_case(new, old[start:end]) + old[end:]
 
 
 @lru_cache(maxsize=50_000)

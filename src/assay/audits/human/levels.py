@@ -15,7 +15,6 @@ from assay.statistics.estimates import benjamini_hochberg, mde_interval, verdict
 from assay.statistics.intervals import Interval, bootstrap_p_value, interval_of
 from assay.statistics.pairwise import calibrated_accuracy, pairwise_accuracy
 from assay.statistics.resampled import (
-    Clusters,
     Draws,
     Over,
     grouped_draws,
@@ -94,14 +93,19 @@ def _pooled(items: Items, criterion: str, board: Board, choices: Choices) -> lis
     sampled = documents if choices.over != "systems" or crossed is None else None
     if choices.rule == "paper":  # the papers resample nothing, or rows
         sampled = crossed = None
-    clusters = Clusters.of(human.size, sampled, crossed)
     return [
         Agreement(
             f"example/{criterion}",
             kind,
             board.metrics,
             pooled_draws(
-                scores, human, kind, clusters=clusters, resamples=choices.resamples, seed=choices.seed
+                scores,
+                human,
+                kind,
+                clusters=sampled,
+                crossed=crossed,
+                resamples=choices.resamples,
+                seed=choices.seed,
             ),
         )
         for kind in choices.kinds

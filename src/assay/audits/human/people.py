@@ -18,7 +18,7 @@ from assay.statistics.annotators import cohen_kappa, krippendorff_alpha, split_h
 from assay.statistics.bradley_terry import bradley_terry
 from assay.statistics.correlation import Kind
 from assay.statistics.intervals import Interval, bootstrap_callable
-from assay.statistics.resampled import Clusters, pooled_draws
+from assay.statistics.resampled import pooled_draws
 
 PEOPLE = "people"
 Statistic = Callable[[Floats, int], float | None]
@@ -112,12 +112,11 @@ _STATISTICS: dict[str, Statistic] = {
 def criteria_findings(items: Items, criteria: list[str], choices: Choices) -> list[Finding]:
     """Criteria against criteria, over texts, within each group of annotators (checklist figures 1, 5)."""
     found = []
-    clusters = Clusters.of(len(items), items.documents)
     for one, other in pairs_within_groups(criteria):
         first, second = items.human(one), items.human(other)
         for kind in _CRITERIA:
             draws = pooled_draws(
-                first, second, kind, clusters=clusters, resamples=choices.resamples, seed=choices.seed
+                first, second, kind, clusters=items.documents, resamples=choices.resamples, seed=choices.seed
             )
             value = float(draws.values[0])
             if np.isfinite(value):

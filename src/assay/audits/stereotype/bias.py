@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.audits.slices import Clusters, clusters_of, mean_interval, resampled_mean, weighted_mean
+from assay.audits.slices import Clusters, clusters_of, mean_interval, resampled_mean
 from assay.core import Case, Finding, Floats, Scored
 from assay.statistics.estimates import mde_interval, mde_mean, mde_proportion, verdict
-from assay.statistics.intervals import Interval, bootstrap_weighted, interval_of
+from assay.statistics.intervals import Interval, bootstrap_weighted, interval_of, weighted_mean
 from assay.statistics.permutation import sign_flip_test, sign_test
 from assay.vocabulary import Rule
 

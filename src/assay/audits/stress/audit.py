@@ -113,7 +113,7 @@ class Stress(Audit):
         if self.rule == "careful" and not any(ratios.values()):
             return None
         meta: dict[str, Any] = {"ratios": ratios, "changed": changed}
-        return Item(record, texts, meta | ({"method": made.method} if hasattr(made, "method") else {}))
+        return Item(record, texts, meta | ({"method": made.method} if made.method else {}))
 
     def _perturbation(self, noise: str, level: Level, task: Task) -> Perturbation:
         if noise.startswith("sentence-switching"):

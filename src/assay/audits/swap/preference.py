@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assay.audits.slices import weighted_mean
 from assay.core import Finding, Floats, Scored
 from assay.statistics.estimates import mde_interval, mde_mean, verdict
-from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_weighted
+from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_weighted, weighted_mean
 from assay.statistics.permutation import sign_flip_test, sign_test
 from assay.vocabulary import Rule
 

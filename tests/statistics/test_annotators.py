@@ -1,17 +1,11 @@
-"""Agreement of raters: published examples, scikit-learn, and maximum likelihood."""
+"""Agreement of raters and strengths from preferences: published examples, scikit-learn, maximum likelihood."""
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from assay.statistics import (
-    bootstrap_bradley_terry,
-    bradley_terry,
-    cohen_kappa,
-    intraclass_correlation,
-    krippendorff_alpha,
-    split_half_kendall,
-)
+from assay.statistics.annotators import cohen_kappa, krippendorff_alpha, split_half_kendall
+from assay.statistics.bradley_terry import bradley_terry
 
 NAN = float("nan")
 # Krippendorff (2011), "Computing Krippendorff's alpha-reliability", section C.
@@ -21,8 +15,6 @@ FOUR_OBSERVERS = [
     [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
 ]
-# Shrout & Fleiss (1979), table 2, judges by targets.
-SIX_TARGETS = [[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]]
 
 
 @pytest.mark.parametrize(
@@ -45,11 +37,11 @@ def test_alpha_at_the_ends():
 def test_kappa_agrees_with_scikit_learn():
     metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(0)
-    one = rng.integers(1, 6, size=80)
-    two = np.clip(one + rng.integers(-1, 2, size=80), 1, 5)
+    first = rng.integers(1, 6, size=80)
+    second = np.clip(first + rng.integers(-1, 2, size=80), 1, 5)
     for ours, theirs in (("none", None), ("linear", "linear"), ("quadratic", "quadratic")):
-        expected = metrics.cohen_kappa_score(one, two, weights=theirs)
-        assert cohen_kappa(one, two, weights=ours) == pytest.approx(expected)
+        expected = metrics.cohen_kappa_score(first, second, weights=theirs)
+        assert cohen_kappa(first, second, weights=ours) == pytest.approx(expected)
 
 
 def test_kappa_by_hand_with_a_missing_rating():
@@ -57,16 +49,6 @@ def test_kappa_by_hand_with_a_missing_rating():
     assert cohen_kappa([1, 1, 0, 0, NAN], [1, 1, 0, 1, 1]) == pytest.approx(0.5)
     assert cohen_kappa([1, 1], [1, 1]) is None
     assert cohen_kappa([NAN], [1.0]) is None
-
-
-def test_intraclass_correlations_of_the_published_example():
-    result = intraclass_correlation(SIX_TARGETS)
-    assert (result.one_way, result.two_way, result.two_way_average) == pytest.approx(
-        (0.17, 0.29, 0.62), abs=5e-3
-    )
-    assert intraclass_correlation(np.ones((3, 4))) is None
-    with pytest.raises(ValueError, match="complete"):
-        intraclass_correlation([[1.0, 2.0], [NAN, 1.0]])
 
 
 def test_split_half():
@@ -82,6 +64,8 @@ def test_split_half():
 def test_strengths_are_the_maximum_of_the_likelihood():
     wins = np.array([[0, 7, 9], [3, 0, 6], [2, 4, 0]], dtype=float)
     assert bradley_terry([[0, 3], [1, 0]]) == pytest.approx([np.log(3) / 2, -np.log(3) / 2])
+    one_win_and_one_tie = [[0, 1.5], [0.5, 0]]
+    assert bradley_terry(one_win_and_one_tie) == pytest.approx([np.log(3) / 2, -np.log(3) / 2])
 
     def loss(free):
         s = np.append(free, -free.sum())
@@ -97,22 +81,3 @@ def test_someone_who_never_loses_needs_a_prior():
     assert bradley_terry([[0, 5], [0, 0]], prior=0.5) == pytest.approx([np.log(11) / 2, -np.log(11) / 2])
     with pytest.raises(ValueError, match="square"):
         bradley_terry([[0, 1, 2]])
-
-
-def test_intervals_of_strengths_cover():
-    truth, inside = np.array([0.8, 0.0, -0.8]), []
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        pairs = np.array([rng.permutation(3)[:2] for _ in range(240)])
-        first_wins = rng.random(240) < 1 / (1 + np.exp(truth[pairs[:, 1]] - truth[pairs[:, 0]]))
-        winners, losers = np.where(first_wins, *pairs.T), np.where(first_wins, *pairs.T[::-1])
-        fitted = bootstrap_bradley_terry(winners, losers, 3, prior=0.01, resamples=300, seed=seed)
-        inside += [value in interval for value, interval in zip(truth, fitted.intervals, strict=True)]
-    assert np.mean(inside) >= 0.90
-
-
-def test_ties_count_half_and_clusters_hold_together():
-    ties = bootstrap_bradley_terry([0, 0], [1, 1], 2, ties=[1, 1], prior=0.0, resamples=50, seed=0)
-    assert ties.values == pytest.approx((0.0, 0.0))
-    one = bootstrap_bradley_terry([0, 0, 1], [1, 1, 0], 2, clusters=["a", "a", "a"], resamples=50, seed=0)
-    assert one.intervals == (None, None)

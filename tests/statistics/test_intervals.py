@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 import scipy.stats as ss
 
-from assay.statistics import (
+from assay.statistics.intervals import (
     bootstrap_callable,
-    bootstrap_difference,
     bootstrap_mean,
     bootstrap_p_value,
     bootstrap_paired,
     bootstrap_weighted,
-    complete_rows,
+    cluster_codes,
+    draw_counts,
+    draw_rows,
     interval_of,
     resampled_means,
+    weighted_mean,
 )
 
 SKEWED = np.random.default_rng(5).exponential(size=40)
@@ -26,18 +28,9 @@ def test_mean_agrees_with_scipy(method, theirs):
     assert ours.pair == pytest.approx((low, high), abs=0.01)
 
 
-def test_two_sample_bca_agrees_with_scipy():
-    other = np.random.default_rng(6).exponential(2.0, size=25)
-    ours = bootstrap_difference(SKEWED, other, correction="none", resamples=40_000, seed=1)
-    theirs = ss.bootstrap(
-        (SKEWED, other), lambda x, y, axis: x.mean(axis) - y.mean(axis), n_resamples=40_000, rng=2
-    ).confidence_interval
-    assert ours.pair == pytest.approx((theirs.low, theirs.high), abs=0.02)
-
-
 def test_weighted_and_callable_forms_agree_with_the_mean():
     def mean(weights):
-        return weights @ SKEWED / weights.sum(axis=1)
+        return weighted_mean(weights, SKEWED)
 
     options = {"resamples": 500, "seed": 3}
     expected = bootstrap_mean(SKEWED, **options)
@@ -70,14 +63,13 @@ def test_paired_is_the_mean_of_differences():
 def test_too_few_clusters_give_no_interval():
     assert bootstrap_mean([1.0, 2.0, 3.0], clusters=["a", "a", "a"], seed=0) is None
     assert bootstrap_mean([1.0], seed=0) is None
-    assert bootstrap_difference([1.0, 2.0], [3.0], seed=0) is None
+    assert bootstrap_weighted(np.sum, 3, clusters=["a", "b", "c"], crossed=["x", "x", "x"], seed=0) is None
     assert interval_of([1.0, 2.0], n_clusters=1) is None
 
 
 def test_missing_values_are_refused_by_name():
     with pytest.raises(ValueError, match="missing"):
         bootstrap_mean([1.0, float("nan")], seed=0)
-    assert complete_rows([1.0, None], [2.0, 3.0]).tolist() == [True, False]
 
 
 def test_undefined_statistic_has_no_interval():
@@ -97,6 +89,21 @@ def test_resampled_columns_are_drawn_together():
     assert interval_of(draws[:, 0], n_clusters=20, correction="none").pair == pytest.approx(
         np.quantile(draws[:, 0], [0.025, 0.975])
     )
+
+
+def test_crossed_clusters_multiply_their_counts():
+    rows, columns = ["a", "a", "b", "b", "b"], [0, 1, 2, 0, 1]
+    weights = draw_rows(cluster_codes(5, rows, columns), 50, np.random.default_rng(4))
+    rng = np.random.default_rng(4)
+    by_row, by_column = draw_counts(2, 50, rng), draw_counts(3, 50, rng)
+    np.testing.assert_array_equal(weights, by_row[:, [0, 0, 1, 1, 1]] * by_column[:, columns])
+    assert (by_row.sum(axis=1) == 2).all()
+
+
+def test_a_mean_without_weight_is_undefined():
+    means = weighted_mean(np.array([[1.0, 3.0], [0.0, 0.0]]), np.array([2.0, 4.0]))
+    assert means[0] == 3.5
+    assert np.isnan(means[1])
 
 
 def test_bootstrap_p_value():
@@ -127,7 +134,14 @@ def test_coverage_with_clusters_and_with_crossed_clusters():
         return rng.normal(size=15)[rows] + rng.normal(size=15)[columns] + rng.normal(size=225)
 
     def crossed(values, seed):
-        return bootstrap_mean(values, clusters=rows, crossed=columns, resamples=300, seed=seed)
+        return bootstrap_weighted(
+            lambda weights: weighted_mean(weights, values),
+            values.size,
+            clusters=rows,
+            crossed=columns,
+            resamples=300,
+            seed=seed,
+        )
 
     def one_way(values, seed):
         return bootstrap_mean(values, clusters=rows, resamples=300, seed=seed)

@@ -1,0 +1,94 @@
+"""How one run is carried out: cache, engine, progress, timings, and what LLM judges may spend."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from assay.errors import SpecError
+from assay.models.weights import cache_folder
+from assay.run.cache import ScoreCache
+from assay.run.engine import Engine, OnError
+from assay.run.engine.local import LocalEngine, engine
+from assay.run.progress import Progress
+
+
+@dataclass
+class Session:
+    """Settings and counters of one run; nothing here can change a score.
+
+        with Session.open(max_calls=500) as session:
+            assay.run("judge-bias", ["judge"], session=session)
+
+    Without a session, `assay.run` and its like open one with the defaults.
+    """
+
+    cache: ScoreCache = field(default_factory=lambda: ScoreCache(None))
+    engine: Engine = field(default_factory=LocalEngine)
+    progress: Progress = field(default_factory=lambda: Progress(quiet=True))
+    on_error: OnError = "stop"
+    out: Path | None = None  # the run's folder
+    max_calls: int | None = None  # calls to LLM judges
+    max_cost: float | None = None
+    seconds: dict[str, float] = field(default_factory=dict)  # scoring time per metric, loading apart
+    loading: float = 0.0
+    computed: dict[str, int] = field(default_factory=dict)  # samples per metric that the cache did not have
+    failures: list[str] = field(default_factory=list)  # samples on which a metric raised, with its message
+    bill: Any = None  # the ledger of calls to LLM judges, while the session is open
+    _stack: ExitStack = field(default_factory=ExitStack, repr=False)
+
+    @classmethod
+    def open(
+        cls,
+        out: Path | str | None = None,
+        cache: Path | str | None = "",
+        *,
+        workers: int = 1,
+        ray: str | None = None,
+        on_error: OnError = "stop",
+        quiet: bool = True,
+        timeout: float | None = None,
+        max_calls: int | None = None,
+        max_cost: float | None = None,
+    ) -> Session:
+        """A session from a user's options. `cache=None` keeps scores in memory; by default they are kept on disk.
+
+        `timeout` is the number of seconds one call of a metric may take.
+        """
+        if (max_calls is not None or max_cost is not None) and (workers > 1 or ray):
+            raise SpecError("a budget is kept in one process: leave out --workers and --ray, or the limits")
+        chosen: Engine
+        if ray:
+            from assay.run.engine.ray import RayEngine
+
+            chosen = RayEngine(ray, workers, timeout)
+        else:
+            chosen = engine(workers, timeout)
+        folder = cache_folder() if cache == "" else None if cache is None else Path(cache)
+        return cls(
+            ScoreCache(folder), chosen, Progress(quiet), on_error, None if out is None else Path(out),
+            max_calls, max_cost,
+        )  # fmt: skip
+
+    def __enter__(self) -> Session:
+        from assay.models.budget import spending
+
+        keeps = self.cache.path is not None
+        self.bill = self._stack.enter_context(spending(self.max_calls, self.max_cost, keeps=keeps))
+        self._stack.callback(self.cache.close)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bill.calls:
+            self.progress.say(self.bill.sentence())
+        self._stack.close()
+
+    def spent(self, label: str, began: float) -> None:
+        """Add the time since `began` to a metric's scoring time."""
+        self.seconds[label] = self.seconds.get(label, 0.0) + time.perf_counter() - began
