@@ -376,6 +376,7 @@ class Audit(Recipe, ABC):
     title: ClassVar[str] = ""  # the heading in reports; the name, if empty
     statistics: ClassVar[tuple[Statistic, ...]] = ()  # everything `judge` may emit
     charts: ClassVar[tuple[Chart, ...]] = ()
+    advice: ClassVar[str] = ""  # what a failure asks of a user of the metric, for its card
     roles: ClassVar[tuple[str, ...]] = ()  # role order, for imported scores
     compares: ClassVar[bool] = False  # does not apply to a metric that reads the hypothesis alone
     wants: ClassVar[str] = "check --data, --only and --limit"  # what to do when there is nothing to score

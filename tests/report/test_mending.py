@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import polars as pl
-import pytest
-
-from assay.core import Finding
 from assay.report.charts import panels
-from assay.report.matrices import matrices
 from assay.report.mending import pairs
-from assay.run.results import Run, findings_frame
+from assay.run.results import Run
 
 
 def test_only_the_adapter_may_differ(planted: Run) -> None:
@@ -30,24 +25,3 @@ def test_only_the_adapter_may_differ(planted: Run) -> None:
     import vl_convert
 
     assert "before" in vl_convert.vegalite_to_svg(panel.whole)
-
-
-def test_the_agreement_matrix_is_antisymmetric(planted: Run) -> None:
-    gap = Finding(
-        "soft", "human", "system/overall", "spearman_difference", 0.25, 9, versus="keen", p_value=0.003
-    )
-    run = replace(planted, findings=pl.concat([planted.findings, findings_frame([gap])]))
-    matrix = matrices(run, "human")[0]
-    cells = {name: [cell and cell.text for cell in line] for name, _, line in matrix.rows}
-    assert cells == {"soft": [None, "0.25**"], "keen": ["-0.25**", None]}
-    assert matrix.metrics == ("soft", "keen")
-
-
-@pytest.mark.parametrize("audit", ["stereotype", "association", "stress"])
-def test_every_panel_and_table_draws(planted: Run, audit: str) -> None:
-    import vl_convert
-
-    assert matrices(planted, audit)
-    for panel in panels(planted):
-        if panel.audit == audit:
-            assert vl_convert.vegalite_to_svg(panel.whole).startswith("<svg")

@@ -51,7 +51,7 @@ def known_gate(gate: str | None) -> str | None:
     """The gate asked for, refused before the work where there is no such gate."""
     if gate is None:
         return None
-    from assay.report.bounds import GATES
+    from assay.report.gate import GATES
 
     if gate not in GATES:
         raise SpecError(f"unknown gate {gate!r}{suggest(gate, GATES)}")

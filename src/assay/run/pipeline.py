@@ -133,15 +133,6 @@ def score_noted(
     return pl.DataFrame(columns).fill_nan(None), [*notes, *settings.failures[:_FAILURES]]
 
 
-def compare(before: Run, after: Run) -> pl.DataFrame:
-    """Findings of two runs side by side, by metric, audit, slice and statistic."""
-    keys = ["metric", "audit", "slice", "statistic", "versus"]
-    kept = [*keys, "value", "ci_low", "ci_high", "passed"]
-    left, right = (frame.findings.select(kept) for frame in (before, after))
-    both = left.join(right, on=keys, how="full", suffix="_after", coalesce=True, nulls_equal=True)
-    return both.with_columns((pl.col("value_after") - pl.col("value")).alias("change"))
-
-
 def make_audit(name: str, asked: Mapping[str, Any], *, strict: bool = True) -> Audit:
     """An audit with these options; without `strict`, options it does not have are left out."""
     kind = audit_class(name)

@@ -117,6 +117,7 @@ def describe(audit: Audit) -> dict[str, Any]:
         "title": audit.title or audit.name.replace("-", " ").capitalize(),
         "options": audit.parameters_text,
         "statistics": [_described(audit, statistic) for statistic in audit.statistics],
+        "advice": audit.advice,
         "charts": [{name: getattr(chart, name) for name in chart.__slots__} for chart in audit.charts],
     }
 

@@ -1,4 +1,4 @@
-"""A TOML of allowed bounds to outcomes: what must hold of a run for a build to pass.
+"""What must hold of a run for a build to pass: bounds from a TOML file to outcomes, outcomes to JUnit XML.
 
 fail-on = "unfair"            # optional: fail, unfair or blind
 
@@ -19,22 +19,25 @@ because = "we report recall beside F"
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from assay.errors import DataError, SpecError, suggest
-from assay.report.verdicts import Row, question_of
-from assay.report.words import number
+from assay.report.text import interval, number, sentence
+from assay.report.verdicts import Row, audits_of, rows_of
 from assay.run.results import Run
 
 GATES = {"fail": ("fairness", "robustness", "agreement"), "unfair": ("fairness",), "blind": ("robustness",)}
 _PATTERNS = ("metric", "audit", "slice", "statistic", "versus")
 _BOUND_KEYS = (*_PATTERNS, "at-most", "at-least", "by")
 _ALLOW_KEYS = (*_PATTERNS, "because")
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,8 @@ class Outcome:
 
     row: Row
     rule: str
-    problem: str | None
+    problem: str | None  # None where the requirement is met
+    sentence: str  # the finding in words
 
     @property
     def name(self) -> str:
@@ -81,7 +85,7 @@ def parse_bounds(text: str, path: Path) -> Bounds:
 def _tables(given: Mapping[str, Any], key: str, path: Path) -> list[Mapping[str, Any]]:
     tables = given.get(key, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise DataError(f"{path}: {key} is no list of tables; head each one with [[{key}]]")
+        raise DataError(f"{path}: {key} is not a list of tables; write [[{key}]]")
     return tables
 
 
@@ -104,25 +108,27 @@ def _known(given: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
 
 
 def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
-    """Every requirement, met or not; a bound that no finding answers to, or no requirement, is a mistake."""
-    rows = list(run.findings.iter_rows(named=True))
-    found: list[Outcome] = []
+    """Every requirement, met or not; a bound without a finding, or no requirement at all, is an error."""
+    rows, audits = rows_of(run), audits_of(run)
+    checked: list[Outcome] = []
     for place, bound in enumerate(asked.bounds, 1):
-        mine = [row for row in rows if _matches(row, bound)]
-        if not mine:
+        matching = [row for row in rows if _matches(row, bound)]
+        if not matching:
             raise SpecError(f"bound {place} matches no finding of this run: {_unmatched(rows, bound)}")
-        found += [Outcome(row, _rule(bound), _beyond(row, bound)) for row in mine]
+        checked += [
+            Outcome(row, _rule(bound), _beyond(row, bound), sentence(audits[row["audit"]], row))
+            for row in matching
+        ]
     watched = GATES[asked.fail_on] if asked.fail_on else ()
     for row in rows:
-        if row["passed"] is not None and question_of(run, row["audit"]) in watched:
-            excused = any(_matches(row, one) for one in asked.allowed)
-            problem = (
-                None if row["passed"] or excused else f"failed with {number(row['value'])}{_interval(row)}"
-            )
-            found.append(Outcome(row, f"fail-on {asked.fail_on}", problem))
-    if not found:
+        audit = audits[row["audit"]]
+        if row["verdict"] in ("pass", "fail") and audit.question in watched:
+            accepted = row["verdict"] == "pass" or any(_matches(row, allowed) for allowed in asked.allowed)
+            problem = None if accepted else f"failed with {number(row['value'])}{_interval(row)}"
+            checked.append(Outcome(row, f"fail-on {asked.fail_on}", problem, sentence(audit, row)))
+    if not checked:
         raise SpecError(_nothing(run, asked))
-    return found
+    return checked
 
 
 def _nothing(run: Run, asked: Bounds) -> str:
@@ -166,4 +172,30 @@ def _beyond(row: Row, bound: Mapping[str, Any]) -> str | None:
 
 
 def _interval(row: Row) -> str:
-    return "" if row["ci_low"] is None else f" (95% CI {number(row['ci_low'])} to {number(row['ci_high'])})"
+    return f" ({interval(row)})" if interval(row) else ""
+
+
+def junit(outcomes: Sequence[Outcome]) -> str:
+    """JUnit XML, which every build server reads: one suite per audit, one case per requirement.
+
+    There are no times in it, so that equal runs write equal bytes.
+    """
+    root = ElementTree.Element("testsuites", name="assay")
+    for audit in dict.fromkeys(outcome.row["audit"] for outcome in outcomes):
+        listed = [outcome for outcome in outcomes if outcome.row["audit"] == audit]
+        failed = sum(outcome.problem is not None for outcome in listed)
+        attributes = {"name": f"assay.{_clean(audit)}", "tests": str(len(listed)), "failures": str(failed)}
+        suite = ElementTree.SubElement(root, "testsuite", attributes)
+        for outcome in listed:
+            name = f"{_clean(outcome.name)} ({_clean(outcome.rule)})"
+            case = ElementTree.SubElement(suite, "testcase", classname=f"assay.{_clean(audit)}", name=name)
+            if outcome.problem is not None:
+                failure = ElementTree.SubElement(case, "failure", message=_clean(outcome.problem))
+                failure.text = _clean(outcome.sentence)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _clean(text: str) -> str:
+    """Without characters that XML cannot carry."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
