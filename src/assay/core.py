@@ -135,12 +135,16 @@ class Finding:
     p_value: float | None = None
     q_value: float | None = None
     mde: float | None = None
-    passed: bool | None = None
     evidence: tuple[str, ...] = ()
     verdict: Verdict = "not judged"
     sentence: str = ""  # a failed finding in words
     judged: bool = field(default=True, compare=False)  # False: too few items, or a companion of another row
     estimate: Estimate | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def passed(self) -> bool | None:
+        """True for a pass, False for a failure, None for everything else (the verdict of version 0.1)."""
+        return {"pass": True, "fail": False}.get(self.verdict)
 
     @classmethod
     def of(

@@ -16,10 +16,11 @@ from assay.audits.association import Association, Layout, measure_test
 from assay.core import Estimate, Finding, Grid, Judgement, Metric, Sample
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
 from assay.run.settle import settle
 
-HERE = Options(cache=None)
+HERE = Session.open(cache=None)
 MALE = [f"male{n}" for n in range(8)]
 FEMALE = [f"female{n}" for n in range(8)]
 CAREER = [f"career{n}" for n in range(8)]

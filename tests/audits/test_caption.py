@@ -19,11 +19,12 @@ from assay.datasets.captions import embedded_captions, imbalanced_concepts, read
 from assay.datasets.ratings import Rated
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
 from assay.run.settle import settle
 from assay.vocabulary import Need
 
-HERE = Options(cache=None)
+HERE = Session.open(cache=None)
 JOBS = ("baker", "miner", "nurse", "pilot")
 
 

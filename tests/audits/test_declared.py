@@ -10,7 +10,8 @@ import pytest
 
 from assay.core import Audit, Estimate, Finding, Statistic
 from assay.names.registry import audit_class
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
 from assay.run.settle import describe, sentence_of
 
 AUDITS = ("stereotype", "association", "swap", "caption")
@@ -24,7 +25,7 @@ each_statistic = pytest.mark.parametrize(
 def test_every_emitted_statistic_is_declared(name: str) -> None:
     if audit_class(name).needs_data:
         pytest.skip("has no embedded data")
-    findings = run(name, ["bleu"], options=Options(cache=None), size="quick").findings
+    findings = run(name, ["bleu"], session=Session.open(cache=None), size="quick").findings
     assert findings.height
     assert set(findings["statistic"]) <= {statistic.name for statistic in audit_class(name).statistics}
 

@@ -16,10 +16,11 @@ from assay.audits.stereotype.audit import Stereotype
 from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
 from assay.run.settle import settle
 
-HERE = Options(cache=None)
+HERE = Session.open(cache=None)
 
 
 def noise(text: str) -> float:

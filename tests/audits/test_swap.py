@@ -14,10 +14,11 @@ from assay.audits.swap.audit import Swap
 from assay.core import Estimate, Finding, Judgement, Metric, Sample
 from assay.datasets.swaps import embedded_swaps, is_one_to_one, read_swaps, swap_texts
 from assay.errors import DataError
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
 from assay.run.settle import settle
 
-HERE = Options(cache=None)
+HERE = Session.open(cache=None)
 MEN = ("he", "his", "him", "man", "boy")
 
 

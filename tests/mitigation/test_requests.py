@@ -15,7 +15,7 @@ from assay.mitigation.sources import read_sources
 from assay.models.adapters import check_folder
 from assay.run.progress import Progress
 from assay.run.results import check_writable
-from assay.run.scoring import Settings
+from assay.run.session import Session
 
 
 def pairs(path: Path, count: int, word: str = "big") -> Path:
@@ -43,7 +43,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
 def refused(job: Job, kind: type[AuditError], message: str, **fields: object) -> None:
     changed = {name: getattr(job, name) for name in Job.__slots__} | fields
     with pytest.raises(kind, match=message):
-        debias(Job(**changed), Settings(), Progress(quiet=True))
+        debias(Job(**changed), Session(), Progress(quiet=True))
     assert not job.out.parent.exists()
 
 
@@ -95,7 +95,7 @@ def test_a_file_of_another_kind_is_told_what_is_expected(tmp_path: Path) -> None
 
 def test_an_adapter_is_looked_at_before_anything_is_scored(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="is not an adapter's folder"):
-        roads("no-such-metric", folders=[tmp_path], settings=Settings())
+        roads("no-such-metric", folders=[tmp_path], settings=Session())
     card = {"model": "m", "metric": "m", "attributes": [], "bottleneck": 1, "places": 1, "fingerprint": []}
     (tmp_path / "card.json").write_text(json.dumps(card))
     with pytest.raises(WeightsError, match=r"has no adapter\.safetensors"):

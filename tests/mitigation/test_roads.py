@@ -24,7 +24,7 @@ from assay.mitigation.seeing import CAPTIONS, CHECKLIST, seeing_cases
 from assay.mitigation.swapping import SwapAverage, swapped_samples
 from assay.models import adapters
 from assay.names.spec import parse
-from assay.run.scoring import Settings
+from assay.run.session import Session
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def pairs(count: int = 30) -> list[Pair]:
 def tested() -> Evaluation:
     base = Measure("sexist", Sexist())
     mended = [Measure("swap", SwapAverage(base)), Measure("blind", Blind())]
-    return evaluate([base, *mended], {"gender": pairs()}, {}, Settings())
+    return evaluate([base, *mended], {"gender": pairs()}, {}, Session())
 
 
 def test_averaging_over_swaps_makes_a_planted_bias_vanish_and_keeps_sight(tested: Evaluation) -> None:
@@ -100,7 +100,7 @@ def test_the_least_biased_road_that_still_sees_is_recommended() -> None:
         Road("swap average", Measure("swap", SwapAverage(base))),
         Road("other", Measure("blind", Blind())),
     ]
-    done = compare(found, {"gender": pairs()}, ["gender"], {}, Settings())
+    done = compare(found, {"gender": pairs()}, ["gender"], {}, Session())
     assert done.recommended == "swap"
     assert mean_bias(done.tested, "less", ["gender"]) < mean_bias(done.tested, "sexist", ["gender"])
     assert json.loads(document(done))["labels"] == {"less": "fairer", "swap": "fairer", "blind": "blinded"}
@@ -159,7 +159,7 @@ def test_roads_of_a_spec() -> None:
 
 
 def test_hybrid_weights_are_in_spreads() -> None:
-    one, two = hybrids("chrf", ["rougeL"], [1.0, 2.0], Settings())
+    one, two = hybrids("chrf", ["rougeL"], [1.0, 2.0], Session())
     assert two.metric.scales[1] == pytest.approx(2 * one.metric.scales[1], rel=0.01)
     assert parse(one.label).metric.scales == one.metric.scales
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +19,9 @@ from assay.core import Audit, Case, Finding, Grid, Judgement
 from assay.errors import DataError, SpecError, suggest
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, measure
-from assay.run.pipeline import Options, make_audit
+from assay.run.pipeline import make_audit
 from assay.run.scoring import score_cases
+from assay.run.session import Session
 from assay.run.settle import settle
 from assay.statistics.estimates import proportion_interval
 
@@ -120,7 +120,7 @@ def calibrate(
     seeds: int = SEEDS,
     noise: float | None = None,
     metric: Specifiable | None = None,
-    options: Options | None = None,
+    session: Session | None = None,
     size: str = "full",
 ) -> tuple[list[Curve], list[str]]:
     """A curve a planted defect on this data; and notes on defects that the data has no room for.
@@ -140,7 +140,7 @@ def calibrate(
             continue
         moving = noise
         if metric is not None:
-            moving = metric_noise(plant, items, metric, options or Options())
+            moving = metric_noise(plant, items, metric, session or Session.open())
             if moving is None:
                 notes.append(f"{audit}: {plant.defect}: the metric's noise cannot be told from these scores")
         curves.append(operating_curve(plant, made, items, seeds=seeds, noise=moving))
@@ -148,7 +148,7 @@ def calibrate(
 
 
 def metric_noise(
-    plant: Plant, items: Sequence[Case | Grid], metric: Specifiable, options: Options
+    plant: Plant, items: Sequence[Case | Grid], metric: Specifiable, session: Session
 ) -> float | None:
     """How much a real metric moves from role to role of a case, about its mean move, in the plant's unit."""
     cases = [item for item in items if isinstance(item, Case)]
@@ -156,9 +156,8 @@ def metric_noise(
         return None
     one = measure(metric)
     fitted = replace(one, metric=one.metric.fitted([s.references for c in cases for s in c.samples.values()]))
-    settings = options.settings()
-    with closing(settings.cache):
-        scored = score_cases(fitted, {plant.audit: cases}, settings)[plant.audit]
+    with session:
+        scored = score_cases(fitted, {plant.audit: cases}, session)[plant.audit]
     # Where an audit names its roles, the first two are what it compares; else every role meets the gold.
     named = audit_class(plant.audit).roles[:2]
     base, *others = named or tuple(dict.fromkeys(role for case in cases for role in case.samples))

@@ -37,14 +37,14 @@ def command(
     """Plant defects of known size in the data's scores, and count how often the audit finds them."""
     from assay.calibration.curve import calibrate
     from assay.names.registry import audit_class
-    from assay.run.pipeline import Options
+    from assay.run.session import Session
 
-    asked = o.Asked(data, None, only, task, None, seed, limit).fields()
+    asked = o.Request(data=data, task=task, seed=seed, limit=limit).fields(only)
     known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]
     asked |= o.extra_fields(context.args, known)
-    options = Options(cache=o.cache_path(cache))
+    session = Session.open(cache=o.cache_path(cache))
     curves, notes = calibrate(
-        audit, asked, seeds=draws, noise=noise, metric=metric, options=options, size=size.value
+        audit, asked, seeds=draws, noise=noise, metric=metric, session=session, size=size.value
     )
     for note in notes:
         typer.echo(f"note: {note}", err=True)

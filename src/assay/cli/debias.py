@@ -48,14 +48,14 @@ def command(
     from assay.mitigation.debias import Job, debias, document
     from assay.mitigation.page import write_page
     from assay.mitigation.training import DEMO, Plan
-    from assay.run.pipeline import Options
     from assay.run.progress import Progress
+    from assay.run.session import Session
 
     given = {"steps": steps, "batch": batch, "rate": rate, "bottleneck": bottleneck, "seed": seed}
     asked: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     plan = replace(DEMO if demo else Plan(), **asked)
     files = (tuple(data or ()), tuple(test or ()), tuple(human or ()))
-    settings = Options(cache=o.cache_path(cache), quiet=quiet).settings()
+    settings = Session.open(cache=o.cache_path(cache), quiet=quiet)
     done = debias(Job(metric, tuple(attribute), out, plan, *files), settings, Progress(quiet))
     page = write_page(done.tested, out)
     if json:

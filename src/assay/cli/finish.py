@@ -11,8 +11,9 @@ import typer
 from assay.cli.columns import print_columns
 from assay.cli.gate import check_gate
 from assay.errors import AuditError
-from assay.run.pipeline import Options, estimate
+from assay.run.pipeline import estimate_cost
 from assay.run.results import Run
+from assay.run.session import Session
 
 
 def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:
@@ -88,11 +89,11 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def show_cost(
-    only: Sequence[str], metrics: Sequence[str], asked: Mapping[str, Any], size: str, options: Options
+    only: Sequence[str], metrics: Sequence[str], asked: Mapping[str, Any], size: str, session: Session
 ) -> None:
     """Samples, unique texts, tokens and seconds per metric, before anything is scored."""
     rows = []
-    for row in estimate(only, metrics, asked, size, options):
+    for row in estimate_cost(only, metrics, asked, size, session):
         counted = ("samples", "unique", "cached", "texts", "tokens")
         counts = {name: f"{getattr(row, name):,}" for name in counted}
         seconds = "?" if row.seconds is None else f"{row.seconds:,.0f}"

@@ -14,7 +14,7 @@ from assay.cli.debias import People, Test, show
 if TYPE_CHECKING:
     from assay.core import Measure
     from assay.mitigation.compare import Compared
-    from assay.run.pipeline import Options
+    from assay.run.session import Session
 
 app = typer.Typer(
     help="Roads to a fairer metric, one by one or side by side.",
@@ -49,12 +49,12 @@ def compare(
     from assay.mitigation.evaluation import read_people
     from assay.mitigation.page import write_page
     from assay.mitigation.roads import roads
-    from assay.run.pipeline import Options
     from assay.run.results import check_writable, write_text
+    from assay.run.session import Session
 
     check_writable(out, mark="compare.json")
-    options = Options(cache=o.cache_path(cache), quiet=quiet)
-    settings = options.settings()
+    options = Session.open(cache=o.cache_path(cache), quiet=quiet)
+    settings = options
     wanted = attribute or ["gender"]
     for name in wanted:
         check_attribute(name)
@@ -94,7 +94,7 @@ def project(
     typer.echo(with_adapter(metric, out))
 
 
-def stress_verdicts(measures: Sequence[Measure], options: Options) -> dict[str, tuple[int, int]]:
+def stress_verdicts(measures: Sequence[Measure], options: Session) -> dict[str, tuple[int, int]]:
     """Failed and changed verdicts of the quick stress audit, a metric each."""
     from assay.mitigation.compare import stress_changes
     from assay.run.pipeline import run

@@ -38,10 +38,10 @@ def command(
     """Rerank the best of N captions, and train by minimum risk, with each metric as the reward."""
     from assay.mitigation.propagation import Course, controlled, propagate
     from assay.names.spec import parse
-    from assay.run.pipeline import Options
+    from assay.run.session import Session
 
     measures = [parse(text) for text in metric or REWARDS]
-    settings = Options(cache=o.cache_path(cache), quiet=True).settings()
+    settings = Session.open(cache=o.cache_path(cache), quiet=True)
     course = Course(test=scenes, updates=updates, candidates=candidates)
     setting = _own(model, data) if model or data else controlled(course)
     effects = propagate(measures, range(seeds), course, setting, settings)

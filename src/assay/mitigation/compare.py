@@ -17,7 +17,7 @@ from assay.mitigation.counterfactuals import counterfactuals
 from assay.mitigation.debias import as_pair
 from assay.mitigation.evaluation import Evaluation, evaluate
 from assay.mitigation.roads import Road
-from assay.run.scoring import Settings
+from assay.run.session import Session
 
 AGREEMENT = 0.005  # the share of agreement with people that a recommended road may cost
 Verdicts = Mapping[tuple[str, str], bool | None]
@@ -60,7 +60,7 @@ def compare(
     sets: Mapping[str, Sequence[Pair]],
     targets: Sequence[str],
     rated: Mapping[str, Sequence[Rated]],
-    settings: Settings,
+    settings: Session,
     *,
     stress: Mapping[str, tuple[int, int]] | None = None,
     seed: int = 0,

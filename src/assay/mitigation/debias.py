@@ -28,7 +28,7 @@ from assay.models import adapters
 from assay.names.spec import parse
 from assay.run.progress import Progress
 from assay.run.results import check_writable
-from assay.run.scoring import Settings
+from assay.run.session import Session
 
 FEWEST = 100  # pairs below which nothing general can be learnt
 HELD_OUT, NEW_WORDS = "held-out templates", "held-out templates and words"
@@ -60,7 +60,7 @@ class Debiased:
     tested: Evaluation
 
 
-def debias(job: Job, settings: Settings, progress: Progress) -> Debiased:
+def debias(job: Job, settings: Session, progress: Progress) -> Debiased:
     """Train an adapter, save it, and measure the metric with and without it."""
     measure = parse(job.spec)
     form_of(measure)

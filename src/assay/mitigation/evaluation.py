@@ -18,7 +18,8 @@ from assay.datasets.pairs import Pair
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.mitigation.seeing import Label, label, seeing_cases
-from assay.run.scoring import Settings, score_cases
+from assay.run.scoring import score_cases
+from assay.run.session import Session
 from assay.statistics.correlation import weighted_correlation
 from assay.statistics.intervals import bootstrap_weighted
 
@@ -78,7 +79,7 @@ def evaluate(
     measures: Sequence[Measure],
     sets: Mapping[str, Sequence[Pair]],
     rated: Mapping[str, Sequence[Rated]],
-    settings: Settings,
+    settings: Session,
     *,
     seed: int = 0,
 ) -> Evaluation:

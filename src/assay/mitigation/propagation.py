@@ -17,7 +17,8 @@ from assay.core import Floats, Measure, Sample
 from assay.mitigation.generators import Generator, fit_likelihood
 from assay.mitigation.world import Scene, scenes, small_generator, told_gender
 from assay.recipe import generator
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 from assay.statistics.intervals import bootstrap_weighted
 
 Reward = Callable[[Sequence[Scene], Sequence[str]], Floats]
@@ -74,7 +75,7 @@ class _Outcome:
     rewards: Floats  # (n, 2)
 
 
-def reward_of(measure: Measure, settings: Settings) -> Reward:
+def reward_of(measure: Measure, settings: Session) -> Reward:
     """A metric as a reward of captions."""
 
     def reward(some: Sequence[Scene], texts: Sequence[str]) -> Floats:
@@ -96,7 +97,7 @@ def controlled(course: Course) -> Setting:
 
 
 def propagate(
-    measures: Sequence[Measure], seeds: Sequence[int], course: Course, setting: Setting, settings: Settings
+    measures: Sequence[Measure], seeds: Sequence[int], course: Course, setting: Setting, settings: Session
 ) -> list[Effect]:
     """Both roads with every reward; `setting` gives the generator and the scenes of a seed."""
     found: dict[tuple[str, Road], list[_Outcome]] = {}

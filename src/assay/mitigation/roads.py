@@ -15,7 +15,8 @@ from assay.mitigation.ordinary import ordinary_pairs
 from assay.mitigation.swapping import SwapAverage
 from assay.models.adapters import check_folder
 from assay.names.spec import build, parse
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 
 PARTNERS = ("bleu", "rougeL", "chrf")
 WEIGHTS = (0.25, 0.5, 1.0, 2.0)  # of the partner, in spreads of the metric
@@ -36,7 +37,7 @@ def roads(
     folders: Sequence[Path] = (),
     models: Sequence[str] = (),
     partners: Sequence[str] = PARTNERS,
-    settings: Settings,
+    settings: Session,
 ) -> list[Road]:
     """The metric itself first, then every road that applies to it."""
     for folder in folders:
@@ -79,7 +80,7 @@ def directions(base: Measure) -> Iterator[Measure]:
 
 
 def hybrids(
-    spec: str, partners: Sequence[str], weights: Sequence[float], settings: Settings
+    spec: str, partners: Sequence[str], weights: Sequence[float], settings: Session
 ) -> Iterator[Measure]:
     """Sums with n-gram metrics (Eq. 4 of caption), weights in units of the spreads on ordinary pairs."""
     base = parse(spec)
@@ -95,7 +96,7 @@ def hybrids(
             yield Measure(f"{spec}+{factor:g}*{name}", made)
 
 
-def spread(measure: Measure, settings: Settings) -> float:
+def spread(measure: Measure, settings: Session) -> float:
     """The standard deviation of a metric's scores of ordinary pairs."""
     from assay.core import Sample
 
