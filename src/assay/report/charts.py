@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from assay.report.before_after import before_after
 from assay.report.verdicts import Row, verdict_of
 from assay.run.results import Run
 
@@ -34,12 +35,13 @@ class Panel:
 
 def panels(run: Run) -> list[Panel]:
     """Every chart the run has data for."""
-    from assay.report.mending import mended
-
     found = {name: list(group) for name, group in _by_audit(run).items()}
     return [
         *_bias(found.get("stereotype", [])),
-        *mended(run, found.get("stereotype", [])),
+        *(
+            Panel("stereotype", "before and after mitigation", *chart)
+            for chart in before_after(run, found.get("stereotype", []))
+        ),
         *_concepts(run),
         *_curves(found.get("stress", [])),
         *_top(found.get("human", [])),

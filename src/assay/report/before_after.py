@@ -1,60 +1,57 @@
-"""A metric and its mended versions in one run to charts of before and after."""
+"""A metric and its debiased versions in one run to charts of their bias before and after."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from assay.report.charts import Panel, Spec
 from assay.report.verdicts import Row
 from assay.run.results import Run
 
 _WITHOUT = "adapter:None"
 
 
-def mended(run: Run, rows: Sequence[Row]) -> Iterable[Panel]:
-    """Bias by attribute of a metric without and with each adapter (unfair table 4 as bars)."""
+def before_after(
+    run: Run, rows: Sequence[Row]
+) -> Iterator[tuple[str, dict[str, Any], tuple[dict[str, Any], ...]]]:
+    """Bias by attribute without and with each adapter (unfair table 4 as bars): title, chart and its rows."""
     bias = {
         (row["metric"], row["slice"]): row
         for row in rows
         if row["statistic"] == "bias" and "/" not in row["slice"]
     }
-    for before, after in pairs(run):
-        points: list[dict[str, Any]] = []
-        for (metric, attribute), row in bias.items():
-            if metric in (before, after) and (before, attribute) in bias and (after, attribute) in bias:
-                when = "before" if metric == before else "after"
-                points.append(
-                    {
-                        "attribute": attribute, "when": when, "bias": row["value"], "low": row["ci_low"],
-                        "high": row["ci_high"],
-                    }
-                )  # fmt: skip
+    for before, after in adapter_pairs(run):
+        points = tuple(
+            {
+                "attribute": attribute, "when": "before" if metric == before else "after",
+                "bias": row["value"], "low": row["ci_low"], "high": row["ci_high"],
+            }
+            for (metric, attribute), row in bias.items()
+            if metric in (before, after) and (before, attribute) in bias and (after, attribute) in bias
+        )  # fmt: skip
         if points:
-            yield Panel(
-                "stereotype", "before and after mitigation", f"{before} to {after}", _spec(), tuple(points)
-            )
+            yield f"{before} to {after}", _bars(), points
 
 
-def pairs(run: Run) -> list[tuple[str, str]]:
+def adapter_pairs(run: Run) -> list[tuple[str, str]]:
     """Metrics that differ in their adapter alone: (without, with)."""
-    known: dict[str, list[tuple[str, str]]] = {}
+    families: dict[str, list[tuple[str, str]]] = {}
     for metric, about in run.about.get("metrics", {}).items():
         parts = str(about.get("signature", "")).split("|")
         rest = [part for part in parts if not part.startswith("adapter:")]
         adapter = next((part for part in parts if part.startswith("adapter:")), None)
         if adapter is not None:
-            known.setdefault(f"{'|'.join(rest)}|{about.get('output')}", []).append((metric, adapter))
+            families.setdefault(f"{'|'.join(rest)}|{about.get('output')}", []).append((metric, adapter))
     return [
-        (plain, better)
-        for members in known.values()
+        (plain, debiased)
+        for members in families.values()
         for plain, first in members
-        for better, second in members
+        for debiased, second in members
         if first == _WITHOUT and second != _WITHOUT
     ]
 
 
-def _spec() -> Spec:
+def _bars() -> dict[str, Any]:
     colour = {
         "field": "when", "type": "nominal", "title": None, "legend": {"orient": "bottom"},
         "scale": {"domain": ["before", "after"], "range": ["#b7791f", "#2b6cb0"]},
