@@ -98,7 +98,7 @@ def proof(tmp_path_factory: pytest.TempPathFactory) -> Proof:
     base = Measure("sexist", Sexist())
     measures = [base, Measure("swap", SwapAverage(base)), Measure("blind", Blind())]
     people = [ratings(folder / "one.jsonl", "overall", 1), ratings(folder / "two.jsonl", "overall", 2)]
-    return prove(measures, {"gender": pairs()}, people, Options(folder / "run", cache=None))
+    return prove(measures, {"gender": pairs()}, people, folder / "run", Options(cache=None))
 
 
 def test_averaging_over_swaps_removes_a_simulated_bias_and_still_sees_gender(proof: Proof) -> None:
@@ -179,7 +179,7 @@ def test_the_least_biased_method_that_still_sees_is_recommended(tmp_path: Path) 
         Method("swap average", Measure("swap", SwapAverage(base))),
         Method("other", Measure("blind", Blind())),
     ]
-    comparison = compare(methods, {"gender": pairs()}, ["gender"], (), Options(tmp_path / "run", cache=None))
+    comparison = compare(methods, {"gender": pairs()}, ["gender"], (), tmp_path / "run", Options(cache=None))
     assert comparison.recommended == "swap"
     biases = [mean_bias(comparison.proof, name, ["gender"]) for name in ("swap", "less", "sexist")]
     assert biases == sorted(biases)

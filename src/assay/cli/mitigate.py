@@ -57,13 +57,13 @@ def compare(
         check_attribute(name)
     check_ratings(human or ())
     files = read_test_pairs(test or ())
-    options = Options(out, cache=o.cache_path(cache), quiet=quiet)
+    options = Options(cache=o.cache_path(cache), quiet=quiet)
     settings = options.settings()
     with closing(settings.cache):
         compared = methods(metric, folders=adapter or (), models=model or (), settings=settings)
     sets = files | c.held_out_sets(attributes, limit)
     targets = [name for name, pairs in files.items() if pairs[0].attribute in attributes] or attributes
-    comparison = c.compare(compared, sets, targets, human or (), options, stress=stress, seed=seed)
+    comparison = c.compare(compared, sets, targets, human or (), out, options, stress=stress, seed=seed)
     report = write_report(comparison.proof.run)
     write_text(out / "compare.json", c.document(comparison))
     if json:

@@ -49,14 +49,16 @@ def compare(
     sets: Mapping[str, Sequence[Pair]],
     targets: Sequence[str],
     human: Sequence[Path],
+    folder: Path,
     options: Options,
     *,
     stress: bool = False,
     seed: int = 0,
 ) -> Comparison:
     """Run the audits on every method's metric; `targets` are the sets that were to be made fair."""
-    proof = prove([m.measure for m in methods], sets, human, options, stress=stress, seed=seed)
-    metrics = [method.measure.label for method in methods]
+    measures = [method.measure for method in methods]
+    proof = prove(measures, sets, human, folder, options, stress=stress, seed=seed)
+    metrics = [measure.label for measure in measures]
     bias = {name: mean_bias(proof, name, targets) for name in metrics}
     agreement = {name: mean_agreement(proof, name) for name in metrics}
     best, reason = recommend(metrics, bias, agreement, proof.labels)

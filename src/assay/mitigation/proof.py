@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -101,39 +101,37 @@ def prove(
     measures: Sequence[Measure],
     sets: Mapping[str, Sequence[Pair]],
     human: Sequence[Path],
+    folder: Path,
     options: Options,
     *,
     stress: bool = False,
     seed: int = 0,
 ) -> Proof:
-    """Run the audits on all metrics and compare each with the first; `options.out` is the run's folder."""
-    if options.out is None:
-        raise DataError("the proof of a mitigation needs a folder to write its run to")
-    check_writable(options.out)
-    folder = options.out / "data"
-    pairs, captions = folder / "pairs.jsonl", folder / "captions.jsonl"
-    _write_rows(pairs, (_pair_row(name, pair, folder) for name in sets for pair in sets[name]))
-    _write_rows(captions, gendered_captions())
+    """Run the audits on all metrics, save the run in the folder, and compare each metric with the first."""
+    check_writable(folder)
+    data = folder / "data"
+    pairs = _write_rows(data / "pairs.jsonl", (_pair_row(name, p, data) for name in sets for p in sets[name]))
+    captions = _write_rows(data / "captions.jsonl", gendered_captions())
+    # The paper's rule adds no references without gender: they say nothing about what a metric sees.
+    sees = {"data": (captions,), "seed": seed, "ties": "half", "rule": "paper"}
     audits = {
         "stereotype": make_audit("stereotype", {"data": (pairs,), "seed": seed}),
-        # The rule of the paper leaves out references without gender, which say nothing of what is seen.
-        "caption": make_audit(
-            "caption", {"data": (captions,), "seed": seed, "ties": "half", "rule": "paper"}
-        ),
+        "caption": make_audit("caption", sees),
     }
     if human:
-        asked = {"data": _rating_files(human, folder), "seed": seed, "level": "example", "details": False}
-        audits["human"] = make_audit("human", asked)
+        agrees = {"data": _rating_files(human, data), "seed": seed, "level": "example", "details": False}
+        audits["human"] = make_audit("human", agrees)
     if stress:
         audits["stress"] = make_audit("stress", audit_class("stress").quick())
-    run = execute(audits, measures, options, size="full")
+    run = execute(audits, measures, replace(options, out=folder), size="full")
     figures = _figures(run, measures, sets, seed)
     return Proof(run, figures, _labels(figures, measures, next(iter(sets), "")))
 
 
-def _write_rows(path: Path, rows: Iterator[Row]) -> None:
+def _write_rows(path: Path, rows: Iterator[Row]) -> Path:
     make_folder(path.parent)
     write_text(path, "".join(f"{json.dumps(row, default=str)}\n" for row in rows))
+    return path
 
 
 def _pair_row(name: str, pair: Pair, folder: Path) -> Row:
@@ -188,8 +186,7 @@ def _rating_files(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
     if len(paths) == 1:
         return tuple(paths)
     rows = (_rating_row(path.stem, item, folder) for path in paths for item in read_ratings(path))
-    _write_rows(folder / "ratings.jsonl", rows)
-    return (folder / "ratings.jsonl",)
+    return (_write_rows(folder / "ratings.jsonl", rows),)
 
 
 def _rating_row(name: str, item: Rated, folder: Path) -> Row:
@@ -214,24 +211,24 @@ def _figures(
         if row["statistic"] == "spearman_difference" and row["metric"] == first
     }
     sizes = _pair_sizes(run)
-    figures = []
-    for row in shown:
-        change: tuple[float | None, Interval] = (None, None)
+
+    def change(row: Row) -> tuple[float | None, Interval]:
         old = before.get(_place(row))
-        if old is not None and row["metric"] != first:
-            if row["statistic"] == "bias":
-                change = _reduction(old, row, sets[row["slice"]], sizes, seed)
-            elif row["statistic"] == "spearman":
-                change = _reversed(agreement.get((row["slice"], row["metric"])))
-            else:
-                change = row["value"] - old["value"], None
-        figures.append(
-            Figure(
-                row["metric"], row["statistic"], row["slice"], row["versus"], row["value"], row["n"],
-                _ci(row), *change,
-            )
-        )  # fmt: skip
-    return tuple(figures)
+        if old is None or row["metric"] == first:
+            return None, None
+        if row["statistic"] == "bias":
+            return _reduction(old, row, sets[row["slice"]], sizes, seed)
+        if row["statistic"] == "spearman":
+            return _reversed(agreement.get((row["slice"], row["metric"])))
+        return row["value"] - old["value"], None
+
+    return tuple(
+        Figure(
+            row["metric"], row["statistic"], row["slice"], row["versus"], row["value"], row["n"], _ci(row),
+            *change(row),
+        )
+        for row in shown
+    )  # fmt: skip
 
 
 def _is_shown(row: Row, sets: Mapping[str, Sequence[Pair]]) -> bool:

@@ -110,8 +110,8 @@ def debias(job: Job, options: Options) -> Debiased:
     adapters.save(trainer.model, job.out, card)
     trainer.finish()
     spec = with_adapter(job.spec, job.out)
-    proof_options = replace(options, out=job.out / RUN_FOLDER)
-    proof = prove([measure, parse(spec)], tests, job.human, proof_options, seed=job.plan.seed)
+    run_folder = job.out / RUN_FOLDER
+    proof = prove([measure, parse(spec)], tests, job.human, run_folder, options, seed=job.plan.seed)
     results = {"label": proof.labels[spec], "figures": [asdict(figure) for figure in proof.figures]}
     adapters.save(trainer.model, job.out, replace(card, results=results))
     return Debiased(spec, tuple(course.history), proof)
