@@ -10,16 +10,16 @@ import pytest
 from assay.datasets.pairs import read_pairs
 from assay.datasets.templates import load_lexicon
 from assay.errors import DataError
-from assay.mitigation.counterfactuals import (
+from assay.mitigation.data import (
     Counterfactual,
     counterfactuals,
     inserted_pairs,
     is_held_out,
     names_winobias,
+    ordinary_pairs,
+    read_material,
     split_of,
 )
-from assay.mitigation.ordinary import ordinary_pairs
-from assay.mitigation.sources import read_sources
 
 
 @pytest.fixture(scope="module")
@@ -90,14 +90,14 @@ def test_the_authors_files_are_read(tmp_path: Path) -> None:
     rows = [{"sentence1": f"He saw {n} ships.", "sentence2": f"A man saw {n} ships."} for n in range(60)]
     nli = tmp_path / "mnli.jsonl"
     nli.write_text("\n".join(map(json.dumps, rows)))
-    pairs, kept = read_sources(nli, ("gender",))
-    assert sum(map(len, pairs.values())) == 120
-    assert sum(map(len, kept.values())) == 60
-    assert {p.second for p in pairs["train"]} & {f"She saw {n} ships." for n in range(60)}
+    material = read_material(nli, ("gender",))
+    assert sum(map(len, material.pairs.values())) == 120
+    assert sum(map(len, material.ordinary.values())) == 60
+    assert {p.second for p in material.pairs["train"]} & {f"She saw {n} ships." for n in range(60)}
     sts = tmp_path / "sts.tsv"
     lines = [f'main\t{n}\t"He" left {n} times.\tShe left.' for n in range(40)]
     sts.write_text("\n".join(["genre\tindex\tsentence1\tsentence2", *lines]))
-    assert sum(map(len, read_sources(sts, ("gender",))[1].values())) == 40
+    assert sum(map(len, read_material(sts, ("gender",)).ordinary.values())) == 40
 
 
 def test_stereoset_is_read_and_nonsense_left_out(tmp_path: Path) -> None:
@@ -110,15 +110,15 @@ def test_stereoset_is_read_and_nonsense_left_out(tmp_path: Path) -> None:
     other = {"id": "b", "bias_type": "race", "sentences": sentences}
     file = tmp_path / "dev.json"
     file.write_text(json.dumps({"data": {"intrasentence": [test, other]}}))
-    pairs, _ = read_sources(file, ("gender",))
+    pairs = read_material(file, ("gender",)).pairs
     assert {p.second for part in pairs.values() for p in part} == {"She was kind.", "She was loud."}
     file.write_text("{}")
     with pytest.raises(DataError, match="not StereoSet"):
-        read_sources(file, ("gender",))
+        read_material(file, ("gender",))
 
 
 def test_sentences_that_name_no_one_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "plain.txt"
     file.write_text("The sea was calm.\n")
     with pytest.raises(DataError, match="nothing to train on"):
-        read_sources(file, ("gender",))
+        read_material(file, ("gender",))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from assay.report.before_after import adapter_pairs
 from assay.report.charts import panels
-from assay.report.mending import pairs
 from assay.run.results import Run
 
 
@@ -19,9 +19,9 @@ def test_only_the_adapter_may_differ(planted: Run) -> None:
         "metrics": {name: {"signature": text} for name, text in signatures.items()}
     }
     run = replace(planted, about=about)
-    assert pairs(run) == [("soft", "keen")]
+    assert adapter_pairs(run) == [("soft", "keen")]
     panel = next(one for one in panels(run) if one.group == "before and after mitigation")
-    assert [(row["when"], row["bias"]) for row in panel.rows] == [("before", 23.0), ("after", 4.0)]
+    assert [(row["when"], row["value"]) for row in panel.rows] == [("before", 23.0), ("after", 4.0)]
     import vl_convert
 
     assert "before" in vl_convert.vegalite_to_svg(panel.whole)

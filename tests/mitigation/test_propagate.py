@@ -1,4 +1,4 @@
-"""Propagation: a planted biased reward raises gender errors, a fair one lowers them."""
+"""Propagation: a simulated biased reward raises gender errors, a fair one lowers them."""
 
 from __future__ import annotations
 
@@ -9,60 +9,65 @@ import numpy as np
 import pytest
 
 from assay.errors import DataError
-from assay.mitigation.generators import Generator, fit_likelihood
-from assay.mitigation.own_world import halves, load_generator, read_scenes
-from assay.mitigation.propagation import (
-    Course,
+from assay.mitigation.propagate import (
+    Experiment,
+    Generator,
+    Scene,
     best_of,
     biased_share,
-    both_roads,
+    both_methods,
     effect,
-    fitted,
+    halves,
     is_wrong,
+    load_generator,
+    read_scenes,
+    stated_gender,
+    synthetic_scenes,
+    trained_generator,
 )
-from assay.mitigation.world import Scene, scenes, told_gender
 
-COURSE = Course(train=600, test=150, steps=80, updates=12, rate=3e-3, candidates=4)
+SMALL = Experiment(train=600, test=150, steps=80, updates=12, rate=3e-3, candidates=4)
 
 
 @pytest.fixture(scope="module")
 def base() -> Generator:
-    return fitted(scenes(COURSE.train, 0, "train"), COURSE, 0)
+    return trained_generator(synthetic_scenes(SMALL.train, 0, "train"), SMALL, 0)
 
 
 def prefers_men(some, texts):
-    return np.array([float(told_gender(text) == "male") for text in texts])
+    return np.array([float(stated_gender(text) == "male") for text in texts])
 
 
 def is_right(some, texts):
     return np.array([-float(is_wrong(scene, text)) for scene, text in zip(some, texts, strict=True)])
 
 
-def test_scenes_tell_their_gender_as_often_as_said() -> None:
-    drawn = scenes(4000, 1, "train")
-    assert drawn == scenes(4000, 1, "train")
+def test_scenes_state_their_gender_as_often_as_documented() -> None:
+    drawn = synthetic_scenes(4000, 1, "train")
+    assert drawn == synthetic_scenes(4000, 1, "train")
     assert np.mean(["unclear" in scene.source for scene in drawn]) == pytest.approx(0.4, abs=0.03)
-    assert np.mean([told_gender(scene.references[0]) is not None for scene in drawn]) == pytest.approx(
+    assert np.mean([stated_gender(scene.references[0]) is not None for scene in drawn]) == pytest.approx(
         0.25, abs=0.03
     )
-    assert all(told_gender(scene.caption) == scene.gender for scene in drawn)
+    assert all(stated_gender(scene.caption) == scene.gender for scene in drawn)
 
 
 def test_the_generator_learns_its_captions(base: Generator) -> None:
-    fresh = scenes(60, 5, "test")
+    fresh = synthetic_scenes(60, 5, "test")
     written = [texts[0] for texts in base.sample(fresh, 1, 0)]
-    assert np.mean([told_gender(text) is not None for text in written]) > 0.8
-    assert fit_likelihood(base, fresh[:1], steps=0, seed=0) == 0.0
+    assert np.mean([stated_gender(text) is not None for text in written]) > 0.8
+    assert base.fit(fresh[:1], steps=0, seed=0) == 0.0
 
 
 @pytest.mark.parametrize(("reward", "sign"), [(prefers_men, 1), (is_right, -1)])
 def test_a_reward_moves_errors_the_way_it_points(base: Generator, reward, sign: int) -> None:
-    trained, tested = scenes(COURSE.train, 0, "train"), scenes(COURSE.test, 0, "test")
+    training = synthetic_scenes(SMALL.train, 0, "train")
+    tested = synthetic_scenes(SMALL.test, 0, "test")
     women = [scene for scene in tested if scene.gender == "female"]
-    found = both_roads(base, trained, women, reward, COURSE, 0)
-    for road, outcome in found.items():
-        moved = effect("planted", road, [outcome], seed=0)
-        assert sign * moved.change > 5, road
+    found = both_methods(base, training, women, reward, SMALL, 0)
+    for method, outcome in found.items():
+        moved = effect("simulated", method, [outcome], seed=0)
+        assert sign * moved.change > 5, method
         assert moved.optimised
         assert moved.ci is not None
         assert moved.ci[0] < moved.change < moved.ci[1]
@@ -86,7 +91,7 @@ def test_wrong_and_biased_are_counted() -> None:
 def test_a_generator_of_ones_own_is_loaded_and_its_scenes_read(base: Generator, tmp_path: Path) -> None:
     base.model.save_pretrained(tmp_path / "model")
     base.tokenizer.save_pretrained(tmp_path / "model")
-    drawn = scenes(40, 3, "test")
+    drawn = synthetic_scenes(40, 3, "test")
     rows = [
         {
             "group": "man" if s.gender == "male" else "woman",
