@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import score
+from assay.cli import audit as score
 from assay.core import Case, Image, Metric, Sample, Scores
 from assay.errors import DataError, MetricError, SpecError
 from assay.names.spec import measure

@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assay.cli.reproduce import command
+from assay.cli.inspect import command
 from assay.core import Sample
 from assay.errors import DataError, SpecError
 from assay.metrics.ngram import CocoBleu

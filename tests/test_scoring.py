@@ -143,8 +143,8 @@ def test_a_cache_that_is_no_database_is_moved_aside(tmp_path: Path) -> None:
 
 
 def test_score_tells_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from assay.cli.audit import command
     from assay.cli.options import OnErrorName
-    from assay.cli.score import command
 
     (tmp_path / "broken.py").write_text(
         "def fussy(hypotheses, references):\n"

@@ -11,7 +11,7 @@ import pytest
 
 from assay.audits.caption.audit import Caption
 from assay.audits.self_preference import SelfPreference
-from assay.cli.finish import finish
+from assay.cli.output import finish
 from assay.datasets.swaps import read_swaps
 from assay.errors import AuditError, DataError
 from assay.run.pipeline import run

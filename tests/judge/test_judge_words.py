@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.audits.judge_bias.audit import JudgeBias
-from assay.cli import score as score_command
+from assay.cli import audit as score_command
 from assay.core import Measure, Sample
 from assay.errors import AuditError, BudgetError, DataError, MetricError, SpecError
 from assay.metrics.judge.metric import Judge

@@ -137,7 +137,7 @@ class Request:
 
     def perform(self, audits: list[str], fields: dict[str, Any], execute: Callable[..., Any]) -> None:
         """Run and finish, or with --dry-run say what it would cost. `execute` takes metrics and a session."""
-        from assay.cli.finish import finish, show_cost
+        from assay.cli.output import finish, show_cost
         from assay.run.pipeline import DEFAULT_METRICS
         from assay.run.session import Session
 
