@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from assay.errors import DataError, suggest
 
 if TYPE_CHECKING:
     from assay.core import Measure, Sample
+    from assay.run.results import Run
 if TYPE_CHECKING:
     from assay.core import Perturbation, Record
 
@@ -28,7 +29,7 @@ def audit(
     """Audit metrics on embedded data (or yours) and write report.html."""
     from assay.run.pipeline import audit
 
-    request.perform(only or [], request.fields(), partial(audit, only=tuple(only or ())))
+    _perform(request, only or [], request.fields(), partial(audit, only=tuple(only or ())))
 
 
 OWN_OPTIONS: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -48,7 +49,7 @@ def run(
 
     known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]
     given = request.fields(only) | o.extra_fields(context.args, known)
-    request.perform([audit], given, partial(run, audit, scores=scores))
+    _perform(request, [audit], given, partial(run, audit, scores=scores))
 
 
 def score(
@@ -180,3 +181,30 @@ def _lack(changer: Perturbation, record: Record) -> str:
     if not record.gold.strip():
         return "the text is empty"
     return "" if not changer.reads or getattr(record, changer.reads) else _LACKS[changer.reads]
+
+
+def _perform(
+    request: o.Request, audits: list[str], fields: dict[str, Any], execute: Callable[..., Run]
+) -> None:
+    """Run and finish, or with --dry-run print what it would cost. `execute` takes metrics and a session."""
+    from assay.cli.output import finish, show_cost
+    from assay.run.pipeline import DEFAULT_METRICS
+    from assay.run.session import Session
+
+    o.say_more(request.verbose)
+    session = Session.open(
+        request.out, o.cache_path(request.cache), workers=request.workers, ray=request.ray,
+        on_error=request.on_error.value, quiet=request.quiet, timeout=request.timeout,
+        max_calls=request.max_calls, max_cost=request.max_cost,
+    )  # fmt: skip
+    metrics = o.specs(request.metric) or DEFAULT_METRICS
+    if request.dry_run:
+        show_cost(audits, metrics, fields, request.size.value, session)
+        return
+    run = execute(metrics, size=request.size.value, session=session, **fields)
+    finish(
+        run,
+        form="json" if request.json else request.format.value,
+        fail_on=request.fail_on,
+        quiet=request.quiet,
+    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay.cli import options as o
-from assay.cli.output import print_columns
+from assay.cli.columns import print_columns
 from assay.errors import SpecError, suggest
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay.cli import options as o
-from assay.cli.output import print_columns
+from assay.cli.columns import print_columns
 
 if TYPE_CHECKING:
     from assay.mitigation.proof import Figure

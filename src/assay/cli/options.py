@@ -135,26 +135,6 @@ class Request:
         }
         return {name: value for name, value in given.items() if value not in (None, ())}
 
-    def perform(self, audits: list[str], fields: dict[str, Any], execute: Callable[..., Any]) -> None:
-        """Run and finish, or with --dry-run say what it would cost. `execute` takes metrics and a session."""
-        from assay.cli.output import finish, show_cost
-        from assay.run.pipeline import DEFAULT_METRICS
-        from assay.run.session import Session
-
-        say_more(self.verbose)
-        session = Session.open(
-            self.out, cache_path(self.cache), workers=self.workers, ray=self.ray,
-            on_error=self.on_error.value, quiet=self.quiet, timeout=self.timeout, max_calls=self.max_calls,
-            max_cost=self.max_cost,
-        )  # fmt: skip
-        metrics = specs(self.metric) or DEFAULT_METRICS
-        if self.dry_run:
-            show_cost(audits, metrics, fields, self.size.value, session)
-            return
-        run = execute(metrics, size=self.size.value, session=session, **fields)
-        form = "json" if self.json else self.format.value
-        finish(run, form=form, fail_on=self.fail_on, quiet=self.quiet)
-
 
 def with_request(*, size: SizeName) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Spread the fields of `Request` over a command's options, in place of its parameter `request`."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from assay.cli import options as o
-from assay.cli.output import print_columns
+from assay.cli.columns import print_columns
 from assay.datasets.rows import read_text
 from assay.errors import SpecError
 from assay.report.compare import Change, Comparison
