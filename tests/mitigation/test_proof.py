@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
-from assay.core import Finding, Measure, Metric, Sample
-from assay.datasets.pairs import Pair
+from assay.core import Finding, Image, Measure, Metric, Sample
+from assay.datasets.pairs import Pair, read_pairs
 from assay.errors import DataError
 from assay.mitigation.compare import compare, document, mean_bias, stress_counts
 from assay.mitigation.data import counterfactuals
@@ -198,6 +199,18 @@ def test_stress_verdicts_are_counted_from_the_run() -> None:
     ]
     run = Run(findings_frame(rows), pl.DataFrame(), pl.DataFrame())
     assert stress_counts(run, ["a", "b"]) == {"a": (1, 0), "b": (2, 1)}
+
+
+def test_images_are_copied_beside_the_data(tmp_path: Path) -> None:
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(b"not read by a text metric")
+    image = Image(str(picture), hashlib.sha256(picture.read_bytes()).hexdigest())
+    shown = [replace(pair, image=image) for pair in pairs(10)]
+    measure = Measure("sexist", Sexist())
+    done = prove([measure], {"gender": shown}, (), tmp_path / "run", Options(cache=None))
+    images = {pair.image for pair in read_pairs(tmp_path / "run" / "data" / "pairs.jsonl")}
+    assert [copy.digest for copy in images if copy] == [image.digest]
+    assert done.labels == {}
 
 
 def test_files_are_refused_before_the_work(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import AuditError, DataError, SpecError, WeightsError
+from assay.errors import AuditError, CacheError, DataError, SpecError, WeightsError
 from assay.mitigation import train as module
 from assay.mitigation.data import read_material
 from assay.mitigation.methods import methods
@@ -59,6 +59,12 @@ def test_names_and_files_are_checked_first(
     refused(asked, DataError, "cannot read .*nope.jsonl", attributes=("gender",), test=nope)
     refused(asked, DataError, "cannot read .*nope.jsonl", attributes=("gender",), human=nope)
     refused(asked, SpecError, "bleu has no backbone", spec="bleu", attributes=("gender",))
+
+
+def test_files_in_the_run_folder_are_not_written_over(asked: Job, tmp_path: Path) -> None:
+    (tmp_path / "mine" / "run").mkdir(parents=True)
+    (tmp_path / "mine" / "run" / "notes.txt").write_text("keep me")
+    refused(asked, CacheError, "'notes.txt' and no run.json", attributes=("gender",), out=tmp_path / "mine")
 
 
 def test_what_was_given_is_counted(asked: Job, tmp_path: Path) -> None:

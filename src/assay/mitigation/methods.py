@@ -228,10 +228,10 @@ def state_differences(metric: Any, pairs: Sequence[Counterfactual]) -> torch.Ten
         batch = pairs[start : start + _BATCH]
         texts = [p.first for p in batch] + [p.second for p in batch]
         with torch.no_grad():
-            states, _ = _states(metric.loaded, texts)
+            hidden, _ = _states(metric.loaded, texts)
         ids = _rows(metric.loaded, texts)
         for row, (first, second) in enumerate(zip(ids, ids[len(batch) :], strict=False)):
             if len(first) == len(second):
                 places = [n for n, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
-                differences.append(states[row, places] - states[row + len(batch), places])
+                differences.append(hidden[row, places] - hidden[row + len(batch), places])
     return torch.cat(differences) if differences else torch.empty(0)

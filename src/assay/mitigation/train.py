@@ -95,8 +95,11 @@ def debias(job: Job, session: Session) -> Debiased:
     """Train an adapter, save it, and run the audits with and without it."""
     measure = parse(job.spec)
     form_of(measure)
+    # Everything that can be refused is refused before minutes of work.
     check_writable(job.out, mark=adapters.CARD)
-    own = read_own(job)  # everything that can be refused, before minutes of work
+    run_folder = job.out / RUN_FOLDER
+    check_writable(run_folder)
+    own = read_own(job)
     check_ratings(job.human)
     tests = proof_sets(job)
     material = gather(job, own, tests)
@@ -110,7 +113,6 @@ def debias(job: Job, session: Session) -> Debiased:
     adapters.save(trainer.model, job.out, card)
     trainer.finish()
     spec = with_adapter(job.spec, job.out)
-    run_folder = job.out / RUN_FOLDER
     proof = prove([measure, parse(spec)], tests, job.human, run_folder, session, seed=job.plan.seed)
     results = {"label": proof.labels[spec], "figures": [asdict(figure) for figure in proof.figures]}
     adapters.save(trainer.model, job.out, replace(card, results=results))
