@@ -22,11 +22,11 @@ MaxCost = Annotated[float | None, typer.Option(min=0.0, help="Money that judges 
 @contextmanager
 def budget(max_calls: int | None, max_cost: float | None, options: Options) -> Iterator[Callable[[Run], Run]]:
     """Limits for what runs inside; gives what puts the bill into a run (`spent` in run.json)."""
-    from assay.metrics.judge.budget import spending
+    from assay.metrics.judge.budget import Budget, spending
 
     if (max_calls is not None or max_cost is not None) and (options.workers > 1 or options.ray):
         raise SpecError("a budget is kept in one process: leave out --workers and --ray, or the limits")
-    with spending(max_calls, max_cost, keeps=options.cache is not None) as ledger:
+    with spending(Budget(max_calls, max_cost, keeps=options.cache is not None)) as ledger:
 
         def billed(done: Run) -> Run:
             bill = ledger.summary()

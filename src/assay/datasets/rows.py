@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import math
@@ -15,6 +14,7 @@ from typing import Any
 
 from assay.core import Image
 from assay.errors import DataError, suggest
+from assay.models.weights import file_digest
 
 SUFFIXES = {".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"}
 
@@ -82,7 +82,7 @@ class Row:
             raise self.fail(f"image {named!r} lies outside the data folder")
         if not path.is_file():
             raise self.fail(f"image {named!r} is missing; put it beside the file or use --skip-missing")
-        return Image(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
+        return Image(str(path), file_digest(path))
 
     def unknown(self, known: Sequence[str]) -> dict[str, Any]:
         """Columns the reader does not use; they are kept as meta."""
@@ -235,11 +235,6 @@ def _parquet(path: Path) -> Iterator[Row]:
         raise DataError(f"cannot read {path}: {error}; is it a whole Parquet file?") from error
     for number, values in enumerate(rows, start=1):
         yield Row(values, path, number)
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a data file, for run.json."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

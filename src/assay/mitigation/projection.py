@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import DataError
 from assay.mitigation.counterfactuals import Counterfactual, counterfactuals
-from assay.mitigation.differentiable import _states, trainable
+from assay.mitigation.differentiable import trainable
 from assay.models import adapters
+from assay.models.trainable import framed_ids, states
 from assay.names.spec import parse
 from assay.recipe import generator
 
@@ -34,19 +35,6 @@ class Subspace:
     share: float
 
 
-def install(model: Any, basis: torch.Tensor) -> None:
-    """Take the directions out of the states that leave the last layer."""
-    module = adapters.places(model)[-1][1]
-    module.register_buffer("bias_directions", basis.to(next(model.parameters()).dtype))
-    module.register_forward_hook(_project)
-
-
-def _project(module: Any, given: Any, hidden: torch.Tensor) -> torch.Tensor:
-    basis = module.bias_directions.to(hidden.dtype)
-    flat: torch.Tensor = hidden - (hidden @ basis.T) @ basis
-    return flat
-
-
 def subspace(differences: torch.Tensor, directions: int) -> Subspace:
     """The main components of differences, (n, width); they are about zero, so nothing is centred."""
     import torch
@@ -64,20 +52,18 @@ def differences(metric: Any, pairs: Sequence[Counterfactual]) -> torch.Tensor:
     for start in range(0, len(pairs), _BATCH):
         some = pairs[start : start + _BATCH]
         with torch.no_grad():
-            states, _ = _states(metric.loaded, [p.first for p in some] + [p.second for p in some])
+            hidden, _ = states(metric.loaded, [p.first for p in some] + [p.second for p in some])
         ids = _ids(metric.loaded, some)
         for row, (one, other) in enumerate(ids):
             if len(one) == len(other):
                 places = [n for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
-                found.append(states[row, places] - states[row + len(some), places])
+                found.append(hidden[row, places] - hidden[row + len(some), places])
     return torch.cat(found) if found else torch.empty(0)
 
 
 def _ids(loaded: Any, pairs: Sequence[Counterfactual]) -> list[tuple[list[int], list[int]]]:
-    from assay.mitigation.differentiable import _rows
-
-    firsts, seconds = _rows(loaded, [p.first for p in pairs]), _rows(loaded, [p.second for p in pairs])
-    return list(zip(firsts, seconds, strict=True))
+    firsts, seconds = ([p.first for p in pairs], [p.second for p in pairs])
+    return list(zip(framed_ids(loaded, firsts), framed_ids(loaded, seconds), strict=True))
 
 
 def fit(spec: str, attributes: Sequence[str], out: Path, *, directions: int = 2, seed: int = 0) -> Subspace:

@@ -33,7 +33,7 @@ class SwapAverage(Metric):
             raise SpecError(f"{self.of.label} scores whole sets; averaging over swaps takes sample metrics")
 
     @cached_property
-    def needs(self) -> frozenset[Need]:  # type: ignore[override]
+    def needs(self) -> frozenset[Need]:
         """What the metric needs."""
         return self.of.metric.needs
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.mitigation.counterfactuals import Counterfactual, Split
-from assay.mitigation.differentiable import Texts, Trainable
 from assay.mitigation.ordinary import Ordinary
 from assay.models import adapters
+from assay.models.trainable import Texts, Trainable
 from assay.recipe import digest, generator
 from assay.run.progress import Progress
 

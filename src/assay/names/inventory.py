@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import platform
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -44,11 +44,10 @@ def _metrics() -> Rows:
     for name, (where, _) in sorted(names("metrics").items()):
         kind = load(where)
         low, high = ("?" if bound is None else f"{bound:g}" for bound in kind.range)
-        needs = kind.needs if isinstance(kind.needs, frozenset) else ("its parts' needs",)
         row = {
             "name": name,
             "paradigm": kind.paradigm,
-            "needs": ", ".join(sorted(needs)),
+            "needs": ", ".join(sorted(_needs(kind))),
             "range": f"{low}..{high}",
             "direction": "higher is better" if kind.original == "higher" else "lower was better, negated",
             "state": state(kind),
@@ -56,6 +55,16 @@ def _metrics() -> Rows:
         }
         rows.append(row)
     return rows
+
+
+def _needs(kind: Any) -> Iterable[str]:
+    """What a metric's class declares, else what an instance with the default fields needs."""
+    if isinstance(kind.needs, frozenset):
+        return kind.needs
+    try:
+        return kind().needs  # type: ignore[no-any-return]
+    except TypeError:  # a field without a default
+        return ("depends on its fields",)
 
 
 def state(kind: Any) -> str:

@@ -29,14 +29,6 @@ class Panelled(Protocol):
         """Cases that every metric scores after all searches have ended."""
 
 
-@runtime_checkable
-class Telling(Protocol):
-    """A metric that can tell why it gave an audit no score at all."""
-
-    def silence(self, counted: Mapping[str, int]) -> str | None:
-        """The reason, from what was counted (`Scored.notes`); None where there is none of its own."""
-
-
 def score_all(
     audits: Mapping[str, Audit],
     work: Mapping[str, list[Case | Grid]],
@@ -76,10 +68,9 @@ def score_all(
 
 def _misfit(one: Measure, name: str, counted: Mapping[str, int] | None = None) -> str:
     """Why no case of an audit had a score."""
-    told = one.metric.silence(counted or {}) if isinstance(one.metric, Telling) else None
-    told = told or unusual(counted or {})
-    if told:
-        return f"{one.label} gives {name} no score: {told}"
+    reason = one.metric.silence(counted or {}) or unusual(counted or {})
+    if reason:
+        return f"{one.label} gives {name} no score: {reason}"
     needs = ", ".join(sorted(one.metric.needs))
     reason = f"it needs {needs}, which no case has" if needs else "it compares a text with nothing"
     return f"{one.label} does not fit {name}: {reason}"
