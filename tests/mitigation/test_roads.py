@@ -18,7 +18,7 @@ from assay.mitigation.compare import compare, document, mean_bias
 from assay.mitigation.differentiable import trainable
 from assay.mitigation.evaluation import Evaluation, evaluate
 from assay.mitigation.page import page, points
-from assay.mitigation.projection import install, subspace
+from assay.mitigation.projection import subspace
 from assay.mitigation.roads import Road, directions, hybrids, layers
 from assay.mitigation.seeing import CAPTIONS, CHECKLIST, seeing_cases
 from assay.mitigation.swapping import SwapAverage, swapped_samples
@@ -126,7 +126,7 @@ def test_projection_takes_a_planted_direction_out(tiny: Path) -> None:
     found = subspace(torch.randn(40, 1) * planted + noise, 1)
     assert abs(float(found.basis[0] @ planted)) > 0.99
     assert found.share > 0.9
-    install(model, found.basis)
+    adapters.install_projection(model, found.basis)
     with torch.no_grad():
         states = model(input_ids=torch.tensor([[2, 7, 8, 3]]))[0]
     assert float((states @ found.basis[0]).abs().max()) < 1e-4

@@ -72,7 +72,7 @@ def _split(text: str, tokenize: Tokenize) -> Sequence[str]:
     return cast(str, _sacrebleu_tokenizer(tokenize)(text.rstrip())).split()
 
 
-# mteval-v13a.pl as in sacreBLEU, whose first pattern also matches every space: most of its time, to no effect.
+# mteval-v13a.pl as in sacreBLEU, whose first pattern also matches every space: most of its time, for nothing.
 _SYMBOLS = re.compile(r"[!-&(-+:-@/\[-`{-~]")
 _MARK_AFTER, _MARK_BEFORE = re.compile(r"([^0-9])([.,])"), re.compile(r"([.,])([^0-9])")
 _DASH = re.compile(r"([0-9])-")
