@@ -18,10 +18,10 @@ ALLOWED = {
     "core": {"recipe", "vocabulary"},
     "statistics": set(),
     "data": set(),
-    "models": {"core", "errors", "metrics", "mitigation", "recipe"},
+    "models": {"core", "errors", "recipe"},
     "datasets": {"core", "errors", "models", "vocabulary"},
     "perturbations": {"core", "datasets", "errors", "models", "names", "vocabulary"},
-    "metrics": {"core", "errors", "models", "recipe", "vocabulary"},
+    "metrics": {"core", "datasets", "errors", "models", "recipe", "vocabulary"},
     "audits": {
         "core", "datasets", "errors", "models", "names", "perturbations", "recipe", "statistics", "vocabulary",
     },

@@ -14,8 +14,7 @@ import transformers
 from assay.core import Sample
 from assay.errors import SpecError, WeightsError
 from assay.mitigation.data import Material
-from assay.mitigation.differentiable import trainable
-from assay.mitigation.train import Plan, Trainer
+from assay.mitigation.train import Plan, Trainer, trainable
 from assay.models import adapters
 from assay.names.spec import parse
 from assay.run.progress import Progress
@@ -85,7 +84,9 @@ def test_the_bottleneck_is_equation_3(tiny: Path) -> None:
         hidden = torch.randn(1, 3, 32)
         module = adapters.places(model)[0][1]
         down = torch.nn.functional.gelu(hidden @ adapter["down"].weight.T)
-        assert torch.allclose(adapters._after(module, (), hidden), down @ adapter["up"].weight.T + hidden)
+        assert torch.allclose(
+            adapters._apply_bottleneck(module, (), hidden), down @ adapter["up"].weight.T + hidden
+        )
 
 
 def test_the_differentiable_twin_scores_as_the_metric_does(tiny: Path, material: Material) -> None:

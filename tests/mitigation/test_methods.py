@@ -10,8 +10,8 @@ import torch
 
 from assay.core import Sample
 from assay.errors import SpecError
-from assay.mitigation.differentiable import trainable
 from assay.mitigation.methods import SwapAverage, directions, hybrids, layers, subspace, swapped_samples
+from assay.mitigation.train import trainable
 from assay.models import adapters
 from assay.names.spec import parse
 from assay.run.session import Session

@@ -207,7 +207,7 @@ def test_images_are_copied_beside_the_data(tmp_path: Path) -> None:
     image = Image(str(picture), hashlib.sha256(picture.read_bytes()).hexdigest())
     shown = [replace(pair, image=image) for pair in pairs(10)]
     measure = Measure("sexist", Sexist())
-    done = prove([measure], {"gender": shown}, (), tmp_path / "run", Options(cache=None))
+    done = prove([measure], {"gender": shown}, (), tmp_path / "run", Session.open(cache=None))
     images = {pair.image for pair in read_pairs(tmp_path / "run" / "data" / "pairs.jsonl")}
     assert [copy.digest for copy in images if copy] == [image.digest]
     assert done.labels == {}

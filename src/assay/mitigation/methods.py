@@ -19,9 +19,9 @@ from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.errors import DataError, SpecError
 from assay.metrics.hybrid import Hybrid
 from assay.mitigation.data import Counterfactual, counterfactuals, ordinary_pairs
-from assay.mitigation.differentiable import _rows, _states, trainable
-from assay.mitigation.train import with_adapter
+from assay.mitigation.train import trainable, with_adapter
 from assay.models import adapters
+from assay.models.trainable import framed_ids, states
 from assay.names.spec import build, parse
 from assay.recipe import generator
 from assay.run.scoring import score_samples
@@ -138,7 +138,7 @@ class SwapAverage(Metric):
             raise SpecError(f"{self.of.label} scores whole sets; averaging over swaps takes sample metrics")
 
     @cached_property
-    def needs(self) -> frozenset[Need]:  # type: ignore[override]
+    def needs(self) -> frozenset[Need]:
         return self.of.metric.needs
 
     @property
@@ -228,8 +228,8 @@ def state_differences(metric: Any, pairs: Sequence[Counterfactual]) -> torch.Ten
         batch = pairs[start : start + _BATCH]
         texts = [p.first for p in batch] + [p.second for p in batch]
         with torch.no_grad():
-            hidden, _ = _states(metric.loaded, texts)
-        ids = _rows(metric.loaded, texts)
+            hidden, _ = states(metric.loaded, texts)
+        ids = framed_ids(metric.loaded, texts)
         for row, (first, second) in enumerate(zip(ids, ids[len(batch) :], strict=False)):
             if len(first) == len(second):
                 places = [n for n, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]

@@ -29,9 +29,9 @@ from assay.mitigation.data import (
     ordinary_pairs,
     read_material,
 )
-from assay.mitigation.differentiable import Texts, Trainable, form_of, trainable
 from assay.mitigation.proof import Proof, check_ratings, prove, read_test_pairs
 from assay.models import adapters
+from assay.models.trainable import Texts, Trainable
 from assay.names.spec import parse
 from assay.recipe import digest, generator
 from assay.run.progress import Progress
@@ -40,6 +40,10 @@ from assay.run.session import Session
 
 if TYPE_CHECKING:
     import torch
+from dataclasses import fields
+
+from assay.core import Metric
+from assay.models.trainable import Differentiable
 
 FEWEST = 100  # pairs below which nothing general can be learnt
 HELD_OUT, NEW_WORDS = "held-out templates", "held-out templates and words"
@@ -385,3 +389,35 @@ class Trainer:
     def finish(self) -> None:
         """Remove what only a stopped training needs."""
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def trainable(measure: Measure) -> Trainable:
+    """Return the metric's differentiable form on a copy of its model."""
+    return form_of(measure).trainable()
+
+
+def form_of(measure: Measure) -> Differentiable:
+    """Return how the metric is loaded and scores with gradients; raises where no adapter can be trained."""
+    metric = measure.metric
+    form = metric.differentiable() if isinstance(metric, Metric) else None
+    if not isinstance(form, Differentiable):
+        raise SpecError(
+            f"{measure.label} has no backbone that an adapter can be trained in; methods that do apply: "
+            f"{', '.join(_other_methods(measure))} (see assay mitigate compare)"
+        )
+    if getattr(metric, "adapter", None):
+        raise SpecError(f"{measure.label} has an adapter already; train from the plain metric")
+    return form
+
+
+def _other_methods(measure: Measure) -> list[str]:
+    """Return what can be tried with a metric that takes no adapter."""
+    names = {field.name for field in fields(measure.metric)}  # type: ignore[arg-type]
+    methods = [f"a hybrid ({measure.label}+0.5*chrf)", "averaging over gender swaps"]
+    if "model" in names:
+        methods.append("another backbone (model=)")
+    if "layer" in names:
+        methods.append("another layer (layer=)")
+    if measure.metric.outputs:
+        methods.append(f"another direction ({', '.join(measure.metric.outputs)})")
+    return methods

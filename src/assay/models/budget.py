@@ -1,4 +1,4 @@
-"""What judges may cost in a run and what they did cost: calls, tokens, money. Run settings, never fields."""
+"""What judges may cost and did cost: calls, tokens, money. Run settings, never fields of a metric."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ PRICE = "ASSAY_JUDGE_PRICE"
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Money for a million tokens read and written, in whatever currency the user pays."""
+    """Money per million tokens read and written, in whatever currency the user pays."""
 
     read: float = 0.0
     written: float = 0.0
-    known: bool = True  # a server's price is, where the user told it
+    known: bool = True  # False for a server whose price the user has not set
 
     def of(self, read: int, written: int) -> float:
-        """What so many tokens cost."""
+        """Return the cost of tokens."""
         return (read * self.read + written * self.written) / _MILLION
 
 
 @dataclass(slots=True)
-class Ledger:
-    """Counts calls and tokens; refuses the call that would pass a limit."""
+class Budget:
+    """Limits on calls and cost, and what was spent; refuses the call that would exceed a limit."""
 
     max_calls: int | None = None
     max_cost: float | None = None
@@ -41,58 +41,60 @@ class Ledger:
     cost: float = 0.0
     keeps: bool = True  # whether answers go into a cache
     priced: bool = True  # whether the price of every call is known
-    estimated: int = 0  # calls whose server told no tokens
-    unread: dict[str, str] = field(default_factory=dict)  # signature -> its first answer that named no grade
+    estimated: int = 0  # calls whose server reported no tokens
+    unread: dict[str, str] = field(default_factory=dict)  # signature to its first answer that names no grade
     _pending: float = 0.0  # of calls under way
     _lock: Lock = field(default_factory=Lock)
 
     def reserve(self, price: Price, read: int, written: int) -> float:
-        """Room for a call of about so many tokens, or a BudgetError; gives what was set aside."""
-        aside = price.of(read, written)
+        """Reserve the estimated cost of a call and return it; raises BudgetError at a limit."""
+        reserved = price.of(read, written)
         with self._lock:
             if self.max_calls is not None and self.calls >= self.max_calls:
                 raise BudgetError(self._refusal(f"--max-calls {self.max_calls}"))
-            if self.max_cost is not None and self.cost + self._pending + aside > self.max_cost:
+            if self.max_cost is not None and self.cost + self._pending + reserved > self.max_cost:
                 raise BudgetError(self._refusal(f"--max-cost {self.max_cost:g}"))
             self.calls += 1
             self.priced &= price.known
-            self._pending += aside
-        return aside
+            self._pending += reserved
+        return reserved
 
     def _refusal(self, limit: str) -> str:
-        kept = (
+        state = (
             "the answers of finished batches are in the cache"
             if self.keeps
-            else "the answers so far are lost, for there is no cache (--cache none)"
+            else "the answers so far are lost, because there is no cache (--cache none)"
         )
         return (
             f"the next question to the judge would pass {limit} ({self.calls} asked, {self._cost()}); "
-            f"{kept}: raise the limit, lower --limit, or judge what there is with --on-error skip"
+            f"{state}: raise the limit, lower --limit, or judge what there is with --on-error skip"
         )
 
-    def book(self, price: Price, aside: float, read: int, written: int, *, estimated: bool = False) -> None:
-        """A call is done: what it really took, or about what where its server does not tell."""
+    def book(
+        self, price: Price, reserved: float, read: int, written: int, *, estimated: bool = False
+    ) -> None:
+        """Book a finished call: tokens reported by the server, or our estimate."""
         with self._lock:
-            self._pending -= aside
+            self._pending -= reserved
             self.estimated += estimated
             self.read += read
             self.written += written
             self.cost += price.of(read, written)
 
     def retried(self) -> None:
-        """A call had to be made again."""
+        """Count a repeated call."""
         with self._lock:
             self.retries += 1
 
     def summary(self) -> dict[str, float | None]:
-        """For run.json; empty where no judge was asked. An unknown cost is null."""
+        """Return the spending for run.json, empty where no judge was asked; an unknown cost is null."""
         if not self.calls:
             return {}
         names = ("calls", "retries", "read", "written")
         return {**{name: getattr(self, name) for name in names}, "cost": self.cost if self.priced else None}
 
     def sentence(self) -> str:
-        """The bill, for people."""
+        """Return the spending in words."""
         guess = f" (estimated for {self.estimated:,} questions)" if self.estimated else ""
         return (
             f"judges: {self.calls:,} questions ({self.retries} asked again), {self.read:,} tokens read, "
@@ -103,35 +105,33 @@ class Ledger:
         return f"cost {self.cost:.4f}" if self.priced else f"cost unknown (no {PRICE})"
 
 
-_CURRENT: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
-_UNLIMITED = Ledger()
+_CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
+_UNLIMITED = Budget()
 
 
-def ledger() -> Ledger:
-    """The ledger of this run."""
+def current_budget() -> Budget:
+    """Return the budget that judges spend from now; without one there are no limits."""
     return _CURRENT.get() or _UNLIMITED
 
 
 @contextmanager
-def spending(
-    max_calls: int | None = None, max_cost: float | None = None, *, keeps: bool = True
-) -> Iterator[Ledger]:
-    """Keep a ledger, with limits, for what happens inside."""
-    token = _CURRENT.set(Ledger(max_calls, max_cost, keeps=keeps))
+def spending(budget: Budget) -> Iterator[Budget]:
+    """Let judges spend from this budget inside the block."""
+    token = _CURRENT.set(budget)
     try:
-        yield ledger()
+        yield budget
     finally:
         _CURRENT.reset(token)
 
 
 def price() -> Price:
-    """`ASSAY_JUDGE_PRICE=READ,WRITTEN`, money for a million tokens; a --max-cost needs it."""
+    """Return the price that `ASSAY_JUDGE_PRICE=READ,WRITTEN` sets per million tokens; --max-cost needs it."""
     text = os.environ.get(PRICE)
     if text is None:
-        if ledger().max_cost is not None:
+        if current_budget().max_cost is not None:
             raise BudgetError(
                 f"--max-cost needs to know what a token costs; set {PRICE}=READ,WRITTEN "
-                f"(money for a million tokens read and written, such as 0.15,0.60)"
+                f"(money per million tokens read and written, such as 0.15,0.60)"
             )
         return Price(known=False)
     try:

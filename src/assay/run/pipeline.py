@@ -13,8 +13,8 @@ import polars as pl
 
 from assay.core import Audit, Case, Finding, Grid, Measure, Metric, Sample, Scored
 from assay.datasets.imported import ImportedScores, read_scores
-from assay.datasets.rows import file_digest
 from assay.errors import DataError
+from assay.models.weights import file_digest
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, build, check_numbers, measure
 from assay.run.cost import QUICK_TOKENS, Cost, cost

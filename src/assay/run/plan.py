@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,14 +16,6 @@ from assay.run.session import Session
 from assay.run.unfold import unusual
 
 _ROUNDS = 200
-
-
-@runtime_checkable
-class Telling(Protocol):
-    """A metric that can tell why it gave an audit no score at all."""
-
-    def silence(self, counted: Mapping[str, int]) -> str | None:
-        """The reason, from what was counted (`Scored.notes`); None where there is none of its own."""
 
 
 def score_all(
@@ -65,10 +56,9 @@ def score_all(
 
 def _misfit(one: Measure, name: str, counted: Mapping[str, int] | None = None) -> str:
     """Why no case of an audit had a score."""
-    told = one.metric.silence(counted or {}) if isinstance(one.metric, Telling) else None
-    told = told or unusual(counted or {})
-    if told:
-        return f"{one.label} gives {name} no score: {told}"
+    reason = one.metric.silence(counted or {}) or unusual(counted or {})
+    if reason:
+        return f"{one.label} gives {name} no score: {reason}"
     needs = ", ".join(sorted(one.metric.needs))
     reason = f"it needs {needs}, which no case has" if needs else "it compares a text with nothing"
     return f"{one.label} does not fit {name}: {reason}"

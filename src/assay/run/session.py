@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from assay.errors import SpecError
+from assay.models.budget import Budget, spending
 from assay.models.weights import cache_folder
 from assay.run.cache import ScoreCache
 from assay.run.engine import Engine, OnError
@@ -38,7 +38,7 @@ class Session:
     loading: float = 0.0
     computed: dict[str, int] = field(default_factory=dict)  # samples per metric that the cache did not have
     failures: list[str] = field(default_factory=list)  # samples on which a metric raised, with its message
-    bill: Any = None  # the ledger of calls to LLM judges, while the session is open
+    bill: Budget = field(default_factory=Budget)  # what LLM judges may spend, and have spent
     _open: list[ExitStack] = field(default_factory=list, repr=False)
 
     @classmethod
@@ -76,14 +76,14 @@ class Session:
 
     def __enter__(self) -> Session:
         """Open the cache and begin new counts; a session that is open already stays as it is."""
-        from assay.models.budget import spending
 
         stack = ExitStack()
         if not self._open:
             self.cache.reopen()
             stack.callback(self.cache.close)
             keeps = self.cache.path is not None
-            self.bill = stack.enter_context(spending(self.max_calls, self.max_cost, keeps=keeps))
+            self.bill = Budget(self.max_calls, self.max_cost, keeps=keeps)
+            stack.enter_context(spending(self.bill))
             self.seconds, self.loading, self.computed, self.failures = {}, 0.0, {}, []
         self._open.append(stack)
         return self

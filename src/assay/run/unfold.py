@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,16 +23,6 @@ from assay.core import Metric
 
 RESAMPLES = 1000
 _HALF = 4  # texts
-
-
-@runtime_checkable
-class Cautious(Protocol):
-    """A set metric whose verdicts need large sets, and that knows what no difference scores."""
-
-    smallest: ClassVar[int]
-
-    def band(self, texts: Sequence[str]) -> tuple[float, float]:
-        """What two halves of one set score against each other."""
 
 
 def unfold(
@@ -95,11 +85,11 @@ def fold_sets(measure: Measure, cases: Sequence[Case], session: Session, about: 
         Case(slice_, {}, slice_, {"sizes": {role: len(samples) for role, samples in found.items()}})
         for slice_, found in sets.items()
     ]
-    held = _caution(metric, sets) if isinstance(metric, Cautious) else {}
+    held = _caution(metric, sets) if metric.smallest else {}
     return Scored(measure.label, folded, values, resamples=resamples, about={**about, **held})
 
 
-def _caution(metric: Cautious, sets: Mapping[str, Mapping[str, Sequence[Sample]]]) -> dict[str, Any]:
+def _caution(metric: SetMetric, sets: Mapping[str, Mapping[str, Sequence[Sample]]]) -> dict[str, Any]:
     """What to tell the reader of small sets, and whether verdicts are held back."""
     smallest = min(len(samples) for found in sets.values() for samples in found.values())
     drawn = {
@@ -107,12 +97,13 @@ def _caution(metric: Cautious, sets: Mapping[str, Mapping[str, Sequence[Sample]]
     }
     if len(drawn) < 2 * _HALF:
         return {"held_back": True, "caution": f"{len(drawn)} references are too few for a band"}
-    low, high = metric.band(list(drawn))
-    band = f"halves of the references score {low:.3f} to {high:.3f}: differences within that mean nothing"
-    if smallest >= metric.smallest:
-        return {"held_back": False, "caution": band}
+    band = metric.band(list(drawn))
     few = f"sets of {smallest} texts, fewer than {metric.smallest}: no verdicts"
-    return {"held_back": True, "caution": f"{few}; {band}"}
+    notes = [few] if smallest < metric.smallest else []
+    if band:
+        between = f"{band[0]:.3f} to {band[1]:.3f}"
+        notes.append(f"halves of the references score {between}: differences within that mean nothing")
+    return {"held_back": smallest < metric.smallest, "caution": "; ".join(notes)}
 
 
 def _complete(metric: SetMetric, samples: Sequence[Sample]) -> bool:

@@ -20,7 +20,7 @@ from rapidfuzz.distance import OSA
 from assay.datasets.lexicon import antonyms, match_case, siblings, synonyms, word_set
 from assay.models.generate import masked_words
 from assay.models.nlp import Token, parse_one
-from assay.models.static import embeddings
+from assay.models.vectors import embeddings
 from assay.perturbations.edit import class_and_lemma
 
 Kind = Literal["delete", "replace", "insert", "swap"]

@@ -1,4 +1,4 @@
-"""Words as fixed vectors (GloVe): named weights or a folder in, a table of word vectors out."""
+"""Static word vectors: one vector per word, from named weights or a folder."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.core import Floats
 from assay.errors import WeightsError
@@ -16,24 +18,24 @@ from assay.models.weights import resolve
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """One vector per word, read from disk as needed."""
+    """One vector per word, read from disk as it is needed."""
 
     rows: Mapping[str, int]
-    matrix: np.ndarray[tuple[int, int], np.dtype[np.float32]]
+    matrix: NDArray[np.float32]
 
     def known(self, words: Sequence[str]) -> list[int]:
-        """Rows of the words that have a vector, in order."""
+        """Return the rows of the words that have a vector, in order."""
         rows = self.rows
         return [rows[word] for word in words if word in rows]
 
     def vectors(self, rows: Sequence[int]) -> Floats:
-        """The vectors of some rows."""
+        """Return the vectors of some rows."""
         return np.asarray(self.matrix[rows], dtype=np.float64)
 
 
 @lru_cache(maxsize=4)
 def embeddings(model: str) -> Embeddings:
-    """Named weights, or a folder that holds one .npy and one .parquet with the words in column `index`."""
+    """Open named weights, or a folder with one .npy and one .parquet with the words in column `index`."""
     import polars
 
     folder = resolve(model)
@@ -47,10 +49,10 @@ def embeddings(model: str) -> Embeddings:
     return Embeddings({word: row for row, word in enumerate(words)}, _matrix(matrices[0], len(words)))
 
 
-def _matrix(path: Path, words: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+def _matrix(path: Path, words: int) -> Any:
     matrix = np.load(path, mmap_mode="r", allow_pickle=False)
     if matrix.ndim != 2 or len(matrix) != words:
         raise WeightsError(
             f"{path.name} has the shape {matrix.shape} for {words} words; give one vector per word"
         )
-    return np.asanyarray(matrix)
+    return matrix
