@@ -1,4 +1,4 @@
-"""Write docs/reference.md from the code: commands with their options, and what each statistic means."""
+"""Write docs/reference.md from the code: commands with their options, audits with their statistics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import typer
 from typer.testing import CliRunner
 
 from assay.cli import COMMANDS
+from assay.core import Audit, Statistic
 from assay.names.registry import audit_class, names
+from assay.report.verdicts import QUESTION_TITLES
 
 
 def command_helps(name: str) -> Iterator[tuple[str, str]]:
@@ -39,16 +41,27 @@ def reference() -> str:
     for name in COMMANDS:
         for title, text in command_helps(name):
             lines += [f"### {title}", "", "```text", text, "```", ""]
-    lines += ["## Statistics", ""]
+    lines += ["## Audits", ""]
     for name in names("audits"):
-        audit = audit_class(name)
-        lines += [f"### {name}: {audit.title}", "", "| name | unit | bad side | meaning |", "|---|---|---|---|"]
-        for one in audit.statistics:
-            side = {"high": "high", "low": "low", "far": f"far from {one.centre:g}", None: "not judged"}[one.bad]
-            where = f" (slices with `{one.within}`)" if one.within else ""
-            lines.append(f"| `{one.name}`{where} | {one.unit or '-'} | {side} | {one.meaning} |")
-        lines.append("")
-    return "\n".join(lines) + "\n"
+        lines += audit_lines(audit_class(name))
+    return "\n".join(lines)
+
+
+def audit_lines(kind: type[Audit]) -> list[str]:
+    """An audit's heading, what it asks, and a table of what it reports."""
+    title = f": {kind.title}" if kind.title else ""
+    summary = (kind.__doc__ or "").strip().splitlines()[0]
+    lines = [f"### {kind.name}{title}", "", f"{QUESTION_TITLES[kind.question]} {summary}", ""]
+    if kind.statistics:
+        lines += ["| statistic | unit | bad side | meaning |", "|---|---|---|---|"]
+        lines += [_statistic_line(statistic) for statistic in kind.statistics] + [""]
+    return lines
+
+
+def _statistic_line(statistic: Statistic) -> str:
+    side = f"far from {statistic.centre:g}" if statistic.bad == "far" else statistic.bad or "not judged"
+    where = f" (slices with `{statistic.within}`)" if statistic.within else ""
+    return f"| `{statistic.name}`{where} | {statistic.unit or '-'} | {side} | {statistic.meaning} |"
 
 
 if __name__ == "__main__":

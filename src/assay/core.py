@@ -135,12 +135,16 @@ class Finding:
     p_value: float | None = None
     q_value: float | None = None
     mde: float | None = None
-    passed: bool | None = None
     evidence: tuple[str, ...] = ()
     verdict: Verdict = "not judged"
     sentence: str = ""  # a failed finding in words
     judged: bool = field(default=True, compare=False)  # False: too few items, or a companion of another row
     estimate: Estimate | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def passed(self) -> bool | None:
+        """True for a pass, False for a failure, None for everything else (the verdict of version 0.1)."""
+        return {"pass": True, "fail": False}.get(self.verdict)
 
     @classmethod
     def of(
@@ -350,6 +354,14 @@ class Perturbation(Recipe, ABC):
     criterion: ClassVar[Criterion]
     expect: ClassVar[Expectation] = "lower"
     reads: ClassVar[Literal["", "source", "references", "context", "others"]] = ""  # needed beside the gold
+    languages: ClassVar[frozenset[str] | None] = frozenset({"en"})  # None: any language
+    seeded: ClassVar[bool] = True  # another seed may give another text
+    switched: ClassVar[bool] = False  # words change places only, which the noise-ratio counts twice
+
+    @property
+    def method(self) -> str | None:
+        """How words are chosen, where there is more than one way; None where there is one."""
+        return None
 
     @abstractmethod
     def apply(self, record: Record, rng: Random) -> str | None:
@@ -368,6 +380,7 @@ class Audit(Recipe, ABC):
     title: ClassVar[str] = ""  # the heading in reports; the name, if empty
     statistics: ClassVar[tuple[Statistic, ...]] = ()  # everything `judge` may emit
     charts: ClassVar[tuple[Chart, ...]] = ()
+    advice: ClassVar[str] = ""  # what a failure asks of a user of the metric, for its card
     roles: ClassVar[tuple[str, ...]] = ()  # role order, for imported scores
     compares: ClassVar[bool] = False  # does not apply to a metric that reads the hypothesis alone
     wants: ClassVar[str] = "check --data, --only and --limit"  # what to do when there is nothing to score

@@ -13,10 +13,11 @@ import pytest
 from assay.core import Metric
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
 from assay.run.results import Run
+from assay.run.session import Session
 
-HERE = Options(cache=None)
+HERE = Session.open(cache=None)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from assay.core import Audit, Finding, Measure, Metric, Record, SetMetric
 from assay.errors import DataError
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
-from assay.run.scoring import Settings, score_cases
+from assay.run.scoring import score_cases
+from assay.run.session import Session
 from assay.run.settle import settle
 
 
@@ -119,7 +120,7 @@ class LengthTax(Metric):
 
 def judged(audit: Audit, *measures: Measure) -> list[Finding]:
     cases = list(audit.cases())
-    scored = [score_cases(one, {audit.name: cases}, Settings())[audit.name] for one in measures]
+    scored = [score_cases(one, {audit.name: cases}, Session())[audit.name] for one in measures]
     return settle(audit, audit.judge(scored))
 
 

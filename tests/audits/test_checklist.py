@@ -12,7 +12,8 @@ from assay.audits.checklist.audit import Checklist
 from assay.core import Case, Finding, Scored
 from assay.errors import DataError
 from assay.names.spec import measure
-from assay.run.scoring import Settings, score_cases
+from assay.run.scoring import score_cases
+from assay.run.session import Session
 from assay.run.settle import settle
 
 SLICE = "data-to-text/fluency/jumble"
@@ -113,7 +114,7 @@ def test_power_and_false_alarms() -> None:
 @pytest.mark.parametrize("spec", ["bleu-1", "embedding-average"])
 def test_bags_of_words_do_not_notice_jumbling(spec: str) -> None:
     audit = Checklist(only=("jumble",), task=("data-to-text", "image-captioning"), limit=20)
-    scored = score_cases(measure(spec), {"checklist": list(audit.cases())}, Settings())["checklist"]
+    scored = score_cases(measure(spec), {"checklist": list(audit.cases())}, Session())["checklist"]
     findings = judged(audit, scored)
     for name in (SLICE, "image-captioning/fluency/jumble"):
         assert of(findings, "score_change")[name].value == pytest.approx(0.0, abs=1e-6)
@@ -204,7 +205,7 @@ def test_profile_and_complement() -> None:
 
 def test_sets_are_judged_by_their_resamples() -> None:
     audit = Checklist(only=("random-text", "jumble"), task=("data-to-text",))
-    scored = score_cases(measure("bleu:level=corpus"), {"checklist": list(audit.cases())}, Settings())[
+    scored = score_cases(measure("bleu:level=corpus"), {"checklist": list(audit.cases())}, Session())[
         "checklist"
     ]
     found = of(judged(audit, scored), "score_change")

@@ -14,7 +14,8 @@ from assay.core import Finding, Measure, Metric, Sample, Scored, SetMetric
 from assay.errors import AuditError, DataError
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
-from assay.run.scoring import Settings, score_cases
+from assay.run.scoring import score_cases
+from assay.run.session import Session
 from assay.run.settle import settle
 
 NOUNS = ["baker", "pilot", "nurse", "judge", "clerk", "farmer", "sailor", "tailor", "driver", "banker"]
@@ -119,7 +120,7 @@ class MeanFaithful(SetMetric):
 def scored_by(audit: Stress, *metrics: Metric | SetMetric | Measure) -> list[Scored]:
     cases = list(audit.cases())
     measures = [m if isinstance(m, Measure) else Measure(m.name, m) for m in metrics]
-    return [score_cases(one, {"stress": cases}, Settings())["stress"] for one in measures]
+    return [score_cases(one, {"stress": cases}, Session())["stress"] for one in measures]
 
 
 def judged(audit: Stress, *metrics: Metric | SetMetric | Measure) -> list[Finding]:
@@ -314,7 +315,7 @@ def test_a_metric_that_raises_on_some_texts_is_judged_on_the_rest(data: Path) ->
 
     audit = Stress((data,), seeds=1, only=("token-drop",))
     cases = list(audit.cases())
-    scored = score_cases(Measure("fussy", Fussy()), {"stress": cases}, Settings(on_error="skip"))["stress"]
+    scored = score_cases(Measure("fussy", Fussy()), {"stress": cases}, Session(on_error="skip"))["stress"]
     (one,) = [f for f in settle(audit, audit.judge([scored])) if f.statistic == "sensitivity"]
     with_paris = sum("Paris" in _text(n) for n in range(30))
     assert (one.n, one.passed) == (30 - with_paris, True)

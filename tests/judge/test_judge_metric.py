@@ -12,14 +12,15 @@ from assay.core import Measure, Sample
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge.answer import Question, Reply, drawn, parsed, share
 from assay.metrics.judge.blind import blinded
-from assay.metrics.judge.budget import Ledger, Price, spending
 from assay.metrics.judge.metric import Judge
 from assay.metrics.judge.metric import local as _judge_local
 from assay.metrics.judge.metric import metric as judge
 from assay.metrics.judge.prompt import Form, fill
+from assay.models.budget import Ledger, Price, spending
 from assay.names.spec import parse
 from assay.run.projection import project
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 
 FIVE = ("1", "2", "3", "4", "5")
 TENS = tuple(str(n) for n in range(0, 101, 10))
@@ -221,7 +222,7 @@ def test_a_ledger_refuses_the_call_that_would_pass_a_limit() -> None:
 def test_a_budget_keeps_what_was_scored_and_skips_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     class Counting(Fixed):
         def ask(self, questions, reading, temperature):
-            from assay.metrics.judge.budget import ledger
+            from assay.models.budget import ledger
 
             for _ in questions:
                 ledger().book(Price(), ledger().reserve(Price(), 0, 0), 1, 0)
@@ -231,9 +232,9 @@ def test_a_budget_keeps_what_was_scored_and_skips_the_rest(monkeypatch: pytest.M
     monkeypatch.setattr(Judge, "prepare", lambda self: None)
     samples = [Sample(f"text {n}") for n in range(40)]
     with spending(max_calls=33), pytest.raises(BudgetError, match="33 asked"):
-        score_samples(Measure("judge", Judge()), samples, Settings())
+        score_samples(Measure("judge", Judge()), samples, Session())
     with spending(max_calls=36):
-        table = score_samples(Measure("judge", Judge()), samples, Settings(on_error="skip"))
+        table = score_samples(Measure("judge", Judge()), samples, Session(on_error="skip"))
     assert 32 <= np.isfinite(table.values).sum() <= 36
 
 

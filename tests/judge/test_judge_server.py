@@ -18,12 +18,13 @@ import pytest
 from assay.core import Measure, Sample
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge.answer import Question, parsed, share
-from assay.metrics.judge.budget import spending
 from assay.metrics.judge.local import LocalJudge
 from assay.metrics.judge.metric import Judge
 from assay.metrics.judge.metric import line as _judge_line
+from assay.models.budget import spending
 from assay.run.cache import ScoreCache
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 
 sys.path.insert(0, str(Path(__file__).parent))
 from wire import free_port, odds_server, proxied
@@ -168,7 +169,7 @@ def test_the_key_is_sent_and_shown_nowhere(
     with proxied(odds, ["", "refused", "echoed"]) as (proxy, endpoint):
         judge = Judge(endpoint=endpoint)
         cache = ScoreCache(tmp_path / "cache")
-        score_samples(Measure("judge", judge), SAMPLES[:1], Settings(cache=cache))
+        score_samples(Measure("judge", judge), SAMPLES[:1], Session(cache=cache))
         said = []
         for _ in range(2):
             with pytest.raises(MetricError) as caught:

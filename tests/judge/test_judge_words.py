@@ -10,16 +10,15 @@ import pytest
 
 from assay.audits.judge_bias.audit import JudgeBias
 from assay.cli import score as score_command
-from assay.cli.budget import budget
 from assay.core import Measure, Sample
 from assay.errors import AuditError, BudgetError, DataError, MetricError, SpecError
-from assay.metrics.judge.budget import spending
 from assay.metrics.judge.metric import Judge
 from assay.metrics.judge.metric import line as _judge_line
 from assay.metrics.judge.metric import metric as judge
-from assay.run.pipeline import Options, run
+from assay.models.budget import spending
+from assay.run.pipeline import run
 from assay.run.plan import score_all
-from assay.run.scoring import Settings
+from assay.run.session import Session
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planted import Planted
@@ -67,7 +66,7 @@ def test_a_judge_that_names_no_grade_is_quoted() -> None:
         with pytest.raises(
             AuditError, match=r"12 of 12 samples name no single grade.*rather not say"
         ) as caught:
-            run("judge-bias", [spec], options=Options(cache=None), only=("verbosity",), limit=2)
+            run("judge-bias", [spec], session=Session.open(cache=None), only=("verbosity",), limit=2)
     assert "compares a text with nothing" not in str(caught.value)
 
 
@@ -95,7 +94,7 @@ def test_arguments_are_checked_before_a_question_is_paid(
         run(
             "judge-bias",
             [f"judge:endpoint={endpoint},model=m"],
-            options=Options(cache=None),
+            session=Session.open(cache=None),
             limit=2,
             **asked,
         )
@@ -120,27 +119,26 @@ def test_a_wrong_panel_is_refused_before_anything_is_scored() -> None:
     audit = Panelled(limit=2)
     work = {"judge-bias": list(audit.cases())}
     with pytest.raises(SpecError, match="did you mean bleu"):
-        score_all({"judge-bias": audit}, work, [Measure("watched", Watched())], Settings())
+        score_all({"judge-bias": audit}, work, [Measure("watched", Watched())], Session())
 
 
 @pytest.mark.parametrize(("mode", "noted"), [("pointwise", True), ("pairwise", False)])
 def test_place_asked_of_a_judge_that_grades_is_noted(mode: str, noted: bool) -> None:
     audit = JudgeBias(only=("position",), limit=2)
     work = {"judge-bias": list(audit.cases())}
-    scored, _ = score_all({"judge-bias": audit}, work, [Measure("mine", Planted(mode=mode))], Settings())
-    audit.judge(scored["judge-bias"])
-    told = "mine grades one text at a time: position needs mode=pairwise"
-    assert (told in audit.notes()) is noted
+    scored, _ = score_all({"judge-bias": audit}, work, [Measure("mine", Planted(mode=mode))], Session())
+    note = "mine grades one text at a time: position needs mode=pairwise"
+    assert (note in audit.judge(scored["judge-bias"]).notes) is noted
 
 
 def test_a_budget_says_whether_answers_are_kept(tmp_path: Path) -> None:
     for cache, kept in ((None, "are lost, for there is no cache"), (tmp_path, "are in the cache")):
+        session = Session.open(cache=cache, max_calls=3)
         with (
             proxied(NOWHERE, ["four"] * 3) as (_, endpoint),
-            budget(3, None, Options(cache=cache)),
             pytest.raises(BudgetError, match=rf"\(3 asked, cost unknown.*{kept}"),
         ):
-            run("judge-bias", [f"judge:endpoint={endpoint},model=m"], options=Options(cache=cache), limit=2)
+            run("judge-bias", [f"judge:endpoint={endpoint},model=m"], session=session, limit=2)
 
 
 def test_an_unknown_price_is_no_price(monkeypatch: pytest.MonkeyPatch) -> None:

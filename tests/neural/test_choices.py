@@ -18,7 +18,8 @@ from assay.metrics.layers import best_layer, layer_agreement
 from assay.metrics.likelihood import GptPerplexity
 from assay.names.registry import load, names
 from assay.names.spec import parse
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 
 SAMPLES = [
     Sample(text, ("the cat sat on a mat",))
@@ -50,7 +51,7 @@ def test_hybrids_on_one_scale(bert: Callable[..., Path]) -> None:
         Measure("cosine", SentenceCosine(model=str(bert()))),
     )
     columns = np.stack(
-        [score_samples(part, SAMPLES, Settings()).values[:, part.column] for part in parts], axis=1
+        [score_samples(part, SAMPLES, Session()).values[:, part.column] for part in parts], axis=1
     )
     plain = Hybrid(parts, (1.0, 0.5))
     by_range = Hybrid(parts, (1.0, 0.5), norm="range")
@@ -60,7 +61,7 @@ def test_hybrids_on_one_scale(bert: Callable[..., Path]) -> None:
         (by_range, (columns + 1) / 2),
         (standard, (columns - columns.mean(0)) / columns.std(0, ddof=1)),
     ):
-        found = score_samples(Measure("hybrid", hybrid), SAMPLES, Settings()).values[:, 0]
+        found = score_samples(Measure("hybrid", hybrid), SAMPLES, Session()).values[:, 0]
         assert np.allclose(found, scaled @ [1.0, 0.5], atol=1e-9)
     assert len({plain.signature, by_range.signature, standard.signature}) == 3
     with pytest.raises(SpecError, match="no bounded range"):

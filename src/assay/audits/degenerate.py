@@ -15,10 +15,10 @@ from unicodedata import name as unicode_name
 from assay.audits.corpora import BlindSpot, Corpus, corpora, gain_statistic
 from assay.audits.slices import SliceScores, spread_out
 from assay.core import Finding, Perturbation, Record, Statistic
+from assay.datasets.lexicon import word_set
 from assay.datasets.records import CORPORA, embedded_records
 from assay.errors import DataError
 from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, RepeatedEnding
-from assay.perturbations.edit import word_list
 from assay.vocabulary import Rule
 
 _ENGLISH_SHARE = 0.15  # running English has about 0.45 function words; German, French and Spanish under 0.1
@@ -164,7 +164,9 @@ def _off_length(record: Record) -> bool:
 
 def _english_share(text: str) -> float:
     words = text.lower().split()
-    return sum(word.strip(".,;:!?\"'()") in word_list("stop_words") for word in words) / max(len(words), 1)
+    return sum(word.strip(".,;:!?\"'()") in word_set("words", "stop_words") for word in words) / max(
+        len(words), 1
+    )
 
 
 def _texts_of(corpus: Corpus) -> tuple[str, ...]:

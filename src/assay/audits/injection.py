@@ -16,7 +16,8 @@ from assay.audits.corpora import BlindSpot
 from assay.audits.slices import CLEAN, SD, SliceScores, difference, must_fall
 from assay.core import Estimate, Finding, Interval, Record, Statistic
 from assay.errors import DataError, suggest
-from assay.perturbations.injections import CONTROL, PLACES, Injection, injections, placed, stranger
+from assay.perturbations.degenerate import CONTROL, PLACES, Injection, injections, placed
+from assay.perturbations.edit import unrelated_text
 from assay.recipe import generator
 from assay.vocabulary import Rule
 
@@ -89,7 +90,7 @@ class InjectionAudit(BlindSpot):
 
     def texts(self, record: Record) -> Mapping[str, str] | None:
         """Roles are INJECTION/PLACE; an item needs an unrelated text."""
-        other = stranger(record, generator(self.seed, self.name, record.key))
+        other = unrelated_text(record, generator(self.seed, self.name, record.key))
         if other is None:
             return None
         texts = {CLEAN: record.gold, _RANDOM: other}

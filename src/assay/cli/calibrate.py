@@ -1,4 +1,4 @@
-"""`assay calibrate AUDIT`: what an audit can find on your data, and how often it cries wolf."""
+"""`assay calibrate AUDIT`: how small a defect it finds on your data, and how often it gives a false alarm."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from assay.cli import options as o
 from assay.cli.columns import print_columns
 
 if TYPE_CHECKING:
-    from assay.calibration.curve import Curve, Point
-    from assay.calibration.simulated.base import Plant
+    from assay.calibration.curve import Curve
 
 CONTEXT: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
+_METRIC = typer.Option("-m", "--metric", help="Match this metric's noise level.")
+_NOISE = typer.Option(min=0.0, help="Noise of the simulated metrics, in the unit that is printed.")
 
 
 def command(
     context: typer.Context,
     audit: Annotated[str, typer.Argument(help="The audit's name; see assay list audits.")],
     data: o.Data = None,
-    metric: Annotated[str | None, typer.Option("-m", "--metric", help="Plants as noisy as this.")] = None,
-    noise: Annotated[float | None, typer.Option(min=0.0, help="The planted metric's noise.")] = None,
-    draws: Annotated[int, typer.Option(min=20, help="Planted metrics a size.")] = 100,
+    metric: Annotated[str | None, _METRIC] = None,
+    noise: Annotated[float | None, _NOISE] = None,
+    draws: Annotated[int, typer.Option(min=20, help="Simulations per effect size.")] = 100,
     only: o.Only = None,
     task: o.TaskNames = None,
     seed: o.Seed = None,
@@ -34,17 +35,17 @@ def command(
     cache: o.Cache = None,
     json: o.Json = False,
 ) -> None:
-    """Plant defects of known size in the data's scores, and count how often the audit finds them."""
+    """Simulate metrics with a defect of known size on your data, and count how often the audit finds it."""
     from assay.calibration.curve import calibrate
     from assay.names.registry import audit_class
-    from assay.run.pipeline import Options
+    from assay.run.session import Session
 
-    asked = o.Asked(data, None, only, task, None, seed, limit).fields()
+    asked = o.Request(data=data, task=task, seed=seed, limit=limit).fields(only)
     known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]
     asked |= o.extra_fields(context.args, known)
-    options = Options(cache=o.cache_path(cache))
+    session = Session.open(cache=o.cache_path(cache))
     curves, notes = calibrate(
-        audit, asked, seeds=draws, noise=noise, metric=metric, options=options, size=size.value
+        audit, asked, seeds=draws, noise=noise, metric=metric, session=session, size=size.value
     )
     for note in notes:
         typer.echo(f"note: {note}", err=True)
@@ -57,13 +58,13 @@ def command(
 
 def _show(curves: Sequence[Curve]) -> None:
     for curve in curves:
-        plant = curve.plant
-        typer.echo(f"{curve.sentence()} (95 of 100 draws; noise {curve.noise:.3g} {plant.noise_unit})")
-        typer.echo(f"a clean metric is blamed in {curve.alarms.share:.0%} of {curve.alarms.draws} draws")
-        print_columns([_cells(plant, point) for point in curve.points])
-
-
-def _cells(plant: Plant, point: Point) -> dict[str, str]:
-    low, high = point.interval
-    size = f"{plant.statistic}, {plant.unit}"
-    return {size: f"{point.size:g}", "found in": f"{point.share:.0%}", "95% CI": f"{low:.0%} .. {high:.0%}"}
+        simulated, alarms = curve.simulated, curve.alarms
+        noise = f"noise {curve.noise:.3g} {simulated.noise_unit}"
+        typer.echo(f"{curve.sentence()} (in 95 of 100 simulations; {noise})")
+        typer.echo(f"a metric without the defect fails in {alarms.share:.0%} of {alarms.draws} simulations")
+        rows = []
+        for point in curve.points:
+            low, high = point.interval
+            found = {"found in": f"{point.share:.0%}", "95% CI": f"{low:.0%} .. {high:.0%}"}
+            rows.append({f"{simulated.statistic}, {simulated.unit}": f"{point.size:g}"} | found)
+        print_columns(rows)

@@ -16,7 +16,7 @@ def command(
     metric: Annotated[str, typer.Option("-m", "--metric", help="A metric of the run.")],
     format: o.FormatOption = o.Format.md,
 ) -> None:
-    """Print a metric's card as Markdown (default) or HTML."""
+    """Print the card of one metric as Markdown (default) or HTML."""
     from assay.report.card import as_html, as_markdown, make_card
     from assay.run.results import load_run
 

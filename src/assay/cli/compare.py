@@ -11,7 +11,7 @@ import typer
 from assay.cli import options as o
 from assay.cli.columns import print_columns
 from assay.errors import SpecError
-from assay.report.changes import Change, Changes, changes
+from assay.report.compare import Change, Comparison, compare
 from assay.run.results import Run, load_run
 
 
@@ -19,32 +19,35 @@ def command(
     before: Annotated[Path, typer.Argument(help="A run folder.")],
     after: Annotated[Path, typer.Argument(help="A later run folder.")],
     metric: Annotated[
-        list[str] | None, typer.Option("-m", "--metric", help="OLD=NEW: compare metrics of different names.")
+        list[str] | None,
+        typer.Option("-m", "--metric", help="OLD=NEW: compare metrics of different names; repeatable."),
     ] = None,
-    fail_on_worse: Annotated[bool, typer.Option("--fail-on-worse", help="Exit 1 if any got worse.")] = False,
+    fail_on_worse: Annotated[
+        bool, typer.Option("--fail-on-worse", help="Exit with status 1 if any finding got worse.")
+    ] = False,
     json: o.Json = False,
 ) -> None:
     """Compare two runs; a change counts where a verdict turned or q < .05."""
     first, second = load_run(before), load_run(after)
-    found = changes(first, second, _renamed(metric or [], first.metrics))
-    if not found.shared:
+    comparison = compare(first, second, _renamed(metric or [], first.metrics))
+    if not comparison.shared:
         raise SpecError(_nothing_shared(first, second))
     if json:
-        listed = [one.document for one in found.shared]
-        extra = {"only_before": found.only_before, "only_after": found.only_after}
-        typer.echo(json_module.dumps({"changes": listed, **extra}, ensure_ascii=False, indent=1))
+        listed = [change.document for change in comparison.shared]
+        counts = {"only_before": comparison.only_before, "only_after": comparison.only_after}
+        typer.echo(json_module.dumps({"changes": listed, **counts}, ensure_ascii=False, indent=1))
     else:
-        _show(found)
-    if fail_on_worse and found.of("worse"):
+        _show(comparison)
+    if fail_on_worse and comparison.of("worse"):
         raise typer.Exit(1)
 
 
 def _nothing_shared(first: Run, second: Run) -> str:
     """What the runs do not share: an audit, a metric, or slices."""
     for kind, remedy in (("audit", "run one audit twice"), ("metric", "name a pair with -m OLD=NEW")):
-        one, two = (sorted(set(run.findings[kind])) for run in (first, second))
-        if not set(one) & set(two):
-            return f"the runs share no {kind}: {_listed(one)} and {_listed(two)}; {remedy}"
+        before, after = (sorted(set(run.findings[kind])) for run in (first, second))
+        if not set(before) & set(after):
+            return f"the runs share no {kind}: {_listed(before)} and {_listed(after)}; {remedy}"
     return "the runs share no finding: other data or options; run both alike, or name metrics with -m OLD=NEW"
 
 
@@ -63,23 +66,23 @@ def _renamed(given: list[str], known: list[str]) -> dict[str, str]:
     return renamed
 
 
-def _show(found: Changes, most: int = 25) -> None:
+def _show(comparison: Comparison, most: int = 25) -> None:
     for direction in ("worse", "better"):
-        mine = found.of(direction)
-        typer.echo(f"{direction}: {len(mine)}")
-        if mine:
-            print_columns([_cells(one) for one in mine[:most]])
-    typer.echo(f"unchanged within uncertainty: {len(found.of('unchanged'))}")
-    if found.only_before or found.only_after:
-        typer.echo(f"only in the first run: {found.only_before}; only in the second: {found.only_after}")
+        changes = comparison.of(direction)
+        typer.echo(f"{direction}: {len(changes)}")
+        if changes:
+            print_columns([_cells(change) for change in changes[:most]])
+    typer.echo(f"unchanged within uncertainty: {len(comparison.of('unchanged'))}")
+    before, after = comparison.only_before, comparison.only_after
+    if before or after:
+        typer.echo(f"only in the first run: {before}; only in the second: {after}")
 
 
-def _cells(one: Change) -> dict[str, str]:
-    words = {True: "pass", False: "FAIL", None: "-"}
-    metric, audit, slice_, statistic, _ = one.key
+def _cells(change: Change) -> dict[str, str]:
+    metric, audit, slice_, statistic, _ = change.key
     return {
         "metric": metric, "audit": audit, "slice": slice_, "statistic": statistic,
-        "before": f"{one.before:.4g}", "after": f"{one.after:.4g}",
-        "q": "" if one.q_value is None else f"{one.q_value:.3f}",
-        "verdict": f"{words[one.verdicts[0]]} > {words[one.verdicts[1]]}",
+        "before": f"{change.before:.4g}", "after": f"{change.after:.4g}",
+        "q": "" if change.q_value is None else f"{change.q_value:.3f}",
+        "verdict": " > ".join(change.verdicts),
     }  # fmt: skip

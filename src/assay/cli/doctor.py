@@ -96,10 +96,11 @@ def _runnable(spec: str) -> bool:
 
 def _golden(spec: str, expected: float, tolerance: float) -> dict[str, str]:
     from assay.core import Sample
-    from assay.run.pipeline import Options, score
+    from assay.run.pipeline import score
+    from assay.run.session import Session
 
     sample = Sample(_HYPOTHESIS, (_REFERENCE,))
-    value = float(score([spec], [sample], options=Options(cache=None))[spec][0])
+    value = float(score([spec], [sample], session=Session.open(cache=None))[spec][0])
     return _check(
         f"golden {spec}", f"{value:.6f}, expected {expected:.6f}", ok=abs(value - expected) <= tolerance
     )

@@ -11,8 +11,9 @@ import typer
 from assay.cli.columns import print_columns
 from assay.cli.gate import check_gate
 from assay.errors import AuditError
-from assay.run.pipeline import Options, estimate
+from assay.run.pipeline import estimate_cost
 from assay.run.results import Run
+from assay.run.session import Session
 
 
 def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:
@@ -33,7 +34,7 @@ def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:
 
 
 def print_notes(notes: Sequence[str], *, quiet: bool, most: int = 12) -> None:
-    """What a reader must know, on stderr."""
+    """Print notes about the run to stderr."""
     if quiet:
         return
     for note in notes[:most]:
@@ -43,27 +44,31 @@ def print_notes(notes: Sequence[str], *, quiet: bool, most: int = 12) -> None:
 
 
 def print_answers(done: Run) -> None:
-    """Of a run with several audits: each metric's answers, and the gravest findings in a sentence each."""
-    from assay.report.verdicts import QUESTIONS, answers, checks, worst
-    from assay.report.words import question_title, sentence
+    """Each metric's answers and the gravest findings in words, for a run with several audits."""
+    from assay.report.text import sentence
+    from assay.report.verdicts import QUESTION_TITLES, answers, audits_of, checks, worst
 
-    listed = checks(done)
-    found = answers(done, listed)
+    audits, listed = audits_of(done), checks(done)
+    answered = answers(done, listed)
     rows = [
-        {"metric": metric} | {question_title(asked): found[metric, asked].short for asked in QUESTIONS}
+        {"metric": metric}
+        | {title: answered[metric, question].short for question, title in QUESTION_TITLES.items()}
         for metric in done.metrics
     ]
     print_columns(rows)
     for row in worst(done, listed):
-        typer.echo(f"- {sentence(row)}")
+        typer.echo(f"- {sentence(audits[row['audit']], row)}")
     typer.echo(f"({done.findings.height:,} findings in the report and with --json)", err=True)
 
 
 def print_findings(done: Run, most: int = 60) -> None:
-    """What a person looks for first: verdicts, failures before the rest; where there are none, all."""
-    judged = done.findings.filter(pl.col("passed").is_not_null())
-    rows = judged.sort("passed", maintain_order=True) if judged.height else done.findings
-    shown = [_cells(row) for row in rows.head(most).iter_rows(named=True)]
+    """Judged findings, failures first; all findings where none was judged."""
+    from assay.report.text import shown_verdict
+
+    judged = done.findings.filter(pl.col("verdict") != "not judged")
+    rows = judged.sort(pl.col("verdict") != "fail", pl.col("verdict") != "pass", maintain_order=True)
+    rows = rows if judged.height else done.findings
+    shown = [{"verdict": shown_verdict(row)} | _cells(row) for row in rows.head(most).iter_rows(named=True)]
     print_columns(shown, cut=True)
     left = done.findings.height - len(shown)
     if left > 0:
@@ -73,7 +78,6 @@ def print_findings(done: Run, most: int = 60) -> None:
 def _cells(row: dict[str, Any]) -> dict[str, str]:
     interval = "" if row["ci_low"] is None else f"{row['ci_low']:.3g} .. {row['ci_high']:.3g}"
     return {
-        "verdict": {True: "pass", False: "FAIL", None: "-"}[row["passed"]],
         "metric": row["metric"],
         "audit": row["audit"],
         "slice": row["slice"],
@@ -85,11 +89,11 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def show_cost(
-    only: Sequence[str], metrics: Sequence[str], asked: Mapping[str, Any], size: str, options: Options
+    only: Sequence[str], metrics: Sequence[str], asked: Mapping[str, Any], size: str, session: Session
 ) -> None:
-    """Samples, unique texts, tokens and seconds a metric, before anything is scored."""
+    """Samples, unique texts, tokens and seconds per metric, before anything is scored."""
     rows = []
-    for row in estimate(only, metrics, asked, size, options):
+    for row in estimate_cost(only, metrics, asked, size, session):
         counted = ("samples", "unique", "cached", "texts", "tokens")
         counts = {name: f"{getattr(row, name):,}" for name in counted}
         seconds = "?" if row.seconds is None else f"{row.seconds:,.0f}"

@@ -9,7 +9,8 @@ import typer
 
 from assay.cli import options as o
 from assay.datasets.rows import read_text
-from assay.report.bounds import Bounds, Outcome, outcomes, parse_bounds
+from assay.report.gate import Bounds, Outcome, outcomes, parse_bounds
+from assay.report.gate import junit as as_junit
 from assay.run.results import Run, load_run, write_text
 
 MOST = 20
@@ -17,19 +18,19 @@ MOST = 20
 
 def command(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
-    bounds: Annotated[Path | None, typer.Option(help="A TOML of allowed bounds.")] = None,
+    bounds: Annotated[
+        Path | None, typer.Option(help="A TOML file of bounds that findings must keep.")
+    ] = None,
     fail_on: o.FailOn = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
 ) -> None:
-    """Check a run against bounds; exit 1 when one is broken."""
+    """Check a run against bounds; exit with status 1 when one is broken."""
     asked = parse_bounds(read_text(bounds), bounds) if bounds else Bounds(None, (), ())
     gate = fail_on or asked.fail_on or (None if bounds else "fail")
-    found = outcomes(load_run(run), Bounds(o.known_gate(gate), asked.bounds, asked.allowed))
+    checked = outcomes(load_run(run), Bounds(o.known_gate(gate), asked.bounds, asked.allowed))
     if junit:
-        from assay.report.junit import junit as written
-
-        write_text(junit, written(found))
-    _report(found, str(bounds) if bounds else str(gate))
+        write_text(junit, as_junit(checked))
+    _report(checked, str(bounds) if bounds else str(gate))
 
 
 def check_gate(run: Run, gate: str | None) -> None:
@@ -38,11 +39,11 @@ def check_gate(run: Run, gate: str | None) -> None:
         _report(outcomes(run, Bounds(gate, (), ())), gate)
 
 
-def _report(found: list[Outcome], gate: str) -> None:
-    broken = [one for one in found if one.problem is not None]
-    for one in broken[:MOST]:
-        typer.echo(f"failed: {one.row['audit']} {one.name}: {one.problem}", err=True)
+def _report(checked: list[Outcome], gate: str) -> None:
+    broken = [outcome for outcome in checked if outcome.problem is not None]
+    for outcome in broken[:MOST]:
+        typer.echo(f"failed: {outcome.row['audit']} {outcome.name}: {outcome.problem}", err=True)
     if broken:
-        typer.echo(f"gate {gate}: {len(broken)} of {len(found)} requirements failed", err=True)
+        typer.echo(f"gate {gate}: {len(broken)} of {len(checked)} requirements failed", err=True)
         raise typer.Exit(1)
-    typer.echo(f"gate {gate}: {len(found)} requirements met", err=True)
+    typer.echo(f"gate {gate}: {len(checked)} requirements met", err=True)

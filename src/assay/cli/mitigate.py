@@ -1,8 +1,7 @@
-"""`assay mitigate`: roads to a fairer metric besides adapters, and all of them side by side."""
+"""`assay mitigate`: mitigation methods besides adapters, and all of them side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,19 +11,18 @@ from assay.cli import options as o
 from assay.cli.debias import People, Test, show
 
 if TYPE_CHECKING:
-    from assay.core import Measure
-    from assay.mitigation.compare import Compared
-    from assay.run.pipeline import Options
+    from assay.mitigation.compare import Comparison
 
 app = typer.Typer(
-    help="Roads to a fairer metric, one by one or side by side.",
+    help="Mitigation methods for a biased metric, one by one or side by side.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
-MetricOption = Annotated[str, typer.Option("-m", "--metric", help="The metric to be mended.")]
-Attribute = Annotated[list[str] | None, typer.Option("--attribute", help="What to make fair; repeatable.")]
-_EACH = 60  # held-out pairs an attribute
+MetricOption = Annotated[str, typer.Option("-m", "--metric", help="The metric to debias.")]
+Attribute = Annotated[
+    list[str] | None, typer.Option("--attribute", help="An attribute to make fair; repeatable.")
+]
 
 
 @app.command()
@@ -35,43 +33,43 @@ def compare(
     model: Annotated[list[str] | None, typer.Option(help="Another backbone; repeatable.")] = None,
     test: Test = None,
     human: People = None,
-    stress: Annotated[bool, typer.Option("--stress", help="Also the stress verdicts (slow).")] = False,
-    limit: Annotated[int, typer.Option(min=2, help="Held-out pairs an attribute.")] = _EACH,
+    stress: Annotated[bool, typer.Option("--stress", help="Also run the stress audit (slow).")] = False,
+    limit: Annotated[int, typer.Option(min=2, help="Held-out pairs per attribute.")] = 60,
     out: o.Out = Path("assay-mitigation"),
     seed: o.SeedNumber = 0,
     cache: o.Cache = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Adapters, backbones, layers, directions, hybrids and swaps: bias, sight, agreement and cost of each."""
+    """Compare adapters, backbones, layers, directions, hybrids and swaps by bias, accuracy and agreement."""
     from assay.mitigation import compare as c
-    from assay.mitigation.counterfactuals import check_attribute
-    from assay.mitigation.evaluation import read_people
-    from assay.mitigation.page import write_page
-    from assay.mitigation.roads import roads
-    from assay.run.pipeline import Options
+    from assay.mitigation.data import check_attribute
+    from assay.mitigation.methods import methods
+    from assay.mitigation.proof import check_ratings, read_test_pairs
+    from assay.report import write_report
     from assay.run.results import check_writable, write_text
+    from assay.run.session import Session
 
-    check_writable(out, mark="compare.json")
-    options = Options(cache=o.cache_path(cache), quiet=quiet)
-    settings = options.settings()
-    wanted = attribute or ["gender"]
-    for name in wanted:
+    check_writable(out)
+    attributes = attribute or ["gender"]
+    for name in attributes:
         check_attribute(name)
-    files, rated = c.file_sets(test or ()), read_people(human or ())
-    found = roads(metric, folders=adapter or (), models=model or (), settings=settings)
-    held = c.untouched_sets(wanted, limit)
-    targets = [name for name in files if name.rpartition("/")[2] in wanted] or wanted
-    verdicts = stress_verdicts([road.measure for road in found], options) if stress else {}
-    done = c.compare(found, {**files, **held}, targets, rated, settings, stress=verdicts, seed=seed)
-    page = write_page(done.tested, out)
-    write_text(out / "compare.json", c.document(done))
+    check_ratings(human or ())
+    files = read_test_pairs(test or ())
+    session = Session.open(cache=o.cache_path(cache), quiet=quiet)
+    with session:
+        compared = methods(metric, folders=adapter or (), models=model or (), session=session)
+    sets = files | c.held_out_sets(attributes, limit)
+    targets = [name for name, pairs in files.items() if pairs[0].attribute in attributes] or attributes
+    comparison = c.compare(compared, sets, targets, human or (), out, session, stress=stress, seed=seed)
+    report = write_report(comparison.proof.run)
+    write_text(out / "compare.json", c.document(comparison))
     if json:
-        typer.echo(c.document(done))
+        typer.echo(c.document(comparison))
     else:
-        _show(done)
+        _show(comparison)
     if not quiet:
-        typer.echo(f"report: {page}", err=True)
+        typer.echo(f"report: {report}", err=True)
 
 
 @app.command()
@@ -79,40 +77,27 @@ def project(
     out: Annotated[Path, typer.Option(help="The folder to write; use it as adapter=DIR.")],
     metric: MetricOption = "bertscore-f",
     attribute: Attribute = None,
-    directions: Annotated[int, typer.Option(min=1, help="How many to take out.")] = 2,
+    directions: Annotated[int, typer.Option(min=1, help="Number of directions to remove.")] = 2,
     seed: o.SeedNumber = 0,
 ) -> None:
-    """Take the directions in which identities differ out of a metric's embeddings."""
-    from assay.mitigation.debias import with_adapter
-    from assay.mitigation.projection import fit
+    """Remove the directions in which identities differ from a metric's embeddings."""
+    from assay.mitigation.methods import fit_projection
+    from assay.mitigation.train import with_adapter
     from assay.models.adapters import CARD
     from assay.run.results import check_writable
 
     check_writable(out, mark=CARD)
-    found = fit(metric, attribute or ["gender"], out, directions=directions, seed=seed)
-    typer.echo(f"{directions} directions hold {100 * found.share:.0f}% of the differences", err=True)
+    space = fit_projection(metric, attribute or ["gender"], out, directions=directions, seed=seed)
+    typer.echo(f"{directions} directions hold {100 * space.share:.0f}% of the differences", err=True)
     typer.echo(with_adapter(metric, out))
 
 
-def stress_verdicts(measures: Sequence[Measure], options: Options) -> dict[str, tuple[int, int]]:
-    """Failed and changed verdicts of the quick stress audit, a metric each."""
-    from assay.mitigation.compare import stress_changes
-    from assay.run.pipeline import run
-
-    rows = run("stress", list(measures), options=options, size="quick").findings
-    verdicts: dict[str, dict[tuple[str, str], bool | None]] = {one.label: {} for one in measures}
-    for row in rows.iter_rows(named=True):
-        verdicts[row["metric"]][row["slice"], row["statistic"]] = row["passed"]
-    first = verdicts[measures[0].label]
-    return {name: stress_changes(first, mine) for name, mine in verdicts.items()}
-
-
-def _show(done: Compared) -> None:
-    show(done.tested)
-    for road in done.roads[1:]:
-        label = road.measure.label
-        failed, changed = done.stress.get(label, (0, 0))
-        more = f"; stress: {failed} failed, {changed} verdicts changed" if done.stress else ""
-        typer.echo(f"{road.kind}: {label}: {done.tested.labels[label]}{more}")
-    typer.echo(f"not beaten in bias and agreement: {', '.join(done.front)}")
-    typer.echo(f"recommended: {done.recommended or 'none'} ({done.reason})")
+def _show(comparison: Comparison) -> None:
+    show(comparison.proof.figures)
+    for method in comparison.methods[1:]:
+        metric = method.measure.label
+        failed, changed = comparison.stress.get(metric, (0, 0))
+        more = f"; stress: {failed} failed, {changed} verdicts changed" if comparison.stress else ""
+        typer.echo(f"{method.kind}: {metric}: {comparison.proof.labels[metric]}{more}")
+    typer.echo(f"not beaten in both bias and agreement: {', '.join(comparison.front)}")
+    typer.echo(f"recommended: {comparison.recommended or 'none'} ({comparison.reason})")

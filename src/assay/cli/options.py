@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they become a run's options."""
+"""Session that several commands share, and how they become a run's options."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def known_gate(gate: str | None) -> str | None:
     """The gate asked for, refused before the work where there is no such gate."""
     if gate is None:
         return None
-    from assay.report.bounds import GATES
+    from assay.report.gate import GATES
 
     if gate not in GATES:
         raise SpecError(f"unknown gate {gate!r}{suggest(gate, GATES)}")
@@ -136,22 +136,22 @@ class Request:
         return {name: value for name, value in given.items() if value not in (None, ())}
 
     def perform(self, audits: list[str], fields: dict[str, Any], execute: Callable[..., Any]) -> None:
-        """Run and finish, or with --dry-run say what it would cost. `execute` takes metrics and options."""
-        from assay.cli.budget import budget
+        """Run and finish, or with --dry-run say what it would cost. `execute` takes metrics and a session."""
         from assay.cli.finish import finish, show_cost
-        from assay.run.pipeline import DEFAULT_METRICS, Options
+        from assay.run.pipeline import DEFAULT_METRICS
+        from assay.run.session import Session
 
         say_more(self.verbose)
-        options = Options(
-            self.out, cache_path(self.cache), self.workers, self.ray, self.on_error.value, self.quiet,
-            self.timeout,
+        session = Session.open(
+            self.out, cache_path(self.cache), workers=self.workers, ray=self.ray,
+            on_error=self.on_error.value, quiet=self.quiet, timeout=self.timeout, max_calls=self.max_calls,
+            max_cost=self.max_cost,
         )  # fmt: skip
         metrics = specs(self.metric) or DEFAULT_METRICS
         if self.dry_run:
-            show_cost(audits, metrics, fields, self.size.value, options)
+            show_cost(audits, metrics, fields, self.size.value, session)
             return
-        with budget(self.max_calls, self.max_cost, options) as billed:
-            run = billed(execute(metrics, size=self.size.value, options=options, **fields))
+        run = execute(metrics, size=self.size.value, session=session, **fields)
         form = "json" if self.json else self.format.value
         finish(run, form=form, fail_on=self.fail_on, quiet=self.quiet)
 

@@ -1,4 +1,4 @@
-"""`assay panel RUN`: the smallest fair set of metrics that sees what can be seen."""
+"""`assay panel RUN`: the smallest fair set of metrics that notices what some metric notices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def command(
     ] = False,
     json: o.Json = False,
 ) -> None:
-    """Choose metrics that together see every error that some metric of the run sees."""
+    """Choose metrics that together notice every kind of error that some metric of the run notices."""
     from assay.run.results import load_run
 
     loaded = load_run(run)
@@ -34,8 +34,8 @@ def command(
         if panel.unfair_only:
             wider = choose_panel(loaded, fair=False)
             typer.echo(
-                f"with unfair metrics too: {' + '.join(wider.members)} would see {len(wider.covered)}; "
-                "read its scores only where groups do not matter"
+                f"with unfair metrics too: {' + '.join(wider.members)} would notice {len(wider.covered)}; "
+                "read their scores only where groups do not matter"
             )
 
 
@@ -44,18 +44,18 @@ def _document(panel: Panel) -> dict[str, Any]:
     return {
         "members": list(panel.members),
         "spots": len(panel.spots),
-        "covered": len(panel.covered),
-        "residue": _listed(panel.residue),
-        "seen_by_unfair_metrics_only": _listed(panel.unfair_only),
-        "curve": [{"members": list(members), "covered": covered} for members, covered in panel.curve],
+        "noticed": len(panel.covered),
+        "noticed_by_none": _listed(panel.unnoticed),
+        "noticed_by_unfair_metrics_only": _listed(panel.unfair_only),
+        "curve": [{"members": list(members), "noticed": covered} for members, covered in panel.curve],
         "hybrid": hybrid
-        and {"spec": hybrid.spec, "predicted": len(hybrid.sees), "gained": _listed(hybrid.gained)},
+        and {"spec": hybrid.spec, "predicted": len(hybrid.notices), "gained": _listed(hybrid.gained)},
         "candidates": [
             {
-                "metric": one.metric, "sees": len(one.sees), "unfair": list(one.unfair),
-                "seconds_a_thousand": one.seconds,
+                "metric": candidate.metric, "notices": len(candidate.notices),
+                "unfair": list(candidate.unfair), "seconds_per_1000_texts": candidate.seconds,
             }
-            for one in panel.candidates
+            for candidate in panel.candidates
         ],
     }  # fmt: skip
 
@@ -73,34 +73,34 @@ def _show(panel: Panel, allow_unfair: bool) -> None:
     kind = "panel" if allow_unfair else "fair panel"
     chosen = " + ".join(panel.members) or "no metric qualifies"
     typer.echo(f"{kind}: {chosen}")
-    typer.echo(f"sees {len(panel.covered)} of {len(panel.spots)} kinds of error")
+    typer.echo(f"notices {len(panel.covered)} of {len(panel.spots)} kinds of error")
     for members, covered in panel.curve:
         typer.echo(f"  with {len(members)}: {covered} ({', '.join(members)})")
-    ranked = sorted(panel.candidates, key=lambda each: -len(each.sees))
-    print_columns([_cells(one) for one in ranked])
+    ranked = sorted(panel.candidates, key=lambda candidate: -len(candidate.notices))
+    print_columns([_cells(candidate) for candidate in ranked])
     _show_rest(panel)
 
 
-def _cells(one: Candidate) -> dict[str, object]:
-    more = " ..." if len(one.unfair) > 3 else ""
+def _cells(candidate: Candidate) -> dict[str, object]:
+    more = " ..." if len(candidate.unfair) > 3 else ""
     return {
-        "metric": one.metric,
-        "sees": len(one.sees),
-        "s / 1000 texts": "?" if one.seconds is None else f"{one.seconds:.2f}",
-        "fair": "yes" if one.fair else f"no: {', '.join(one.unfair[:3])}{more}",
+        "metric": candidate.metric,
+        "notices": len(candidate.notices),
+        "s / 1000 texts": "?" if candidate.seconds is None else f"{candidate.seconds:.2f}",
+        "fair": "yes" if candidate.is_fair else f"no: {', '.join(candidate.unfair[:3])}{more}",
     }
 
 
 def _show_rest(panel: Panel) -> None:
     if panel.hybrid:
         typer.echo(
-            f"best hybrid (predicted): {panel.hybrid.spec} sees {len(panel.hybrid.sees)}, of which "
-            f"{len(panel.hybrid.gained)} neither part sees alone; check it with "
+            f"best hybrid (predicted): {panel.hybrid.spec} notices {len(panel.hybrid.notices)}, of which "
+            f"{len(panel.hybrid.gained)} are noticed by neither part alone; check it with "
             f"assay audit -m '{panel.hybrid.spec}'"
         )
     for title, spots in (
-        ("seen by unfair metrics only (--allow-unfair lets them in)", panel.unfair_only),
-        ("seen by no metric of this run", panel.residue),
+        ("noticed by unfair metrics only (--allow-unfair lets them in)", panel.unfair_only),
+        ("noticed by no metric of this run", panel.unnoticed),
     ):
         if spots:
             typer.echo(f"{title}: {len(spots)}")

@@ -35,7 +35,7 @@ def command(
 ) -> None:
     """Compare published tables with ours: published, ours, difference, verdict."""
     from assay.reproduction import find_recipe, recipes, reproduce
-    from assay.run.pipeline import Options
+    from assay.run.session import Session
 
     _refuse_contradictions(recipe, all_=all_, quick=quick)
     if not recipe and not all_:
@@ -50,10 +50,10 @@ def command(
         )
     if not data.is_dir():
         raise DataError(f"{data} is not a folder; --data names the folder that holds the published data")
-    options = Options(None, o.cache_path(cache), workers, None, "stop", quiet)
+    session = Session.open(cache=o.cache_path(cache), workers=workers, quiet=quiet)
     results: dict[str, list[Checked]] = {}
     for one in chosen:
-        results[one.name] = reproduce(one, data, options)
+        results[one.name] = reproduce(one, data, session)
         if not json:
             _show(one.name, one.title, results[one.name])
     if json:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.cli import options as o
-from assay.cli.budget import budget
 from assay.errors import DataError, suggest
 
 if TYPE_CHECKING:
@@ -34,16 +33,23 @@ def command(
     from assay.cli.finish import print_notes
     from assay.datasets.ratings import read_samples
     from assay.names.spec import measure
-    from assay.run.pipeline import DEFAULT_METRICS, Options, score_noted
+    from assay.run.pipeline import DEFAULT_METRICS, score_noted
+    from assay.run.session import Session
 
     measures = [measure(spec) for spec in metric or DEFAULT_METRICS]
     seen = any("image" in one.metric.needs | one.metric.optional for one in measures)
     items = read_samples(data, skip_missing=skip_missing or not seen)[:limit]
-    options = Options(None, o.cache_path(cache), workers, ray, on_error.value, quiet, timeout)
+    session = Session.open(
+        cache=o.cache_path(cache),
+        workers=workers,
+        ray=ray,
+        on_error=on_error.value,
+        quiet=quiet,
+        timeout=timeout,
+    )
     samples = [item.sample for item in items]
     _check_fields(measures, samples, data)
-    with budget(None, None, options):
-        frame, notes = score_noted(measures, samples, options=options)
+    frame, notes = score_noted(measures, samples, session=session)
     named = frame.insert_column(0, _ids([item.id for item in items]))
     if json:
         document = {"scores": named.to_dicts(), "notes": notes}

@@ -14,17 +14,9 @@ import numpy as np
 
 from assay.core import Floats, Sample, Scores
 from assay.errors import MetricError
-from assay.metrics.static import (
-    Embeddings,
-    Known,
-    Reduce,
-    Static,
-    distinct_texts,
-    embeddings,
-    known_words,
-    score_known,
-)
+from assay.metrics.static import Known, Reduce, Static, distinct_texts, known_words, score_known
 from assay.metrics.text import Tokenize
+from assay.models.static import Embeddings, embeddings
 
 KUSNER = "Kusner et al. 2015, From Word Embeddings To Document Distances"
 ROUNDING = 1e-15

@@ -187,13 +187,24 @@ def attach(model: Any, folder: Path) -> Any:
     card = read_card(folder)
     _check(model, card, folder)
     if card.kind == "projection":
-        from assay.mitigation.projection import install
-
-        install(model, tensors_of(folder / TENSORS)["basis"])
+        install_projection(model, tensors_of(folder / TENSORS)["basis"])
         return model
     insert(model, card.bottleneck)
     restore(model, folder / TENSORS)
     return model
+
+
+def install_projection(model: Any, basis: torch.Tensor) -> None:
+    """Remove the directions of `basis` from the states that leave the last layer."""
+    module = places(model)[-1][1]
+    module.register_buffer("bias_directions", basis.to(next(model.parameters()).dtype))
+    module.register_forward_hook(_project)
+
+
+def _project(module: Any, given: Any, hidden: torch.Tensor) -> torch.Tensor:
+    basis = module.bias_directions.to(hidden.dtype)
+    projected: torch.Tensor = hidden - (hidden @ basis.T) @ basis
+    return projected
 
 
 def restore(model: Any, file: Path) -> None:

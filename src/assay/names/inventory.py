@@ -73,7 +73,8 @@ def _audits() -> Rows:
         kind = load(where)
         options = [f.name.replace("_", "-") for f in dataclasses.fields(kind)]
         summary = (kind.__doc__ or "").strip().split("\n")[0]
-        rows.append({"name": name, "question": kind.question, "what": summary, "options": ", ".join(options)})
+        row = {"name": name, "question": kind.question, "title": kind.title, "what": summary}
+        rows.append(row | {"options": ", ".join(options)})
     return rows
 
 

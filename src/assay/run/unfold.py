@@ -12,7 +12,7 @@ from assay.core import Case, Floats, Measure, Sample, Scored, SetMetric
 from assay.errors import MetricError
 
 if TYPE_CHECKING:
-    from assay.run.scoring import Settings
+    from assay.run.session import Session
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -50,13 +50,13 @@ def unfold(
             for role in case.samples:
                 values[role][index] = column[end]
                 end += 1
-        counts = counted(measure, [s for case in found for s in case.samples.values()], table, start)
+        counts = count_notes(measure, [s for case in found for s in case.samples.values()], table, start)
         scored[name] = Scored(measure.label, found, values, notes=counts, about=about)
         start = end
     return scored
 
 
-def unscored(scored: Scored) -> dict[str, list[str]]:
+def unscored_roles(scored: Scored) -> dict[str, list[str]]:
     """Slice to its roles without any score, of slices where others have one: they give no finding."""
     asked: dict[str, dict[str, bool]] = {}
     for place, case in enumerate(scored.cases):
@@ -71,9 +71,7 @@ def unscored(scored: Scored) -> dict[str, list[str]]:
     }
 
 
-def fold_sets(
-    measure: Measure, cases: Sequence[Case], settings: Settings, about: Mapping[str, Any]
-) -> Scored:
+def fold_sets(measure: Measure, cases: Sequence[Case], session: Session, about: Mapping[str, Any]) -> Scored:
     """One folded case a slice: the samples of a role in it are one set."""
     metric = measure.metric
     if not isinstance(metric, SetMetric):
@@ -86,13 +84,13 @@ def fold_sets(
     values = {role: np.full(len(sets), np.nan) for role in roles}
     resamples = {role: np.full((len(sets), RESAMPLES), np.nan) for role in roles}
     began = time.perf_counter()
-    with settings.progress.task(measure.label, sum(len(found) for found in sets.values())) as counter:
+    with session.progress.task(measure.label, sum(len(found) for found in sets.values())) as counter:
         for index, found in enumerate(sets.values()):
             for role, samples in found.items():
                 if _complete(metric, samples):
                     values[role][index], resamples[role][index] = score_set(metric, samples)
                 counter.advance(1)
-    settings.spent(measure.label, began)
+    session.spent(measure.label, began)
     folded = [
         Case(slice_, {}, slice_, {"sizes": {role: len(samples) for role, samples in found.items()}})
         for slice_, found in sets.items()
@@ -166,7 +164,7 @@ _WORDS = {
 }
 
 
-def counted(measure: Measure, samples: Sequence[Sample], table: Table, start: int = 0) -> dict[str, int]:
+def count_notes(measure: Measure, samples: Sequence[Sample], table: Table, start: int = 0) -> dict[str, int]:
     """What was counted for the samples that stand in the table from `start` on; zeros are left out."""
     rows = slice(start, start + len(samples))
     columns = {name: counts[rows] for name, counts in table.notes.items()}
@@ -213,7 +211,7 @@ def unusual(counts: Mapping[str, int]) -> str:
     return "" if set(whys) <= set(_LACKS.values()) else ", ".join(whys)
 
 
-def told(counts: Mapping[str, int], samples: int) -> list[str]:
+def note_sentences(counts: Mapping[str, int], samples: int) -> list[str]:
     """What was counted, in words; `samples` is how many there were."""
     found = []
     for name, count in counts.items():

@@ -97,8 +97,8 @@ class Stress(BlindSpot):
         meta: dict[str, Any] = {"ratios": ratios, "changed": changed}
         for level in noise_levels:
             perturbation = self._perturbation(noise, level, corpus.task)
-            seeds = range(1, self.seeds + 1) if getattr(perturbation, "seeded", True) else (1,)
-            switched = getattr(perturbation, "switched", False)
+            seeds = range(1, self.seeds + 1) if perturbation.seeded else (1,)
+            switched = perturbation.switched
             total = 0.0
             for number in seeds:
                 rng = generator(self.seed + number, perturbation.signature, key)
@@ -108,8 +108,8 @@ class Stress(BlindSpot):
             ratios[f"{level:g}"] = total / len(seeds)
             edits = alignment(record.gold, texts[f"{level:g}/1"])[:SHOWN_EDITS]
             changed[f"{level:g}"] = [(edit.before, edit.after) for edit in edits]
-            if method := getattr(perturbation, "method", None):
-                meta["method"] = method
+            if perturbation.method:
+                meta["method"] = perturbation.method
         if self.rule == "careful" and not any(ratios.values()):
             return None
         return Item(record, texts, meta)

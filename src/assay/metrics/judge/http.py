@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from assay.metrics.judge.answer import Question, Reading, Reply
-from assay.metrics.judge.budget import Price, ledger, price
 from assay.metrics.judge.line import Line, line_to, setting
+from assay.models.budget import Price, ledger, price
 
 if TYPE_CHECKING:
     import httpx

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from assay.errors import BudgetError, MetricError, SpecError
-from assay.metrics.judge.budget import ledger
+from assay.models.budget import ledger
 
 if TYPE_CHECKING:
     import httpx

@@ -10,10 +10,10 @@ import numpy as np
 
 from assay.errors import MetricError
 from assay.metrics.judge.answer import Question, Reading, Reply
-from assay.metrics.judge.budget import Price, ledger
 from assay.metrics.judge.prompt import Message
 from assay.metrics.likelihood import start_id
 from assay.models import likelihood as _likelihood
+from assay.models.budget import Price, ledger
 from assay.models.torch import Loaded, Precision, load
 from assay.recipe import digest
 

@@ -11,11 +11,11 @@ from assay.core import Metric, Sample, Scores
 from assay.errors import SpecError
 from assay.metrics.judge.answer import Backend, Question, Reading, Reply, drawn, parsed, share
 from assay.metrics.judge.blind import blinded
-from assay.metrics.judge.budget import ledger
 from assay.metrics.judge.http import HttpJudge
 from assay.metrics.judge.local import LocalJudge
 from assay.metrics.judge.prompt import Form, Mode, References, ScaleName
 from assay.models import weights
+from assay.models.budget import ledger
 from assay.models.torch import Neural, Precision
 from assay.recipe import generator
 
