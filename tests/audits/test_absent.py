@@ -49,7 +49,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def done(audit: str, metric: Metric, data: Path, **asked: Any) -> Run:
-    return run(audit, [metric], options=HERE, data=(data,), **asked)
+    return run(audit, [metric], session=HERE, data=(data,), **asked)
 
 
 def test_a_level_without_scores_is_no_level(data: Path) -> None:

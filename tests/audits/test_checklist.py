@@ -80,7 +80,7 @@ def test_a_score_that_rises_is_said_to_rise(audit: Checklist) -> None:
     )
     assert (
         rates[SLICE].sentence
-        == "Under “jumble” in data-to-text, the score of planted falls on 0% of items only."
+        == "Under “jumble” in data-to-text, the score of planted falls on only 0% of items."
     )
 
 

@@ -38,7 +38,7 @@ def _invariance_sentence(finding: Finding) -> str:
 def _rate_sentence(finding: Finding) -> str:
     task, template = _parts(finding)
     passes = "stays about the same" if INVARIANCE in finding.slice.split("/") else "falls"
-    share = f"{finding.value:.0%} of items only"
+    share = f"only {finding.value:.0%} of items"
     return f"Under “{template}” in {task}, the score of {finding.metric} {passes} on {share}."
 
 
