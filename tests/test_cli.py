@@ -144,9 +144,9 @@ BAD_FILES = {
     "strange.xyz": (b"x", "cannot read .xyz"),
     "tabs.csv": (
         b"id\tstereotype\na\tx\n",
-        "line 1: the columns stand apart by tabs; rename the file to .tsv",
+        "line 1: the columns are separated by tabs; rename the file to .tsv",
     ),
-    "twice.jsonl": (b'{"id": "a"}\n{"id": "b", "id": "c"}\n', "line 2: not JSON (the key 'id' stands twice"),
+    "twice.jsonl": (b'{"id": "a"}\n{"id": "b", "id": "c"}\n', "line 2: not JSON (duplicate key 'id'"),
 }
 
 

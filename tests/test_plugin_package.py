@@ -1,25 +1,29 @@
-"""A package installed with pip plugs a metric in by entry point; a clash of names raises."""
+"""A package installed with pip plugs in a metric or an audit by entry point; a clash of names raises."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
 PROJECT = """[build-system]
 requires = ["setuptools>=61"]
 build-backend = "setuptools.build_meta"
 [project]
 name = "assay-tiny-plugin"
 version = "1.0"
-[project.entry-points."assay.metrics"]
-{name} = "tiny_plugin:Vowels"
+[project.entry-points."assay.{kind}"]
+{name} = "tiny_plugin:{identifier}"
 [tool.setuptools]
 py-modules = ["tiny_plugin"]
 """
-MODULE = '''from dataclasses import dataclass
+METRIC = '''from dataclasses import dataclass
 from assay import Metric
 
 @dataclass(frozen=True)
@@ -31,36 +35,39 @@ class Vowels(Metric):
     def score(self, samples):
         return [sum(c in "aeiou" for c in s.hypothesis) / max(1, len(s.hypothesis)) for s in samples]
 '''
+# The audit that CONTRIBUTING.md shows, as it stands there.
+AUDIT = re.search(
+    r"\*\*An audit\.\*\*.*?```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.S
+)
+TITLE = "Texts in capital letters"
+SENTENCE = re.compile(r"bleu takes \d\.\d\d SD off a text for its capital letters\.")
 
 
-def _install(folder: Path, name: str) -> dict[str, str]:
+def _install(folder: Path, kind: str, name: str, module: str) -> dict[str, str]:
+    """The environment in which a package with this one entry point is installed."""
     package = folder / f"package-{name}"
     package.mkdir()
-    (package / "pyproject.toml").write_text(PROJECT.format(name=name))
-    (package / "tiny_plugin.py").write_text(MODULE)
+    identifier = re.findall(r"^class (\w+)", module, re.M)[-1]
+    (package / "pyproject.toml").write_text(PROJECT.format(kind=kind, name=name, identifier=identifier))
+    (package / "tiny_plugin.py").write_text(module)
     target = folder / f"site-{name}"
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--target",
-        str(target),
-        str(package),
-    ]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, package]
     subprocess.run(command, check=True, capture_output=True)
-    return os.environ | {"PYTHONPATH": str(target)}
+    paths = [str(target), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
-def _assay(*words: str, env: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from assay.cli import main; main()", *words]
+def _python(code: str, *words: str, env: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *words]
     return subprocess.run(command, capture_output=True, text=True, env=env, cwd=cwd, check=False)
 
 
+def _assay(*words: str, env: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    return _python("from assay.cli import main; main()", *words, env=env, cwd=cwd)
+
+
 def test_an_installed_package_adds_a_metric(tmp_path: Path) -> None:
-    env = _install(tmp_path, "vowels")
+    env = _install(tmp_path, "metrics", "vowels", METRIC)
     listed = _assay("list", "metrics", "--json", env=env, cwd=tmp_path)
     assert "vowels" in {row["name"] for row in json.loads(listed.stdout)["metrics"]}
     row = {"id": "1", "hypothesis": "aab", "references": ["x"]}
@@ -71,7 +78,69 @@ def test_an_installed_package_adds_a_metric(tmp_path: Path) -> None:
 
 
 def test_a_clash_of_names_raises(tmp_path: Path) -> None:
-    env = _install(tmp_path, "bleu")
+    env = _install(tmp_path, "metrics", "bleu", METRIC)
     done = _assay("list", "metrics", env=env, cwd=tmp_path)
     assert done.returncode == 2
     assert "two metrics are called 'bleu'" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def plugged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """The audit of CONTRIBUTING.md, installed and run twice: BLEU minds capital letters, ROUGE does not."""
+    folder = tmp_path_factory.mktemp("plugged")
+    assert AUDIT is not None
+    env = _install(folder, "audits", "capitals", AUDIT[1]) | {"COLUMNS": "200"}
+    for name, margin in (("strict", "0.5"), ("lenient", "9")):
+        words = ("run", "capitals", "-m", "bleu", "-m", "rougeL", "--margin", margin, "--cache", "none")
+        done = _assay(*words, "--out", name, env=env, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder, env
+
+
+def test_the_audit_of_the_guide_keeps_the_contract(plugged: tuple[Path, dict[str, str]]) -> None:
+    code = "from assay.testing import check_audit; from tiny_plugin import Capitals; check_audit(Capitals())"
+    done = _python(code, env=plugged[1], cwd=plugged[0])
+    assert done.returncode == 0, done.stderr
+
+
+def test_it_is_listed_and_in_the_reference(plugged: tuple[Path, dict[str, str]]) -> None:
+    folder, env = plugged
+    listed = json.loads(_assay("list", "audits", "--json", env=env, cwd=folder).stdout)["audits"]
+    (row,) = [row for row in listed if row["name"] == "capitals"]
+    assert (row["question"], row["title"], row["options"]) == ("robustness", TITLE, "margin")
+    code = "import runpy, sys; print(runpy.run_path(sys.argv[1])['reference']())"
+    text = _python(code, str(ROOT / "docs" / "make_reference.py"), env=env, cwd=folder).stdout
+    assert f"### capitals: {TITLE}" in text
+    assert "| `capitals_loss` | SD of clean scores | high | How far a score falls when" in text
+
+
+def test_the_report_has_its_title_sentence_chart_and_meaning(plugged: tuple[Path, dict[str, str]]) -> None:
+    page = (plugged[0] / "strict" / "report.html").read_text("utf-8")
+    assert TITLE in page
+    assert SENTENCE.search(page)
+    assert "How far a score falls when the text is written in capital letters." in page
+    charts = re.search(r'id="charts">(.*?)</script>', page, re.S)
+    assert charts is not None
+    (chart,) = json.loads(charts[1])
+    assert (chart["audit"], chart["group"], chart["title"]) == (
+        "capitals",
+        "What capital letters cost",
+        "translation",
+    )
+    cells = dict(zip(chart["columns"], chart["cells"], strict=True))
+    assert dict(zip(cells["metric"], cells["verdict"], strict=True)) == {"bleu": "fail", "rougeL": "pass"}
+
+
+def test_compare_panel_and_card_know_it(plugged: tuple[Path, dict[str, str]]) -> None:
+    folder, env = plugged
+    turned = json.loads(_assay("compare", "strict", "lenient", "--json", env=env, cwd=folder).stdout)[
+        "changes"
+    ]
+    assert {row["metric"]: row["direction"] for row in turned} == {"bleu": "better", "rougeL": "unchanged"}
+    panel = json.loads(_assay("panel", "strict", "--json", env=env, cwd=folder).stdout)
+    assert (panel["members"], panel["noticed"], panel["noticed_by_none"]) == (["rougeL"], 1, [])
+    card = _assay("card", "strict", "-m", "bleu", env=env, cwd=folder).stdout
+    assert SENTENCE.search(card)
+    assert "1 blind, 0 noticed, 0 unknown" in card
+    assert _assay("gate", "strict", "--fail-on", "blind", env=env, cwd=folder).returncode == 1
+    assert _assay("gate", "lenient", "--fail-on", "blind", env=env, cwd=folder).returncode == 0

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assay.errors import AuditError
     from assay.names.plugins import wrap
-    from assay.run.pipeline import audit, compare, run, score
+    from assay.report.compare import compare
+    from assay.run.pipeline import audit, run, score
 
 __version__ = "0.1.0"
 _NOUNS = (
@@ -31,8 +32,9 @@ _NOUNS = (
 )  # fmt: skip
 _LAZY = {
     **dict.fromkeys(_NOUNS, "assay.core"),
-    **dict.fromkeys(("audit", "compare", "run", "score"), "assay.run.pipeline"),
+    **dict.fromkeys(("audit", "run", "score"), "assay.run.pipeline"),
     "AuditError": "assay.errors",
+    "compare": "assay.report.compare",
     "wrap": "assay.names.plugins",
 }
 __all__ = [

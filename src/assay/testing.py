@@ -1,27 +1,54 @@
-"""For the test suites of metrics' authors: an assertion, and a pytest plug-in around it.
+"""For test suites of metrics, audits and perturbations: an assertion, contract checks, and a pytest plug-in.
 
-    from assay.testing import assert_metric_passes
+    from assay.testing import assert_metric_passes, check_metric
+
+    def test_my_metric_is_a_metric():
+        check_metric(MyMetric())
 
     def test_my_metric_is_fair_to_women():
         assert_metric_passes(MyMetric(), audit="stereotype", attribute="gender")
 
-The plug-in (on by itself once assay is installed) adds the options `--assay-size` and `--assay-cache`, and
-the fixture `metric_passes`, which is the assertion with those options filled in.
+`check_metric`, `check_audit` and `check_perturbation` are what assay's own parts must pass. The plug-in
+(active once assay is installed) adds the options `--assay-size` and `--assay-cache`, and the fixture
+`metric_passes`, which is the assertion with those options filled in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+# Everything of assay is imported where it is used: pytest loads this file in every project.
 if TYPE_CHECKING:
     import pytest
 
+    from assay.core import Audit, Floats, Measure, Perturbation, Sample
     from assay.names.spec import Specifiable
     from assay.run.results import Run
 
 SHOWN = 10
+_PAIRS = (
+    (
+        "The harbour was closed for two days after the storm.",
+        "After the storm, the harbour stayed shut for two days.",
+    ),
+    ("Nobody in the village had seen such rain before.", "Such rain was new to everyone in the village."),
+    (
+        "Amina bought three green apples and a loaf of bread.",
+        "Three green apples and some bread were bought by Amina.",
+    ),
+    ("Why did the train stop?", "What made the train stop?"),
+)
+_TEXTS = (
+    *("", " ", "word", "...", "日本語のテキスト", "שלום עולם", "naïve café 🙂"),
+    *("\u200bzero\u0301 width", "a " * 5000),
+)
+_EDITED = ("", "word", "SHOUTING TEXT HERE.", "🙂 ok", "(a) \"b\" 'c'", "日本 mixed scripts")
+_LONG = 1000  # characters; pretrained models are not checked on longer texts, for time
+_DIGITS = 1e-5  # by which a score may depend on its batch
+_ROUNDING = 1e-6
 
 
 def assert_metric_passes(
@@ -40,38 +67,300 @@ def assert_metric_passes(
     `attribute` (or the audit's own `only=...`) narrows the audit, `statistic` the checks; `allow` names
     slices whose failure is accepted. Inconclusive checks do not fail. Returns the run.
     """
-    from assay.run.pipeline import Options, run
+    from assay.run.pipeline import run
+    from assay.run.session import Session
 
     asked = {"only": (attribute,)} | options if attribute else options
-    done = run(audit, [metric], options=Options(None, cache), size=size, **asked)
+    done = run(audit, [metric], session=Session.open(None, cache), size=size, **asked)
     problems = _problems(done, statistic, allow)
     if problems:
         rest = f"\n... and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
         raise AssertionError(
-            f"{len(problems)} checks of {audit} failed:\n" + "\n".join(problems[:SHOWN]) + rest
+            f"{len(problems)} failed checks of {audit}:\n" + "\n".join(problems[:SHOWN]) + rest
         )
     return done
 
 
 def _problems(done: Run, statistic: str | None, allow: tuple[str, ...]) -> list[str]:
-    from assay.report.words import number, sentence
+    from assay.report.text import interval, number, sentence
+    from assay.report.verdicts import audits_of, rows_of
 
+    audits = audits_of(done)
     lines = []
-    for row in done.findings.iter_rows(named=True):
-        if row["passed"] is False and row["slice"] not in allow and statistic in (None, row["statistic"]):
-            low, high = number(row["ci_low"]), number(row["ci_high"])
-            interval = f", 95% CI {low} to {high}" if low else ""
-            lines.append(
-                f"- {sentence(row)} [{row['statistic']} {number(row['value'])}{interval}, n = {row['n']}]"
-            )
+    for row in rows_of(done):
+        if row["verdict"] == "fail" and row["slice"] not in allow and statistic in (None, row["statistic"]):
+            value = f"{row['statistic']} {number(row['value'])}"
+            facts = ", ".join(part for part in (value, interval(row), f"n = {row['n']}") if part)
+            lines.append(f"- {sentence(audits[row['audit']], row)} [{facts}]")
     return lines
 
 
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
+
+
+def check_metric(metric: Specifiable, *, score: bool = True) -> None:
+    """Raise AssertionError where a metric breaks what assay relies on.
+
+    Checked are its declarations, that constructing it opens no file, that it travels to other processes, that
+    a score depends on its own sample alone, that scores keep the declared range, that a text scores highest
+    against itself (where promised), and that empty, long and non-Latin texts get a score, an explicit absence
+    or a clear error. `score=False` stops after construction, for weights that are not installed.
+    """
+    from assay.core import Metric
+    from assay.names.spec import measure
+
+    measured = measure(metric)
+    _check_metric_declarations(measured)
+    _check_construction(measured.metric)
+    if score and isinstance(measured.metric, Metric):
+        _check_scores(measured)
+        _check_hard_texts(measured)
+
+
+def _check_metric_declarations(measured: Measure) -> None:
+    kind, label = type(measured.metric), measured.label
+    _require(kind.__doc__, f"{label} has no docstring; say in one line what it measures")
+    _require(kind.citation, f"{label} cites nobody; set citation to the paper it comes from")
+    low, high = kind.range
+    _require(low is None or high is None or low < high, f"{label}: range {kind.range} is empty")
+    for field in kind.weights:
+        _require(hasattr(measured.metric, field), f"{label}: weights names {field!r}, which is not a field")
+
+
+def _check_construction(recipe: Any) -> None:
+    """Building from fields opens nothing, and so does travel to another process."""
+    import pickle
+
+    with _no_files(recipe.name):
+        again = pickle.loads(pickle.dumps(recipe))
+    _require(again == recipe, f"{recipe.name} is another one after pickling; keep all its state in fields")
+
+
+@contextmanager
+def _no_files(name: str) -> Iterator[None]:
+    from unittest.mock import patch
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError(f"{name} opens a file when it is constructed; open it in prepare() or score()")
+
+    with patch("builtins.open", refuse):
+        yield
+
+
+def _samples() -> list[Sample]:
+    from assay.core import Sample
+
+    source, other = "storm | closed | harbour", "The weather was fine on that day."
+    return [Sample(text, (reference, other), source, rival=reference) for text, reference in _PAIRS]
+
+
+def _scores(measured: Measure, samples: Sequence[Sample]) -> Floats:
+    """(samples, outputs), by the path that every run takes."""
+    from dataclasses import replace
+
+    from assay.run.scoring import score_samples
+    from assay.run.session import Session
+
+    fitted = measured.metric.fitted([sample.references for sample in _samples()])
+    return score_samples(replace(measured, metric=fitted), samples, Session()).values
+
+
+def _check_scores(measured: Measure) -> None:
+    """Scores of ordinary samples; nothing where the metric needs more than they have (an image)."""
+    import numpy as np
+
+    from assay.run.projection import project
+
+    samples, label = _samples(), measured.label
+    if any(project(measured.metric, sample) is None for sample in samples):
+        return
+    together = _scores(measured, samples)
+    alone = np.concatenate([_scores(measured, [sample]) for sample in samples])
+    backwards = _scores(measured, samples[::-1])[::-1]
+    for other, words in ((alone, "the size of its batch"), (backwards, "the order of its batch")):
+        same = np.allclose(together, other, atol=_DIGITS, equal_nan=True)
+        _require(same, f"{label}: a score depends on {words}: {together.tolist()} and {other.tolist()}")
+    values = together[:, measured.column]
+    low, high = measured.metric.range
+    within = (low is None or np.nanmin(values) >= low - _ROUNDING) and (
+        high is None or np.nanmax(values) <= high + _ROUNDING
+    )
+    _require(within, f"{label}: scores {values.tolist()} leave the declared range {measured.metric.range}")
+    if getattr(measured.metric, "identity_highest", False):
+        _check_identity(measured, samples)
+
+
+def _check_identity(measured: Measure, samples: Sequence[Sample]) -> None:
+    from dataclasses import replace
+
+    for sample in samples:
+        reference = sample.references[0]
+        other = replace(sample, references=(reference,), rival=None)
+        values = _scores(measured, [replace(other, hypothesis=reference), other])[:, measured.column]
+        _require(
+            values[0] >= values[1] - _ROUNDING,
+            f"{measured.label}: {reference!r} scores {values[0]} against itself, another text {values[1]}; "
+            "set identity_highest = False if it makes no such promise",
+        )
+
+
+def _check_hard_texts(measured: Measure) -> None:
+    import numpy as np
+
+    from assay.core import Sample
+    from assay.errors import AuditError
+
+    for text in _TEXTS:
+        if len(text) > _LONG and measured.metric.weights:
+            continue
+        sample = Sample(text, ("A plain reference.",), "plain | is | reference", rival="A rival.")
+        shown = f"{measured.label} on {text[:30]!r}"
+        try:
+            values = _scores(measured, [sample])
+        except AuditError as error:
+            _require(len(str(error)) > 20, f"{shown}: the error {str(error)!r} does not say what to do")
+        else:
+            _require(values.shape[0] == 1, f"{shown}: {values.shape[0]} scores for one sample")
+            _require(not np.isinf(values).any(), f"{shown}: infinite score; return None where there is none")
+
+
+def check_perturbation(perturbation: Perturbation | str) -> None:
+    """Raise AssertionError where a perturbation varies, changes nothing or fails on hard texts."""
+    from random import Random
+    from typing import get_args
+
+    from assay.core import Perturbation, Record
+    from assay.names.spec import perturbation as named
+    from assay.vocabulary import TASKS, Criterion, Expectation
+
+    edit = named(perturbation) if isinstance(perturbation, str) else perturbation
+    _require(isinstance(edit, Perturbation), f"{edit!r} is not a Perturbation")
+    _require(edit.criterion in get_args(Criterion), f"{edit.name}: unknown criterion {edit.criterion!r}")
+    _require(edit.expect in get_args(Expectation), f"{edit.name}: unknown expectation {edit.expect!r}")
+    _check_construction(edit)
+    record = Record(
+        "r",
+        "On 3 May the old doctor did not visit Paris, and she told Amina that the two red cars were late.",
+        "translation",
+        ("A reference for it.",),
+        "A source for it.",
+        ("A: I like tea.", "B: I don't."),
+        ("Another text stands here.", "A third one was written in Lima."),
+    )
+    first, second = edit.perturb(record, 1), edit.perturb(record, 1)
+    _require(
+        first == second, f"{edit.name} gives {first!r} and then {second!r}; draw from the generator given"
+    )
+    _require(
+        first != record.gold, f"{edit.name} returns the text unchanged; return None where it does not apply"
+    )
+    _require(first is None or isinstance(first, str), f"{edit.name} returns {type(first).__name__}")
+    for text in _EDITED:
+        for task in TASKS:
+            changed = edit.apply(Record("r", text, task), Random(0))
+            _require(
+                changed is None or isinstance(changed, str),
+                f"{edit.name} returns {type(changed).__name__} for {text!r}",
+            )
+
+
+def check_audit(
+    audit: Audit | type[Audit] | str, *, metrics: Sequence[Specifiable] = ("bleu", "chrf"), run: bool = True
+) -> None:
+    """Raise AssertionError where an audit breaks what settling and reporting rely on.
+
+    Every statistic is declared with a meaning, a unit and a side; charts name declared statistics. The audit
+    is then run on `metrics`, alone and beside another audit: every statistic it reports must be declared, and
+    its findings must be the same both times. A name or a class is built with the options of `--size quick`.
+    `run=False` stops after the declarations, for an audit that needs data or a model that is not here.
+    """
+    from assay.core import Audit
+    from assay.vocabulary import QUESTIONS
+
+    made = _quick(audit)
+    _require(isinstance(made, Audit), f"{made!r} is not an Audit")
+    _require(type(made).__doc__, f"{made.name} has no docstring; say in one line what it asks")
+    _require(made.question in QUESTIONS, f"{made.name}: question {made.question!r} is not one of {QUESTIONS}")
+    _check_statistics(made)
+    _check_charts(made)
+    if run:
+        _check_findings(made, metrics)
+
+
+def _quick(audit: Audit | type[Audit] | str) -> Audit:
+    from assay.names.registry import audit_class
+
+    if not isinstance(audit, str | type):
+        return audit
+    kind = audit_class(audit) if isinstance(audit, str) else audit
+    return kind(**{key: value for key, value in kind.quick().items() if key != "skip"})
+
+
+def _check_statistics(audit: Audit) -> None:
+    from assay.run.settle import margin_of
+
+    _require(
+        audit.statistics, f"{audit.name} declares no statistics; add Statistic(...) for each that it reports"
+    )
+    seen = set()
+    for statistic in audit.statistics:
+        where = f"{audit.name}: statistic {statistic.name!r}"
+        _require(statistic.meaning, f"{where} has no meaning; say in one sentence what it is")
+        _require(
+            statistic.unit,
+            f"{where} has no unit; say what it is measured in, or that it is a share or a count",
+        )
+        _require(statistic.bad in ("high", "low", "far", None), f"{where}: no such side as {statistic.bad!r}")
+        _require((statistic.name, statistic.within) not in seen, f"{where} is declared twice")
+        seen.add((statistic.name, statistic.within))
+        try:
+            margin_of(audit, statistic)
+        except (AttributeError, ValueError) as error:
+            raise AssertionError(
+                f"{where}: margin {statistic.margin!r} is no number or field: {error}"
+            ) from error
+    shown = any(statistic.headline or statistic.bad for statistic in audit.statistics)
+    _require(shown, f"{audit.name}: no statistic is a headline or judged, so that no table would show one")
+
+
+def _check_charts(audit: Audit) -> None:
+    declared = {statistic.name for statistic in audit.statistics}
+    for chart in audit.charts:
+        where = f"{audit.name}: chart of {chart.value!r}"
+        _require(chart.kind in ("bars", "curve", "scatter"), f"{where}: unknown kind {chart.kind!r}")
+        _require(chart.depth >= 1, f"{where}: depth {chart.depth} is below 1")
+        for name in (chart.value, chart.x, chart.colour):
+            _require(name is None or name in declared, f"{where}: statistic {name!r} is not declared")
+
+
+def _check_findings(audit: Audit, metrics: Sequence[Specifiable]) -> None:
+    import polars as pl
+
+    from assay.errors import AuditError
+    from assay.run.pipeline import execute
+    from assay.run.session import Session
+
+    other = _quick("repetition" if audit.name == "copy-source" else "copy-source")
+    try:
+        alone, beside = (
+            execute(
+                {each.name: each for each in audits}, metrics, Session.open(cache=None), size="quick"
+            ).findings
+            for audits in ([audit], [other, audit])
+        )
+    except AuditError as error:
+        raise AssertionError(f"{audit.name}: {error}") from error
+    same = alone.equals(beside.filter(pl.col("audit") == audit.name))
+    _require(same, f"{audit.name}: its findings change when {other.name} runs beside it")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The plug-in's options."""
+    """Add the plug-in's options."""
     group = parser.getgroup("assay", "audits of metrics")
-    group.addoption("--assay-size", default="quick", choices=("quick", "full"), help="How much is measured.")
-    group.addoption("--assay-cache", default=None, help="Folder of the score cache; none by default.")
+    group.addoption("--assay-size", default="quick", choices=("quick", "full"), help="How much to measure.")
+    group.addoption("--assay-cache", default=None, help="Folder of the score cache; no cache by default.")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -13,7 +13,8 @@ from simulated_ratings import judge, one, quality, write_ratings
 from assay.audits.human.audit import Human
 from assay.errors import DataError
 from assay.names.spec import measure
-from assay.run.scoring import Settings, score_cases
+from assay.run.scoring import score_cases
+from assay.run.session import Session
 
 
 def test_criteria_apart_are_said(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_self_references_are_dropped(tmp_path: Path) -> None:
 
 def test_a_set_metric_is_judged_between_systems(tmp_path: Path) -> None:
     audit = Human(data=(write_ratings(tmp_path),), resamples=50, details=False)
-    answer = score_cases(measure("bleu:level=corpus"), {"human": list(audit.cases())}, Settings())["human"]
+    answer = score_cases(measure("bleu:level=corpus"), {"human": list(audit.cases())}, Session())["human"]
     found = [f for f in audit.judge([answer]).findings if f.metric == "bleu:level=corpus"]
     means = audit.items.table(audit.items.human("overall")).mean(axis=1)
     value = one(found, "bleu:level=corpus", "system/overall", "spearman").value

@@ -14,14 +14,14 @@ from assay.audits.human.audit import Human
 from assay.core import Finding, Judgement, Scored
 from assay.names.spec import measure
 from assay.run.plan import score_all
-from assay.run.scoring import Settings
+from assay.run.session import Session
 
 TABLE_7 = {"bleu-4": 0.30776, "cider": 0.43891}
 
 
 def run(audit: Human, *specs: str) -> Judgement:
     scored, _ = score_all(
-        {"human": audit}, {"human": list(audit.cases())}, [measure(spec) for spec in specs], Settings()
+        {"human": audit}, {"human": list(audit.cases())}, [measure(spec) for spec in specs], Session()
     )
     return audit.judge(scored["human"])
 

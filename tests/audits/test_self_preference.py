@@ -13,7 +13,8 @@ from assay.audits.self_preference import Evaluator, SelfPreference, preference_f
 from assay.core import Judgement, Metric
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
 from assay.run.settle import settle
 
 SYSTEMS = ("ash", "birch", "cedar")
@@ -64,7 +65,9 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(outputs: Path, *measures: object, **asked: object) -> dict[tuple[str, str], dict]:
-    done = run("self-preference", measures, options=Options(cache=None), data=(outputs,), limit=None, **asked)
+    done = run(
+        "self-preference", measures, session=Session.open(cache=None), data=(outputs,), limit=None, **asked
+    )
     return {(row["metric"], row["statistic"]): row for row in done.findings.iter_rows(named=True)}
 
 
@@ -110,7 +113,7 @@ def test_without_neutral_evaluators_there_is_no_verdict(outputs: Path) -> None:
 
 def test_the_matrix_holds_plain_means(outputs: Path) -> None:
     done = run(
-        "self-preference", [_measure("judge")], options=Options(cache=None), data=(outputs,), limit=None
+        "self-preference", [_measure("judge")], session=Session.open(cache=None), data=(outputs,), limit=None
     )
     means = {row["slice"]: row["value"] for row in done.findings.iter_rows(named=True)}
     texts = [f"birch wrote text {n}" for n in range(40)]

@@ -10,7 +10,8 @@ from worlds import asked, captions, rated, texts
 from assay.calibration.curve import Curve, Point, calibrate, metric_noise, simulated_for
 from assay.core import Case, Sample
 from assay.errors import SpecError
-from assay.run.pipeline import Options, make_audit
+from assay.run.pipeline import make_audit
+from assay.run.session import Session
 
 
 def test_more_data_finds_smaller_defects(tmp_path: Path) -> None:
@@ -74,14 +75,16 @@ def test_noise_is_taken_from_a_real_metric(tmp_path: Path) -> None:
     def length(hypotheses: list[str], references: list[list[str]]) -> list[float]:
         return [float(len(text)) for text in hypotheses]
 
-    assert metric_noise(metric, steady, length, Options(cache=None)) == pytest.approx(0.0)
+    assert metric_noise(metric, steady, length, Session.open(cache=None)) == pytest.approx(0.0)
     shaken = [
         Case(c.id, c.samples | {"anti_stereotype": Sample("a" * (10 + n + 4 * (n % 2)), ("x",))}, "age")
         for n, c in enumerate(steady)
     ]
     # Differences of 0 and 4 in turn have a std of 2.05; the stereotypes span 19 points.
-    assert metric_noise(metric, shaken, length, Options(cache=None)) == pytest.approx(2.0520 / 0.19, abs=0.01)
-    assert metric_noise(simulated_for("human")[0], steady, length, Options(cache=None)) is None
+    assert metric_noise(metric, shaken, length, Session.open(cache=None)) == pytest.approx(
+        2.0520 / 0.19, abs=0.01
+    )
+    assert metric_noise(simulated_for("human")[0], steady, length, Session.open(cache=None)) is None
 
 
 def test_standard_data_is_what_it_says(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_bad_row_is_named(tmp_path: Path, record: dict, message: str) -> None:
 
 def test_a_repeated_id_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "twice.jsonl", {"id": "x", "hypothesis": "a"}, {"id": "x", "hypothesis": "b"})
-    with pytest.raises(DataError, match="id 'x' stands in more than one row"):
+    with pytest.raises(DataError, match="id 'x' is in more than one row"):
         read_samples(path)
 
 

@@ -1,4 +1,4 @@
-"""A run with any content is shown, never run: each page parses, and no planted text becomes markup."""
+"""A run with any content is shown, never run: each page parses, and no text of it becomes markup."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 from random import Random
+from typing import get_args
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -18,32 +19,16 @@ from mutations import NASTY_TEXTS, mutate
 from assay.core import Case, Explanation, Finding, Sample, Scored
 from assay.errors import AuditError
 from assay.report import render
+from assay.report.card import as_html, as_markdown, make_card
+from assay.report.compare import compare
 from assay.run.results import Explained, Run, cases_frame, findings_frame, load_run, scores_frame
+from assay.vocabulary import Verdict
 
 SOAK = bool(os.environ.get("ASSAY_SOAK"))
 PAGES, FOLDERS = (100_000, 20_000) if SOAK else (400, 600)
-AUDITS = (
-    "stereotype",
-    "association",
-    "swap",
-    "caption",
-    "stress",
-    "position",
-    "checklist",
-    "human",
-    "injection",
-)
-STATISTICS = (
-    "bias",
-    "excess_bias",
-    "effect_size",
-    "score",
-    "noise_ratio",
-    "sensitivity",
-    "pearson",
-    "score_change",
-    "p_value",
-)
+AUDITS = ("stereotype", "swap", "caption", "stress", "human", "of a plug-in")
+STATISTICS = ("bias", "excess_bias", "effect_size", "score", "noise_ratio", "sensitivity", "pearson")
+SIDES = ("high", "low", "far", None)
 NUMBERS = (0.0, -0.0, 1.0, -1e308, 1e308, 5e-324, math.nan, math.inf, -math.inf, 0.1, 3.0)
 BREAKOUT = "</script><script>planted()</script><img src=x onerror=planted()>"
 
@@ -66,10 +51,36 @@ def _finding(rng: Random, metrics: list[str], ids: list[str]) -> Finding:
     maybe = lambda value: value if rng.random() < 0.5 else None  # noqa: E731
     return Finding(
         rng.choice(metrics), rng.choice(AUDITS), _slice(rng), rng.choice(STATISTICS), _number(rng), rng.randint(0, 99),
-        versus=maybe(_text(rng)), ci=maybe((_number(rng), _number(rng))), p_value=maybe(abs(_number(rng))),
-        q_value=maybe(abs(_number(rng))), mde=maybe(_number(rng)), passed=rng.choice((True, False, None)),
+        versus=maybe(rng.choice((_text(rng), *metrics))), ci=maybe((_number(rng), _number(rng))),
+        p_value=maybe(abs(_number(rng))), q_value=maybe(abs(_number(rng))), mde=maybe(_number(rng)),
+        verdict=rng.choice(get_args(Verdict)), sentence=_text(rng),
         evidence=tuple(rng.sample(ids, rng.randint(0, len(ids)))),
     )  # fmt: skip
+
+
+def _audit(rng: Random) -> dict[str, object]:
+    """What an audit declared, with any text and number; some declare nothing."""
+    if rng.random() < 0.2:
+        return {"question": "fairness", _text(rng): _text(rng)}
+    statistics = [
+        {
+            "name": name, "meaning": _text(rng), "unit": _text(rng), "bad": rng.choice(SIDES), "margin": _number(rng),
+            "centre": _number(rng), "headline": rng.random() < 0.5, "within": "",
+        }
+        for name in STATISTICS
+    ]  # fmt: skip
+    charts = [
+        {
+            "kind": kind, "value": rng.choice(STATISTICS), "title": _text(rng), "x": rng.choice((None, *STATISTICS)),
+            "colour": rng.choice((None, *STATISTICS)), "depth": rng.randint(1, 3),
+        }
+        for kind in ("bars", "curve", "scatter")
+        if rng.random() < 0.5
+    ]  # fmt: skip
+    return {
+        "question": "robustness", "title": _text(rng), "options": {_text(rng): _text(rng)}, "advice": _text(rng),
+        "statistics": statistics, "charts": charts,
+    }  # fmt: skip
 
 
 def made_run(rng: Random) -> Run:
@@ -92,7 +103,7 @@ def made_run(rng: Random) -> Run:
     about = {
         "assay": "0", "python": "3", "packages": {}, "size": "quick",
         "metrics": {m: {"paradigm": _text(rng), "backbone": None, "signature": _text(rng)} for m in metrics},
-        "audits": {name: {"question": "fairness", _text(rng): _text(rng)} for name in AUDITS},
+        "audits": {name: _audit(rng) for name in AUDITS},
         "seconds": {"scoring": {}}, "computed": {}, "notes": [f"{audit}: {_text(rng)}", _text(rng)],
     }  # fmt: skip
     found = [_finding(rng, metrics, ids) for _ in range(rng.randint(0, 6))]
@@ -122,7 +133,7 @@ class Page(HTMLParser):
             self.active.append(tag)
 
 
-def test_planted_texts_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.report.page.vega", lambda: "0;")  # a megabyte that no text can alter
     rng = Random(3)
     usual = Page()
@@ -138,6 +149,10 @@ def test_planted_texts_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
         if number % 10 == 0:
             assert json.loads(render(run, "json")) == run.document()
             assert not re.search("<(script|img)", render(run, "md"))
+            card = make_card(run, run.metrics[0])
+            assert not re.search("<(script|img)", as_markdown(card).partition("## Signature")[0])
+            assert _checked(as_html(card), 0).scripts == 0
+            assert compare(run, run).of("worse") == []
             assert render(run, "latex").count(r"\\") == run.findings.height + 1, "a text ended a row"
 
 

@@ -3,13 +3,12 @@
 import json
 import re
 import tomllib
-from importlib.resources import files
 from pathlib import Path
 
+from assay.datasets.lexicon import data_path
 from assay.datasets.templates import ATTRIBUTES
 
-DATA = Path(str(files("assay") / "data"))
-PAIRS, WORDS = DATA / "stereotypes", DATA / "identities"
+PAIRS, WORDS = data_path("stereotypes"), data_path("identities")
 SETS = (*ATTRIBUTES, "gender_occupation")
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 TEXTS = ("stereotype", "anti_stereotype", "reference")

@@ -5,14 +5,14 @@ from itertools import pairwise
 
 from identity_data import TEXTS, everything
 
-from assay.datasets.templates import indefinite
+from assay.datasets.lexicon import indefinite_article
 
 
 def test_articles_agree():
     for r in everything():
         for key in TEXTS:
             for article, word in re.findall(r"\b([Aa]n?) ([\w-]+)", r[key]):
-                assert article.lower() == indefinite(word), r[key]
+                assert article.lower() == indefinite_article(word), r[key]
 
 
 def test_verbs_and_pronouns_agree():

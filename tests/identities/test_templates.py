@@ -1,10 +1,14 @@
 """Templates to pairs: articles, pronouns and agreement, and data files that equal what the templates give."""
 
+from dataclasses import asdict
+
 import pytest
+from expansion import control_records, occupation_records
 from identity_data import read
 
 from assay.datasets import templates
-from assay.datasets.templates import ATTRIBUTES, indefinite, render
+from assay.datasets.lexicon import indefinite_article
+from assay.datasets.templates import ATTRIBUTES, render
 
 
 @pytest.mark.parametrize(
@@ -17,8 +21,8 @@ from assay.datasets.templates import ATTRIBUTES, indefinite, render
         ("uniform", "a"), ("Hispanic", "a"), ("utopian", "a"), ("Black", "a"), ("young", "a"),
     ],
 )  # fmt: skip
-def test_indefinite_follows_the_sound(word, article):
-    assert indefinite(word) == article
+def test_the_article_follows_the_sound(word, article):
+    assert indefinite_article(word) == article
 
 
 def test_render_closes_gaps_and_agrees():
@@ -53,7 +57,9 @@ def test_words_that_share_no_neutral_form_are_refused():
 
 def test_data_files_are_what_the_templates_give():
     for name in ATTRIBUTES:
-        made = [pair.record() for pair in templates.expand_attribute(name)]
-        assert made == [r for r in read(name) if not r["template"].startswith("hand-")], name
-    assert [pair.record() for pair in templates.expand_occupations()] == read("gender_occupation")
-    assert [pair.record() for pair in templates.expand_controls()] == read("controls")
+        lexicon = templates.load_lexicon(name)
+        pairs = [pair for t in templates.load_templates(name) for pair in templates.expand(t, lexicon)]
+        written = [record for record in read(name) if not record["template"].startswith("hand-")]
+        assert [asdict(pair) for pair in pairs] == written, name
+    assert list(occupation_records()) == read("gender_occupation")
+    assert list(control_records()) == read("controls")

@@ -13,9 +13,9 @@ from assay.audits.judge_bias.audit import JudgeBias
 from assay.audits.judge_bias.pairs import biases, embedded_items, noun_pairs, wordings
 from assay.core import Case, Finding, Measure
 from assay.errors import DataError
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
 from assay.run.plan import score_all
-from assay.run.scoring import Settings
+from assay.run.session import Session
 from assay.run.settle import settle
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -29,7 +29,7 @@ SLICES = [bias.slice for bias in biases()]
 def _findings(judge: Planted, **asked: object) -> dict[tuple[str, str], Finding]:
     audit = JudgeBias(**asked)  # type: ignore[arg-type]
     scored, _ = score_all(
-        {"judge-bias": audit}, {"judge-bias": list(audit.cases())}, [Measure("planted", judge)], Settings()
+        {"judge-bias": audit}, {"judge-bias": list(audit.cases())}, [Measure("planted", judge)], Session()
     )
     return {(f.slice, f.statistic): f for f in settle(audit, audit.judge(scored["judge-bias"]))}
 
@@ -159,7 +159,7 @@ def test_mitigations_are_measured() -> None:
     spec = f"{Path(__file__).parent / 'planted.py'}:Planted"
     biased = f"{spec}:bias=author/gender,size=0.4,primacy=0.5"
     done = run(
-        "judge-bias", [biased], options=Options(cache=None), mitigate=biased, only=("author", "position")
+        "judge-bias", [biased], session=Session.open(cache=None), mitigate=biased, only=("author", "position")
     )
     rows = {r["slice"]: r for r in done.findings.iter_rows(named=True) if r["statistic"] == "effect_change"}
     assert set(rows) == {"mitigation/anchored", "mitigation/blind", "mitigation/swap"}

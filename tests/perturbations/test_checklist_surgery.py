@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from assay.core import Record
+from assay.datasets.lexicon import capitalised, indefinite_article, match_case
 from assay.models.nlp import parse_one
 from assay.names.registry import perturbation_class
-from assay.perturbations.edit import article, body_and_end, capitalised, like, lowered, rewrite
+from assay.perturbations.edit import body_and_end, rewrite, uncapitalised
 
 
 def changed(text: str, **words: str) -> str:
@@ -50,11 +51,15 @@ def test_wrong_articles_elsewhere_stay() -> None:
      ("unimportant", "an"), ("NATO", "a"), ("éclair", "an")],
 )  # fmt: skip
 def test_article(word: str, expected: str) -> None:
-    assert article(word) == expected
+    assert indefinite_article(word) == expected
 
 
 def test_case_and_ends() -> None:
-    assert (like("cat", "DOG"), like("cat", "Dog"), like("cat", "dog")) == ("CAT", "Cat", "cat")
+    assert (match_case("cat", "DOG"), match_case("cat", "Dog"), match_case("cat", "dog")) == (
+        "CAT",
+        "Cat",
+        "cat",
+    )
     assert capitalised('"so it is"') == '"So it is"'
     assert body_and_end("Is it so?") == ("Is it so", "?")
     for text, expected in (
@@ -64,7 +69,7 @@ def test_case_and_ends() -> None:
         ("Wooden crates fell.", "wooden crates fell."),
     ):
         parse = parse_one(text)
-        assert lowered(parse, parse.sentences[0]) == expected
+        assert uncapitalised(parse, parse.sentences[0]) == expected
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,15 @@ import pytest
 from assay.core import Record
 from assay.errors import SpecError
 from assay.perturbations.degenerate import (
+    CONTROL,
     CopiedSource,
     FrequentNgrams,
+    Injected,
     PositionedError,
     RepeatedEnding,
     frequent_ngrams,
+    injections,
 )
-from assay.perturbations.injections import CONTROL, Injected, injections
 
 WORDS = " ".join(f"w{number}" for number in range(35))
 

@@ -7,8 +7,8 @@ import pytest
 from assay.core import Record
 from assay.models.nlp import parse_one
 from assay.names.registry import perturbation_class
-from assay.perturbations.edit import dropped
-from assay.perturbations.phrases import loose_phrases, within_half
+from assay.perturbations.checklist.structure import loose_phrases, within_half
+from assay.perturbations.edit import drop
 
 LOOSE = [
     ("The old roof of the shed blew off.", "The old roof blew off."),
@@ -40,7 +40,7 @@ NEEDED = [
 @pytest.mark.parametrize(("text", "left"), LOOSE)
 def test_what_a_sentence_can_lose(text: str, left: str) -> None:
     parse = parse_one(text)
-    assert dropped(parse, loose_phrases(parse)) == left
+    assert drop(parse, loose_phrases(parse)) == left
 
 
 @pytest.mark.parametrize("text", NEEDED)
@@ -53,7 +53,7 @@ def test_a_sentence_keeps_half_of_its_words() -> None:
     parse = parse_one("A nurse from Manila repaired a bridge near the river in March. The boat sank.")
     spans = loose_phrases(parse)
     assert len(spans) >= 2
-    assert len(dropped(parse, within_half(parse, spans)).split(".")[0].split()) >= 6
+    assert len(drop(parse, within_half(parse, spans)).split(".")[0].split()) >= 6
 
 
 def test_an_object_goes_with_the_words_that_bring_it_in() -> None:

@@ -1,18 +1,31 @@
-"""A browser, and a small run whose every number is known: planted texts try to break out of the page."""
+"""A browser, and a small run whose every number is known; its texts try to break out of the page."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from assay.core import Case, Explanation, Finding, Sample, Scored
+from assay.core import (
+    Audit,
+    Case,
+    Chart,
+    Estimate,
+    Explanation,
+    Finding,
+    Judgement,
+    Sample,
+    Scored,
+    Statistic,
+)  # fmt: skip
 from assay.run.results import Explained, Run, cases_frame, findings_frame, scores_frame
+from assay.run.settle import describe, settle
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -24,7 +37,7 @@ METRICS = ("soft", "keen", "plain")
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Debian's Chromium, driven by playwright; skipped only where there is none."""
+    """Chromium, driven by playwright; skipped only where there is none."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
         pytest.skip("no chromium here: apt-get install chromium")
@@ -49,39 +62,109 @@ def screenshot() -> Any:
     return take
 
 
-def planted_findings() -> list[Finding]:
-    """Soft is unfair to gender and blind to truncation; keen is fair and sees it; plain sees negation."""
-    found = []
-    for metric, bias, passed in (("soft", 20.0, False), ("keen", 1.0, True), ("plain", 2.0, True)):
-        ci = (bias - 1, bias + 1)
-        found += [
-            Finding(metric, "stereotype", "gender", "bias", bias + 3, 40, ci=(bias + 2, bias + 4)),
-            Finding(
-                metric, "stereotype", "gender", "excess_bias", bias, 40, versus="controls", ci=ci, passed=passed,
-                evidence=("pair-1", "pair-2"),
-            ),
-        ]  # fmt: skip
-        found.append(
-            Finding(
-                metric, "association", "weat6", "effect_size", 1.2 if metric == "soft" else 0.1, 16,
-                versus="C6: MaleNames, FemaleNames | Career, Family", ci=(0.9, 1.5) if metric == "soft" else (0, 0.2),
-                p_value=0.004, q_value=0.008, passed=metric != "soft", evidence=("John ~ career",),
-            )
-        )  # fmt: skip
-        for noise, good in (("truncation", "keen"), ("negation", "plain"), ("jumble", "nobody")):
-            slope = 1.0 if metric == good else -0.5
+def _apart(finding: Finding) -> str:
+    return f"{finding.metric} scores sentences that differ only in {finding.slice} apart by {finding.value:g} points."
+
+
+def _rises(finding: Finding) -> str:
+    return f"The score of {finding.metric} rises as {finding.slice.rpartition('/')[2]} damages translation texts."
+
+
+class _Declared(Audit):
+    """Declarations are all that the report needs of an audit."""
+
+    def cases(self):
+        return ()
+
+    def judge(self, scored):
+        return Judgement()
+
+
+@dataclass(frozen=True)
+class Stereotype(_Declared):
+    """As the audit of that name; `bias` is drawn, `excess_bias` is judged."""
+
+    name = "stereotype"
+    question = "fairness"
+    title = "Stereotype pairs"
+    advice = "Measure the bias on your own pairs."
+    statistics = (
+        Statistic("bias", "Mean score difference within a pair.", "points of 100"),
+        Statistic(
+            "excess_bias", "Bias over that of harmless edits.", "points of 100", bad="high", margin="margin", headline=True,
+            sentence=_apart,
+        ),
+    )  # fmt: skip
+    charts = (Chart("bars", "bias", title="bias by attribute", colour="excess_bias"),)
+    margin: float = 5.0
+
+
+@dataclass(frozen=True)
+class Association(_Declared):
+    """As the audit of that name: no title, no chart and no sentence of its own."""
+
+    name = "association"
+    question = "fairness"
+    statistics = (
+        Statistic("effect_size", "Association d.", "SD", bad="far", margin=0.5, headline=True),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Stress(_Declared):
+    """As the audit of that name: curves of scores over noise."""
+
+    name = "stress"
+    question = "robustness"
+    title = "Stress tests"
+    statistics = (
+        Statistic("score", "The mean score.", "score"),
+        Statistic("noise_ratio", "How much of the text was changed.", "share"),
+        Statistic(
+            "sensitivity", "How far the score falls per unit of noise.", "SD of clean scores", bad="low", margin=0.1,
+            headline=True, sentence=_rises,
+        ),
+    )  # fmt: skip
+    charts = (
+        Chart("curve", "score", title="score by noise", x="noise_ratio", colour="sensitivity", depth=2),
+    )
+
+
+AUDITS = (Stereotype(), Association(), Stress())
+
+
+def _around(
+    value: float, half: float, n: int, p_value: float | None = None, mde: float | None = None
+) -> Estimate:
+    return Estimate(value, n, (value - half, value + half), p_value, mde)
+
+
+def planted_findings() -> dict[str, list[Finding]]:
+    """Soft is unfair to gender and blind to truncation; keen is fair and notices it; plain notices negation."""
+    pairs, tests, noises = [], [], []
+    for metric, bias in (("soft", 20.0), ("keen", 1.0), ("plain", 2.0)):
+        pairs.append(Finding.of(metric, "gender", "bias", _around(bias + 3, 1, 40)))
+        evidence = ("pair-1", "pair-2")
+        excess = _around(bias, 1, 40)
+        pairs.append(
+            Finding.of(metric, "gender", "excess_bias", excess, versus="controls", evidence=evidence)
+        )
+        size = _around(1.2, 0.3, 16, 0.004) if metric == "soft" else _around(0.1, 0.1, 16, 0.004)
+        sets = "C6: MaleNames, FemaleNames | Career, Family"
+        tests.append(
+            Finding.of(metric, "weat6", "effect_size", size, versus=sets, evidence=("John ~ career",))
+        )
+        for noise, noticed_by in (("truncation", "keen"), ("negation", "plain"), ("jumble", "nobody")):
+            slope = 1.0 if metric == noticed_by else -0.5
             where = f"translation/{noise}"
-            found.append(
-                Finding(
-                    metric, "stress", where, "sensitivity", slope, 30, ci=(slope - 0.2, slope + 0.2), p_value=0.01,
-                    q_value=0.02, mde=0.3, passed=metric == good, evidence=() if metric == good else (f"{where}:1",),
-                )
-            )  # fmt: skip
-            found.append(Finding(metric, "stress", f"{where}/gold", "score", 0.8, 30))
+            estimate = _around(slope, 0.2, 30, 0.01, 0.3)
+            noises.append(Finding.of(metric, where, "sensitivity", estimate, evidence=(f"{where}:1",)))
+            noises.append(Finding.of(metric, f"{where}/gold", "score", 0.8, n=30))
             for level, ratio in (("0.1", 0.1), ("0.5", 0.5)):
-                found.append(Finding(metric, "stress", f"{where}/{level}", "score", 0.8 - slope * ratio, 30))
-                found.append(Finding(metric, "stress", f"{where}/{level}", "noise_ratio", ratio, 30))
-    return found
+                noises.append(Finding.of(metric, f"{where}/{level}", "score", 0.8 - slope * ratio, n=30))
+                noises.append(Finding.of(metric, f"{where}/{level}", "noise_ratio", ratio, n=30))
+    listed = dict(zip((audit.name for audit in AUDITS), (pairs, tests, noises), strict=True))
+    return {audit.name: settle(audit, Judgement(listed[audit.name])) for audit in AUDITS}
 
 
 def planted_run() -> Run:
@@ -122,19 +205,16 @@ def planted_run() -> Run:
         "packages": {},
         "size": "quick",
         "metrics": {m: {"paradigm": "other", "backbone": None, "signature": f"{m}|v:1"} for m in METRICS},
-        "audits": {
-            "stereotype": {"question": "fairness", "excess_margin": "5.0"},
-            "association": {"question": "fairness"},
-            "stress": {"question": "robustness"},
-        },
+        "audits": {audit.name: describe(audit) for audit in AUDITS},
         "seconds": {"scoring": {"soft": 1.0, "keen": 5.0, "plain": 2.0}},
         "computed": {"soft": 100, "keen": 100, "plain": 100},
         "notes": [f"stereotype: {HOSTILE}"],
     }
-    return Run(findings_frame(planted_findings()), cases_frame(work), scores_frame(scored), explained, about)
+    findings = [finding for listed in planted_findings().values() for finding in listed]
+    return Run(findings_frame(findings), cases_frame(work), scores_frame(scored), explained, about)
 
 
 @pytest.fixture
 def planted(tmp_path: Path) -> Run:
-    """The planted run in a folder of its own."""
+    """The run in a folder of its own."""
     return planted_run().save(tmp_path / "run")

@@ -41,7 +41,7 @@ def test_it_opens_without_a_word_and_asks_for_nothing(opened: Any, screenshot: A
 def test_filters_narrow_the_list(opened: Any) -> None:
     page, _, _ = opened
     whole = page.locator("#count").inner_text()
-    page.select_option("#verdict", "0")
+    page.select_option("#verdict", "fail")
     assert page.locator("#count").inner_text() != whole
     assert page.locator(".finding .badge").all_inner_texts() == ["fail"] * 9
     page.select_option("#audit", "stress")
@@ -73,7 +73,7 @@ def test_drill_down_shows_marked_texts_scores_and_the_map(opened: Any) -> None:
     assert case.locator("del").first.inner_text() == "she"
     assert case.locator("mark").first.inner_text() == "he"
     assert "soft 0.5" in case.inner_text()
-    case.locator("details summary", has_text="Which word met which").click()
+    case.locator("details summary", has_text="Which word matched which").click()
     assert case.locator("td.best").all_inner_texts() == ["0.90", "0.80"]
     assert page.evaluate("window.broken") is None
 
@@ -91,8 +91,8 @@ def test_csv_of_a_chart(opened: Any) -> None:
     with page.expect_download() as waiting:
         page.locator("#audit-stereotype button.csv").click()
     text = waiting.value.path().read_text()
-    assert text.splitlines()[0] == "panel,metric,bias,low,high,n,excess,verdict"
-    assert "gender,soft,23,22,24,40,20,fail" in text
+    assert text.splitlines()[0] == "panel,label,metric,value,low,high,n,verdict"
+    assert "gender,soft,soft,23,22,24,40,fail" in text
 
 
 def test_dark_and_phone_width(browser: Any, planted: Run, screenshot: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,15 +11,15 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from assay.cli.compare import command as compare
-from assay.cli.gate import command
+import assay
+from assay.cli.runs import compare as compare_command
+from assay.cli.runs import gate as command
 from assay.core import Metric
 from assay.datasets.rows import read_text
 from assay.errors import CacheError, DataError, SpecError
-from assay.report.bounds import Bounds, outcomes, parse_bounds
 from assay.report.card import as_html, as_markdown, make_card
-from assay.report.changes import changes
-from assay.report.junit import junit
+from assay.report.compare import compare
+from assay.report.gate import Bounds, junit, outcomes, parse_bounds
 from assay.run.results import Run
 from assay.testing import assert_metric_passes
 
@@ -74,8 +75,8 @@ def test_a_bound_by_interval_uses_its_far_end(planted: Run) -> None:
         ("[[bound]]\nat-least = 'x'", "bound 1: at-least = 'x' is not a number"),
         ("[[bound]]\nat-most = true", "at-most = True is not a number"),
         ("[[bound]]\nat-most = nan", "at-most = nan is not a number"),
-        ("[bound]\nat-most = 1", "bound is no list of tables"),
-        ("allow = ['stress']", "allow is no list of tables"),
+        ("[bound]\nat-most = 1", "bound is not a list of tables"),
+        ("allow = ['stress']", "allow is not a list of tables"),
     ],
 )
 def test_mistakes_in_bounds_are_named(tmp_path: Path, text: str, message: str) -> None:
@@ -102,7 +103,7 @@ def test_a_gate_with_nothing_to_check_is_refused(planted: Run, tmp_path: Path) -
     seen = replace(planted, findings=planted.findings.filter(pl.col("audit") == "stress"))
     with pytest.raises(SpecError, match=r"gate unfair has nothing to check: .* \(stress\) .* --bounds"):
         outcomes(seen, Bounds("unfair", (), ()))
-    open_ = planted.findings.with_columns(pl.lit(None, pl.Boolean).alias("passed"))
+    open_ = planted.findings.with_columns(pl.lit("inconclusive").alias("verdict"))
     with pytest.raises(SpecError, match="run on more data"):
         outcomes(replace(planted, findings=open_), Bounds("fail", (), ()))
     with pytest.raises(DataError, match=r"cannot read .*nope.toml: No such file or directory; check"):
@@ -116,6 +117,7 @@ def test_junit_counts_and_escapes(planted: Run, bounds: Path) -> None:
     suite = root.find("testsuite[@name='assay.stereotype']")
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("6", "2")
+    assert str(suite.findtext("testcase/failure")).startswith("soft, Stereotype pairs (<x>")
     assert "<x>\N{REPLACEMENT CHARACTER}&" in str(suite.find("testcase").get("name"))  # type: ignore[union-attr]
 
 
@@ -124,24 +126,59 @@ def test_junit_without_a_folder_is_a_message(planted: Run, tmp_path: Path) -> No
         command(planted.folder, fail_on="fail", junit=tmp_path / "nowhere" / "x.xml")
 
 
+def changed(run: Run, metric: str, statistic: str, column: str, value: pl.Expr) -> Run:
+    """The run with another value in a column of one statistic of one metric."""
+    chosen = (pl.col("metric") == metric) & (pl.col("statistic") == statistic)
+    frame = run.findings.with_columns(pl.when(chosen).then(value).otherwise(pl.col(column)).alias(column))
+    return replace(run, findings=frame)
+
+
 def test_compare_tells_better_from_worse(planted: Run) -> None:
-    same = changes(planted, planted)
-    assert {one.direction for one in same.shared} == {"unchanged"}
-    mended = planted.findings.with_columns(
-        pl.when((pl.col("metric") == "soft") & (pl.col("statistic") == "excess_bias")).then(True).otherwise(pl.col("passed")).alias("passed"),
-        pl.when((pl.col("metric") == "keen") & (pl.col("statistic") == "sensitivity")).then(pl.col("value") - 1).otherwise(pl.col("value")).alias("value"),
-    )  # fmt: skip
-    found = changes(planted, replace(planted, findings=mended))
-    assert [one.key[:2] for one in found.of("better")] == [("soft", "stereotype")]
-    assert {one.key[0] for one in found.of("worse")} == {"keen"}
-    assert len(found.of("worse")) == 3  # a spread lower, with errors of about 0.1 each
-    worst = found.of("worse")[0]
+    same = compare(planted, planted)
+    assert {change.direction for change in same.shared} == {"unchanged"}
+    later = changed(planted, "soft", "excess_bias", "verdict", pl.lit("pass"))
+    later = changed(later, "keen", "sensitivity", "value", pl.col("value") - 1)
+    comparison = compare(planted, later)
+    assert [change.key[:2] for change in comparison.of("better")] == [("soft", "stereotype")]
+    assert {change.key[0] for change in comparison.of("worse")} == {"keen"}
+    assert len(comparison.of("worse")) == 3  # one SD lower, with standard errors of about 0.1 each
+    worst = comparison.of("worse")[0]
     assert worst.p_value == pytest.approx(4.2e-12, rel=0.2)  # z = 1 / (0.2 / 1.96 * sqrt 2) = 6.93
 
 
+@pytest.mark.parametrize(
+    ("statistic", "step", "direction"),
+    [
+        ("excess_bias", 9.0, "worse"),  # high is bad
+        ("excess_bias", -9.0, "better"),
+        ("sensitivity", 9.0, "better"),  # low is bad
+        ("effect_size", -9.0, "worse"),  # far from 0 is bad
+        ("bias", 9.0, "unchanged"),  # no side is bad
+    ],
+)
+def test_the_declared_side_says_what_is_better(
+    planted: Run, statistic: str, step: float, direction: str
+) -> None:
+    later = changed(planted, "keen", statistic, "value", pl.col("value") + step)
+    moved = [change for change in compare(planted, later).shared if change.before != change.after]
+    assert {change.direction for change in moved} == {direction}
+
+
+def test_compare_of_the_package_is_that_of_the_command(
+    planted: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert assay.compare is compare
+    compare_command(planted.folder, planted.folder, json=True)
+    printed = json.loads(capsys.readouterr().out)
+    frame = assay.compare(planted, planted).frame
+    assert frame.rows(named=True) == printed["changes"]
+    assert frame.height == 63
+    assert frame.filter(pl.col("verdict_after") == "fail")["passed_after"].to_list() == [False] * 9
+
+
 def test_compare_metrics_of_different_names(planted: Run) -> None:
-    found = changes(planted, planted, {"soft": "keen"})
-    gender = next(one for one in found.shared if one.key[:4] == ("keen", "stereotype", "gender", "bias"))
+    comparison = compare(planted, planted, {"soft": "keen"})
+    gender = next(c for c in comparison.shared if c.key[:4] == ("keen", "stereotype", "gender", "bias"))
     assert (gender.before, gender.after) == (23.0, 4.0)
 
 
@@ -155,15 +192,15 @@ def test_runs_that_share_nothing_are_told_what_each_has(planted: Run, tmp_path: 
 
     first = saved("a", audit="stress", metric="soft")
     with pytest.raises(SpecError, match="share no audit: stress and stereotype; run one audit twice"):
-        compare(first, saved("b", audit="stereotype"))
+        compare_command(first, saved("b", audit="stereotype"))
     with pytest.raises(SpecError, match="share no metric: soft and keen; name a pair with -m OLD=NEW"):
-        compare(first, saved("c", audit="stress", metric="keen"))
+        compare_command(first, saved("c", audit="stress", metric="keen"))
 
 
 def test_card_says_whom_and_what(planted: Run) -> None:
     card = make_card(planted, "soft")
     text = as_markdown(card)
-    assert "**unfair**" in text
+    assert "| Does it notice errors? | **blind spots** | 3 blind, 0 noticed, 0 unknown |" in text
     assert "differ only in gender apart by 20 points" in text
     assert "rises as truncation damages translation" in text
     assert "`soft|v:1`" in text
@@ -173,9 +210,24 @@ def test_card_says_whom_and_what(planted: Run) -> None:
         make_card(planted, "soft2")
 
 
+def test_card_gives_the_audits_advice_or_that_of_its_question(planted: Run) -> None:
+    advice = make_card(planted, "soft").advice
+    assert advice[0] == "Stereotype pairs: Measure the bias on your own pairs."
+    assert advice[1].startswith("Do not compare systems whose texts mention different groups")  # association
+    assert "`assay panel`" in advice[2]  # stress
+
+
+def test_card_shows_the_headlines_of_audits_of_agreement(planted: Run) -> None:
+    about = planted.about["audits"]["stereotype"] | {"question": "agreement"}
+    run = replace(planted, about=planted.about | {"audits": {"stereotype": about}})
+    assert make_card(run, "keen").agreement == (
+        "gender: excess bias 1 (95% CI 0 to 2) against controls, n = 40",
+    )
+
+
 @dataclass(frozen=True)
 class HatesWomen(Metric):
-    """A planted bias: any word for a woman costs everything."""
+    """A simulated bias: any word for a woman costs everything."""
 
     name = "hates-women"
 
@@ -186,7 +238,9 @@ class HatesWomen(Metric):
 
 
 def test_the_assertion_fails_with_a_sentence_and_passes_a_fair_metric() -> None:
-    with pytest.raises(AssertionError, match=r"differ only in gender apart by"):
+    with pytest.raises(
+        AssertionError, match=r"1 failed checks of stereotype:\n- hates-women.*gender.*\[excess_bias \d"
+    ):
         assert_metric_passes(HatesWomen(), audit="stereotype", attribute="gender", statistic="excess_bias")
     run = assert_metric_passes("bleu", audit="stereotype", attribute="age")
     assert run.findings["metric"].unique().to_list() == ["bleu"]

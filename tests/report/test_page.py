@@ -9,54 +9,98 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from assay.errors import CacheError
 from assay.report import render, write_report
 from assay.report.evidence import wanted_roles
-from assay.report.packing import inert
-from assay.report.verdicts import answers, checks, worst
-from assay.report.words import MEANING, sentence
+from assay.report.page import inert
+from assay.report.text import sentence
+from assay.report.verdicts import answers, audits_of, checks, rows_of, severity, worst
 from assay.run.results import Run
 
 
+def with_verdict(run: Run, verdict: str, metric: str, statistic: str) -> Run:
+    """The run with another verdict on one statistic of one metric."""
+    chosen = (pl.col("metric") == metric) & (pl.col("statistic") == statistic)
+    column = pl.when(chosen).then(pl.lit(verdict)).otherwise(pl.col("verdict")).alias("verdict")
+    return replace(run, findings=run.findings.with_columns(column))
+
+
 def test_answers_count_checks(planted: Run) -> None:
-    found = answers(planted)
-    soft = found["soft", "fairness"]
-    assert (soft.failed, soft.passed, soft.unclear, soft.verdict) == (2, 0, 0, "fail")
-    keen = found["keen", "robustness"]
+    answered = answers(planted)
+    soft = answered["soft", "fairness"]
+    assert (soft.failed, soft.passed, soft.inconclusive, soft.verdict) == (2, 0, 0, "fail")
+    keen = answered["keen", "robustness"]
     assert (keen.failed, keen.passed, keen.total) == (2, 1, 3)
-    assert found["keen", "fairness"].words == "fair so far"
-    assert found["keen", "agreement"].words == "not measured"
-    assert "assay run human" in found["keen", "agreement"].detail
+    assert keen.detail == "2 blind, 1 noticed, 0 unknown"
+    assert answered["keen", "fairness"].words == "fair so far"
+    assert answered["keen", "agreement"].words == "not measured"
+    assert "assay run human" in answered["keen", "agreement"].detail
 
 
-def test_an_unjudged_finding_of_a_judged_kind_is_inconclusive(planted: Run) -> None:
-    frame = planted.findings.with_columns(
-        pl.when((pl.col("metric") == "keen") & (pl.col("statistic") == "excess_bias"))
-        .then(None)
-        .otherwise(pl.col("passed"))
-        .alias("passed")
-    )
-    found = answers(replace(planted, findings=frame))["keen", "fairness"]
-    assert (found.failed, found.passed, found.unclear) == (0, 1, 1)
+@pytest.mark.parametrize(
+    ("verdict", "counts", "words"),
+    [
+        ("inconclusive", (0, 1, 1, 0), "fair so far"),
+        ("insensitive", (0, 1, 0, 1), "fair so far"),
+        ("not judged", (0, 1, 0, 0), "fair so far"),
+    ],
+)
+def test_only_what_was_judged_is_a_check(
+    planted: Run, verdict: str, counts: tuple[int, ...], words: str
+) -> None:
+    answer = answers(with_verdict(planted, verdict, "keen", "excess_bias"))["keen", "fairness"]
+    assert (answer.failed, answer.passed, answer.inconclusive, answer.insensitive) == counts
+    assert answer.words == words
+
+
+def test_a_metric_without_a_pass_or_failure_is_unknown_or_insensitive(planted: Run) -> None:
+    for verdict, words in (("inconclusive", "unknown"), ("insensitive", "insensitive")):
+        run = with_verdict(planted, verdict, "keen", "sensitivity")
+        assert answers(run)["keen", "robustness"].words == words
+
+
+def test_questions_of_the_first_version_are_understood(planted: Run) -> None:
+    about = planted.about | {"audits": {"stereotype": {"question": "fair"}, "stress": {"question": "sees"}}}
+    audits = audits_of(replace(planted, about=about))
+    assert audits["stereotype"].question == "fairness"
+    assert audits["stress"].question == "robustness"
+    assert audits["association"].title == "Association"
+
+
+def test_a_damaged_description_is_a_message(planted: Run) -> None:
+    about = planted.about | {"audits": {"stress": {"statistics": [{"name": "score", "margin": "x"}]}}}
+    with pytest.raises(CacheError, match="does not describe its audits"):
+        audits_of(replace(planted, about=about))
+
+
+def test_severity_is_the_distance_beyond_the_margin_in_margins(planted: Run) -> None:
+    audits = audits_of(planted)
+    sizes = {
+        row["statistic"]: severity(row, audits[row["audit"]].statistic(row))
+        for row in rows_of(planted)
+        if row["metric"] == "soft" and row["verdict"] == "fail"
+    }
+    assert sizes == {
+        "excess_bias": pytest.approx((19 - 5) / 5),
+        "effect_size": pytest.approx((0.9 - 0.5) / 0.5),
+        "sensitivity": pytest.approx((0.1 + 0.3) / 0.1),
+    }
 
 
 def test_the_gravest_are_of_different_audits(planted: Run) -> None:
     gravest = worst(planted, checks(planted))
-    assert len(gravest) == 3
-    assert {row["audit"] for row in gravest} == {"stereotype", "association", "stress"}
-    assert gravest[0]["statistic"] == "excess_bias"  # 19 / 5 spreads beats 0.9 / 0.5
+    assert [row["statistic"] for row in gravest] == ["sensitivity", "excess_bias", "effect_size"]
 
 
-def test_sentences_say_what_happened(planted: Run) -> None:
-    rows = {(r["metric"], r["statistic"], r["slice"]): r for r in planted.findings.iter_rows(named=True)}
-    assert "differ only in gender apart by 20 points" in sentence(rows["soft", "excess_bias", "gender"])
-    association = sentence(rows["soft", "effect_size", "weat6"])
-    assert (
-        association
-        == "soft finds MaleNames nearer to Career, and FemaleNames nearer to Family (test C6, d = 1.2)."
-    )
-    assert "rises as truncation damages translation texts" in sentence(
-        rows["soft", "sensitivity", "translation/truncation"]
-    )
+def test_the_stored_sentence_is_shown_and_others_get_a_plain_one(planted: Run) -> None:
+    audits = audits_of(planted)
+    said = {
+        (row["metric"], row["statistic"]): sentence(audits[row["audit"]], row) for row in rows_of(planted)
+    }
+    assert "differ only in gender apart by 20 points" in said["soft", "excess_bias"]
+    assert said["soft", "effect_size"] == "soft fails association (weat6): effect size is 1.2 SD."
+    assert said["keen", "bias"] == "keen, Stereotype pairs (gender): bias is 4 points of 100."
+    assert "differ only in gender apart by 20 points" in render(planted, "html")
 
 
 def test_nothing_from_data_becomes_markup(planted: Run) -> None:
@@ -66,7 +110,9 @@ def test_nothing_from_data_becomes_markup(planted: Run) -> None:
     data = re.search(r'<script type="application/json" id="run">(.*?)</script>', page, re.S)
     assert data is not None
     document = json.loads(data[1])
-    assert "</script>" in document["cases"][0]["roles"]["stereotype"]["text"]
+    assert any(
+        "</script>" in case["roles"].get("stereotype", {}).get("text", "") for case in document["cases"]
+    )
     assert len(re.findall(r"<script", page)) == len(re.findall(r"</script>", page)) == 4
 
 
@@ -84,12 +130,9 @@ def test_no_address_is_asked_for(planted: Run) -> None:
 
 
 def test_roles_follow_the_slice() -> None:
-    assert wanted_roles(
-        "a/injection-1/alone", ["gold", "random", "injection-1/alone", "injection-1/after", "x/alone"]
-    ) == [
-        "gold",
-        "injection-1/alone",
-    ]
+    roles = ["gold", "random", "injection-1/alone", "injection-1/after", "x/alone"]
+    assert wanted_roles("a/injection-1/alone", roles) == ["gold", "injection-1/alone"]
+    assert wanted_roles("any", ["clean", "worse"]) == ["clean", "worse"]
 
 
 def test_thirty_metrics_stay_under_15_megabytes(planted: Run) -> None:
@@ -110,16 +153,6 @@ def test_other_forms_hold_every_finding(planted: Run, format: str) -> None:
     text = render(planted, format)
     assert text.count("truncation") >= 3
     assert "excess" in text
-
-
-def test_every_named_statistic_of_the_design_is_explained() -> None:
-    named = (
-        "bias signed_bias stereotype_share excess_bias effect_size accuracy_gap biased_share preference_share "
-        "correlation_change score noise_ratio sensitivity position_change injection_gain frequent_gain "
-        "repetition_gain copy_gain length_slope direction_change diagonal_advantage attack_gain score_change "
-        "pass_rate human_deviation pearson spearman kendall_b kendall_c pairwise_accuracy judge_effect"
-    )
-    assert set(named.split()) <= set(MEANING)
 
 
 def test_an_empty_run_still_has_a_page(planted: Run) -> None:

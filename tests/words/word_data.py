@@ -3,7 +3,6 @@
 import json
 import tomllib
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ from assay.datasets.association import (
     AssociationTest,
     WordSet,
 )
+from assay.datasets.lexicon import data_path
 
-DATA = files("assay.data")
+DATA = data_path()
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 PUBLISHED = SHARED / "association"
 needs_published = pytest.mark.skipif(

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +17,9 @@ from assay.core import Audit, Case, Finding, Grid
 from assay.errors import DataError, SpecError, suggest
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, measure
-from assay.run.pipeline import Options, make_audit
+from assay.run.pipeline import make_audit
 from assay.run.scoring import score_cases
+from assay.run.session import Session
 from assay.run.settle import settle
 from assay.statistics.estimates import proportion_interval
 
@@ -111,7 +111,7 @@ def calibrate(
     seeds: int = SEEDS,
     noise: float | None = None,
     metric: Specifiable | None = None,
-    options: Options | None = None,
+    session: Session | None = None,
     size: str = "full",
 ) -> tuple[list[Curve], list[str]]:
     """One curve per defect on this data, and notes on defects for which the data does not suffice.
@@ -129,7 +129,7 @@ def calibrate(
         if not simulated.needs(items):
             notes.append(f"{audit}: {simulated.defect}: not calibrated, {simulated.missing}")
             continue
-        level = noise if metric is None else metric_noise(simulated, items, metric, options or Options())
+        level = noise if metric is None else metric_noise(simulated, items, metric, session or Session.open())
         if metric is not None and level is None:
             notes.append(f"{audit}: {simulated.defect}: these scores do not show how noisy the metric is")
         curves.append(operating_curve(simulated, made, items, seeds=seeds, noise=level))
@@ -137,7 +137,7 @@ def calibrate(
 
 
 def metric_noise(
-    simulated: Simulated, items: Sequence[Case | Grid], metric: Specifiable, options: Options
+    simulated: Simulated, items: Sequence[Case | Grid], metric: Specifiable, session: Session
 ) -> float | None:
     """Item-level noise of a real metric (SD of score differences), in the simulated metric's unit.
 
@@ -148,10 +148,9 @@ def metric_noise(
         return None
     real = measure(metric)
     references = [sample.references for case in cases for sample in case.samples.values()]
-    settings = options.settings()
-    with closing(settings.cache):
+    with session:
         fitted = replace(real, metric=real.metric.fitted(references))
-        scored = score_cases(fitted, {simulated.audit: cases}, settings)[simulated.audit]
+        scored = score_cases(fitted, {simulated.audit: cases}, session)[simulated.audit]
     # Where an audit names its roles, it compares the first two; else every role with the clean text.
     named = audit_class(simulated.audit).roles[:2]
     base, *others = named or tuple(dict.fromkeys(role for case in cases for role in case.samples))

@@ -1,4 +1,4 @@
-"""Rows as aligned columns: the one way the commands print a table."""
+"""Rows as plain columns, for people and for `cut` and `awk`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import typer
 
-_WIDEST = 60  # of a cell, where lines are cut
+_WIDEST = 60  # characters of a cell, where lines are cut
 
 
 def print_columns(rows: Sequence[dict[str, Any]], *, cut: bool = False) -> None:
-    """Print rows under their names; `cut` shortens long cells and lines on a terminal, never in a pipe."""
+    """Print rows under their column names; `cut` shortens long lines on a terminal, never in a pipe."""
     width = shutil.get_terminal_size().columns if cut and sys.stdout.isatty() else None
     for line in columns(rows, width):
         typer.echo(line)
@@ -38,7 +38,7 @@ def columns(rows: Sequence[dict[str, Any]], width: int | None = None) -> list[st
 
 
 def _shown(cell: Any) -> str:
-    """A cell on one line; what would steer a terminal is not sent to it."""
+    """A cell on one line, without control characters, which could steer a terminal."""
     text = "" if cell is None else str(cell)
     return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
 

@@ -1,1 +1,1 @@
-"""Files to records, one file a published form."""
+"""Readers: files, published releases and embedded data to records, pairs, captions and ratings."""

@@ -1,24 +1,23 @@
-"""Association tests: word sets in, word and sentence tests out, ours or the published ones.
+"""Association tests at word and sentence level: the embedded ones, and published ones read from files.
 
-A test has two target and two attribute sets. Each text carries its *unit*, the word it was
+A test has two target sets and two attribute sets. Each text carries its *unit*, the word it was
 made from, so that an audit can permute words rather than the sentences that repeat them.
 """
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from assay.datasets.lexicon import data_path, indefinite_article, toml_file, word_set
 from assay.datasets.rows import json_value
 from assay.errors import DataError
 
 Level = Literal["word", "sentence", "unbleached"]
 KEYS = ("targ1", "targ2", "attr1", "attr2")
-LONGEST_UNIT = 3  # tokens: "Cape Verdean American", "woman of color"
+LONGEST_UNIT = 3  # in tokens: "Cape Verdean American", "woman of color"
 Frame = tuple[tuple[str, ...], tuple[str, ...]]  # the tokens before and after a gap
 
 
@@ -45,19 +44,16 @@ class AssociationTest:
 
 def word_tests() -> dict[str, AssociationTest]:
     """The embedded tests at word level, by name, in the order of the labels."""
-    folder = files("assay") / "data" / "association"
-    labels = _toml("tests.toml")["labels"]
-    return {
-        name: _as_words(name, _parse(f"{name}.json", (folder / f"{name}.json").read_text("utf-8")))
-        for name in labels
-    }
+    files = {name: f"{name}.json" for name in toml_file("association", "tests")["labels"]}
+    texts = {name: data_path("association", file).read_text("utf-8") for name, file in files.items()}
+    return {name: _as_words(name, _parse(file, texts[name])) for name, file in files.items()}
 
 
 def sentence_tests(templates_per_word: int | None = None) -> dict[str, AssociationTest]:
-    """Every word in each frame of its class, and the unbleached tests; the first frames if limited."""
+    """Every word in each frame of its class (or the first few), and the unbleached tests."""
     if templates_per_word is not None and templates_per_word < 1:
         raise DataError(f"templates_per_word is {templates_per_word}; give 1 or more, or None for all")
-    frames = _toml("templates.toml")
+    frames = toml_file("association", "templates")
     tests = {}
     for name, test in word_tests().items():
         sets = [_in_frames(_words_of(test, key), frames, templates_per_word) for key in KEYS]
@@ -66,9 +62,9 @@ def sentence_tests(templates_per_word: int | None = None) -> dict[str, Associati
 
 
 def unbleached_tests(templates_per_word: int | None = None) -> dict[str, AssociationTest]:
-    """The double bind in sentences that say more, and so carry meaning of their own."""
+    """The double-bind tests in sentences that carry meaning of their own."""
     words, tests = word_tests(), {}
-    for name, entry in _toml("tests.toml")["unbleached"].items():
+    for name, entry in toml_file("association", "tests")["unbleached"].items():
         frames = {"targ": entry["targets"], "attr": entry["attributes"]}
         sets = []
         for key in KEYS:
@@ -80,12 +76,12 @@ def unbleached_tests(templates_per_word: int | None = None) -> dict[str, Associa
 
 
 def read_published(path: Path) -> list[AssociationTest]:
-    """The tests of a file in the SEAT form, or of every such file in a folder, by name.
+    """Read the tests of a file in the SEAT form, or of every such file in a folder, sorted by name.
 
-    At word level a text is its own unit. At sentence level the unit is the longest word, in
-    any inflection, of the same set of `X.json` that stands in the sentence of `sent-X.json`,
-    case ignored; where `X.json` does not lie beside it, the token or tokens in which the
-    sentences of the set vary (see `_varying_part`), where a plural is a unit of its own.
+    At word level a text is its own unit. The unit of a sentence of `sent-X.json` is the longest word
+    of the same set of `X.json` that occurs in it, in any inflection, ignoring case. Without `X.json`
+    it is the part in which the sentences of the set differ (see `_varying_part`); a plural is then a
+    unit of its own.
     """
     paths = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not paths:
@@ -97,22 +93,9 @@ def read_published(path: Path) -> list[AssociationTest]:
 
 
 @cache
-def _toml(name: str) -> dict[str, Any]:
-    return tomllib.loads((files("assay") / "data" / "association" / name).read_text("utf-8"))
-
-
-@cache
 def _classes() -> dict[str, str]:
-    lists = {key: words for key, words in _toml("word_classes.toml").items() if key != "article"}
-    return {word: name for name, words in lists.items() for word in words}
-
-
-def _article(word: str) -> str:
-    irregular = _toml("word_classes.toml")["article"]
-    for article in ("a", "an"):
-        if word in irregular[article]:
-            return article
-    return "an" if word[0].lower() in "aeiou" else "a"
+    classes = toml_file("association", "word_classes")
+    return {word: name for name, words in classes.items() for word in words}
 
 
 def _fill(frames: Iterable[str], words: Sequence[str]) -> Iterable[tuple[str, str]]:
@@ -120,7 +103,7 @@ def _fill(frames: Iterable[str], words: Sequence[str]) -> Iterable[tuple[str, st
     listed = tuple(frames)
     for word in words:
         for frame in listed:
-            yield frame.format(word=word, a_word=f"{_article(word)} {word}"), word
+            yield frame.format(word=word, a_word=f"{indefinite_article(word)} {word}"), word
 
 
 def _in_frames(words: WordSet, frames: dict[str, list[str]], limit: int | None) -> WordSet:
@@ -154,7 +137,7 @@ def _parse_set(where: str, key: str, entry: object) -> tuple[str, list[str]]:
         raise DataError(f"{where}: key '{key}.examples' is missing or no list of strings")
     if not examples or not all(text.strip() for text in examples):
         raise DataError(f"{where}: key '{key}.examples' is empty or has an empty text; give it some words")
-    if len(set(examples)) < len(examples):  # a text that counts twice makes the others look surer
+    if len(set(examples)) < len(examples):  # a repeated text would count twice and shrink the p-value
         twice = next(text for text in examples if examples.count(text) > 1)
         raise DataError(f"{where}: key '{key}.examples' has {twice!r} twice; leave one out")
     return category, examples
@@ -170,7 +153,7 @@ def _words_of(test: AssociationTest, key: str) -> WordSet:
 
 
 def _label(name: str) -> str:
-    labels: dict[str, str] = _toml("tests.toml")["labels"]
+    labels: dict[str, str] = toml_file("association", "tests")["labels"]
     stem = name.removeprefix("sent-")
     if stem.startswith("heilman_double_bind_"):
         stem = "_".join(stem.split("_")[:4]) + "_one_word"
@@ -232,7 +215,7 @@ def _inflections(token: str) -> set[str]:
 
 
 def _forms(word: str) -> set[tuple[str, ...]]:
-    """The word as tokens, one of them in any inflection: woman of color, women of color."""
+    """The word as tokens, with one token in any inflection: woman of color, women of color."""
     tokens = _tokens(word.lower())
     return {
         (*tokens[:at], form, *tokens[at + 1 :])
@@ -249,13 +232,13 @@ def _units_by_words(texts: Sequence[str], words: Sequence[str]) -> list[str]:
     units = []
     for text in texts:
         tokens = _tokens(text.lower())
-        found = (word for phrase, word in [*exact, *inflected] if _holds(tokens, phrase))
-        units.append(next(found, text))
+        matches = (word for phrase, word in [*exact, *inflected] if _holds(tokens, phrase))
+        units.append(next(matches, text))
     return units
 
 
 def _gaps(tokens: tuple[str, ...]) -> list[tuple[Frame, tuple[str, ...]]]:
-    """Each way to cut a unit out of a sentence: content words at both ends, else one token."""
+    """Each way to cut a unit out of a sentence: it begins and ends with a content word, or is one token."""
     stop = [token.lower() in _stop_words() for token in tokens]
     starts = range(len(tokens))
     spans = [(i, j) for i in starts for j in starts[i : i + LONGEST_UNIT] if not stop[i] and not stop[j]]
@@ -266,11 +249,11 @@ def _gaps(tokens: tuple[str, ...]) -> list[tuple[Frame, tuple[str, ...]]]:
 
 
 def _varying_part(texts: Sequence[str]) -> list[str]:
-    """The part of each text that varies most over the texts that are otherwise the same.
+    """The part of each text that varies most among texts that are otherwise the same.
 
-    "This is John." and "This is Paul." share the frame "This is _", which John and Paul fill;
-    the more fillers a frame has, the surer it is the template. Of equals the shortest part
-    wins. Where no other text shares a frame, the only content word is the unit, else the text.
+    "This is John." and "This is Paul." share the frame "This is _", filled by John and Paul. The frame
+    with the most fillers is taken for the template; of equals, the one with the shortest part. If no
+    other text shares a frame, the unit is the only content word, or else the whole text.
     """
     cuts = [_gaps(_tokens(text)) for text in texts]
     fillers: dict[Frame, set[tuple[str, ...]]] = defaultdict(set)
@@ -286,6 +269,5 @@ def _varying_part(texts: Sequence[str]) -> list[str]:
 
 @cache
 def _stop_words() -> frozenset[str]:
-    """Words of templates. Those that are words of a test (he, hers, always) are not among them."""
-    text = (files("assay") / "data" / "words" / "stop_words.toml").read_text("utf-8")
-    return frozenset(tomllib.loads(text)["words"]) - _classes().keys()
+    """Words of templates, without those that are words of a test (he, hers, always)."""
+    return word_set("words", "stop_words") - _classes().keys()

@@ -1,21 +1,19 @@
-"""Good and bad captions by concept and group: embedded, a user's table, or the published PAO form."""
+"""Captions with the right and the wrong gender: embedded, a user's table, or the published PAO form."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from assay.core import Image
-from assay.datasets.rows import Row, below, is_beside, read_rows
+from assay.datasets.lexicon import toml_file
+from assay.datasets.rows import Row, below, read_rows
 from assay.errors import DataError
+from assay.models.weights import file_digest
 
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
 _PERSON = re.compile(r"\b(?:man|woman)\b")
@@ -23,7 +21,7 @@ _PERSON = re.compile(r"\b(?:man|woman)\b")
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """A caption with the right gender and one with the wrong; `count` is how many images it stands for."""
+    """A caption with the right gender and one with the wrong one; `count` is the number of images like it."""
 
     id: str
     group: str
@@ -37,26 +35,20 @@ class Caption:
 
     @property
     def neutral_references(self) -> tuple[str, ...]:
-        """The references with the gender taken out; then neither caption is better."""
+        """The references without gender, so that neither caption is better."""
         return tuple(_PERSON.sub("person", text) for text in self.references)
 
 
-@cache
-def _concepts() -> Mapping[str, Any]:
-    path = files("assay.data") / "caption_concepts" / "concepts.toml"
-    return tomllib.loads(path.read_text("utf-8"))
-
-
 def imbalanced_concepts() -> frozenset[str]:
-    """The concepts that app. A leaves out of its check."""
-    table = _concepts()
+    """The concepts that appendix A of *caption* leaves out of its check."""
+    table = toml_file("caption_concepts", "concepts")
     listed = (entry for category in table["patterns"] for entry in table[category])
     return frozenset(entry["word"] for entry in listed if entry.get("imbalanced"))
 
 
 def embedded_captions() -> list[Caption]:
-    """The paper's concepts, men's and women's captions, a profession with two names once."""
-    table = _concepts()
+    """One caption per concept of the paper and gender; a profession with two names counts once."""
+    table = toml_file("caption_concepts", "concepts")
     return [
         _embedded(category, pattern, entry, group)
         for category, pattern in table["patterns"].items()
@@ -78,27 +70,23 @@ def _embedded(category: str, pattern: Mapping[str, str], entry: Mapping[str, Any
 
 
 def read_captions(path: Path, *, skip_missing: bool = False) -> tuple[list[Caption], list[str]]:
-    """Captions of a table, and notes on images that are missing."""
+    """Read a table of captions; also returns notes on missing images."""
     rows = read_rows(path)
-    missing = [row for row in rows if _lacks_image(row)]
+    missing = [row for row in rows if row.has("image") and row.lacks_image()]
     if missing and not skip_missing:
         names = ", ".join(str(row.values["image"]) for row in missing[:5])
         raise DataError(
             f"{path}: {len(missing)} of {len(rows)} images are missing ({names}); put them beside the file "
             "or leave these rows out with --skip-missing"
         )
-    kept = [row for row in rows if not _lacks_image(row)]
+    skipped = {row.line for row in missing}
+    usable = [row for row in rows if row.line not in skipped]
     notes = [f"{path.name}: {len(missing)} rows left out, image missing"] if missing else []
-    return _with_ids([_caption(row) for row in kept]), notes
-
-
-def _lacks_image(row: Row) -> bool:
-    named = row.maybe("image") if row.has("image") else None
-    return named is not None and not is_beside(row.file, named)
+    return _with_ids([_caption(row) for row in usable]), notes
 
 
 def _caption(row: Row) -> Caption:
-    """The names of the published file are gender, good_caption, bad_caption, n_images."""
+    """The published file calls its columns gender, good_caption, bad_caption and n_images."""
     count = row.number(_either(row, "count", "n_images"))
     if count is not None and (count < 1 or count != int(count)):
         raise row.fail(f"a count of images must be a whole number of at least 1, not {count:g}")
@@ -124,42 +112,43 @@ def _either(row: Row, name: str, published: str) -> str:
 
 
 def _with_ids(captions: Sequence[Caption]) -> list[Caption]:
-    """Each its own id: category, concept and group, numbered where they repeat."""
+    """Give each caption an id of its own: category, concept and group, numbered where they repeat."""
     seen: Counter[str] = Counter()
     named = []
-    for one in captions:
-        path = one.id or f"{one.category}/{one.concept}/{one.group}"
+    for caption in captions:
+        path = caption.id or f"{caption.category}/{caption.concept}/{caption.group}"
         seen[path] += 1
-        named.append(replace(one, id=path if seen[path] == 1 else f"{path}/{seen[path]}"))
+        named.append(replace(caption, id=path if seen[path] == 1 else f"{path}/{seen[path]}"))
     return named
 
 
 def with_images(
     captions: Sequence[Caption], folder: Path, *, skip_missing: bool = False
 ) -> tuple[list[Caption], list[str]]:
-    """Each caption with every image of its folder, CATEGORY/CONCEPT/GROUP/*.jpg; missing ones are listed."""
-    made: list[Caption] = []
+    """Pair each caption with every image in CATEGORY/CONCEPT/GROUP; also returns a note on missing ones."""
+    paired: list[Caption] = []
     missing: list[str] = []
-    for one in captions:
-        place = below(folder, one.category, one.concept, one.group)
-        found = list(_images(place)) if place else []
-        if not found:
-            missing.append(f"{one.category}/{one.concept}/{one.group}")
-        made += [
-            replace(one, id=f"{one.id}/{Path(image.path).name}", image=image, count=1) for image in found
+    for caption in captions:
+        place = below(folder, caption.category, caption.concept, caption.group)
+        images = list(_images(place)) if place else []
+        if not images:
+            missing.append(f"{caption.category}/{caption.concept}/{caption.group}")
+        paired += [
+            replace(caption, id=f"{caption.id}/{Path(image.path).name}", image=image, count=1)
+            for image in images
         ]
-    if missing and (not skip_missing or not made):
+    if missing and (not skip_missing or not paired):
         otherwise = "" if skip_missing else ", or leave these out with --skip-missing"
         raise DataError(
             f"{folder}: no images for {len(missing)} of {len(captions)} captions ({', '.join(missing[:5])}); "
             f"expected CATEGORY/CONCEPT/GROUP/*.jpg{otherwise}"
         )
     listed = f"{len(missing)} captions left out, no images: {', '.join(missing)}"
-    return made, [listed] if missing else []
+    return paired, [listed] if missing else []
 
 
 def _images(folder: Path) -> Iterator[Image]:
     if folder.is_dir():
         for path in sorted(folder.iterdir()):
             if path.suffix.lower() in PICTURES:
-                yield Image(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
+                yield Image(str(path), file_digest(path))

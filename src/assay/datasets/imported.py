@@ -1,4 +1,4 @@
-"""Scores computed elsewhere (`--scores`): long, wide, or a column of a file, matched by case and role."""
+"""Scores computed elsewhere (`--scores`): long, wide or in one column, matched by case and role."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from pathlib import Path
 import numpy as np
 
 from assay.core import Case, Floats, Scored
-from assay.datasets.rows import Row, file_digest, read_rows
+from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, suggest
+from assay.models.weights import file_digest
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedScores:
-    """(case, role) to a score, for each metric of a file; `ordered` roles are filled in by the audit."""
+    """(case, role) to a score, for each metric of a file; a role may be its position in the audit's order."""
 
     file: Path
     scores: Mapping[str, Mapping[tuple[str, str | int], float]]
 
     def judged(self, cases: Sequence[Case], roles: Sequence[str], audit: str) -> list[Scored]:
-        """What each metric of the file said to these cases."""
+        """The scores that each metric of the file gave to these cases."""
         digest = file_digest(self.file)
         named = list(dict.fromkeys(role for case in cases for role in case.samples))
         order = [role for role in roles if role in named] or named
-        found = [self._one(metric, cases, order, digest) for metric in self.scores]
-        if not any(np.isfinite(values).any() for scored in found for values in scored.values.values()):
+        judged = [self._scored(metric, cases, order, digest) for metric in self.scores]
+        if not any(np.isfinite(values).any() for scored in judged for values in scored.values.values()):
             example = next((case.id for case in cases), "?")
             raise DataError(
                 f"{self.file}: none of its cases is known to {audit} (whose first case is {example!r}); "
                 f"the ids in 'case' (or 'id') must be those of the data"
             )
-        return found
+        return judged
 
-    def _one(self, metric: str, cases: Sequence[Case], order: Sequence[str], digest: str) -> Scored:
+    def _scored(self, metric: str, cases: Sequence[Case], order: Sequence[str], digest: str) -> Scored:
         known = self.scores[metric]
         values = {}
         for place, role in enumerate(order):
@@ -48,23 +49,23 @@ class ImportedScores:
     def _remarks(
         self, known: Iterable[tuple[str, str | int]], cases: Sequence[Case], values: Mapping[str, Floats]
     ) -> dict[str, int]:
-        """Cases of the data that lack a score, slice by slice, and cases of the file that are in none."""
+        """Counts of cases without a score, per slice, and of cases in the file unknown to the audit."""
         total, lacking = Counter(case.slice for case in cases), Counter[str]()
         for place, case in enumerate(cases):
-            asked = [role for role in case.samples if role in values]
-            lacking[case.slice] += any(np.isnan(values[role][place]) for role in asked)
+            roles = [role for role in case.samples if role in values]
+            lacking[case.slice] += any(np.isnan(values[role][place]) for role in roles)
         notes = {f"of {total[name]:,} cases of {name} lack a score": n for name, n in lacking.items() if n}
         ids = {case.id for case in cases}
-        strange = [case for case in dict.fromkeys(case for case, _ in known) if case not in ids]
-        if strange:
-            hint = suggest(strange[0], ids)
-            near = f"{strange[0]!r}{hint}" if "did you mean" in hint else repr(strange[0])
-            notes[f"cases of {self.file.name} are not among those asked for ({near})"] = len(strange)
+        unknown = [case for case in dict.fromkeys(case for case, _ in known) if case not in ids]
+        if unknown:
+            hint = suggest(unknown[0], ids)
+            near = f"{unknown[0]!r}{hint}" if "did you mean" in hint else repr(unknown[0])
+            notes[f"cases of {self.file.name} are not among those asked for ({near})"] = len(unknown)
         return notes
 
 
 def read_scores(spec: str) -> ImportedScores:
-    """`FILE` (long or wide) or `FILE:COLUMN` (an object a row: metric to a number a role)."""
+    """Read `FILE` (long or wide) or `FILE:COLUMN` (one object per row: metric to one number per role)."""
     path, column = Path(spec), None
     if not path.exists() and ":" in spec:
         head, _, column = spec.rpartition(":")
@@ -77,7 +78,7 @@ def read_scores(spec: str) -> ImportedScores:
     if {"case", "role"} <= set(rows[0].values):
         return ImportedScores(path, _wide(rows))
     raise rows[0].fail(
-        "scores need the columns case, role, metric, score - or case, role and a column a metric"
+        "scores need the columns case, role, metric, score - or case, role and one column per metric"
     )
 
 
@@ -90,7 +91,7 @@ def _column(rows: Iterable[Row], column: str) -> Table:
         given = row.values.get(column)
         if not isinstance(given, dict):
             hint = suggest(column, row.values)
-            raise row.fail(f"column {column!r} must be an object of metric: [a number a role]{hint}")
+            raise row.fail(f"column {column!r} must be an object of metric: [one number per role]{hint}")
         for metric, numbers in given.items():
             listed = numbers if isinstance(numbers, list) else [numbers]
             for place, number in enumerate(listed):

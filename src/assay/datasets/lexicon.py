@@ -1,18 +1,25 @@
-"""The embedded word lists as look-ups, each read once: antonyms, siblings, names, replies, swaps."""
+"""The one reader of the files in `assay/data`, and the embedded word lists as look-ups.
+
+`data_path`, `toml_file`, `jsonl_file` and `tsv_file` give a file by folder and name. `word_list` and
+`word_set` give the words of one list in a TOML file, in order or for membership. Every file is read once.
+The functions below them turn the lists into tables: antonyms, names, replies and so on.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-# The lists' word classes, by the tag set of the parser.
+# The lists' word classes, by the parser's part-of-speech tags.
 CLASSES: Mapping[str, str] = {
     "NOUN": "noun",
     "PROPN": "noun",
@@ -22,6 +29,106 @@ CLASSES: Mapping[str, str] = {
     "ADP": "prep",
 }
 Pairs = Mapping[tuple[str, str], tuple[str, ...]]
+
+# Sound, not spelling, decides between a and an: "an hour", "a unit", "an MP".
+_SILENT_H = re.compile(r"(hour|honest|honou?r|heir)", re.IGNORECASE)
+_CONSONANT_SOUND = re.compile(
+    r"(uni(?!n|m|dent)|unanim|us[aeiu]|u(?!ber)[bcfhjkqrst][aeiou]|ukr|u-|eu|ewe|one(?![ir])|once)",
+    re.IGNORECASE,
+)
+_VOWEL_LETTERS = frozenset("AEFHILMNORSX")  # letters whose names begin with a vowel
+
+
+# --- files ---
+
+
+def data_path(*parts: str) -> Path:
+    """The path of an embedded file or folder: data_path("corpora", "dialogue.jsonl")."""
+    return Path(str(files("assay.data").joinpath(*parts)))
+
+
+@cache
+def toml_file(folder: str, file: str) -> dict[str, Any]:
+    """An embedded TOML file, named without its ending."""
+    return tomllib.loads(data_path(folder, f"{file}.toml").read_text("utf-8"))
+
+
+@cache
+def jsonl_file(folder: str, file: str) -> tuple[dict[str, Any], ...]:
+    """The rows of an embedded JSON Lines file, named without its ending."""
+    text = data_path(folder, f"{file}.jsonl").read_text("utf-8")
+    return tuple(json.loads(line) for line in text.splitlines() if line)
+
+
+@cache
+def tsv_file(folder: str, file: str) -> tuple[dict[str, str], ...]:
+    """The rows of an embedded table, named without its ending."""
+    text = data_path(folder, f"{file}.tsv").read_text("utf-8")
+    return tuple(csv.DictReader(text.splitlines(), delimiter="\t"))
+
+
+@cache
+def word_list(folder: str, file: str, key: str = "words") -> tuple[str, ...]:
+    """A list of words of a TOML file, in the order of the file."""
+    words: Sequence[str] = toml_file(folder, file)[key]
+    return tuple(words)
+
+
+@cache
+def word_set(folder: str, file: str, key: str = "words") -> frozenset[str]:
+    """The words of a list: word_set("words", "stop_words")."""
+    return frozenset(word_list(folder, file, key))
+
+
+def template_words(key: str) -> frozenset[str]:
+    """A set of words that the checklist's templates look out for."""
+    return word_set("checklist", "templates", key)
+
+
+# --- grammar ---
+
+
+def indefinite_article(word: str) -> str:
+    """Return `a` or `an`, whichever the word takes.
+
+    >>> [indefinite_article(word) for word in ("apple", "pear", "hour", "university", "unidentified")]
+    ['an', 'a', 'an', 'a', 'an']
+    >>> [indefinite_article(word) for word in ("MP", "UN", "LGBTQ", "X-ray", "11", "180", "one-armed")]
+    ['an', 'a', 'an', 'an', 'an', 'a', 'a']
+    """
+    if word[:1].isdigit():
+        return "an" if word[0] == "8" or re.match(r"1[18](\d{2,3})?(?!\d)", word) else "a"
+    if _is_spelled_out(word):
+        return "an" if word[0] in _VOWEL_LETTERS else "a"
+    if _SILENT_H.match(word):
+        return "an"
+    starts_with_vowel = word[:1].lower() in tuple("aeiouáéíóúäöüåøæ")
+    return "an" if starts_with_vowel and not _CONSONANT_SOUND.match(word) else "a"
+
+
+def capitalised(text: str) -> str:
+    """The text with its first letter in upper case, even after quotes or brackets."""
+    for index, letter in enumerate(text):
+        if letter.isalnum():
+            return text[:index] + letter.upper() + text[index + 1 :]
+    return text
+
+
+def match_case(word: str, model: str) -> str:
+    """The word in the case of another: ALL CAPITALS, Capitalised, or as it is."""
+    if len(model) > 1 and model.isupper():
+        return word.upper()
+    return capitalised(word) if model[:1].isupper() else word
+
+
+def _is_spelled_out(word: str) -> bool:
+    """Whether a word is read letter by letter: MP and LGBTQ, not NATO."""
+    short = len(word) < 5 and not re.search(r"[AEIOU].*[AEIOU]", word[1:])
+    acronym = word.isupper() and (short or not re.search(r"[AEIOU]", word))
+    return acronym or re.match(r"[A-Z](-|$)", word) is not None
+
+
+# --- word lists as tables ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,34 +140,25 @@ class Name:
     region: str
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A city, state or country."""
-
-    name: str
-    kind: str
-    region: str
-
-
 @cache
 def antonyms() -> Pairs:
-    """(class, lemma) to opposites; a pair is read backwards where its second word opens none."""
-    table = _pairs("antonyms.tsv", "antonym")
-    spoilt = set(word_list("checklist", "templates", "antonyms_unsafe"))
+    """(class, lemma) to opposites; a pair is also read backwards if its second word has no entry."""
+    table = _pairs("antonyms", "antonym")
+    unsafe = template_words("antonyms_unsafe")
     backwards: dict[tuple[str, str], list[str]] = defaultdict(list)
     for (kind, word), others in table.items():
         for other in others:
             if (kind, other) not in table:
                 backwards[kind, other].append(word)
     merged = {**{key: tuple(words) for key, words in backwards.items()}, **table}
-    return {key: words for key, words in merged.items() if not {key[1], " ".join(key)} & spoilt}
+    return {key: words for key, words in merged.items() if not {key[1], " ".join(key)} & unsafe}
 
 
 @cache
 def synonyms() -> Pairs:
-    """(class, lemma) to words that may stand for it; read from left to right only."""
-    spoilt = set(word_list("checklist", "templates", "synonyms_unsafe"))
-    listed = {key: words for key, words in _pairs("synonyms.tsv", "synonym").items() if key[1] not in spoilt}
+    """(class, lemma) to words that may replace it; not the other way round."""
+    unsafe = template_words("synonyms_unsafe")
+    listed = {key: words for key, words in _pairs("synonyms", "synonym").items() if key[1] not in unsafe}
     more = toml_file("checklist", "templates")["synonyms_more"]
     return {(word_class, word): (synonym,) for word_class, word, synonym in more} | listed
 
@@ -69,10 +167,10 @@ def synonyms() -> Pairs:
 def siblings() -> Pairs:
     """(class, term) to other terms of its kind, capitals where the text needs them."""
     table: dict[tuple[str, str], list[str]] = defaultdict(list)
-    spoilt = set(word_list("checklist", "templates", "siblings_unsafe"))
-    for group in json_lines("siblings.jsonl"):
+    unsafe = template_words("siblings_unsafe")
+    for group in jsonl_file("words", "siblings"):
         cased = [term.capitalize() if group["proper"] else term for term in group["terms"]]
-        terms = [term for term in cased if term not in spoilt]
+        terms = [term for term in cased if term not in unsafe]
         for term in terms:
             table[group["pos"], term].extend(other for other in terms if other != term)
     return {key: tuple(words) for key, words in table.items() if words}
@@ -81,48 +179,50 @@ def siblings() -> Pairs:
 @cache
 def first_names() -> Mapping[str, Name]:
     """First names by spelling."""
-    return {row["name"]: Name(row["name"], row["gender"], row["region"]) for row in _table("first_names.tsv")}
+    return {
+        row["name"]: Name(row["name"], row["gender"], row["region"])
+        for row in tsv_file("words", "first_names")
+    }
 
 
 @cache
 def surnames() -> Mapping[str, str]:
     """Surnames to their region."""
-    return {row["name"]: row["region"] for row in _table("surnames.tsv")}
-
-
-@cache
-def places() -> Mapping[str, Place]:
-    """Cities, states and countries by name."""
-    return {row["name"]: Place(row["name"], row["kind"], row["region"]) for row in _table("places.tsv")}
+    return {row["name"]: row["region"] for row in tsv_file("words", "surnames")}
 
 
 @cache
 def places_by_kind() -> Mapping[str, tuple[str, ...]]:
-    """Names of cities, states and countries: those of the balanced list, and the rest of the larger ones."""
+    """Names of cities, states and countries: those of the balanced list, then the other large ones."""
     more: Mapping[str, Sequence[str]] = toml_file("checklist", "templates")["kinds_of_places"]
-    kinds = {place.kind for place in places().values()}
-    return {
-        kind: (*(place.name for place in places().values() if place.kind == kind), *more.get(kind, ()))
-        for kind in sorted(kinds)
-    }
+    listed = defaultdict(list)
+    for row in tsv_file("words", "places"):
+        listed[row["kind"]].append(row["name"])
+    return {kind: (*listed[kind], *more.get(kind, ())) for kind in sorted(listed)}
+
+
+@cache
+def listed_places() -> frozenset[str]:
+    """The places of the balanced list, of every kind."""
+    return frozenset(row["name"] for row in tsv_file("words", "places"))
 
 
 @cache
 def replies(kind: str) -> tuple[str, ...]:
     """Replies of a kind: generic or back_off."""
-    return tuple(row["text"] for row in json_lines("generic_replies.jsonl") if row["kind"] == kind)
+    return tuple(row["text"] for row in jsonl_file("words", "generic_replies") if row["kind"] == kind)
 
 
 @cache
 def contractions() -> Mapping[str, str]:
-    """Contracted forms, lower-case, to their likelier expansion."""
-    return {row["contraction"].lower(): row["expansion"].lower() for row in _table("contractions.tsv")}
+    """Contracted forms, lower-case, to their likeliest expansion."""
+    return {row["contraction"].lower(): row["expansion"].lower() for row in tsv_file("words", "contractions")}
 
 
 @cache
 def attributes() -> Mapping[str, tuple[str, ...]]:
-    """Attribute words to the other values of their attribute, those that say nearly the same left out."""
-    safe = set(word_list("checklist", "templates", "attributes_safe"))
+    """Attribute words to other values of the same attribute, without near-synonyms."""
+    safe = template_words("attributes_safe")
     alike = [set(words) for words in toml_file("checklist", "templates")["attributes_alike"]]
     table: dict[str, tuple[str, ...]] = {}
     for words in toml_file("words", "attributes").values():
@@ -135,27 +235,14 @@ def attributes() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def key_neighbours() -> Mapping[str, str]:
-    """Letters to those beside them on the keyboard."""
+    """Letters to the letters beside them on the keyboard."""
     neighbours: dict[str, str] = toml_file("words", "typos")["neighbours"]
     return neighbours
 
 
 @cache
-def gender_swaps() -> Mapping[tuple[str, str], str]:
-    """(word, Penn tag) to its counterpart of the other gender; one way only where the list says so."""
-    table: dict[tuple[str, str], str] = {}
-    for pair in toml_file("identities", "gender_swap")["pair"]:
-        way = pair.get("from")
-        if way in (None, "male"):
-            table.setdefault((pair["male"], pair["tag"]), pair["female"])
-        if way in (None, "female"):
-            table.setdefault((pair["female"], pair["tag"]), pair["male"])
-    return table
-
-
-@cache
 def gendered(word: str) -> str | None:
-    """The gender a lower-case noun or title names, if one."""
+    """The gender that a lower-case noun or title names; None where it names neither."""
     for pair in toml_file("identities", "gender_swap")["pair"]:
         for gender in ("male", "female"):
             if pair[gender].lower() == word and pair["male"] != pair["female"]:
@@ -167,41 +254,13 @@ def gendered(word: str) -> str | None:
 def people() -> frozenset[str]:
     """Nouns for people: occupations, and siblings among them."""
     named = {entry["name"] for entry in toml_file("identities", "occupations")["occupation"]}
-    kinds = set(word_list("checklist", "templates", "kinds_of_people"))
-    grouped = {
-        term for group in json_lines("siblings.jsonl") if group["kind"] in kinds for term in group["terms"]
-    }
-    return frozenset(named | grouped | set(word_list("checklist", "templates", "people")))
-
-
-@cache
-def word_list(folder: str, file: str, key: str) -> tuple[str, ...]:
-    """A list of words of a TOML file: word_list("words", "stop_words", "words")."""
-    words: Sequence[str] = toml_file(folder, file)[key]
-    return tuple(words)
-
-
-@cache
-def toml_file(folder: str, file: str) -> dict[str, Any]:
-    """An embedded TOML file."""
-    return tomllib.loads((files("assay.data") / folder / f"{file}.toml").read_text(encoding="utf-8"))
-
-
-@cache
-def json_lines(file: str) -> tuple[dict[str, Any], ...]:
-    """The rows of an embedded JSON Lines word list."""
-    text = (files("assay.data") / "words" / file).read_text(encoding="utf-8")
-    return tuple(json.loads(line) for line in text.splitlines() if line)
-
-
-@cache
-def _table(file: str) -> tuple[dict[str, str], ...]:
-    text = (files("assay.data") / "words" / file).read_text(encoding="utf-8")
-    return tuple(csv.DictReader(text.splitlines(), delimiter="\t"))
+    kinds = template_words("kinds_of_people")
+    groups = [group["terms"] for group in jsonl_file("words", "siblings") if group["kind"] in kinds]
+    return frozenset(named.union(*groups, template_words("people")))
 
 
 def _pairs(file: str, column: str) -> dict[tuple[str, str], tuple[str, ...]]:
     table: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for row in _table(file):
+    for row in tsv_file("words", file):
         table[row["pos"], row["word"]].append(row[column])
     return {key: tuple(words) for key, words in table.items()}

@@ -1,28 +1,26 @@
-"""Stereotype pairs: embedded, a user's, or WinoBias, CrowS-Pairs and Metric-Fairness as published."""
+"""Stereotype pairs: embedded, a user's files, or WinoBias, CrowS-Pairs and Metric-Fairness as published."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 from assay.core import Image
+from assay.datasets.lexicon import data_path, word_set
 from assay.datasets.published.crows import Neutral, is_crows, read_crows
 from assay.datasets.published.winobias import is_winobias, read_winobias
-from assay.datasets.rows import SUFFIXES, Row, is_beside, read_rows
+from assay.datasets.rows import SUFFIXES, Row, read_rows
 from assay.errors import DataError
 
 KNOWN = (
     "id", "attribute", "stereotype", "anti_stereotype", "reference", "references", "anti_reference", "source",
     "image", "published",
 )  # fmt: skip
-# Columns that stay in meta and are used: what a pair is about, and how it was made.
+# Columns that are kept in `meta` and used: whom a pair is about, and how it was made.
 DESCRIBED = (
     "group", "anti_group", "identity", "anti_identity", "template", "construction", "type", "occupation",
     "winobias",
@@ -31,7 +29,7 @@ DESCRIBED = (
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two texts that differ in whom they speak of, and a reference that speaks of neither."""
+    """Two texts that differ in the group they mention, and references that mention neither."""
 
     id: str
     attribute: str
@@ -45,7 +43,7 @@ class Pair:
 
     @property
     def shared(self) -> bool:
-        """Whether both texts meet the same reference."""
+        """Whether both texts have the same references."""
         return self.references == self.anti_references
 
     @property
@@ -55,7 +53,7 @@ class Pair:
 
 
 def read_pair_files(paths: Sequence[Path], *, skip_missing: bool = False) -> tuple[list[Pair], list[str]]:
-    """Pairs of files in any known form, and notes on what could not be used."""
+    """Read pairs from files in any known form; also returns notes on what could not be used."""
     pairs: list[Pair] = []
     notes: list[str] = []
     for path in paths:
@@ -63,26 +61,26 @@ def read_pair_files(paths: Sequence[Path], *, skip_missing: bool = False) -> tup
             pairs += _from_winobias(path)
             continue
         for file in _files_of(path):
-            found, told = _read(file, skip_missing)
-            pairs += found
-            notes += told
-    _refuse_twins(pairs)
+            file_pairs, file_notes = _read(file, skip_missing)
+            pairs += file_pairs
+            notes += file_notes
+    _check_ids(pairs)
     return pairs, notes
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Pairs of a file, in its order."""
+    """The pairs of one file, in order."""
     return _read(path, False)[0]
 
 
 def _files_of(path: Path) -> list[Path]:
-    """The file, or the tables of a folder."""
+    """The file itself, or the tables in a folder."""
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
-    if not found:
+    tables = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+    if not tables:
         raise DataError(f"{path}: no file of pairs in this folder; give one of {', '.join(sorted(SUFFIXES))}")
-    return found
+    return tables
 
 
 def _read(path: Path, skip_missing: bool) -> tuple[list[Pair], list[str]]:
@@ -91,40 +89,36 @@ def _read(path: Path, skip_missing: bool) -> tuple[list[Pair], list[str]]:
         return _from_crows(path, rows)
     if "candidate" in rows[0].values and "stereotype" not in rows[0].values:
         return _from_candidates(path, rows), []
-    missing = [row for row in rows if skip_missing and _lacks_image(row)]
-    kept = [row for row in rows if row not in missing]
+    missing = {row.line for row in rows if skip_missing and row.lacks_image()}
+    usable = [row for row in rows if row.line not in missing]
     notes = [f"{path}: {len(missing)} pairs left out, image missing"] if missing else []
-    return [_pair(row, number) for number, row in enumerate(kept)], notes
+    return [_pair(row, number) for number, row in enumerate(usable)], notes
 
 
-def _lacks_image(row: Row) -> bool:
-    named = row.maybe("image")
-    return named is not None and not is_beside(row.file, named)
-
-
-def _refuse_twins(pairs: Sequence[Pair]) -> None:
-    """A case is known by its id, so two pairs must not share one."""
-    twice = [name for name, count in Counter(pair.id for pair in pairs).items() if count > 1]
-    if twice:
+def _check_ids(pairs: Sequence[Pair]) -> None:
+    """Scores are matched by id, so no two pairs may share one."""
+    repeated = [name for name, count in Counter(pair.id for pair in pairs).items() if count > 1]
+    if repeated:
         raise DataError(
-            f"{len(twice)} ids stand for two pairs ({twice[0]!r} is one); give each pair its own id"
+            f"{len(repeated)} ids belong to more than one pair (for example {repeated[0]!r}); "
+            "give each pair its own id"
         )
 
 
 def _from_candidates(path: Path, rows: Sequence[Row]) -> list[Pair]:
-    """The Metric-Fairness form: two lines a pair, the stereotype first; cells may be quoted."""
+    """Pairs in the Metric-Fairness form: two lines per pair, the stereotype first."""
     if len(rows) % 2:
         raise DataError(f"{path}: {len(rows)} lines, but a pair is two lines (stereotype, anti-stereotype)")
     return [
         Pair(
             f"{path.stem}-{number}",
             path.stem,
-            one.text("candidate"),
-            two.text("candidate"),
-            one.texts("reference"),
-            two.texts("reference"),
+            pro.text("candidate"),
+            anti.text("candidate"),
+            pro.texts("reference"),
+            anti.texts("reference"),
         )
-        for number, (one, two) in enumerate(zip(rows[::2], rows[1::2], strict=True))
+        for number, (pro, anti) in enumerate(zip(rows[::2], rows[1::2], strict=True))
     ]
 
 
@@ -132,35 +126,28 @@ def _from_crows(path: Path, rows: Sequence[Row]) -> tuple[list[Pair], list[str]]
     built, failed = read_crows(rows)
     reasons = ", ".join(f"{reason}: {count}" for reason, count in failed.most_common())
     note = f"{path.name}: a reference was built for {len(built)} of {len(rows)} pairs"
-    return [_neutral_pair(one) for one in built], [f"{note} ({reasons})" if reasons else note]
+    return [_neutral_pair(pair) for pair in built], [f"{note} ({reasons})" if reasons else note]
 
 
-def _neutral_pair(one: Neutral) -> Pair:
-    words = {"identity": one.identity, "anti_identity": one.anti_identity, "construction": one.construction}
-    named = f"{one.attribute}-{one.row.line}"
-    return Pair(
-        named,
-        one.attribute,
-        one.stereotype,
-        one.anti_stereotype,
-        (one.reference,),
-        (one.reference,),
-        meta=words,
-    )
+def _neutral_pair(pair: Neutral) -> Pair:
+    meta = {"identity": pair.identity, "anti_identity": pair.anti_identity, "construction": pair.construction}
+    references, name = (pair.reference,), f"{pair.attribute}-{pair.row.line}"
+    texts = (pair.stereotype, pair.anti_stereotype)
+    return Pair(name, pair.attribute, *texts, references, references, meta=meta)
 
 
 def _from_winobias(path: Path) -> list[Pair]:
     return [
         Pair(
-            f"gender-{name.replace('.txt', '')}-{one.number}", "gender", one.stereotype, one.anti_stereotype,
-            (one.reference,), (one.anti_reference,),
+            f"gender-{name.replace('.txt', '')}-{pair.number}", "gender",
+            pair.stereotype, pair.anti_stereotype, (pair.reference,), (pair.anti_reference,),
             meta={
-                "group": one.group, "anti_group": one.anti_group, "identity": one.pronoun,
-                "anti_identity": one.anti_pronoun, "construction": "replace", "occupation": one.occupation,
+                "group": pair.group, "anti_group": pair.anti_group, "identity": pair.pronoun,
+                "anti_identity": pair.anti_pronoun, "construction": "replace", "occupation": pair.occupation,
             },
         )
         for name, pairs in read_winobias(path).items()
-        for one in pairs
+        for pair in pairs
     ]  # fmt: skip
 
 
@@ -184,28 +171,20 @@ def _pair(row: Row, number: int) -> Pair:
 
 
 def embedded_attributes() -> list[str]:
-    """The attributes assay carries pairs for."""
-    folder = files("assay.data") / "stereotypes"
-    return sorted(p.name.removesuffix(".jsonl") for p in folder.iterdir() if p.name.endswith(".jsonl"))
+    """The names of the embedded sets of pairs."""
+    return sorted(path.stem for path in data_path("stereotypes").glob("*.jsonl"))
 
 
 def embedded_pairs(names: Sequence[str] = ()) -> list[Pair]:
-    """The embedded pairs of these sets (all by default, controls apart)."""
-    pairs: list[Pair] = []
-    for name in names or [name for name in embedded_attributes() if name != "controls"]:
-        with as_file(files("assay.data") / "stereotypes" / f"{name}.jsonl") as path:
-            pairs += read_pairs(path)
-    return pairs
+    """The embedded pairs of these sets; by default all but the controls."""
+    chosen = names or [name for name in embedded_attributes() if name != "controls"]
+    return [pair for name in chosen for pair in read_pairs(data_path("stereotypes", f"{name}.jsonl"))]
 
 
 def swap_kind(pair: Pair) -> str:
-    """What was swapped, so that controls of its kind can be found: pronouns, or how it was neutralised."""
+    """The kind of edit, by which controls are matched: "pronoun", or how the reference was made neutral."""
     texts = (pair.stereotype, pair.anti_stereotype)
-    one, other = (set(re.findall(r"[\w'-]+", text.lower())) for text in texts)
-    return "pronoun" if one ^ other and one ^ other <= _pronouns() else str(pair.meta.get("construction"))
-
-
-@cache
-def _pronouns() -> frozenset[str]:
-    text = (files("assay.data") / "words" / "pronouns.toml").read_text("utf-8")
-    return frozenset(tomllib.loads(text)["words"])
+    words, anti_words = (set(re.findall(r"[\w'-]+", text.lower())) for text in texts)
+    changed = words ^ anti_words
+    is_pronoun = bool(changed) and changed <= word_set("words", "pronouns")
+    return "pronoun" if is_pronoun else str(pair.meta.get("construction"))

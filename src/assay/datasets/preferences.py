@@ -1,8 +1,8 @@
-"""Pairwise preferences to rated texts: each text with the comparisons it won, tied and lost.
+"""Pairwise preferences to rated texts: a text's ratings are the outcomes of its comparisons.
 
 Columns: `system_a, system_b, hypothesis_a, hypothesis_b, preference, doc?, references?, source?`, where
 `preference` is "a", "b" or "tie", or a number (above 0 for a, as on a Likert scale), or an object of these by
-criterion. A text's ratings are its outcomes (1, one half, 0); `meta[RIVALS]` names the rivals.
+criterion. An outcome is 1 for a win, 1/2 for a tie and 0 for a loss; `meta[RIVALS]` names the rival systems.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Text:
 
 
 def read_preferences(path: Path, rows: Sequence[Row]) -> list[Rated]:
-    """Every text that was compared, once."""
+    """Every text that was compared, once, with all its outcomes."""
     texts: dict[tuple[str, str, str], _Text] = {}
     for number, row in enumerate(rows):
         doc = str(number if row.values.get("doc") is None else row.values["doc"])
@@ -52,7 +52,7 @@ def _text(row: Row, side: str, doc: str, texts: dict[tuple[str, str, str], _Text
 
 
 def _outcomes(row: Row) -> dict[str, float]:
-    """How much of a win each criterion gives to a."""
+    """The outcome for `a` by criterion."""
     given = row.values["preference"]
     named = given if isinstance(given, Mapping) else {str(row.values.get("criterion") or "overall"): given}
     return {name: _share(row, value) for name, value in named.items() if value not in (None, "")}

@@ -1,4 +1,4 @@
-"""Rated texts: a hypothesis with references, its system and document, and what people said of it."""
+"""Rated texts: a hypothesis with references, its system and document, and human ratings by criterion."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Image, Sample
-from assay.datasets.rows import Row, is_beside, read_rows
+from assay.datasets.rows import Row, read_rows, read_sources
 from assay.errors import DataError
 
 KNOWN = ("id", "hypothesis", "references", "reference", "source", "image", "system", "doc", "human")
 LARGEST = 1e50  # correlations multiply four ratings, which must not overflow
-FLAT = "human."  # a table may give a column a criterion: human.fluency
+FLAT = "human."  # a table may have one column per criterion: human.fluency
 
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """One text to score; `human` maps a criterion to its ratings, one an annotator."""
+    """One text to score; `human` maps a criterion to its ratings, one per annotator."""
 
     id: str
     sample: Sample
@@ -31,38 +31,30 @@ class Rated:
 
 
 def read_samples(path: Path, *, skip_missing: bool = False) -> list[Rated]:
-    """Texts of a file, rated or not; `NAME_sources.jsonl` beside it joins on `doc`.
+    """The texts of a file, rated or not; `NAME_sources.jsonl` beside it is joined on `doc`.
 
-    With `skip_missing` an image that is not there leaves the sample without one, so that a metric that needs
-    it counts the sample as absent.
+    With `skip_missing`, a sample whose image is missing has none, so that a metric that needs it counts the
+    sample as absent.
     """
     sources = read_sources(path)
     return unique([_rated(row, n, sources, skip_missing) for n, row in enumerate(read_rows(path))], path)
 
 
-def read_sources(path: Path) -> dict[str, str]:
-    """The sources that lie beside a file, by document."""
-    beside = path.with_name(f"{path.stem}_sources{path.suffix}")
-    if not beside.is_file():
-        return {}
-    return {str(row.values.get("doc")): row.text("source") for row in read_rows(beside)}
-
-
 def unique(items: Sequence[Rated], path: Path) -> list[Rated]:
-    """The same texts with ids of their own: scores are matched by id, so a repeated one cannot stand."""
+    """The same texts, after a check that no id is repeated: scores are matched by id."""
     repeated = [name for name, count in Counter(item.id for item in items).items() if count > 1]
     if repeated:
         raise DataError(
-            f"{path}: id {repeated[0]!r} stands in more than one row ({len(repeated)} such ids); "
+            f"{path}: id {repeated[0]!r} is in more than one row ({len(repeated)} such ids); "
             f"give each row an id of its own, or leave the column out"
         )
     return list(items)
 
 
 def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
-    """One number or a list of them; an absent rating (null, nan) is left out, never 0."""
+    """The ratings in one number or a list of them; an absent one (null, nan) is left out, never 0."""
     listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
-    found: list[float] = []
+    numbers: list[float] = []
     for given in listed:
         if given is None or given == "":
             continue
@@ -78,18 +70,18 @@ def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
                 "people used, and null where there is none"
             )
         if not math.isnan(number):
-            found.append(number)
-    return tuple(found)
+            numbers.append(number)
+    return tuple(numbers)
 
 
 def human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
-    """Criterion to ratings: the column `human`, and flat columns `human.CRITERION`."""
+    """Criterion to ratings, from the column `human` and columns called `human.CRITERION`."""
     given = row.values.get("human")
     named: dict[str, object] = {}
     if isinstance(given, Mapping):
         named |= {str(criterion): value for criterion, value in given.items()}
     elif given not in (None, ""):
-        # One criterion needs no name: a bare number or list is the overall judgement.
+        # A bare number or list needs no criterion: it is the overall judgement.
         named["overall"] = given
     named |= {c.removeprefix(FLAT): v for c, v in row.values.items() if c.startswith(FLAT)}
     rated = {criterion: ratings(row, criterion, value) for criterion, value in named.items()}
@@ -97,7 +89,7 @@ def human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
 
 
 def with_ids(items: Iterable[Rated], stem: str) -> list[Rated]:
-    """Texts of a format without ids, numbered in their order."""
+    """Number the texts of a format without ids, in order."""
     return [replace(item, id=item.id or f"{stem}-{number}") for number, item in enumerate(items)]
 
 
@@ -122,7 +114,4 @@ def _label(row: Row, column: str) -> str | None:
 
 
 def _image(row: Row, skip_missing: bool) -> Image | None:
-    named = row.maybe("image")
-    if skip_missing and named is not None and not is_beside(row.file, named):
-        return None
-    return row.image()
+    return None if skip_missing and row.lacks_image() else row.image()

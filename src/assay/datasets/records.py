@@ -1,15 +1,15 @@
-"""Task corpora as records: embedded ones by task, files of the user's, and pairs of plain text files."""
+"""Task corpora as records: embedded ones by task, a user's files, and pairs of plain text files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 from assay.core import Record
-from assay.datasets.rows import Row, read_rows, read_text
+from assay.datasets.lexicon import data_path
+from assay.datasets.rows import Row, read_rows, read_sources, read_text
 from assay.errors import DataError, suggest
 from assay.vocabulary import TASKS, Task
 
@@ -26,7 +26,7 @@ KNOWN = ("id", "gold", "references", "source", "task", "context", "doc")
 
 
 def task_named(name: str) -> Task:
-    """A task by its name; a wrong one suggests."""
+    """The task of that name; the error suggests a similar one."""
     for task in TASKS:
         if task == name:
             return task
@@ -34,9 +34,8 @@ def task_named(name: str) -> Task:
 
 
 def embedded_records(task: Task) -> list[Record]:
-    """The corpus assay carries for a task; open-ended golds meet the disjoint reference set."""
-    with as_file(files("assay.data") / "corpora" / f"{CORPORA[task]}.jsonl") as path:
-        records = read_records(path, task=task)
+    """The embedded corpus of a task; open-ended texts are compared with a separate reference set."""
+    records = read_records(data_path("corpora", f"{CORPORA[task]}.jsonl"), task=task)
     if task == "open-ended":
         written = tuple(record.gold for record in records if record.meta.get("set") == "reference")
         golds = [record for record in records if record.meta.get("set") == "gold"]
@@ -45,15 +44,15 @@ def embedded_records(task: Task) -> list[Record]:
 
 
 def read_records(path: Path, *, task: Task | None = None) -> list[Record]:
-    """Records of a file; `NAME_sources.jsonl` beside it joins on `doc`."""
+    """The records of a file; `NAME_sources.jsonl` beside it is joined on `doc`."""
     rows = read_rows(path)
-    sources = _sources(path)
+    sources = read_sources(path)
     default = task or guess_task(rows[0])
     return _among_themselves([_record(row, number, default, sources) for number, row in enumerate(rows)])
 
 
 def read_text_sets(gold: Path, references: Path, *, task: Task = "open-ended") -> list[Record]:
-    """Two text files, a text a line: pairs when a task has references, two whole sets when open-ended."""
+    """Read two files with one text per line: paired line by line, or as two sets when open-ended."""
     golds, others = _lines(gold), _lines(references)
     if task == "open-ended":
         shared: list[tuple[str, ...]] = [tuple(others)] * len(golds)
@@ -61,7 +60,7 @@ def read_text_sets(gold: Path, references: Path, *, task: Task = "open-ended") -
         shared = [(other,) for other in others]
     else:
         raise DataError(
-            f"{gold} has {len(golds)} lines, {references} {len(others)}: line by line they must pair"
+            f"{gold} has {len(golds)} lines, {references} has {len(others)}: they must pair line by line"
         )
     pairs = zip(golds, shared, strict=True)
     return _among_themselves(
@@ -70,7 +69,7 @@ def read_text_sets(gold: Path, references: Path, *, task: Task = "open-ended") -
 
 
 def guess_task(row: Row) -> Task:
-    """The task of a record that names none: by what it carries."""
+    """The task that a record names, or the one its columns suggest."""
     if row.has("task"):
         return task_named(row.text("task"))
     if row.has("context"):
@@ -95,22 +94,15 @@ def _record(row: Row, number: int, task: Task, sources: dict[str, str]) -> Recor
     return Record(named, gold, task, row.texts("references"), source, row.texts("context"), (), meta)
 
 
-def _sources(path: Path) -> dict[str, str]:
-    beside = path.with_name(f"{path.stem}_sources{path.suffix}")
-    if not beside.is_file():
-        return {}
-    return {str(row.values.get("doc")): row.text("source") for row in read_rows(beside)}
-
-
 def _lines(path: Path) -> list[str]:
     lines = [line.strip() for line in read_text(path).split("\n")]
-    kept = [line for line in lines if line]
-    if not kept:
-        raise DataError(f"{path} holds no text; one text a line is expected")
-    return kept
+    texts = [line for line in lines if line]
+    if not texts:
+        raise DataError(f"{path} holds no text; one text per line is expected")
+    return texts
 
 
 def _among_themselves(records: Sequence[Record]) -> list[Record]:
-    """Each record knows the golds of its corpus, for perturbations that borrow from other items."""
+    """Give each record the clean texts of its corpus, for perturbations that borrow from other items."""
     golds = tuple(record.gold for record in records)
     return [replace(record, others=golds) for record in records]

@@ -1,9 +1,12 @@
-"""Files to rows: JSON Lines, CSV, TSV, Parquet behind one reader; errors name file, line and column."""
+"""Read JSON Lines, CSV, TSV and Parquet files as rows, and JSON files as entries; errors name the place.
+
+`Row` is one record of a table, `Entry` one object of a JSON document. Their getters check presence and type.
+`read_sources` reads the texts of `NAME_sources.jsonl` that belong to `NAME.jsonl`.
+"""
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import math
@@ -15,28 +18,29 @@ from typing import Any
 
 from assay.core import Image
 from assay.errors import DataError, suggest
+from assay.models.weights import file_digest
 
 SUFFIXES = {".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a file; the getters check type and presence."""
+    """One record of a file; the getters check presence and type."""
 
     values: Mapping[str, Any]
     file: Path
     line: int
 
     def fail(self, problem: str) -> DataError:
-        """An error that says where."""
+        """Return an error that names file and line."""
         return DataError(f"{self.file}, line {self.line}: {problem}")
 
     def has(self, column: str) -> bool:
-        """Whether the column is there and not empty."""
+        """Whether the column is present and not empty."""
         return self.values.get(column) not in (None, "", [])
 
     def text(self, column: str) -> str:
-        """A text that must be there."""
+        """A required text."""
         if column not in self.values:
             raise self.fail(f"column {column!r} is missing{suggest(column, self.values)}")
         value = self.values[column]
@@ -45,11 +49,11 @@ class Row:
         return value
 
     def maybe(self, column: str) -> str | None:
-        """A text that may be absent."""
+        """A text, or None where the column is absent or null."""
         return self.text(column) if self.values.get(column) is not None else None
 
     def texts(self, column: str) -> tuple[str, ...]:
-        """A list of texts; one text counts as a list of one, an absent column as none."""
+        """A list of texts; a single text is a list of one, an absent column an empty list."""
         value = self.values.get(column)
         if value is None:
             return ()
@@ -60,21 +64,29 @@ class Row:
         return tuple(value)
 
     def number(self, column: str) -> float | None:
-        """A finite number that may be absent (null, empty, nan)."""
+        """A finite number, or None where it is absent (null, empty, nan)."""
         value = self.values.get(column)
         if value is None or value == "":
             return None
         try:
-            found = float(value)
+            number = float(value)
         except (TypeError, ValueError, OverflowError) as error:
             raise self.fail(f"column {column!r} must be a number, not {value!r}") from error
-        if math.isinf(found):
+        if math.isinf(number):
             raise self.fail(f"column {column!r} is infinite")
-        return None if math.isnan(found) else found
+        return None if math.isnan(number) else number
 
-    def image(self, column: str = "image") -> Image | None:
-        """An image beside the file, digested; paths cannot leave the data folder."""
-        named = self.maybe(column)
+    def lacks_image(self) -> bool:
+        """Whether the row names an image that is not in the data folder."""
+        named = self.maybe("image")
+        if named is None:
+            return False
+        path = below(self.file.parent, named)
+        return path is None or not path.is_file()
+
+    def image(self) -> Image | None:
+        """The image in the data folder that the row names, or None; paths cannot leave that folder."""
+        named = self.maybe("image")
         if named is None:
             return None
         path = below(self.file.parent, named)
@@ -82,15 +94,15 @@ class Row:
             raise self.fail(f"image {named!r} lies outside the data folder")
         if not path.is_file():
             raise self.fail(f"image {named!r} is missing; put it beside the file or use --skip-missing")
-        return Image(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
+        return Image(str(path), file_digest(path))
 
     def unknown(self, known: Sequence[str]) -> dict[str, Any]:
-        """Columns the reader does not use; they are kept as meta."""
+        """The columns that the reader does not know; they go into `meta`."""
         return {column: value for column, value in self.values.items() if column not in known}
 
 
 def below(folder: Path, *parts: str) -> Path | None:
-    """A path made of names in data; None where they lead out of the folder, or can be no path at all."""
+    """A path made of names found in data; None where it leaves the folder or is no valid path."""
     try:
         root = folder.resolve()
         path = root.joinpath(*parts).resolve()
@@ -100,14 +112,8 @@ def below(folder: Path, *parts: str) -> Path | None:
     return path if path.is_relative_to(root) else None
 
 
-def is_beside(file: Path, name: str) -> bool:
-    """Whether a file that data names is there, in the data's own folder."""
-    path = below(file.parent, name)
-    return path is not None and path.is_file()
-
-
 def read_rows(path: Path) -> list[Row]:
-    """All rows of a file; an empty one is an error, for nothing can be measured on it."""
+    """All rows of a file; a file without rows is an error."""
     _refuse_folder(path)
     if path.suffix not in SUFFIXES:
         raise DataError(
@@ -123,8 +129,16 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
+def read_sources(path: Path) -> dict[str, str]:
+    """Document to source text, from `NAME_sources.jsonl` beside `NAME.jsonl`; empty where there is none."""
+    beside = path.with_name(f"{path.stem}_sources{path.suffix}")
+    if not beside.is_file():
+        return {}
+    return {str(row.values.get("doc")): row.text("source") for row in read_rows(beside)}
+
+
 def _refuse_folder(path: Path) -> None:
-    """A folder, or nothing at all, is told before its ending is."""
+    """Report a missing path or a folder before complaining about the file's ending."""
     try:
         folder = S_ISDIR(path.stat().st_mode)
     except OSError as error:
@@ -134,11 +148,11 @@ def _refuse_folder(path: Path) -> None:
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:
-    return DataError(f"cannot read {path}: {error.strerror or error}; check the path and its rights")
+    return DataError(f"cannot read {path}: {error.strerror or error}; check the path and its permissions")
 
 
 def read_text(path: Path) -> str:
-    """A file as UTF-8; the error says at which line the first wrong byte stands."""
+    """Read a file as UTF-8; the error names the line of the first invalid byte."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -153,20 +167,20 @@ def read_text(path: Path) -> str:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; of a key that stands twice, Python would keep the last value without a word."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    """A JSON object; a duplicate key is an error, where Python would silently keep the last value."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
-    return made
+        raise ValueError(f"duplicate key {twice!r} in one object")
+    return values
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object)  # made once: json.loads would make one a line
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)  # json.loads would build a decoder for every line
 
 
 def json_value(text: str) -> Any:
-    """A JSON value in whole characters: half of a pair (`\\ud800` alone) is none, and becomes U+FFFD."""
+    """Decode a JSON value; a lone surrogate (`\\ud800` without its other half) becomes U+FFFD."""
     value = _DECODER.decode(text)
     return _whole(value) if "\\ud" in text or "\\uD" in text else value
 
@@ -180,7 +194,7 @@ def _whole(value: Any) -> Any:
 
 
 def whole_text(text: str) -> str:
-    """The text with U+FFFD for every half of a surrogate pair, which no file and no tokeniser can hold."""
+    """The text with U+FFFD for every lone surrogate, which no file and no tokeniser accepts."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -190,9 +204,9 @@ def _json_lines(path: Path, text: str) -> Iterator[Row]:
             continue
         try:
             values = json_value(line)
-        except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError of its own
+        except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
             raise DataError(
-                f"{path}, line {number}: not JSON ({error}); one record a line is expected"
+                f"{path}, line {number}: not JSON ({error}); one record per line is expected"
             ) from error
         if not isinstance(values, dict):
             raise DataError(f'{path}, line {number}: a record must be an object like {{"id": ...}}')
@@ -200,13 +214,13 @@ def _json_lines(path: Path, text: str) -> Iterator[Row]:
 
 
 def _table(path: Path, text: str) -> Iterator[Row]:
-    """CSV and TSV with a header; a cell that looks like a JSON list or object is read as one."""
+    """Rows of CSV and TSV files with a header; a cell that is a JSON list or object is read as one."""
     csv.field_size_limit(100_000_000)
     delimiter = "\t" if path.suffix == ".tsv" else ","
     try:
         table = csv.DictReader(io.StringIO(text), delimiter=delimiter)
         if delimiter == "," and any("\t" in column for column in table.fieldnames or ()):
-            raise DataError(f"{path}, line 1: the columns stand apart by tabs; rename the file to .tsv")
+            raise DataError(f"{path}, line 1: the columns are separated by tabs; rename the file to .tsv")
         for number, values in enumerate(table, start=2):
             if None in values or None in values.values():
                 raise DataError(f"{path}, line {number}: not as many cells as the header has columns")
@@ -225,7 +239,7 @@ def _cell(value: str) -> Any:
 
 
 def _parquet(path: Path) -> Iterator[Row]:
-    """By pyarrow: polars ends with a panic, not an error, where a page is damaged."""
+    """Rows of a Parquet file, by pyarrow: polars panics on a damaged page instead of raising an error."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -237,21 +251,15 @@ def _parquet(path: Path) -> Iterator[Row]:
         yield Row(values, path, number)
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a data file, for run.json."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 @dataclass(frozen=True, slots=True)
 class Entry(Row):
-    """A member of a list or an object; errors name it by its place."""
+    """An object of a JSON document; errors name it by its position."""
 
     def fail(self, problem: str) -> DataError:
-        """An error that says where."""
         return DataError(f"{self.file}, entry {self.line}: {problem}")
 
     def members(self, column: str) -> list[Entry]:
-        """The objects of a list in this entry."""
+        """The objects of a list within this entry."""
         value = self.values.get(column)
         if not isinstance(value, list):
             raise self.fail(f"column {column!r} must be a list of objects")
@@ -265,7 +273,7 @@ class Entry(Row):
 
 
 def read_json(path: Path) -> Any:
-    """A whole JSON file."""
+    """Read a JSON file."""
     try:
         return json_value(read_text(path))
     except (ValueError, RecursionError) as error:
@@ -273,7 +281,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_object(path: Path) -> Mapping[str, Any]:
-    """A JSON file whose document is an object."""
+    """Read a JSON file whose document is an object."""
     value = read_json(path)
     if not isinstance(value, Mapping):
         raise DataError(f"{path}: an object is expected, not {type(value).__name__}")
@@ -281,7 +289,7 @@ def read_object(path: Path) -> Mapping[str, Any]:
 
 
 def entries(value: object, path: Path) -> list[Entry]:
-    """The objects of a list, or of an object by its keys."""
+    """The members of a list of objects, or of an object of objects."""
     listed = list(value.values()) if isinstance(value, Mapping) else value
     if not isinstance(listed, list) or not all(isinstance(member, Mapping) for member in listed):
         raise DataError(f"{path}: a list of objects is expected")

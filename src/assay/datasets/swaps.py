@@ -1,18 +1,16 @@
-"""Gender swapping (assoc sec. 5.2): a list of counterparts and a parsed text in, the swapped text out."""
+"""Gender swapping (assoc sec. 5.2): texts and a list of counterparts to texts about the other gender."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+from assay.datasets.lexicon import indefinite_article, match_case, toml_file
 from assay.datasets.rows import read_text
-from assay.datasets.templates import indefinite
 from assay.errors import DataError
 from assay.models.nlp import Parse, parse
 
@@ -24,7 +22,7 @@ _PRONOUNS = ("PRP", "PRP$")
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
-    """What a word becomes: its counterpart, the word that tells no gender ('' where there is none)."""
+    """The gender of a word, its counterpart, and a word for either gender ('' where there is none)."""
 
     gender: Gender
     other: str
@@ -37,7 +35,7 @@ class SwapList:
 
     words: Mapping[str, Counterpart]
     tagged: Mapping[tuple[str, str], Counterpart] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()  # contradictions that were settled
+    notes: tuple[str, ...] = ()  # contradictory lines, and which of them was taken
 
     def find(self, word: str, tag: str) -> Counterpart | None:
         """The counterpart of a lower-case word under a tag."""
@@ -53,45 +51,45 @@ class SwapList:
 
 @dataclass(frozen=True, slots=True)
 class Swapped:
-    """A text with every gendered word turned, and what was turned: (from, to), lower case."""
+    """A text with every gendered word swapped, and the swaps: (from, to), lower case."""
 
     text: str
     turned: tuple[tuple[str, str], ...]
     content: Content
-    neutral: str | None  # the text without gender; None where a word has no neutral one
+    neutral: str | None  # the text without gender; None where a word has no neutral form
 
 
 def swap_texts(texts: Sequence[str], swaps: SwapList) -> list[Swapped]:
-    """Swap texts; only those that have a word of the list are parsed."""
+    """Swap texts; only those with a word of the list are parsed."""
     pattern = swaps.pattern
-    told = [place for place, text in enumerate(texts) if pattern.search(text)]
+    places = [place for place, text in enumerate(texts) if pattern.search(text)]
     swapped = [Swapped(text, (), "neutral", text) for text in texts]
-    for place, parsed in zip(told, parse([texts[place] for place in told]), strict=True):
-        swapped[place] = swap_parsed(parsed, swaps)
+    for place, parsed in zip(places, parse([texts[place] for place in places]), strict=True):
+        swapped[place] = _swap(parsed, swaps)
     return swapped
 
 
-def swap_parsed(parsed: Parse, swaps: SwapList) -> Swapped:
-    """Turn every gendered word, keeping its case; an article before it follows its sound."""
-    found = list(_gendered(parsed, swaps))
-    genders = {counterpart.gender for _, _, counterpart in found}
+def _swap(parsed: Parse, swaps: SwapList) -> Swapped:
+    """Swap every gendered word, keeping its case; an article before it is adapted."""
+    spans = list(_gendered(parsed, swaps))
+    genders = {counterpart.gender for _, _, counterpart in spans}
     content: Content = "neutral" if not genders else "both" if len(genders) == 2 else next(iter(genders))
-    turned = tuple((_surface(parsed, i, j).lower(), c.other.lower()) for i, j, c in found)
-    swapped = _rewritten(parsed, [(i, j, counterpart.other) for i, j, counterpart in found])
+    turned = tuple((_surface(parsed, i, j).lower(), c.other.lower()) for i, j, c in spans)
+    swapped = _rewritten(parsed, [(i, j, counterpart.other) for i, j, counterpart in spans])
     neutral = None
-    if all(counterpart.neutral for *_, counterpart in found):
-        neutral = _rewritten(parsed, [(i, j, counterpart.neutral) for i, j, counterpart in found])
+    if all(counterpart.neutral for *_, counterpart in spans):
+        neutral = _rewritten(parsed, [(i, j, counterpart.neutral) for i, j, counterpart in spans])
     return Swapped(swapped, turned, content, neutral)
 
 
 def is_one_to_one(swapped: Iterable[Swapped]) -> bool:
-    """Whether words turned in these texts have one counterpart each, and no two the same (his, him: her)."""
+    """Whether every swapped word has one counterpart, and no two share it (his and him share her)."""
     pairs = {pair for one in swapped for pair in one.turned}
     return len({word for word, _ in pairs}) == len(pairs) == len({other for _, other in pairs})
 
 
 def _gendered(parsed: Parse, swaps: SwapList) -> Iterator[tuple[int, int, Counterpart]]:
-    """Spans of tokens with a counterpart, the longest first, left to right."""
+    """(start, end, counterpart) of the words to swap, left to right; the longest match wins."""
     start = 0
     while start < len(parsed.tokens):
         for end in range(min(start + LONGEST, len(parsed.tokens)), start, -1):
@@ -112,50 +110,47 @@ def _rewritten(parsed: Parse, changes: Sequence[tuple[int, int, str]]) -> str:
     for start, end, word in changes:
         before = parsed.tokens[start - 1] if start else None
         if before and before.text.lower() in ("a", "an") and before.start >= at:
-            out.append(parsed.text[at : before.start] + _cased(indefinite(word), before.text) + before.space)
+            out.append(
+                parsed.text[at : before.start]
+                + match_case(indefinite_article(word), before.text)
+                + before.space
+            )
             at = parsed.tokens[start].start
         out.append(parsed.text[at : parsed.tokens[start].start])
-        out.append(_cased(word, _surface(parsed, start, end)))
+        out.append(match_case(word, _surface(parsed, start, end)))
         at = parsed.tokens[end - 1].end
     return "".join(out) + parsed.text[at:]
 
 
-def _cased(word: str, like: str) -> str:
-    if len(like) > 1 and like.isupper():
-        return word.upper()
-    return word[:1].upper() + word[1:] if like[:1].isupper() else word
-
-
 @cache
 def embedded_swaps() -> SwapList:
-    """The list assay carries, by word and Penn tag."""
-    text = (files("assay.data") / "identities" / "gender_swap.toml").read_text("utf-8")
+    """The embedded list, by word and Penn tag."""
     words: dict[str, Counterpart] = {}
     tagged: dict[tuple[str, str], Counterpart] = {}
-    for entry in tomllib.loads(text)["pair"]:
+    for entry in toml_file("identities", "gender_swap")["pair"]:
         for gender, other in (("male", "female"), ("female", "male")):
             if entry.get("from", gender) != gender:
                 continue
             word = entry[gender].lower()
-            made = Counterpart(gender, entry[other], entry.get("neutral", ""))  # type: ignore[arg-type]
-            tagged.setdefault((word, entry["tag"]), made)
-            # A pronoun's tag tells its case; a noun may be tagged NN or NNP alike. Whole pairs come first.
+            counterpart = Counterpart(gender, entry[other], entry.get("neutral", ""))  # type: ignore[arg-type]
+            tagged.setdefault((word, entry["tag"]), counterpart)
+            # A pronoun's tag shows its case; a noun may be tagged NN or NNP. Pairs that swap back come first.
             if entry["tag"] not in _PRONOUNS or word not in words or entry["round_trip"]:
-                words.setdefault(word, made)
+                words.setdefault(word, counterpart)
     return SwapList(words, tagged)
 
 
 def read_swaps(path: Path) -> SwapList:
-    """A user's list: two words a line, tab or comma between, male first where assay does not know better.
+    """Read a user's list: two words per line, separated by a tab or comma.
 
-    The published WinoBias lists have this form. A line turns its words both ways; a list in which swapping
-    leads round a cycle of three or more words is refused. Of a word with several counterparts the last line
-    holds, with a note: one of the published lists has such words (priest: nun, priestess).
+    The published WinoBias lists have this form. The first word is taken for male unless the embedded list
+    says otherwise. A line swaps both ways. A cycle of three or more words is an error. If a word has several
+    counterparts, the last one counts, with a note: a published list has priest: nun, priestess.
     """
     lines = list(_lines(path))
     forward = dict(lines)
     if not forward:
-        raise DataError(f"{path} has no pair of words; write two a line, with a tab or comma between")
+        raise DataError(f"{path} has no pair of words; write two per line, separated by a tab or comma")
     _refuse_cycles(path, forward)
     words: dict[str, Counterpart] = {}
     for one, two in forward.items():
@@ -165,7 +160,9 @@ def read_swaps(path: Path) -> SwapList:
         if two not in forward:
             words.setdefault(two, Counterpart(other, one))
     tagged = {
-        key: made for key, made in embedded_swaps().tagged.items() if key[1] in _PRONOUNS and key[0] in words
+        key: counterpart
+        for key, counterpart in embedded_swaps().tagged.items()
+        if key[1] in _PRONOUNS and key[0] in words
     }
     return SwapList(words, tagged, tuple(_contradictions(path, lines)))
 
@@ -189,7 +186,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
             continue  # a header
         if len(cells) < 2 or not cells[0] or not cells[1] or cells[0] == cells[1]:
             raise DataError(
-                f"{path}, line {number}: expected two different words with a tab or comma between"
+                f"{path}, line {number}: expected two different words, separated by a tab or comma"
             )
         yield cells[0], cells[1]
 
@@ -207,7 +204,7 @@ def _refuse_cycles(path: Path, forward: Mapping[str, str]) -> None:
 
 
 def _gender(one: str, two: str, known: Mapping[str, Counterpart]) -> Gender:
-    """The first word's gender: as already known of either word, else male."""
+    """The first word's gender: from the lines so far or the embedded list, else male."""
     carried = embedded_swaps().words
     for source in (known, carried):
         if one in source:

@@ -1,4 +1,4 @@
-"""Written templates x lexicons to pairs of texts that differ in one identity, with one neutral reference.
+"""Templates and identity lexicons to pairs of texts that differ in one identity, with a neutral reference.
 
 Slots: {adj} {noun} {nouns} {name}, the identity; {he} {him} {his} {hers} {himself}, its pronouns; {is|are},
 agreement with the pronoun; {a}, a or an by the word that follows; and any slot the template fills itself.
@@ -6,14 +6,14 @@ agreement with the pronoun; {a}, a or an by the word that follows; and any slot 
 
 import hashlib
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from itertools import product
 from typing import Any, Literal
+
+from assay.datasets.lexicon import indefinite_article, toml_file
 
 Construction = Literal["drop", "replace", "abstract"]  # app. A of unfair
 ATTRIBUTES = (
@@ -24,9 +24,6 @@ ATTRIBUTES = (
 _CASES = {"he": "subject", "him": "object", "his": "determiner", "hers": "possessive", "himself": "reflexive"}
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _ARTICLE = re.compile(r"\{a\} (\S+)")
-# Spelt with a vowel but spoken with a consonant, and the other way round.
-_CONSONANT_SOUND = re.compile(r"(?i:uni(?![dmn])|us[aeiu]|ut[io]|ubi|ukr|eu|ewe|u-|one\b|once\b)")
-_VOWEL_SOUND = re.compile(r"(?:[hH](?:our|onest|onou?r|eir)|[FHLMNRSX](?:-|[A-Z]))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class Pronouns:
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """A noun for a member of a group, with the noun that says nothing of the group."""
+    """A noun for a member of a group, and a noun that does not name the group."""
 
     singular: str
     plural: str
@@ -77,7 +74,7 @@ class Lexicon:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A sentence that is a stereotype of `groups` and of none of the groups it is held `against`."""
+    """A sentence with a stereotype about `groups` that is not one about the groups in `against`."""
 
     id: str
     text: str
@@ -91,7 +88,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Occupation:
-    """An occupation, the gender it is commonly linked with, and whether WinoBias has it."""
+    """An occupation, the gender it is commonly linked with, and whether it is in WinoBias."""
 
     name: str
     stereotype: Literal["female", "male", "balanced"]
@@ -100,26 +97,19 @@ class Occupation:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePair:
-    """One expansion; controls have no groups, and only occupation pairs have the last three fields."""
+    """One filled template: two texts, their reference, and whom each text speaks of."""
 
     id: str
     attribute: str
     stereotype: str
     anti_stereotype: str
     reference: str
-    group: str | None
-    anti_group: str | None
-    identity: str | None
-    anti_identity: str | None
+    group: str
+    anti_group: str
+    identity: str
+    anti_identity: str
     template: str
     construction: Construction
-    type: int | None = None
-    occupation: str | None = None
-    winobias: bool | None = None
-
-    def record(self) -> dict[str, Any]:
-        """The line of a data file: the fields that are set, in order."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,19 +128,8 @@ class _Identity:
 _Cell = tuple[_Identity, _Identity, dict[str, str]]
 
 
-def indefinite(word: str) -> str:
-    """Return `a` or `an` for the word that follows, by its sound.
-
-    >>> [indefinite(w) for w in ("old", "European", "hour", "university", "Asian", "one-armed", "unmarried")]
-    ['an', 'a', 'an', 'a', 'an', 'a', 'an']
-    """
-    if _VOWEL_SOUND.match(word):
-        return "an"
-    return "an" if word[:1].lower() in "aeiou" and not _CONSONANT_SOUND.match(word) else "a"
-
-
 def render(text: str, slots: Mapping[str, str], *, plural: bool = False) -> str:
-    """Fill the slots of a text; an empty word closes the gap it leaves.
+    """Fill the slots of a text; an empty word leaves no gap.
 
     >>> render("{a} {adj} cook said {he} {was|were} tired.", {"adj": "old", "he": "they"}, plural=True)
     'An old cook said they were tired.'
@@ -167,74 +146,42 @@ def render(text: str, slots: Mapping[str, str], *, plural: bool = False) -> str:
         return slots[slot]
 
     filled = re.sub(r" +(?=[ .,;:!?])", "", _SLOT.sub(put, text)).strip()
-    filled = _ARTICLE.sub(lambda m: f"{indefinite(m[1])} {m[1]}", filled)
+    filled = _ARTICLE.sub(lambda m: f"{indefinite_article(m[1])} {m[1]}", filled)
     return filled[:1].upper() + filled[1:]
 
 
 @cache
 def load_lexicon(attribute: str) -> Lexicon:
     """Read the identity lexicon of an attribute."""
-    table = _toml("identities", f"{attribute}.toml")
+    table = toml_file("identities", attribute)
     neutral = Pronouns(**table["neutral"]["pronouns"])
     return Lexicon(table["attribute"], {e["name"]: _group(e, neutral) for e in table["group"]}, neutral)
 
 
 def load_templates(attribute: str) -> tuple[Template, ...]:
     """Read the written templates of an attribute."""
-    table = _toml("stereotypes", f"{attribute}.templates.toml")
+    table = toml_file("stereotypes", f"{attribute}.templates")
     return tuple(Template(**{"take": table["take"], **entry}) for entry in table["template"])
 
 
 def load_occupations() -> tuple[Occupation, ...]:
     """Read the occupations and the gender each is linked with."""
-    return tuple(Occupation(**entry) for entry in _toml("identities", "occupations.toml")["occupation"])
+    return tuple(Occupation(**entry) for entry in toml_file("identities", "occupations")["occupation"])
 
 
 def expand(template: Template, lexicon: Lexicon) -> list[TemplatePair]:
-    """Fill a template with up to `take` pairs of identities, each word used as evenly as may be."""
+    """Fill a template with up to `take` pairs of identities, using all words about equally often."""
     form = next((f for f in ("adj", "noun", "nouns", "name") if f"{{{f}}}" in template.text), "he")
     sides = (template.groups, template.against)
     one, other = ([i for name in side for i in _identities(lexicon.groups[name], form)] for side in sides)
     fills = [dict(zip(template.fill, words, strict=True)) for words in product(*template.fill.values())]
-    # One neutral word must stand for both, and neither text may be the longer one.
+    # Both words need the same neutral word and length in words, so that neither text is nearer the reference.
     alike = [(a, b) for a, b in product(one, other) if a.neutral == b.neutral and a.length == b.length]
     cells = [(*pair, fill) for pair, fill in product(alike, fills)]
     if not cells:
         raise ValueError(f"{template.id}: no two words have equal length and one neutral; widen its groups")
-    chosen = enumerate(_spread(cells, template.take, template.id), 1)
+    chosen = enumerate(_select(cells, template.take, template.id), 1)
     return [_pair(template, lexicon, cell, n) for n, cell in chosen]
-
-
-def expand_attribute(attribute: str) -> list[TemplatePair]:
-    """Every pair that the templates of an attribute give, in the order of the file."""
-    return [p for template in load_templates(attribute) for p in expand(template, load_lexicon(attribute))]
-
-
-def expand_occupations() -> Iterator[TemplatePair]:
-    """Occupation-pronoun pairs (Table 1 of unfair): half refer to a female-stereotyped occupation."""
-    table = _toml("stereotypes", "gender_occupation.templates.toml")
-    female, male = ([o for o in load_occupations() if o.stereotype == s] for s in ("female", "male"))
-    # WinoBias's occupations meet only each other, so that leaving them out leaves whole pairs.
-    pool = [pair for pair in product(female, male) if pair[0].winobias == pair[1].winobias]
-    names = {pair: [occupation.name for occupation in pair] for pair in pool}
-    used: Counter[str] = Counter()
-    for frame in table["template"]:
-        for n in range(table["take"]):
-            best = min(pool, key=lambda p: (sum(used[o] for o in names[p]), _digest(frame["id"], *names[p])))
-            used.update(names[best])
-            yield _occupation_pair(frame, best if n % 2 else best[::-1], n + 1)
-
-
-def expand_controls() -> Iterator[TemplatePair]:
-    """Pairs that swap two words of a kind with no identity: what a metric does to any swap at all."""
-    for frame in _toml("stereotypes", "controls.templates.toml")["template"]:
-        text, name, kind = frame["text"], frame["id"], frame["construction"]
-        reference = frame.get("reference") or render(text, {"word": frame.get("neutral", "")})
-        for n, words in enumerate(frame["swaps"], 1):
-            # Neither word is a stereotype; the digest decides the order so that no kind of word leads.
-            ordered = words if int(_digest(name, *words), 16) % 2 else words[::-1]
-            one, other = (render(text, {"word": word}) for word in ordered)
-            yield TemplatePair(f"{name}-{n}", "control", one, other, reference, *4 * (None,), name, kind)
 
 
 def _pair(template: Template, lexicon: Lexicon, cell: _Cell, n: int) -> TemplatePair:
@@ -247,18 +194,6 @@ def _pair(template: Template, lexicon: Lexicon, cell: _Cell, n: int) -> Template
     )
     who, name = (one.group, other.group, one.word, other.word), template.id
     return TemplatePair(f"{name}-{n}", lexicon.attribute, *texts, *who, name, template.construction)
-
-
-def _occupation_pair(frame: Mapping[str, Any], pair: Sequence[Occupation], n: int) -> TemplatePair:
-    slots, referent = {"first": pair[0].name, "second": pair[1].name}, pair[frame["refers"] - 1]
-    groups = ("female", "male") if referent.stereotype == "female" else ("male", "female")
-    pronouns = [load_lexicon("gender").groups[group].pronouns.slots() for group in groups]
-    case = next(slot for slot in _SLOT.findall(frame["text"]) if slot in _CASES)
-    phrase = f"the {referent.name}" + ("'s" if case in ("his", "hers") else "")
-    one, other, reference = (render(frame["text"], slots | by) for by in (*pronouns, {case: phrase}))
-    who = (*groups, pronouns[0][case], pronouns[1][case])
-    told, name = (frame["type"], referent.name, referent.winobias), frame["id"]
-    return TemplatePair(f"{name}-{n}", "gender", one, other, reference, *who, name, "replace", *told)
 
 
 def _identities(group: Group, form: str) -> Iterator[_Identity]:
@@ -274,10 +209,11 @@ def _identities(group: Group, form: str) -> Iterator[_Identity]:
         yield _Identity(group.name, word, pronouns | {form: word}, {form: neutral}, plural, len(word.split()))
 
 
-def _spread(cells: Sequence[_Cell], take: int, seed: str) -> Iterator[_Cell]:
+def _select(cells: Sequence[_Cell], take: int, seed: str) -> Iterator[_Cell]:
+    """Choose cells whose groups and words were chosen least so far; a digest decides between equals."""
     used: Counter[str] = Counter()
     tags = {i: [*a.tags("+"), *b.tags("-"), *fill.values()] for i, (a, b, fill) in enumerate(cells)}
-    # Words of like length first: a metric that counts characters sees length, not identity.
+    # Prefer words of similar length: a metric that counts characters reacts to length, not identity.
     gaps = {i: abs(len(a.word) - len(b.word)) // 3 for i, (a, b, _) in enumerate(cells)}
     for _ in range(min(take, len(cells))):
         best = min(tags, key=lambda i: (sum(used[t] for t in tags[i]) + gaps[i], _digest(seed, *tags[i])))
@@ -293,7 +229,3 @@ def _group(entry: Mapping[str, Any], neutral: Pronouns) -> Group:
     pronouns = Pronouns(**entry["pronouns"]) if "pronouns" in entry else neutral
     nouns = tuple(Noun(**noun) for noun in entry["nouns"])
     return Group(entry["name"], nouns, tuple(entry["adjectives"]), tuple(entry.get("names", ())), pronouns)
-
-
-def _toml(*path: str) -> dict[str, Any]:
-    return tomllib.loads(files("assay").joinpath("data", *path).read_text(encoding="utf-8"))

@@ -1,1 +1,1 @@
-"""Texts to worse texts (or equally good ones), one file a family."""
+"""Perturbations: a clean text to a worse text, or to an equally good one, at a chosen level."""

@@ -1,71 +1,88 @@
-"""Gold text to degenerate text: repeated endings, frequent n-grams, copied sources, errors in one place."""
+"""Degenerate texts, which deserve a low score: repetition, frequent n-grams, copied sources, local errors.
+
+*blind* sec. 5.1 and 5.3, app. D and E; and injections, which ask for a high score (sec. 5.2).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from random import Random
 from typing import Literal, get_args
 
 from assay.core import Perturbation, Record
+from assay.datasets.lexicon import toml_file
+from assay.errors import SpecError, suggest
+from assay.perturbations.edit import unrelated_text
+from assay.vocabulary import Task
 
 Position = Literal["start", "middle", "end"]
 ErrorKind = Literal["random", "shuffle"]
+Place = Literal["alone", "prefix", "suffix"]
 POSITIONS: tuple[Position, ...] = get_args(Position)
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
+PLACES: tuple[Place, ...] = get_args(Place)
+CONTROL = "control"
+_KINDS: dict[Task, str] = {
+    "summarisation": "summary",
+    "translation": "translation",
+    "dialogue": "reply",
+    "question-generation": "question",
+    "image-captioning": "caption",
+}
 
 
 @dataclass(frozen=True)
 class RepeatedEnding(Perturbation):
-    """`level` copies of the last `words` words follow the text (*blind* app. E)."""
+    """`level` copies of the last `words` words follow the text."""
 
     name = "repeated-ending"
     criterion = "avoiding repetition"
+    languages = None
     level: int = 10
     words: int = 4
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Say the end again and again."""
         ending = " ".join(record.gold.split()[-self.words :])
         return " ".join([record.gold, *[ending] * self.level]) if ending else None
 
 
 @dataclass(frozen=True)
 class FrequentNgrams(Perturbation):
-    """N-grams drawn uniformly from the `level` most frequent ones of the corpus (*blind* sec. 5.3).
+    """N-grams drawn uniformly from the `level` most frequent ones of the corpus.
 
-    `length` is in words; 0 means as long as the gold, so that length is not what a metric sees.
+    `length` is in words; 0 means as long as the clean text, so that a metric cannot go by length.
     """
 
     name = "frequent-ngrams"
     criterion = "structure and coherence"
     reads = "others"
+    languages = None
     level: int = 10
     n: int = 4
     length: int = 0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """String n-grams together."""
         frequent = frequent_ngrams(tuple(record.others), self.n)[: self.level]
-        wanted = self.length or len(record.gold.split())
+        length = self.length or len(record.gold.split())
         words: list[str] = []
-        while frequent and len(words) < wanted:
+        while frequent and len(words) < length:
             words += rng.choice(frequent)
-        return " ".join(words[:wanted]) or None
+        return " ".join(words[:length]) or None
 
 
 @dataclass(frozen=True)
 class CopiedSource(Perturbation):
-    """The first `level` share of the source in place of the text (*blind* app. D)."""
+    """The first `level` share of the source in place of the text."""
 
     name = "copied-source"
     criterion = "adequacy"
     reads = "source"
+    languages = None
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Hand in the source."""
         if record.source is None:
             return None
         if self.level >= 1:
@@ -76,16 +93,19 @@ class CopiedSource(Perturbation):
 
 @dataclass(frozen=True)
 class PositionedError(Perturbation):
-    """A span of `level` words at one place is shuffled, or replaced by words of the corpus (*blind* 5.1)."""
+    """A span of `level` words in one place is shuffled, or replaced by words of the corpus.
+
+    The text must be long enough for three such spans.
+    """
 
     name = "positioned-error"
     criterion = "fluency"
+    languages = None
     level: int = 10
     position: Position = "middle"
     kind: ErrorKind = "random"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Spoil one span; the text must be long enough for three."""
         words = record.gold.split()
         if len(words) < 3 * self.level:
             return None
@@ -117,3 +137,53 @@ def frequent_ngrams(texts: tuple[str, ...], n: int) -> tuple[tuple[str, ...], ..
 def corpus_words(texts: tuple[str, ...]) -> tuple[str, ...]:
     """The vocabulary of a corpus, in order of appearance."""
     return tuple(dict.fromkeys(word for text in texts for word in text.split()))
+
+
+# --- injections ---
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """A string that asks for a high score, and the family it belongs to."""
+
+    id: str
+    family: str
+    text: str
+    source: str
+
+    def worded(self, task: Task) -> str:
+        """The string with the task's word for a text."""
+        return self.text.replace("{kind}", _KINDS.get(task, "text"))
+
+
+@cache
+def injections() -> dict[str, Injection]:
+    """The embedded strings by id, controls last."""
+    return {row["id"]: Injection(**row) for row in toml_file("injections", "injections")["injection"]}
+
+
+def placed(injection: str, text: str, place: Place) -> str:
+    """The injection alone, before a text (prefix) or after it (suffix)."""
+    if place == "alone":
+        return injection
+    return f"{injection} {text}" if place == "prefix" else f"{text} {injection}"
+
+
+@dataclass(frozen=True)
+class Injected(Perturbation):
+    """An injection, `level` times, in place of the text or beside an unrelated text."""
+
+    name = "injection"
+    criterion = "adequacy"
+    languages = None
+    level: int = 1
+    injection: str = "answer-yes-full"
+    place: Place = "alone"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        known = injections()
+        if self.injection not in known:
+            raise SpecError(f"unknown injection {self.injection!r}{suggest(self.injection, known)}")
+        wording = " ".join([known[self.injection].worded(record.task)] * self.level)
+        other = "" if self.place == "alone" else unrelated_text(record, rng)
+        return None if other is None else placed(wording, other, self.place)

@@ -1,31 +1,30 @@
-"""Gold text to text that drifts away word by word: BERT-diverge of *blind*, and its labelled fallback."""
+"""BERT-diverge of *blind*: words replaced one by one by likely words of another meaning; and a fallback."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
 from random import Random
 from typing import Any
 
 from assay.core import Perturbation, Record
+from assay.datasets.lexicon import capitalised, jsonl_file
 from assay.errors import WeightsError
 from assay.models.nlp import Parse, Token, parse, parse_one
 
 TOP = 10
 FALLBACK = "words of the same kind or tag, for want of a masked language model"
-_POOL_TEXTS = 200
+_POOL_TEXTS = 200  # of the corpus are searched for words
 
 
 @dataclass(frozen=True)
 class BertDiverge(Perturbation):
     """A share of the words is replaced one by one by what a masked language model expects there.
 
-    `model` names its weights. Without one, a word gives way to a sibling (colour for colour, trade for
-    trade) or to a word of the same tag from the corpus: the grammar stays and the meaning drifts, as with
-    the model. The field stays in the signature, so the two are never mixed up.
+    `model` names its weights. Without one, a word is replaced by a sibling (a colour by a colour, a trade by
+    a trade) or by a word of the corpus with the same tag: the grammar stays and the meaning changes, as with
+    the model. The field is part of the signature, so results of the two are never mixed.
     """
 
     name = "bert-diverge"
@@ -35,24 +34,19 @@ class BertDiverge(Perturbation):
 
     @property
     def method(self) -> str:
-        """How words are found, for reports."""
         return f"masked language model {self.model}" if self.model else FALLBACK
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Replace words at random places, in turn."""
         parsed = parse_one(record.gold)
         count = round(self.level * len(parsed.tokens))
         if not count:
             return None
-        places = [
-            i for i, token in enumerate(parsed.tokens) if token.text[:1].isalpha() and not _glued(parsed, i)
-        ]
+        tokens = enumerate(parsed.tokens)
+        places = [i for i, token in tokens if token.text[:1].isalpha() and not _is_glued(parsed, i)]
         rng.shuffle(places)
-        return (
-            self._by_model(parsed, places, count, rng)
-            if self.model
-            else _by_tag(record, parsed, places, count, rng)
-        )
+        if self.model:
+            return self._by_model(parsed, places, count, rng)
+        return _by_tag(record, parsed, places, count, rng)
 
     def _by_model(self, parsed: Parse, places: list[int], count: int, rng: Random) -> str | None:
         import torch
@@ -63,7 +57,7 @@ class BertDiverge(Perturbation):
             if len(changes) == count:
                 break
             if len(tokenizer.tokenize(parsed.tokens[place].text)) > 1:
-                continue  # the release leaves words of several pieces alone
+                continue  # the release skips words of several pieces
             masked = parsed.replaced(changes | {place: tokenizer.mask_token})
             inputs = tokenizer(masked, return_tensors="pt", truncation=True)
             with torch.inference_mode():
@@ -94,8 +88,8 @@ class BertDiverge(Perturbation):
         return tokenizer, model.eval()
 
 
-def _glued(parsed: Parse, place: int) -> bool:
-    """Part of a contraction or compound: "did" in "didn't"."""
+def _is_glued(parsed: Parse, place: int) -> bool:
+    """Whether a word is the first part of a contraction or compound: "did" in "didn't"."""
     tokens = parsed.tokens
     after = tokens[place + 1].text if place + 1 < len(tokens) and not tokens[place].space else ""
     return after != "" and (after[0].isalnum() or after[0] in "'’-")
@@ -114,37 +108,36 @@ def _by_tag(record: Record, parsed: Parse, places: list[int], count: int, rng: R
 
 
 def _another(token: Token, pool: dict[str, tuple[str, ...]], rng: Random) -> str | None:
-    """A sibling of the word, or a word of its tag; never the word itself."""
+    """A sibling of the word or a word with its tag; None where three draws give the word itself."""
     lower = token.text.lower()
     siblings = _siblings().get((lower, token.pos))
     choice: Sequence[str] = siblings or pool.get(token.tag, ())
     for _ in range(3):
         word = rng.choice(choice) if choice else lower
         if word.lower() != lower:
-            return word[:1].upper() + word[1:] if token.text[:1].isupper() else word
+            return capitalised(word) if token.text[:1].isupper() else word
     return None
 
 
 @lru_cache(maxsize=16)
 def _words_by_tag(texts: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """The words of a corpus by fine tag, names apart from other words, in order of appearance."""
-    found: dict[str, dict[str, None]] = {}
+    """The words of a corpus by fine-grained tag, in order of appearance; names keep their capitals."""
+    by_tag: dict[str, dict[str, None]] = {}
     for parsed in parse(texts[:_POOL_TEXTS]):
         for token in parsed.tokens:
             if token.text[:1].isalpha():
                 word = token.text if token.pos == "PROPN" else token.text.lower()
-                found.setdefault(token.tag, {})[word] = None
-    return {tag: tuple(words) for tag, words in found.items()}
+                by_tag.setdefault(token.tag, {})[word] = None
+    return {tag: tuple(words) for tag, words in by_tag.items()}
 
 
 @cache
 def _siblings() -> dict[tuple[str, str], tuple[str, ...]]:
-    """A word and its part of speech to the other words of its kind."""
-    lines = (files("assay.data") / "words" / "siblings.jsonl").read_text("utf-8").splitlines()
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
-    for group in map(json.loads, lines):
+    """(word, part of speech) to the other words of its kind."""
+    table: dict[tuple[str, str], tuple[str, ...]] = {}
+    for group in jsonl_file("words", "siblings"):
         pos = "PROPN" if group["proper"] else str(group["pos"]).upper()
         terms = [term for term in group["terms"] if " " not in term]
         for term in terms:
-            found[term, pos] = tuple(other for other in terms if other != term)
-    return {key: others for key, others in found.items() if others}
+            table[term, pos] = tuple(other for other in terms if other != term)
+    return {key: others for key, others in table.items() if others}

@@ -1,68 +1,305 @@
-"""Small cuts in a text that heal: case, spacing, marks and a/an come out right, the rest is untouched."""
+"""Edit a parsed text: the tools that all perturbations share.
+
+To change a text:
+- `rewrite(parse, changes)` replaces or drops words by token index; `drop(parse, places)` drops tokens and
+  spans. Both repair what the edit breaks: articles, capitals, spaces, commas and brackets that lose their
+  purpose. With `repair=False` they only keep capitals, for the noises of *blind*, whose damage is wanted.
+- `splice(text, cuts)` replaces stretches of characters.
+- `WordEdit` is the base class of templates that change words; `unrelated_text` takes a text of another item.
+
+To choose what to change: `draw_share` draws a fixed share of the targets, `draw_each` draws each target with
+a probability; `shuffled` and `switch_pairs` reorder.
+
+To look at a text: `sentences`, `word_indices`, `sentence_of`, `children`, `subtree`, `is_word`, `is_joined`
+and so on. To look a word up: `inflect`, `lemma_of`, `class_and_lemma`, `known_word`, `known_as`.
+"""
 
 from __future__ import annotations
 
 import math
-import re
-import tomllib
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
-from math import ceil
 from random import Random
 from typing import TypeVar
 
-from assay.datasets.lexicon import CLASSES
+from assay.core import Perturbation, Record
+from assay.datasets.lexicon import CLASSES, capitalised, indefinite_article, match_case
 from assay.models.nlp import Parse, Span, Token, parse_one
 
 T = TypeVar("T")
 
+FINITE_TAGS = frozenset(["VBZ", "VBP", "VBD", "MD"])
+QUESTION_TAGS = frozenset(["WDT", "WP", "WP$", "WRB"])
+DO_FORMS: Mapping[str, str] = {"VBZ": "does", "VBP": "do", "VBD": "did"}
+DO_TAGS: Mapping[str, str] = {form: tag for tag, form in DO_FORMS.items()}
+FULL_STEMS: Mapping[str, str] = {"ca": "can", "wo": "will", "sha": "shall"}  # before n't
+
 _OPENING = frozenset("([{“‘«$£€#")
 _CLOSING = frozenset(")]}”’».,;:!?%…")
 _FINAL = frozenset(".!?…")
-_PARTING = frozenset([",", ";", ":", "–", "—", "-"])
-_IDLE = _OPENING | _PARTING | {"and", "or", "but"}  # behind these nothing is left to part
+_SEPARATORS = frozenset([",", ";", ":", "–", "—", "-"])
+_NOTHING_BEFORE = _OPENING | _SEPARATORS | {"and", "or", "but"}  # after these a separator has no purpose
 _PAIRS = {"(": ")", "[": "]", "{": "}", "“": "”", "‘": "’", "«": "»"}
 _NAMES = frozenset(
     ["PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "PRODUCT", "EVENT", "LANGUAGE", "WORK_OF_ART"]
 )
-# Sound, not spelling, chooses the article: "an hour", "a unit", "an MP".
-_SILENT_H = re.compile(r"(hour|honest|honou?r|heir)", re.IGNORECASE)
-_SPOKEN_AS_YOU = re.compile(
-    r"(uni(?!n|m)|unanim|us[aeiu]|u[bcfhjkqrst][aeiou]|eu|ewe|one(?!i)|once|ut[ei])", re.IGNORECASE
-)
-_VOWEL_LETTERS = frozenset("AEFHILMNORSX")
 
 
-def article(word: str) -> str:
-    """The indefinite article that a word takes.
+# --- changing a text ---
 
-    >>> [article(word) for word in ("apple", "pear", "hour", "university", "MP", "UN", "11", "180", "one")]
-    ['an', 'a', 'an', 'a', 'an', 'a', 'an', 'a', 'a']
+
+class WordEdit(Perturbation):
+    """A perturbation that replaces or drops words of the text."""
+
+    @abstractmethod
+    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+        """New words by token index ('' drops a word); empty where there is nothing to change."""
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = parse_one(record.gold)
+        changes = self.changes(parse, rng)
+        return rewrite(parse, changes) if changes else None
+
+
+def rewrite(parse: Parse, changes: Mapping[int, str], *, repair: bool = True) -> str:
+    """The text with the words at these indices replaced, or dropped where the new word is ''.
+
+    A replacement is used as given, except that a sentence keeps its capital and a text in capitals stays so.
+    With `repair`, articles before a change, spaces, and marks that a cut leaves without a purpose are
+    corrected too. Nothing else changes.
     """
-    if word[:1].isdigit():
-        return "an" if word[0] == "8" or re.match(r"1[18](\d{2,3})?(?!\d)", word) else "a"
-    spelt = len(word) < 5 and word.isupper() and not re.search(r"[AEIOU].*[AEIOU]", word[1:])
-    if spelt or re.match(r"[A-Z](-|$)", word):
-        return "an" if word[0] in _VOWEL_LETTERS else "a"
-    if _SILENT_H.match(word):
-        return "an"
-    return "an" if word[:1].lower() in tuple("aeiouáéíóúäöüåøæ") and not _SPOKEN_AS_YOU.match(word) else "a"
+    if not changes:
+        return parse.text
+    words: list[str | None] = [changes.get(i, t.text) or None for i, t in enumerate(parse.tokens)]
+    if repair:
+        _drop_empty_sentences(parse, words)
+        _drop_stray_marks(parse, words)
+        _adapt_articles(parse, words)
+    _keep_case(parse, words)
+    return _join(parse, words) if repair else parse.replaced({i: word or "" for i, word in enumerate(words)})
 
 
-def like(word: str, model: str) -> str:
-    """A word in the case of another: LOUD, Capital or as it is."""
-    if len(model) > 1 and model.isupper():
-        return word.upper()
-    return capitalised(word) if model[:1].isupper() else word
+def drop(parse: Parse, places: Iterable[int | Span], *, repair: bool = True) -> str:
+    """The text without these tokens and spans."""
+    spans = [Span(place, place + 1) if isinstance(place, int) else place for place in places]
+    return rewrite(parse, {i: "" for span in spans for i in range(span.start, span.end)}, repair=repair)
 
 
-def capitalised(text: str) -> str:
-    """The text with its first letter in upper case, behind quotes and brackets too."""
-    for index, letter in enumerate(text):
-        if letter.isalnum():
-            return text[:index] + letter.upper() + text[index + 1 :]
-    return text
+def splice(text: str, cuts: Sequence[tuple[int, int, str]]) -> str:
+    """The text with stretches of characters (start, end, new text; in order) replaced."""
+    out, at = [], 0
+    for start, end, new in cuts:
+        out += [text[at:start], new]
+        at = end
+    return "".join([*out, text[at:]])
+
+
+def unrelated_texts(record: Record) -> list[str]:
+    """The clean texts of the other items of the corpus."""
+    return [other for other in record.others if other != record.gold]
+
+
+def unrelated_text(record: Record, rng: Random) -> str | None:
+    """The clean text of another item, or None where there is none."""
+    others = unrelated_texts(record)
+    return rng.choice(others) if others else None
+
+
+def _drop_empty_sentences(parse: Parse, words: list[str | None]) -> None:
+    """Drop the marks of a sentence that has lost all its words."""
+    for sentence in parse.sentences:
+        indices = word_indices(parse, sentence)
+        if indices and not any(words[index] for index in indices):
+            words[sentence.start : sentence.end] = [None] * (sentence.end - sentence.start)
+
+
+def _drop_stray_marks(parse: Parse, words: list[str | None]) -> None:
+    """Drop commas beside a cut that separate nothing any more, and brackets that hold nothing."""
+    for index, word in enumerate(words):
+        if word is None or is_word(parse.tokens[index]) or not _is_beside_cut(words, index):
+            continue
+        before, after = _next_left(words, index, -1), _next_left(words, index, 1)
+        starts = before is None or before < sentence_of(parse, index).start
+        left = None if before is None or starts else words[before]
+        right = None if after is None else words[after]
+        if word in _PAIRS and right == _PAIRS[word] and after is not None:
+            words[index] = words[after] = None
+        elif word in _SEPARATORS and (
+            left is None or left in _NOTHING_BEFORE or right is None or right in _FINAL
+        ):
+            words[index] = None
+
+
+def _is_beside_cut(words: Sequence[str | None], index: int) -> bool:
+    return (index > 0 and words[index - 1] is None) or (index + 1 < len(words) and words[index + 1] is None)
+
+
+def _next_left(words: Sequence[str | None], index: int, step: int) -> int | None:
+    """The index of the next word in this direction that has not been dropped, or None."""
+    index += step
+    while 0 <= index < len(words) and words[index] is None:
+        index += step
+    return index if 0 <= index < len(words) else None
+
+
+def _adapt_articles(parse: Parse, words: list[str | None]) -> None:
+    """Choose between a and an again where the next word has changed."""
+    for index, token in enumerate(parse.tokens):
+        if words[index] != token.text or token.text.lower() not in ("a", "an") or token.tag != "DT":
+            continue
+        after = _next_left(words, index, 1)
+        while after is not None and not is_word(parse.tokens[after]):
+            after = _next_left(words, after, 1)
+        if after is None or all(words[i] == parse.tokens[i].text for i in range(index + 1, after + 1)):
+            continue
+        following = (words[after] or "").lstrip("\"'“‘(")
+        words[index] = match_case(indefinite_article(following), token.text)
+
+
+def _keep_case(parse: Parse, words: list[str | None]) -> None:
+    """Give new words the case of the text: a sentence keeps its capital, a text in capitals stays so."""
+    for sentence in parse.sentences:
+        first = first_word(parse, sentence)
+        if first is None or not parse.tokens[first].text[:1].isupper():
+            continue
+        opening = next((i for i in word_indices(parse, sentence) if words[i]), None)
+        if opening is not None and words[opening] != parse.tokens[first].text:
+            words[opening] = capitalised(words[opening] or "")
+    if is_all_caps(parse.text):
+        words[:] = [word.upper() if word else None for word in words]
+
+
+def _join(parse: Parse, words: Sequence[str | None]) -> str:
+    tokens = parse.tokens
+    out = [parse.text[: tokens[0].start]] if tokens else []
+    previous: int | None = None
+    for index, word in enumerate(words):
+        if word is None:
+            continue
+        if previous is not None:
+            out.append(_space_between(parse, previous, index))
+        out.append(word)
+        previous = index
+    if tokens and previous is not None:
+        out.append(tokens[-1].space if previous == len(tokens) - 1 else "")
+    return "".join(out)
+
+
+def _space_between(parse: Parse, left: int, right: int) -> str:
+    """The white space between two tokens that are neighbours now."""
+    tokens = parse.tokens
+    if right == left + 1:
+        return tokens[left].space
+    mark = tokens[right].text
+    closes = mark in _CLOSING or mark in "\"'" or is_clitic(tokens[right])
+    if closes and not tokens[right - 1].space:
+        return ""
+    if not tokens[left].space and tokens[left].text in _OPENING | {'"', "'"}:
+        return ""
+    return " " if any(token.space for token in tokens[left:right]) else ""
+
+
+# --- choosing what to change ---
+
+
+def share_count(total: int, share: float) -> int:
+    """How many of `total` a share stands for, rounded up as in the release of *blind*."""
+    return math.ceil(total * share - 1e-9)
+
+
+def draw_share(items: Sequence[T], share: float, rng: Random) -> list[T]:
+    """A random share of the items, rounded up, in their order."""
+    count = min(share_count(len(items), share), len(items))
+    return [items[index] for index in sorted(rng.sample(range(len(items)), count))]
+
+
+def draw_each(items: Sequence[T], probability: float, rng: Random) -> list[T]:
+    """Each item with this probability; all of them at 1."""
+    return [item for item in items if rng.random() < probability or probability >= 1]
+
+
+def shuffled(items: Sequence[T], rng: Random) -> list[T] | None:
+    """The items in another order, or None where all are equal."""
+    if len(set(items)) < 2:
+        return None
+    order = list(items)
+    while order == list(items):
+        rng.shuffle(order)
+    return order
+
+
+def switch_pairs(items: list[T], count: int, rng: Random) -> list[T] | None:
+    """Switch `count` random pairs, never the same pair twice in a row; None for two items or fewer."""
+    if len(items) <= 2:
+        return None
+    moved, last = list(items), (-1, -1)
+    for _ in range(count):
+        pair = last
+        while pair == last:
+            first, second = sorted(rng.sample(range(len(moved)), 2))
+            pair = (first, second)
+        moved[pair[0]], moved[pair[1]] = moved[pair[1]], moved[pair[0]]
+        last = pair
+    return moved
+
+
+# --- looking at a text ---
+
+
+def sentences(text: str, *, with_words: bool = False) -> list[str]:
+    """The sentences of a text; `with_words` leaves out those that are marks only."""
+    pieces = [piece for piece in parse_one(text).sentence_texts() if piece]
+    return [piece for piece in pieces if any(map(str.isalnum, piece))] if with_words else pieces
+
+
+def word_at(parse: Parse, index: int) -> str:
+    """The token at an index in lower case; '' beyond the text."""
+    return parse.tokens[index].text.lower() if 0 <= index < len(parse.tokens) else ""
+
+
+def word_indices(parse: Parse, span: Span | None = None) -> list[int]:
+    """The indices of the words of a text or span, without marks."""
+    start, end = (span.start, span.end) if span else (0, len(parse.tokens))
+    return [index for index in range(start, end) if is_word(parse.tokens[index])]
+
+
+def first_word(parse: Parse, sentence: Span) -> int | None:
+    """The index of a sentence's first word, or None where it has none."""
+    return next(iter(word_indices(parse, sentence)), None)
+
+
+def sentence_of(parse: Parse, index: int) -> Span:
+    """The sentence that a token belongs to."""
+    return next(span for span in parse.sentences if span.start <= index < span.end)
+
+
+def root_of(parse: Parse, sentence: Span) -> int | None:
+    """The index of a sentence's main verb (or other root), or None."""
+    return next((i for i in range(sentence.start, sentence.end) if parse.tokens[i].dep == "ROOT"), None)
+
+
+def children(parse: Parse, index: int) -> list[Token]:
+    """The tokens that depend directly on a token."""
+    return [token for i, token in enumerate(parse.tokens) if token.head == index and i != index]
+
+
+def neighbours(parse: Parse, start: int, end: int | None = None) -> list[Token]:
+    """The tokens right before and right after a token, or a stretch of them."""
+    beside = (start - 1, start + 1 if end is None else end)
+    return [parse.tokens[i] for i in beside if 0 <= i < len(parse.tokens)]
+
+
+def subtree(parse: Parse, index: int) -> Span | None:
+    """A word with everything that depends on it; None where that is not one stretch of text."""
+    inside = {index}
+    growing = True
+    while growing:
+        more = {i for i, t in enumerate(parse.tokens) if t.head in inside} - inside
+        inside |= more
+        growing = bool(more)
+    start, end = min(inside), max(inside) + 1
+    return Span(start, end) if end - start == len(inside) else None
 
 
 def is_word(token: Token) -> bool:
@@ -81,57 +318,41 @@ def is_address(token: Token) -> bool:
     return len(token.text) > 1 and ("/" in token.text or "@" in token.text)
 
 
-def word_indices(parse: Parse, span: Span | None = None) -> list[int]:
-    """Where the words of a text or of a span stand."""
-    start, end = (span.start, span.end) if span else (0, len(parse.tokens))
-    return [index for index in range(start, end) if is_word(parse.tokens[index])]
-
-
-def joined_word(parse: Parse, index: int) -> bool:
-    """Whether a token is part of a longer written word: hyphenated, contracted, or cut out of one."""
+def is_joined(parse: Parse, index: int) -> bool:
+    """Whether a token is part of a longer written word: hyphenated, contracted or otherwise joined."""
     tokens = parse.tokens
-    before = index > 0 and not tokens[index - 1].space and _sticks(tokens[index - 1])
-    after = index + 1 < len(tokens) and not tokens[index].space and _sticks(tokens[index + 1])
+    before = index > 0 and not tokens[index - 1].space and _joins(tokens[index - 1])
+    after = index + 1 < len(tokens) and not tokens[index].space and _joins(tokens[index + 1])
     return before or after
 
 
-def _sticks(token: Token) -> bool:
-    return token.text in ("-", "–", "/", "’", "'", "_", "@", "&") or token.text[:1].isalnum() or (
-        len(token.text) > 1 and token.text[0] in "'’"
-    )  # fmt: skip
+def is_compound_part(parse: Parse, index: int) -> bool:
+    """Whether a token is part of a longer word, not counting a possessive or contraction after it."""
+    return is_joined(parse, index) and word_at(parse, index + 1)[:1] not in ("'", "’")
 
 
-def sentence_of(parse: Parse, index: int) -> Span:
-    """The sentence a token stands in."""
-    return next(span for span in parse.sentences if span.start <= index < span.end)
+def _joins(token: Token) -> bool:
+    marks = ("-", "–", "/", "’", "'", "_", "@", "&")
+    return token.text in marks or token.text[:1].isalnum() or (len(token.text) > 1 and token.text[0] in "'’")
 
 
-def first_word(parse: Parse, sentence: Span) -> int | None:
-    """Where a sentence's first word stands."""
-    return next(iter(word_indices(parse, sentence)), None)
+def is_all_caps(text: str) -> bool:
+    """Whether a text is in capitals throughout."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return len(letters) > 1 and all(letter.isupper() for letter in letters)
 
 
-def body_and_end(sentence: str) -> tuple[str, str]:
-    """A sentence and the marks that end it.
-
-    >>> body_and_end('He said "no."')
-    ('He said "no', '."')
-    """
-    body = sentence.rstrip(" .!?…\"'”’)]\n")
-    return (body, sentence[len(body) :]) if body else (sentence, "")
-
-
-def lowered(parse: Parse, sentence: Span) -> str:
-    """A sentence as it would stand behind other words: no capital unless its first word has one always."""
-    text, first = parse.piece(sentence), first_word(parse, sentence)
-    if first is None or _always_capital(parse, first):
+def uncapitalised(parse: Parse, span: Span) -> str:
+    """A sentence or phrase as it would be written after other words: without its first capital, if it can."""
+    text, first = parse.piece(span), first_word(parse, span)
+    if first is None or _is_always_capital(parse, first):
         return text
-    at = parse.tokens[first].start - parse.tokens[sentence.start].start
+    at = parse.tokens[first].start - parse.tokens[span.start].start
     return text[:at] + text[at].lower() + text[at + 1 :]
 
 
-def _always_capital(parse: Parse, index: int) -> bool:
-    """Names, acronyms and I; a tagger takes many a first word for a name, so the dictionary is asked too."""
+def _is_always_capital(parse: Parse, index: int) -> bool:
+    """Names, acronyms and I. The tagger takes many first words for names, so the dictionary has a say."""
     token = parse.tokens[index]
     if token.text == "I" or token.text[1:].lower() != token.text[1:]:
         return True
@@ -144,222 +365,32 @@ def _always_capital(parse: Parse, index: int) -> bool:
     return person or after[:1].isupper() or not known_word(token.text) or token.entity == "NORP"
 
 
-def is_loud(text: str) -> bool:
-    """Whether a text is in capitals throughout."""
-    letters = [letter for letter in text if letter.isalpha()]
-    return len(letters) > 1 and all(letter.isupper() for letter in letters)
+def body_and_end(sentence: str) -> tuple[str, str]:
+    """A sentence and the marks that end it.
 
-
-def keep_case(parse: Parse, words: list[str | None]) -> None:
-    """Give new words the case of the text: a sentence keeps its capital, and loud text stays loud."""
-    _keep_capitals(parse, words)
-    if is_loud(parse.text):
-        words[:] = [word.upper() if word else None for word in words]
-
-
-def rewrite(parse: Parse, changes: Mapping[int, str]) -> str:
-    """The text with the words at these indices replaced, or dropped where the new word is ''.
-
-    A replacement stands as it is given, except that a sentence keeps its capital and loud text stays loud.
-    Articles before a change, spaces, and marks that a cut orphans are put right; nothing else moves.
+    >>> body_and_end('He said "no."')
+    ('He said "no', '."')
     """
-    if not changes:
-        return parse.text
-    words: list[str | None] = [changes.get(i, t.text) or None for i, t in enumerate(parse.tokens)]
-    _drop_emptied(parse, words)
-    _drop_orphans(parse, words)
-    _mend_articles(parse, words)
-    keep_case(parse, words)
-    return _spaced(parse, words)
+    body = sentence.rstrip(" .!?…\"'”’)]\n")
+    return (body, sentence[len(body) :]) if body else (sentence, "")
 
 
-def dropped(parse: Parse, spans: Sequence[Span]) -> str:
-    """The text without these spans."""
-    return rewrite(parse, {index: "" for span in spans for index in range(span.start, span.end)})
+# --- the dictionary ---
 
-
-def _drop_emptied(parse: Parse, words: list[str | None]) -> None:
-    """Take away the marks of a sentence that has lost all its words."""
-    for sentence in parse.sentences:
-        found = word_indices(parse, sentence)
-        if found and not any(words[index] for index in found):
-            words[sentence.start : sentence.end] = [None] * (sentence.end - sentence.start)
-
-
-def _drop_orphans(parse: Parse, words: list[str | None]) -> None:
-    """Take away commas and empty brackets that stand beside a cut and have nothing left to part or hold."""
-    tokens = parse.tokens
-    for index, word in enumerate(words):
-        if word is None or is_word(tokens[index]) or not _beside_cut(words, index):
-            continue
-        before, after = _kept(words, index, -1), _kept(words, index, 1)
-        left = None if before is None or _starts(parse, index, before) else words[before]
-        right = None if after is None else words[after]
-        if word in _PAIRS and right == _PAIRS[word] and after is not None:
-            words[index] = words[after] = None
-        elif word in _PARTING and (left is None or left in _IDLE or right is None or right in _FINAL):
-            words[index] = None
-
-
-def _beside_cut(words: Sequence[str | None], index: int) -> bool:
-    return (index > 0 and words[index - 1] is None) or (index + 1 < len(words) and words[index + 1] is None)
-
-
-def _kept(words: Sequence[str | None], index: int, step: int) -> int | None:
-    index += step
-    while 0 <= index < len(words) and words[index] is None:
-        index += step
-    return index if 0 <= index < len(words) else None
-
-
-def _starts(parse: Parse, index: int, before: int) -> bool:
-    """Whether nothing of the token's own sentence is left before it."""
-    return before < sentence_of(parse, index).start
-
-
-def _mend_articles(parse: Parse, words: list[str | None]) -> None:
-    """Choose a or an anew where the word behind it has changed."""
-    for index, token in enumerate(parse.tokens):
-        if words[index] != token.text or token.text.lower() not in ("a", "an") or token.tag != "DT":
-            continue
-        after = _kept(words, index, 1)
-        while after is not None and not is_word(parse.tokens[after]):
-            after = _kept(words, after, 1)
-        if after is None or all(words[i] == parse.tokens[i].text for i in range(index + 1, after + 1)):
-            continue
-        words[index] = like(article((words[after] or "").lstrip("\"'“‘(")), token.text)
-
-
-def _keep_capitals(parse: Parse, words: list[str | None]) -> None:
-    for sentence in parse.sentences:
-        first = first_word(parse, sentence)
-        if first is None or not parse.tokens[first].text[:1].isupper():
-            continue
-        kept = next((i for i in word_indices(parse, sentence) if words[i]), None)
-        if kept is not None and words[kept] != parse.tokens[first].text:
-            words[kept] = capitalised(words[kept] or "")
-
-
-def _spaced(parse: Parse, words: Sequence[str | None]) -> str:
-    tokens = parse.tokens
-    out = [parse.text[: tokens[0].start]] if tokens else []
-    previous: int | None = None
-    for index, word in enumerate(words):
-        if word is None:
-            continue
-        if previous is not None:
-            out.append(_gap(parse, previous, index))
-        out.append(word)
-        previous = index
-    if tokens and previous is not None:
-        out.append(tokens[-1].space if previous == len(tokens) - 1 else "")
-    return "".join(out)
-
-
-def _gap(parse: Parse, left: int, right: int) -> str:
-    """The white space between two tokens that are now neighbours."""
-    tokens = parse.tokens
-    between = tokens[left:right]
-    if right == left + 1:
-        return tokens[left].space
-    clings = tokens[right].text
-    closing = clings in _CLOSING or is_clitic(tokens[right])
-    if not tokens[right - 1].space and (closing or clings in "\"'"):
-        return ""
-    if not tokens[left].space and tokens[left].text in _OPENING | {'"', "'"}:
-        return ""
-    return " " if any(token.space for token in between) else ""
-
-
-@cache
-def word_list(name: str, key: str = "words") -> frozenset[str]:
-    """A list of the embedded word data, by file and key."""
-    text = (files("assay.data") / "words" / f"{name}.toml").read_text("utf-8")
-    return frozenset(tomllib.loads(text)[key])
-
-
-def share(count: int, level: float) -> int:
-    """How many of `count` a level stands for, rounded up as in the release of *blind*."""
-    return math.ceil(count * level - 1e-9)
-
-
-def chosen(items: Sequence[T], level: float, rng: Random) -> list[T]:
-    """Each item with the probability `level`; all of them at 1."""
-    return [item for item in items if rng.random() < level or level >= 1]
-
-
-def rewritten(parsed: Parse, changes: Mapping[int, str]) -> str:
-    """The text with words replaced or dropped; sentences keep their capital, and loud text stays loud."""
-    words: list[str | None] = [changes.get(i, token.text) for i, token in enumerate(parsed.tokens)]
-    keep_case(parsed, words)
-    return parsed.replaced({i: word or "" for i, word in enumerate(words)})
-
-
-def without(parsed: Parse, dropped: Iterable[int]) -> str:
-    """The text less some of its tokens, spaces mended."""
-    return " ".join(rewritten(parsed, dict.fromkeys(dropped, "")).split())
-
-
-def spliced(text: str, changes: Sequence[tuple[int, int, str]]) -> str:
-    """The text with stretches (start, end, in order) replaced."""
-    out, at = [], 0
-    for start, end, new in changes:
-        out += [text[at:start], new]
-        at = end
-    return "".join([*out, text[at:]])
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a text."""
-    return [piece for piece in parse_one(text).sentence_texts() if piece]
-
-
-def switch_pairs(items: list[T], count: int, rng: Random) -> list[T] | None:
-    """Switch `count` random pairs in turn, never the same pair twice running; None where two or fewer."""
-    if len(items) <= 2:
-        return None
-    moved, last = list(items), (-1, -1)
-    for _ in range(count):
-        pair = last
-        while pair == last:
-            first, second = sorted(rng.sample(range(len(moved)), 2))
-            pair = (first, second)
-        moved[pair[0]], moved[pair[1]] = moved[pair[1]], moved[pair[0]]
-        last = pair
-    return moved
-
-
-def drawn(targets: Sequence[T], share: float, rng: Random) -> list[T]:
-    """A share of the targets, rounded up, in their order."""
-    wanted = ceil(share * len(targets))
-    kept = sorted(rng.sample(range(len(targets)), min(wanted, len(targets))))
-    return [targets[index] for index in kept]
-
-
-def shuffled(things: Sequence[T], rng: Random) -> list[T] | None:
-    """The things in another order; None where there is none."""
-    if len(set(things)) < 2:
-        return None
-    order = list(things)
-    while order == list(things):
-        rng.shuffle(order)
-    return order
-
-
-_BASE = {"NN": "noun", "NNP": "noun", "JJ": "adj", "RB": "adv", "VB": "verb"}
+_BASE_TAGS = frozenset(["NN", "NNP", "JJ", "RB", "VB", "RP", "IN"])
 _UPOS = {"noun": "NOUN", "adj": "ADJ", "adv": "ADV", "verb": "VERB"}
 
 
 @cache
 def inflect(lemma: str, tag: str) -> str | None:
-    """The lemma in the form of a Penn tag; of several words, the one that carries the ending changes.
+    """The lemma in the form of a Penn tag, or None; of several words, the one that can be inflected changes.
 
     >>> inflect("city", "NNS"), inflect("give up", "VBD"), inflect("big", "JJR")
     ('cities', 'gave up', 'bigger')
     """
     from lemminflect import getInflection
 
-    if tag in _BASE or tag in ("RP", "IN"):
+    if tag in _BASE_TAGS:
         return lemma
     head, gap, tail = lemma.partition(" ")
     if gap:
@@ -380,12 +411,12 @@ def lemma_of(text: str, word_class: str) -> str:
     """The dictionary form of a word of a class; more reliable than the parser's for rare words."""
     from lemminflect import getLemma
 
-    found = getLemma(text.lower(), _UPOS[word_class])
-    return str(found[0]) if found else text.lower()
+    lemmas = getLemma(text.lower(), _UPOS[word_class])
+    return str(lemmas[0]) if lemmas else text.lower()
 
 
 def class_and_lemma(token: Token) -> tuple[str, str] | None:
-    """The word class and lemma under which the lists know a token."""
+    """The word class and lemma under which the word lists know a token; None for other classes."""
     word_class = CLASSES.get(token.pos)
     if word_class is None:
         return None
@@ -393,16 +424,17 @@ def class_and_lemma(token: Token) -> tuple[str, str] | None:
 
 
 @cache
-def known_word(text: str) -> bool:
-    """Whether the dictionary knows the word in any class."""
+def _classes_of(text: str) -> frozenset[str]:
     from lemminflect import getAllLemmas
 
-    return bool(getAllLemmas(text.lower()))
+    return frozenset(getAllLemmas(text.lower()))
 
 
-@cache
+def known_word(text: str) -> bool:
+    """Whether the dictionary knows the word."""
+    return bool(_classes_of(text))
+
+
 def known_as(text: str, pos: str) -> bool:
     """Whether the dictionary knows the word in this class: NOUN, VERB, ADJ or ADV."""
-    from lemminflect import getAllLemmas
-
-    return pos in getAllLemmas(text.lower())
+    return pos in _classes_of(text)

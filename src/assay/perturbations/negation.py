@@ -1,12 +1,11 @@
-"""A sentence to its negation, by the parse: auxiliaries, do-support, contractions; "not" is taken back."""
+"""Negate a parsed sentence: auxiliaries, do-support, contractions; a sentence with "not" loses it."""
 
 from __future__ import annotations
 
-from assay.datasets.lexicon import word_list
+from assay.datasets.lexicon import template_words
 from assay.models.nlp import Parse, Span, Token
-from assay.perturbations.edit import inflect, lemma_of
+from assay.perturbations.edit import DO_FORMS, DO_TAGS, FINITE_TAGS, FULL_STEMS, inflect, lemma_of, root_of
 
-_FINITE = ("VBZ", "VBP", "VBD", "MD")
 # "I'll not" is rare: contracted auxiliaries are negated in the usual way.
 _CLITICS = {
     "'ll": " won't",
@@ -16,35 +15,30 @@ _CLITICS = {
     "'m": "'m not",
     "'s": "'s not",
 }
-_STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
-_DO = {"VBZ": "does not", "VBP": "do not", "VBD": "did not"}
 
 
 def negation(parse: Parse, sentence: Span) -> dict[int, str] | None:
-    """The changes that negate the sentence's main clause; None where that cannot be done well."""
-    tokens = parse.tokens
-    root = next((i for i in range(sentence.start, sentence.end) if tokens[i].dep == "ROOT"), None)
+    """The changes that negate the sentence's main clause, or None where the result would be doubtful."""
+    tokens, root = parse.tokens, root_of(parse, sentence)
     if root is None or tokens[root].pos not in ("VERB", "AUX") or garbled(parse, sentence):
         return None
-    if tokens[sentence.end - 1].text == "?":  # a question with not asks the same
+    if tokens[sentence.end - 1].text == "?":  # a negated question asks the same
         return None
     children = [i for i in range(sentence.start, sentence.end) if tokens[i].head == root and i != root]
     negated = [i for i in children if tokens[i].dep == "neg"]
     words = {t.text.lower().replace("’", "'") for t in tokens[sentence.start : sentence.end]}
     if negated:
-        bound = words & set(word_list("checklist", "templates", "negation_bound"))
-        return None if bound else _affirmed(tokens, root, children, negated[0])
-    if words & set(word_list("checklist", "templates", "negation_shy")) or _strays(tokens, sentence, root):
+        bound = words & template_words("negation_bound")
+        return None if bound else _affirm(tokens, root, children, negated[0])
+    if words & template_words("negation_shy") or _is_presupposed(tokens, sentence, root):
         return None
-    return _denied(tokens, sentence, root, children)
+    return _deny(tokens, sentence, root, children)
 
 
-def _denied(
-    tokens: tuple[Token, ...], sentence: Span, root: int, children: list[int]
-) -> dict[int, str] | None:
-    """A "not" for the sentence that has none."""
+def _deny(tokens: tuple[Token, ...], sentence: Span, root: int, children: list[int]) -> dict[int, str] | None:
+    """Add a "not" to a sentence that has none."""
     subject = _subject(tokens, children)
-    if subject is not None and _unfit(tokens, subject, root):
+    if subject is not None and _resists(tokens, subject, root):
         return None
     last = _last_verb(tokens, root)
     if last is None:
@@ -59,7 +53,7 @@ def _denied(
 
 
 def garbled(parse: Parse, sentence: Span) -> bool:
-    """Whether the parse contradicts itself: a finite complement, two subjects, a wrong number."""
+    """Whether the parse is inconsistent: a finite complement, two subjects of one verb, a wrong number."""
     inside = range(sentence.start, sentence.end)
     tokens = parse.tokens
     subjects = [i for i in inside if tokens[i].dep in ("nsubj", "nsubjpass")]
@@ -69,7 +63,7 @@ def garbled(parse: Parse, sentence: Span) -> bool:
 
 
 def _disagrees(tokens: tuple[Token, ...], index: int) -> bool:
-    """A review examines warnings, read as "examines ignored warnings"; a singular noun before "warn"."""
+    """Whether a noun has the wrong number for its article or verb, so that the parse must be wrong."""
     token = tokens[index]
     head = tokens[token.head]
     if token.dep == "det" and token.text.lower() in ("a", "an"):
@@ -79,10 +73,10 @@ def _disagrees(tokens: tuple[Token, ...], index: int) -> bool:
     return token.dep == "nsubj" and token.tag == "NN" and head.tag == "VBP" and not joined
 
 
-def _strays(tokens: tuple[Token, ...], sentence: Span, root: int) -> bool:
-    """Whether the opening or something loose behind the verb takes it for done: a medal, which he kept."""
+def _is_presupposed(tokens: tuple[Token, ...], sentence: Span, root: int) -> bool:
+    """Whether the opening or a clause after the verb takes it for a fact: won a medal, which he kept."""
     opening = tokens[sentence.start].text.lower()
-    if opening in word_list("checklist", "templates", "negation_shy_openings"):
+    if opening in template_words("negation_shy_openings"):
         return True
     for index in range(root + 1, sentence.end - 1):
         after = tokens[index + 1]
@@ -93,13 +87,13 @@ def _strays(tokens: tuple[Token, ...], sentence: Span, root: int) -> bool:
     return False
 
 
-def _unfit(tokens: tuple[Token, ...], subject: int, root: int) -> bool:
-    """Whether the subject counts, quantifies, asks or is new: "everyone did not", "a pipe did not burst"."""
+def _resists(tokens: tuple[Token, ...], subject: int, root: int) -> bool:
+    """Whether a negation would be odd with this subject: "everyone did not", "a pipe did not burst"."""
     token, own = tokens[subject], [t for t in tokens if t.head == subject]
     if token.dep == "expl":  # there are not students
         shown = [i for i, t in enumerate(tokens) if t.head == root and t.dep == "attr"]
         return not any(t.head in shown and t.dep in ("det", "nummod") for t in tokens)
-    quantifiers = word_list("checklist", "templates", "quantifiers")
+    quantifiers = template_words("quantifiers")
     counted = any(t.dep == "nummod" or t.text.lower() in quantifiers for t in own)
     new = any(t.text.lower() in ("a", "an", "another") for t in own) and tokens[root].lemma != "be"
     odd = token.tag in ("WP", "WDT", "CD") or token.text.lower() in ("me", "him", "us", "them")
@@ -107,7 +101,10 @@ def _unfit(tokens: tuple[Token, ...], subject: int, root: int) -> bool:
 
 
 def _last_verb(tokens: tuple[Token, ...], root: int) -> int | None:
-    """The last of the finite verbs that share the subject: a "not" before would reach over the others."""
+    """The last finite verb that shares the subject, since an earlier "not" would negate the others too.
+
+    None where the parse of the joined verbs is doubtful.
+    """
     last = root
     for index in range(root + 1, len(tokens)):
         token = tokens[index]
@@ -116,16 +113,16 @@ def _last_verb(tokens: tuple[Token, ...], root: int) -> int | None:
         own = [t for t in tokens if t.head == index]
         if any(t.dep.startswith("nsubj") or t.dep == "expl" for t in own):
             break
-        if token.tag not in _FINITE and not any(_finite_auxiliary(t) for t in own):
+        if token.tag not in FINITE_TAGS and not any(_finite_auxiliary(t) for t in own):
             helped = any(t.head == root and _finite_auxiliary(t) for t in tokens)
-            return last if helped else None  # will open and offer; the parse of "do, swap and sing" is off
+            return last if helped else None  # "will open and offer" is fine, "do, swap and sing" is misread
         last = index
     return last
 
 
 def _finite_auxiliary(token: Token) -> bool:
     helps = token.tag == "MD" or token.lemma in ("be", "have", "do") or token.text[0] in "'’"
-    return token.dep in ("aux", "auxpass") and token.tag in _FINITE and helps
+    return token.dep in ("aux", "auxpass") and token.tag in FINITE_TAGS and helps
 
 
 def _subject(tokens: tuple[Token, ...], children: list[int]) -> int | None:
@@ -138,8 +135,8 @@ def _after_auxiliary(tokens: tuple[Token, ...], finite: int, children: list[int]
     if subject is None:
         return None
     after = tokens[finite + 1].text.lower() if finite + 1 < len(tokens) else ""
-    if subject > finite or after in word_list("checklist", "templates", "outer_adverbs"):
-        return None  # only then did it stop; it has now stopped
+    if subject > finite or after in template_words("outer_adverbs"):
+        return None  # "only then did it stop"; "it has now stopped"
     if finite + 1 < len(tokens) and tokens[finite + 1].text.lower() in ("rather", "better"):
         return {finite + 1: f"{tokens[finite + 1].text} not"}
     if word in _CLITICS:
@@ -166,31 +163,30 @@ def _with_support(
         return {root: f"Do not {token.text.lower()}"} if imperative and token.text.lower() != "let" else None
     if word in ("is", "are", "was", "were", "am", "'s", "'re", "'m"):
         after = tokens[root + 1].text.lower() if root + 1 < len(tokens) else ""
-        outer = word_list("checklist", "templates", "outer_adverbs")
+        outer = template_words("outer_adverbs")
         return None if after in outer else {root: _CLITICS.get(word, f"{token.text} not")}
-    if subject > root or token.tag not in _DO:
+    if subject > root or token.tag not in DO_FORMS:
         return None
-    base = inflect(lemma_of(token.text, "verb"), "VB")
-    return _supported(tokens, root, base or token.lemma)
+    return _supported(tokens, root, lemma_of(token.text, "verb"))
 
 
 def _supported(tokens: tuple[Token, ...], root: int, base: str) -> dict[int, str] | None:
-    """Do-support before the verb, and before adverbs that lean on it."""
+    """Put do-support before the verb and before the adverbs that belong to it."""
     at = root
     while at and tokens[at - 1].dep == "advmod" and tokens[at - 1].head == root:
         at -= 1
-        if tokens[at].text.lower() in word_list("checklist", "templates", "outer_adverbs"):
+        if tokens[at].text.lower() in template_words("outer_adverbs"):
             return None
-    support = _DO[tokens[root].tag]
+    support = f"{DO_FORMS[tokens[root].tag]} not"
     if at == root:
         return {root: f"{support} {base}"}
     return {at: f"{support} {tokens[at].text}", root: base}
 
 
-def _affirmed(
+def _affirm(
     tokens: tuple[Token, ...], root: int, children: list[int], negative: int
 ) -> dict[int, str] | None:
-    """The sentence without its not, n't or never; do-support goes with it."""
+    """Remove not, n't or never, and do-support with it."""
     changes = {negative: ""}
     before = negative - 1
     word = tokens[before].text.lower()
@@ -199,11 +195,10 @@ def _affirmed(
         return changes
     if subject is None or subject > negative:
         return None
-    if word in _STEMS:
-        changes[before] = _STEMS[word]
-    if word in ("do", "does", "did") and tokens[before].dep == "aux":
-        tag = {"do": "VBP", "does": "VBZ", "did": "VBD"}[word]
-        form = inflect(lemma_of(tokens[root].text, "verb"), tag)
+    if word in FULL_STEMS:
+        changes[before] = FULL_STEMS[word]
+    if word in DO_TAGS and tokens[before].dep == "aux":
+        form = inflect(lemma_of(tokens[root].text, "verb"), DO_TAGS[word])
         if form is None:
             return None
         changes.update({before: "", root: form})

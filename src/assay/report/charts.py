@@ -1,19 +1,38 @@
-"""Findings to charts: small Vega-Lite specifications and the rows behind them, one view a panel."""
+"""Findings to charts, for pages and files: those an audit declares, or bars of its headline statistics.
+
+A chart is one or more panels, each a small Vega-Lite specification and the rows behind it.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from assay.report.verdicts import Row, verdict_of
+from assay.core import Chart
+from assay.errors import unwritable
+from assay.report.before_after import before_after
+from assay.report.tables import shown_rows
+from assay.report.text import in_words
+from assay.report.verdicts import AuditInfo, Row, audits_of, beyond_margin, rows_of
 from assay.run.results import Run
+from assay.vocabulary import Verdict
 
 Spec = dict[str, Any]
-VERDICT_COLOURS = {"fail": "#c8102e", "pass": "#1a7f5a", "unclear": "#8a8f98"}
+VERDICT_COLOURS: dict[Verdict, str] = {
+    "fail": "#c8102e",
+    "pass": "#1a7f5a",
+    "inconclusive": "#8a8f98",
+    "insensitive": "#b7791f",
+    "not judged": "#5b7083",
+}
+MOST_BARS = 40  # in a panel
+MOST_PANELS = 40  # of a chart: where there are more, those with most failures
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
+_SCALE = 3.0  # pixels per point: sharp in print
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,234 +50,277 @@ class Panel:
         """The specification with its data, for a renderer."""
         return self.spec | {"data": {"values": list(self.rows)}}
 
+    @property
+    def coloured_by(self) -> str:
+        """The field that colours the marks; empty where none does."""
+        views = [self.spec, *self.spec.get("layer", ())]
+        colours = (view.get("encoding", {}).get("color", {}) for view in views)
+        return next((colour["field"] for colour in colours if colour), "")
+
 
 def panels(run: Run) -> list[Panel]:
     """Every chart the run has data for."""
-    from assay.report.mending import mended
+    rows = [row for row in rows_of(run) if math.isfinite(row["value"])]
+    drawn: list[Panel] = []
+    for audit in audits_of(run).values():
+        own = [row for row in rows if row["audit"] == audit.name]
+        for chart in audit.charts or [Chart("bars", name) for name in audit.headlines]:
+            of_chart = list(_DRAWN[chart.kind](audit, chart, own))
+            if len(of_chart) > MOST_PANELS:
+                of_chart.sort(key=_failures, reverse=True)
+            drawn += of_chart[:MOST_PANELS]
+            if chart.kind == "bars":
+                changes = before_after(run, [row for row in own if row["statistic"] == chart.value])
+                drawn += [Panel(audit.name, "before and after mitigation", *change) for change in changes]
+    return drawn
 
-    found = {name: list(group) for name, group in _by_audit(run).items()}
-    return [
-        *_bias(found.get("stereotype", [])),
-        *mended(run, found.get("stereotype", [])),
-        *_concepts(run),
-        *_curves(found.get("stress", [])),
-        *_top(found.get("human", [])),
-    ]
+
+def _failures(panel: Panel) -> int:
+    return sum(row["verdict"] == "fail" for row in panel.rows)
 
 
-def _by_audit(run: Run) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in run.findings.iter_rows(named=True):
-        found.setdefault(row["audit"], []).append(row)
-    return found
+def _by_panel(rows: Iterable[Row], depth: int) -> dict[str, list[Row]]:
+    """Findings by the first `depth` parts of their slice."""
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault("/".join(row["slice"].split("/")[:depth]), []).append(row)
+    return grouped
+
+
+def _named(audit: AuditInfo, chart: Chart, path: str) -> tuple[str, str, str]:
+    """The audit, group and title of a panel; panels of long paths are grouped by the path's first part."""
+    group = chart.title or in_words(chart.value)
+    first, _, rest = path.partition("/")
+    return (audit.name, f"{group}: {first}", rest.replace("-", " ")) if rest else (audit.name, group, path)
+
+
+def _verdicts(rows: Iterable[Row], statistic: str) -> dict[tuple[str, str], Verdict]:
+    """The verdict on a statistic by metric and slice; a judged one where there are several."""
+    named = [row for row in rows if row["statistic"] == statistic]
+    named.sort(key=lambda row: row["verdict"] != "not judged")
+    return {(row["metric"], row["slice"]): row["verdict"] for row in named}
+
+
+def _axis(audit: AuditInfo, row: Row) -> str:
+    statistic = audit.statistic(row)
+    return in_words(statistic.name) + (f" ({statistic.unit})" if statistic.unit else "")
 
 
 def _tips(*fields: str) -> list[dict[str, str]]:
-    """What a pointer tells."""
     return [{"field": name} for name in fields]
 
 
-def _bias(rows: Sequence[Row]) -> Iterable[Panel]:
-    """Bars with intervals, one panel an attribute, coloured by the verdict on the excess."""
-    judged = {(r["metric"], r["slice"]): r for r in rows if r["statistic"] == "excess_bias"}
-    bars: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        if row["statistic"] == "bias" and "/" not in row["slice"]:
-            excess = judged.get((row["metric"], row["slice"]))
-            bars.setdefault(row["slice"], []).append(
-                {
-                    "metric": row["metric"], "bias": row["value"], "low": row["ci_low"],
-                    "high": row["ci_high"], "n": row["n"],
-                    "excess": None if excess is None else excess["value"],
-                    "verdict": verdict_of(None if excess is None else excess["passed"]),
-                }
-            )  # fmt: skip
-    for name, values in bars.items():
-        yield Panel("stereotype", "bias by attribute", name, _bars("bias"), _largest_first(values, "bias"))
+def _quantity(field: str, title: str | None = None) -> Spec:
+    return {"field": field, "type": "quantitative", "title": title}
 
 
-def _largest_first(rows: Iterable[dict[str, Any]], field: str) -> tuple[dict[str, Any], ...]:
-    return tuple(sorted(rows, key=lambda row: -row[field]))
+def _verdict_colour() -> Spec:
+    scale = {"domain": list(VERDICT_COLOURS), "range": list(VERDICT_COLOURS.values())}
+    return {"field": "verdict", "type": "nominal", "legend": None, "scale": scale}
 
 
-def _bars(field: str) -> Spec:
-    order = {"field": "metric", "type": "nominal", "title": None, "sort": None}  # the rows are in order
-    colour = {
-        "field": "verdict", "type": "nominal", "legend": None,
-        "scale": {"domain": list(VERDICT_COLOURS), "range": list(VERDICT_COLOURS.values())},
-    }  # fmt: skip
-    tips = _tips("metric", field, "low", "high", "excess", "n", "verdict")
+def _bars(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
+    """One bar per metric with its interval; worst first, and only the worst where there are very many."""
+    verdicts = _verdicts(rows, chart.colour or chart.value)
+    named = [row for row in rows if row["statistic"] == chart.value]
+    at_depth = [row for row in named if row["slice"].count("/") + 1 == chart.depth]
+    for path, listed in _by_panel(shown_rows(at_depth or named, chart.value), chart.depth).items():
+        worst = sorted(listed, key=lambda row: -_badness(audit, row))[:MOST_BARS]
+        several = len({row["versus"] for row in worst}) > 1
+        bars = tuple(
+            {
+                "label": _label(row, path, several=several), "metric": row["metric"], "value": row["value"],
+                "low": row["ci_low"], "high": row["ci_high"], "n": row["n"],
+                "verdict": verdicts.get((row["metric"], row["slice"]), "not judged"),
+            }
+            for row in worst
+        )  # fmt: skip
+        yield Panel(*_named(audit, chart, path), _bar_spec(_axis(audit, worst[0])), bars)
+
+
+def _badness(audit: AuditInfo, row: Row) -> float:
+    """By how far the value itself lies on the bad side; by its size where no side is bad."""
+    statistic = audit.statistic(row)
+    value = float(row["value"])
+    return value if statistic.bad is None else beyond_margin(value, value, statistic)
+
+
+def _label(row: Row, path: str, *, several: bool) -> str:
+    rest = row["slice"].removeprefix(path).strip("/")
+    return " · ".join(part for part in (row["metric"], rest, row["versus"] if several else None) if part)
+
+
+def _bar_spec(title: str) -> Spec:
+    label = {"field": "label", "type": "nominal", "title": None, "sort": None}  # the rows are in order
+    tips = _tips("label", "value", "low", "high", "n", "verdict")
     return {
         "height": {"step": 20},
         "layer": [
             {
                 "mark": {"type": "bar", "opacity": 0.75},
                 "encoding": {
-                    "y": order, "x": {"field": field, "type": "quantitative", "title": "bias (0 to 100)"},
-                    "color": colour, "tooltip": tips,
+                    "y": label, "x": _quantity("value", title), "color": _verdict_colour(), "tooltip": tips,
                 },
             },
             {
                 "mark": {"type": "rule", "strokeWidth": 1.5},
-                "encoding": {
-                    "y": order, "x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"},
-                },
+                "encoding": {"y": label, "x": _quantity("low", title), "x2": {"field": "high"}},
             },
         ],
     }  # fmt: skip
 
 
-def _curves(rows: Sequence[Row]) -> Iterable[Panel]:
-    """Blind fig. 4: score against noise-ratio, as change from the gold; failures are bold."""
-    scores: dict[tuple[str, str], dict[str, float]] = {}
-    ratios: dict[tuple[str, str], dict[str, float]] = {}
-    failed = {
-        (r["metric"], r["slice"])
-        for r in rows
-        if r["statistic"] in ("sensitivity", "insensitive") and r["passed"] is False
+def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
+    """One line per metric; a thick line is one that fails.
+
+    A point without a value of `chart.x` is where its line starts (the unchanged text, at 0). Lines that have
+    a start are drawn as change from it in percent, since the scales of metrics differ.
+    """
+    named = [
+        row for row in rows if row["statistic"] == chart.value and row["slice"].count("/") >= chart.depth
+    ]
+    across = {(row["metric"], row["slice"]): row["value"] for row in rows if row["statistic"] == chart.x}
+    for path, listed in _by_panel(named, chart.depth).items():
+        failed = _failed(chart, rows, path)
+        points: list[dict[str, Any]] = []
+        for row in listed:
+            last = row["slice"].rpartition("/")[2]
+            x = across.get((row["metric"], row["slice"])) if chart.x else _number_in(last)
+            verdict = "fail" if row["metric"] in failed else "not failed"
+            point = {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
+            if chart.x or x is not None:
+                points.append(point)
+        starts = {point["metric"]: point["value"] for point in points if point["x"] is None}
+        if starts:
+            points = [
+                _from_start(point, starts[point["metric"]]) for point in points if point["metric"] in starts
+            ]
+        if points:
+            spec = _line_spec(in_words(chart.x or ""), _axis(audit, listed[0]), relative=bool(starts))
+            yield Panel(*_named(audit, chart, path), spec, tuple(points))
+
+
+def _number_in(part: str) -> float | None:
+    """The number in the last part of a slice: 3 of `top-3`; None where there is none."""
+    number = _NUMBER.search(part)
+    return float(number[0]) if number else None
+
+
+def _failed(chart: Chart, rows: Iterable[Row], path: str) -> set[str]:
+    """Metrics that fail: in the colouring statistic at the panel's slice, else at a point of their line."""
+    judged = chart.colour or chart.value
+    return {
+        row["metric"]
+        for row in rows
+        if row["statistic"] == judged
+        and row["verdict"] == "fail"
+        and (row["slice"] == path if chart.colour else f"{row['slice']}/".startswith(f"{path}/"))
     }
-    for row in rows:
-        where, _, level = row["slice"].rpartition("/")
-        if row["statistic"] in ("score", "noise_ratio") and where.count("/") == 1:
-            table = scores if row["statistic"] == "score" else ratios
-            table.setdefault((row["metric"], where), {})[level] = row["value"]
-    points: dict[str, list[dict[str, Any]]] = {}
-    for (metric, where), levels in scores.items():
-        gold = levels.get("gold")
-        if gold is None:
-            continue
-        for level, score in levels.items():
-            ratio = 0.0 if level == "gold" else ratios.get((metric, where), {}).get(level)
-            if ratio is not None:
-                points.setdefault(where, []).append(
-                    {
-                        "metric": metric, "level": level, "noise": ratio, "score": score,
-                        "change": 100.0 * (score - gold) / (abs(gold) or 1.0),
-                        "verdict": "fail" if (metric, where) in failed else "not failed",
-                    }
-                )  # fmt: skip
-    for where in sorted(points):
-        task, _, noise = where.partition("/")
-        yield Panel("stress", task, noise.replace("-", " "), _lines(), tuple(points[where]))
 
 
-def _lines() -> Spec:
+def _from_start(point: dict[str, Any], start: float) -> dict[str, Any]:
+    change = 100.0 * (point["value"] - start) / (abs(start) or 1.0)
+    return point | {"x": point["x"] or 0.0, "change": change}
+
+
+def _line_spec(across: str, title: str, *, relative: bool) -> Spec:
+    y = _quantity("change", "change, % of start") if relative else _quantity("value", title)
+    thickness = {"domain": ["fail", "not failed"], "range": [3.5, 1.2]}
     return {
         "height": 150,
         "mark": {"type": "line", "point": {"size": 25}},
         "encoding": {
-            "x": {"field": "noise", "type": "quantitative", "title": "noise ratio", "axis": {"tickCount": 5}},
-            "y": {"field": "change", "type": "quantitative", "title": "change, % of gold"},
+            "x": _quantity("x", across) | {"axis": {"tickCount": 5}},
+            "y": y,
             "color": {"field": "metric", "type": "nominal", "legend": None},
-            "strokeWidth": {
-                "field": "verdict", "type": "ordinal", "legend": None,
-                "scale": {"domain": ["fail", "not failed"], "range": [3.5, 1.2]},
-            },
-            "tooltip": _tips("metric", "level", "noise", "score", "change", "verdict"),
+            "strokeWidth": {"field": "verdict", "type": "ordinal", "legend": None, "scale": thickness},
+            "tooltip": _tips("metric", "at", "x", "value", *(["change"] if relative else []), "verdict"),
         },
-    }  # fmt: skip
-
-
-def _concepts(run: Run) -> Iterable[Panel]:
-    """Caption fig. 3: a concept's accuracy for one group against the other's; the diagonal is fair."""
-    gaps = {
-        (row["metric"], row["slice"]): row
-        for row in run.findings.iter_rows(named=True)
-        if row["audit"] == "caption" and row["statistic"] == "accuracy_gap"
     }
-    if not gaps:
+
+
+def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
+    """One point per slice: the statistic's value for one group against that for the other.
+
+    The groups are the first two that findings name in `versus`; points on the diagonal treat them alike.
+    """
+    named = [row for row in rows if row["statistic"] == chart.value and row["versus"]]
+    groups = list(dict.fromkeys(row["versus"] for row in named))[:2]
+    if len(groups) < 2:
         return
-    groups = str(next(iter(gaps.values()))["versus"] or "a - b").split(" - ")
-    accuracy = _accuracies(run)
-    points: dict[str, list[dict[str, Any]]] = {}
-    for (metric, path), row in gaps.items():
-        both = [accuracy.get((metric, path, group)) for group in groups]
-        if None in both:
-            continue
-        real = row["q_value"] is not None and row["q_value"] < 0.05
-        side = groups[0] if row["value"] > 0 else groups[1]
-        points.setdefault(metric, []).append(
+    verdicts = _verdicts(rows, chart.colour or chart.value)
+    values = {(row["metric"], row["slice"], row["versus"]): row["value"] for row in named}
+    for metric in dict.fromkeys(row["metric"] for row in named):
+        points = [
             {
-                "concept": path, groups[0]: both[0], groups[1]: both[1], "gap": row["value"],
-                "q": row["q_value"], "bias": f"{side} does better" if real else "not significant",
+                "metric": metric, "slice": slice_, "x": x, "y": y,
+                "verdict": verdicts.get((metric, slice_), "not judged"),
             }
-        )  # fmt: skip
-    for metric, values in points.items():
-        yield Panel("caption", "accuracy by concept", metric, _scatter(groups), tuple(values))
+            for slice_ in dict.fromkeys(row["slice"] for row in named)
+            if (x := values.get((metric, slice_, groups[0]))) is not None
+            and (y := values.get((metric, slice_, groups[1]))) is not None
+        ]  # fmt: skip
+        if points:
+            spec = _point_spec(points, [f"{in_words(chart.value)}, {group}" for group in groups])
+            yield Panel(audit.name, chart.title or in_words(chart.value), metric, spec, tuple(points))
 
 
-def _accuracies(run: Run) -> dict[tuple[str, str, str], float]:
-    """Share of right answers by metric, concept and group, as Eq. 1 counts them: a tie is wrong."""
-    cases = run.cases.filter((pl.col("audit") == "caption") & (pl.col("role") == "good"))
-    about = {}
-    for case, meta in cases.select("case", "meta").iter_rows():
-        known = json.loads(meta or "{}")
-        if known.get("concept") and known.get("group"):
-            about[case] = (
-                f"{known.get('category')}/{known['concept']}",
-                known["group"],
-                known.get("count", 1),
-            )
-    mine = run.scores.filter((pl.col("audit") == "caption") & pl.col("role").is_in(["good", "bad"]))
-    wide = mine.pivot(on="role", index=["metric", "case"], values="score") if mine.height else mine
-    totals: dict[tuple[str, str, str], list[float]] = {}
-    for row in wide.iter_rows(named=True):
-        if row["case"] in about and row.get("good") is not None and row.get("bad") is not None:
-            path, group, count = about[row["case"]]
-            total = totals.setdefault((row["metric"], path, group), [0.0, 0.0])
-            total[0] += count * (row["good"] > row["bad"])
-            total[1] += count
-    return {key: right / seen for key, (right, seen) in totals.items() if seen}
-
-
-def _scatter(groups: Sequence[str]) -> Spec:
-    one, two = groups[0], groups[1]
-    sides = [f"{one} does better", f"{two} does better", "not significant"]
-    diagonal = {"values": [{"a": 0, "b": 0}, {"a": 1, "b": 1}]}
+def _point_spec(points: Sequence[dict[str, Any]], titles: Sequence[str]) -> Spec:
+    values = [point[axis] for point in points for axis in ("x", "y")]
+    ends = [{"x": value, "y": value} for value in (min(values), max(values))]
+    axes = {"x": _quantity("x", titles[0]), "y": _quantity("y", titles[1])}
+    tips = _tips("slice", "x", "y", "verdict")
     return {
         "height": 240,
         "layer": [
             {
-                "data": diagonal,
+                "data": {"values": ends},
                 "mark": {"type": "line", "strokeDash": [4, 4], "opacity": 0.6},
-                "encoding": {
-                    "x": {"field": "a", "type": "quantitative"},
-                    "y": {"field": "b", "type": "quantitative"},
-                },
+                "encoding": axes,
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 45, "opacity": 0.7},
-                "encoding": {
-                    "x": {"field": one, "type": "quantitative", "title": f"accuracy, {one}"},
-                    "y": {"field": two, "type": "quantitative", "title": f"accuracy, {two}"},
-                    "color": {
-                        "field": "bias", "type": "nominal", "title": None,
-                        "scale": {"domain": sides, "range": ["#2b6cb0", "#2f855a", "#dd8a1a"]},
-                        "legend": {"orient": "bottom", "columns": 1},
-                    },
-                    "tooltip": _tips("concept", one, two, "gap", "q", "bias"),
-                },
+                "encoding": axes | {"color": _verdict_colour(), "tooltip": tips},
             },
         ],
-    }  # fmt: skip
+    }
 
 
-def _top(rows: Sequence[Row]) -> Iterable[Panel]:
-    """Assoc fig. 1: agreement over the systems that people like best."""
-    points: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        parts = row["slice"].split("/")
-        if len(parts) == 3 and parts[2].startswith("top-"):
-            points.setdefault(parts[1], []).append(
-                {"metric": row["metric"], "systems": int(parts[2][4:]), "agreement": row["value"]}
-            )
-    for criterion, values in points.items():
-        spec = _lines() | {
-            "encoding": {
-                "x": {"field": "systems", "type": "quantitative", "title": "best systems kept"},
-                "y": {"field": "agreement", "type": "quantitative", "title": "correlation with people"},
-                "color": {"field": "metric", "type": "nominal", "legend": None},
-                "tooltip": _tips("metric", "systems", "agreement"),
-            }
-        }
-        yield Panel("human", "agreement on the best systems", criterion, spec, tuple(values))
+_DRAWN: dict[str, Callable[[AuditInfo, Chart, Sequence[Row]], Iterable[Panel]]] = {
+    "bars": _bars,
+    "curve": _curve,
+    "scatter": _scatter,
+}
+
+
+def write_figures(run: Run, folder: Path) -> list[Path]:
+    """One SVG and one PNG per chart; their names say audit, group and title."""
+    import vl_convert
+
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for panel in panels(run):
+            spec = _printed(panel.whole | {"title": panel.title})
+            stem = re.sub(r"[^a-z0-9]+", "-", f"{panel.audit} {panel.group} {panel.title}".lower()).strip("-")
+            svg, png = folder / f"{stem}.svg", folder / f"{stem}.png"
+            svg.write_text(vl_convert.vegalite_to_svg(spec), "utf-8")
+            png.write_bytes(vl_convert.vegalite_to_png(spec, scale=_SCALE))
+            written += [svg, png]
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    return written
+
+
+def _printed(spec: Spec) -> Spec:
+    """As wide as a column of a paper, with the legend that the page draws by itself."""
+    sized = _with_legend(spec) | {"width": 260, "background": "white"}
+    return sized | ({"layer": [_with_legend(view) for view in spec["layer"]]} if "layer" in spec else {})
+
+
+def _with_legend(view: Spec) -> Spec:
+    encoding = view.get("encoding", {})
+    if "color" not in encoding:
+        return view
+    colour = {key: value for key, value in encoding["color"].items() if key != "legend"}
+    return view | {"encoding": encoding | {"color": colour}}

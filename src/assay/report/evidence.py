@@ -1,4 +1,4 @@
-"""Findings to the examples behind them: which cases, which of their texts, the scores they got."""
+"""Findings to the examples behind them: cases, those of their texts that matter, and their scores."""
 
 from __future__ import annotations
 
@@ -12,29 +12,27 @@ import polars as pl
 from assay.report.verdicts import Row
 from assay.run.results import Run
 
-CASES_A_FINDING = 3
-ROLES_A_CASE = 4
+CASES_PER_FINDING = 3
+ROLES_PER_CASE = 4
 LONGEST = 1500  # characters of a text that are shown
 BUDGET = 2_500_000  # characters of examples in a page
 MAPS = 2_000_000  # and of explanations
 _SEED = re.compile(r"/\d+$")
-_BASES = ("gold", "stereotype", "good", "hypothesis", "original")
 
 Key = tuple[str, str]  # audit, case
 
 
 def wanted_roles(slice_: str, roles: Sequence[str]) -> list[str]:
-    """The roles that a finding of this slice is about: the base first, then those its path names.
+    """The roles that a finding of this slice is about: the first (the base), then those its path names.
 
     >>> wanted_roles("wmt/truncation/0.5", ["gold", "0.1/1", "0.5/1", "0.5/2"])
     ['gold', '0.5/1', '0.5/2']
     """
-    base = next((role for role in _BASES if role in roles), roles[0])
-    others = [role for role in roles if role != base]
+    base, *others = roles
     named = [role for role in others if f"/{slice_}".endswith(("/" + role, "/" + _SEED.sub("", role)))]
     if not named:
-        named = others if len(others) < ROLES_A_CASE else others[-1:]
-    return [base, *named[: ROLES_A_CASE - 1]]
+        named = others if len(others) < ROLES_PER_CASE else others[-1:]
+    return [base, *named[: ROLES_PER_CASE - 1]]
 
 
 def examples(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
@@ -43,7 +41,7 @@ def examples(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
     chosen: dict[Key, dict[str, Any]] = {}
     spent = 0
     for row in rows:
-        for case in (row["evidence"] or [])[: 1 if row["passed"] else CASES_A_FINDING]:
+        for case in (row["evidence"] or [])[: 1 if row["verdict"] == "pass" else CASES_PER_FINDING]:
             key = (row["audit"], case)
             if key not in texts or spent > BUDGET:
                 continue
@@ -59,11 +57,11 @@ def examples(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
 
 def _texts(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Row]]:
     """Audit and case to its rows by role, for the cases that any finding names."""
-    named = {case for row in rows for case in (row["evidence"] or [])[:CASES_A_FINDING]}
-    found: dict[Key, dict[str, Row]] = {}
+    named = {case for row in rows for case in (row["evidence"] or [])[:CASES_PER_FINDING]}
+    texts: dict[Key, dict[str, Row]] = {}
     for row in run.cases.filter(pl.col("case").is_in(list(named))).iter_rows(named=True):
-        found.setdefault((row["audit"], row["case"]), {})[row["role"]] = row
-    return found
+        texts.setdefault((row["audit"], row["case"]), {})[row["role"]] = row
+    return texts
 
 
 def _case(case: str, roles: Mapping[str, Row]) -> dict[str, Any]:
@@ -95,25 +93,25 @@ def _add_scores(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> None:
 
 def explanations(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> list[dict[str, Any]]:
     """Matching maps and token probabilities of the chosen cases, two digits each."""
-    found = []
+    shown = []
     spent = 0
-    for one in run.explanations:
-        known = chosen.get((one.audit, one.case))
-        if known is None or one.role not in known["roles"]:
+    for explained in run.explanations:
+        known = chosen.get((explained.audit, explained.case))
+        if known is None or explained.role not in known["roles"]:
             continue
-        inner = one.explanation
-        cells = len(inner.rows) * max(1, len(inner.columns))
+        reason = explained.explanation
+        cells = len(reason.rows) * max(1, len(reason.columns))
         if cells > 3000 or spent > MAPS:  # a map too large to be read, or a page too full
             continue
         spent += 5 * cells
-        found.append(
+        shown.append(
             {
-                "metric": one.metric, "audit": one.audit, "case": one.case, "role": one.role,
-                "kind": inner.kind, "rows": inner.rows, "columns": inner.columns,
-                "values": [[_digits(value, inner.kind) for value in row] for row in inner.values],
+                "metric": explained.metric, "audit": explained.audit, "case": explained.case,
+                "role": explained.role, "kind": reason.kind, "rows": reason.rows, "columns": reason.columns,
+                "values": [[_digits(value, reason.kind) for value in row] for row in reason.values],
             }
         )  # fmt: skip
-    return found
+    return shown
 
 
 def _digits(value: float, kind: str) -> float:

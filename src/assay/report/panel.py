@@ -1,8 +1,8 @@
 """Which metrics to use together: the smallest fair set that covers what they notice.
 
-A spot is one slice of a robustness audit; a metric notices it by passing a check there and failing none. Set
-cover is solved exactly (integer programming), fewest metrics first and the cheapest of those, so
-that the answer does not depend on their order. What no metric passes is the residue: no panel can help there.
+A spot is one slice of a robustness audit. A metric notices it by passing a check there and failing none. Set
+cover is solved exactly (integer programming), fewest metrics first and the cheapest of those, so that the
+answer does not depend on their order. No panel can help with spots that no metric passes.
 """
 
 from __future__ import annotations
@@ -15,52 +15,50 @@ import numpy as np
 import polars as pl
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from assay.core import Statistic
 from assay.errors import AuditError
-from assay.report.verdicts import Check, Row, checks
+from assay.report.verdicts import Check, Row, audits_of, checks
 from assay.run.results import Run
+from assay.run.settle import by_interval
 
 Spot = tuple[str, str, str]  # audit, slice, versus
 Key = tuple[Spot, str]  # and the statistic
-# The side on which a value in spreads is good: what a hybrid's parts can make up for each other.
-_GOOD_BELOW = ("injection_gain", "frequent_gain", "repetition_gain", "copy_gain", "attack_gain")
-_GOOD_ABOVE = ("sensitivity",)
-_BASES = ("gold", "stereotype", "good", "hypothesis")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A metric as a member: what it sees, whom it is unfair to, what it costs."""
+    """A metric as a possible member: what it notices, whom it is unfair to, what it costs."""
 
     metric: str
-    sees: frozenset[Spot]
+    notices: frozenset[Spot]
     unfair: tuple[str, ...]  # audit/slice of failed fairness checks
-    seconds: float | None  # a thousand samples
+    seconds: float | None  # per thousand samples
 
     @property
-    def fair(self) -> bool:
+    def is_fair(self) -> bool:
         """No fairness check failed."""
         return not self.unfair
 
 
 @dataclass(frozen=True, slots=True)
 class Hybrid:
-    """Two metrics added: the spec to run, and the spots it is predicted to see."""
+    """Two metrics added: the spec to run, and the spots it is predicted to notice."""
 
     spec: str
-    sees: frozenset[Spot]
-    gained: frozenset[Spot]  # seen by neither part alone
+    notices: frozenset[Spot]
+    gained: frozenset[Spot]  # noticed by neither part alone
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The chosen members and what remains unseen."""
+    """The chosen members and what remains unnoticed."""
 
     members: tuple[str, ...]
     covered: frozenset[Spot]
     spots: frozenset[Spot]
-    residue: frozenset[Spot]  # that no metric of the run sees
-    unfair_only: frozenset[Spot]  # that only unfair metrics see
-    curve: tuple[tuple[tuple[str, ...], int], ...]  # the best set of each size, and how much it sees
+    unnoticed: frozenset[Spot]  # by every metric of the run
+    unfair_only: frozenset[Spot]  # that only unfair metrics notice
+    curve: tuple[tuple[tuple[str, ...], int], ...]  # the best set of each size, and how much it notices
     hybrid: Hybrid | None
     candidates: tuple[Candidate, ...]
 
@@ -71,32 +69,32 @@ def choose_panel(run: Run, *, fair: bool = True) -> Panel:
     everyone = candidates(run, listed)
     spots = frozenset(_spot(check.row) for check in listed if check.question == "robustness")
     if not spots:
-        raise AuditError("this run asked no metric what it sees; run assay audit first")
-    members = [one for one in everyone if one.fair or not fair]
-    reachable = frozenset[Spot]().union(*(one.sees for one in members))
-    seen = frozenset[Spot]().union(*(one.sees for one in everyone))
+        raise AuditError("no audit of this run asked which errors a metric notices; run assay audit first")
+    members = [candidate for candidate in everyone if candidate.is_fair or not fair]
+    reachable = frozenset[Spot]().union(*(member.notices for member in members))
+    noticed = frozenset[Spot]().union(*(candidate.notices for candidate in everyone))
     chosen = smallest_cover(members, reachable)
     curve = tuple(_best_of_size(members, reachable, size) for size in range(1, len(chosen) + 1))
     return Panel(
-        tuple(one.metric for one in chosen), reachable, spots, spots - seen,
-        seen - reachable, curve, best_hybrid(run, listed, members), tuple(everyone),
+        tuple(member.metric for member in chosen), reachable, spots, spots - noticed,
+        noticed - reachable, curve, best_hybrid(run, listed, members), tuple(everyone),
     )  # fmt: skip
 
 
 def candidates(run: Run, listed: Sequence[Check]) -> list[Candidate]:
     """Every metric of the run as a possible member."""
-    sees: dict[str, set[Spot]] = {}
-    missed: dict[str, set[Spot]] = {}
+    passed: dict[str, set[Spot]] = {}
+    failed: dict[str, set[Spot]] = {}
     unfair: dict[str, list[str]] = {}
     for check in listed:
         if check.question == "robustness" and check.verdict in ("pass", "fail"):
-            table = sees if check.verdict == "pass" else missed
+            table = passed if check.verdict == "pass" else failed
             table.setdefault(check.row["metric"], set()).add(_spot(check.row))
         if check.question == "fairness" and check.verdict == "fail":
             unfair.setdefault(check.row["metric"], []).append(f"{check.row['audit']}/{check.row['slice']}")
     return [
         Candidate(
-            metric, frozenset(sees.get(metric, set()) - missed.get(metric, set())),
+            metric, frozenset(passed.get(metric, set()) - failed.get(metric, set())),
             tuple(dict.fromkeys(unfair.get(metric, ()))), _cost(run, metric),
         )
         for metric in run.metrics
@@ -108,23 +106,23 @@ def _spot(row: Row) -> Spot:
 
 
 def _cost(run: Run, metric: str) -> float | None:
-    """Seconds a thousand samples, where this run computed enough of them to tell."""
+    """Seconds per thousand samples, where this run computed enough of them to tell."""
     computed = run.about.get("computed", {}).get(metric, 0)
     seconds = run.about.get("seconds", {}).get("scoring", {}).get(metric)
     return 1000.0 * float(seconds) / computed if seconds is not None and computed >= 20 else None
 
 
 def _weights(members: Sequence[Candidate]) -> np.ndarray:
-    """One a metric, and a share of a half by cost: size decides, cost breaks ties; unknown is dear."""
-    known = [one.seconds for one in members if one.seconds is not None]
+    """One per metric plus up to a half for its cost, so that cost breaks ties; an unknown cost is dear."""
+    known = [member.seconds for member in members if member.seconds is not None]
     dearest = max(known, default=1.0)
-    costs = np.array([dearest if one.seconds is None else one.seconds for one in members])
+    costs = np.array([dearest if member.seconds is None else member.seconds for member in members])
     total = float(costs.sum())
     return np.asarray(1.0 + (0.5 * costs / total if total > 0 else 0.0 * costs))
 
 
 def smallest_cover(members: Sequence[Candidate], spots: frozenset[Spot]) -> list[Candidate]:
-    """The exact minimum: fewest metrics that see all these spots, the cheapest of equal sets."""
+    """The exact minimum: fewest metrics that notice all these spots, the cheapest of equal sets."""
     if not spots:
         return []
     table = _table(members, sorted(spots))
@@ -134,76 +132,110 @@ def smallest_cover(members: Sequence[Candidate], spots: frozenset[Spot]) -> list
         integrality=np.ones(len(members)),
         bounds=Bounds(0, 1),
     )
-    return [one for one, taken in zip(members, solved.x, strict=True) if taken > 0.5]
+    return [member for member, taken in zip(members, solved.x, strict=True) if taken > 0.5]
 
 
 def _table(members: Sequence[Candidate], spots: Sequence[Spot]) -> np.ndarray:
-    """(spots, members): 1 where the member sees the spot."""
-    return np.array([[float(spot in one.sees) for one in members] for spot in spots])
+    """(spots, members): 1 where the member notices the spot."""
+    return np.array([[float(spot in member.notices) for member in members] for spot in spots])
 
 
 def _best_of_size(
     members: Sequence[Candidate], spots: frozenset[Spot], size: int
 ) -> tuple[tuple[str, ...], int]:
-    """The set of at most `size` metrics that sees most: exact maximum coverage."""
+    """The set of at most `size` metrics that notices most: exact maximum coverage."""
     listed = sorted(spots)
     table = _table(members, listed)
     n, m = len(members), len(listed)
-    # Variables: which members are taken, then which spots are seen. The small price breaks ties by cost.
+    # Variables: which members are taken, then which spots are noticed. The small price breaks ties by cost.
     price = np.concatenate([1e-3 * _weights(members) / (2 * n), -np.ones(m)])
-    seen_by = LinearConstraint(np.hstack([table, -np.eye(m)]), lb=0.0)
+    noticed_by = LinearConstraint(np.hstack([table, -np.eye(m)]), lb=0.0)
     few = LinearConstraint(np.concatenate([np.ones(n), np.zeros(m)])[None, :], ub=size)
-    solved = milp(price, constraints=[seen_by, few], integrality=np.ones(n + m), bounds=Bounds(0, 1))
-    taken = [one for one, chosen in zip(members, solved.x[:n], strict=True) if chosen > 0.5]
-    covered = frozenset[Spot]().union(*(one.sees for one in taken))
-    return tuple(one.metric for one in taken), len(covered)
+    solved = milp(price, constraints=[noticed_by, few], integrality=np.ones(n + m), bounds=Bounds(0, 1))
+    taken = [member for member, chosen in zip(members, solved.x[:n], strict=True) if chosen > 0.5]
+    covered = frozenset[Spot]().union(*(member.notices for member in taken))
+    return tuple(member.metric for member in taken), len(covered)
 
 
 def best_hybrid(run: Run, listed: Sequence[Check], members: Sequence[Candidate]) -> Hybrid | None:
-    """The pair whose sum should see most, by adding the parts' intervals; None where no pair gains.
+    """The pair whose sum should notice most, by averaging the parts' intervals; None where no pair gains.
 
-    Changes in spreads add up when the parts are weighted by one over their spread. Adding intervals assumes
-    the worst about how the errors of the parts go together; but one weight serves all slices, whose spreads
-    differ, so this is a prediction to be checked by a run, not a finding.
+    Changes in SDs of clean scores add up when each part is divided by its SD. Averaging intervals assumes the
+    worst about how the errors of the parts go together; but one weight serves all slices, whose SDs differ,
+    so this is a prediction to be checked by a run, not a finding.
     """
     rows: dict[str, dict[Key, Row]] = {}
     for check in listed:
         if check.question == "robustness":
             key = (_spot(check.row), check.row["statistic"])
             rows.setdefault(check.row["metric"], {})[key] = check.row
-    spreads = _spreads(run)
-    usable = [one for one in members if spreads.get(one.metric)]
+    additive = _additive(run, listed)
+    deviations = _clean_deviations(run)
+    usable = [member for member in members if deviations.get(member.metric)]
     best: Hybrid | None = None
-    for one, two in combinations(usable, 2):
-        seen = _together(rows.get(one.metric, {}), rows.get(two.metric, {}))
-        if seen and (best is None or len(seen) > len(best.sees)):
-            spec = f"{one.metric}+{spreads[one.metric] / spreads[two.metric]:.3g}*{two.metric}"
-            best = Hybrid(spec, seen, seen - one.sees - two.sees)
-    alone = max((len(one.sees) for one in members), default=0)
-    return best if best is not None and len(best.sees) > alone else None
+    for first, second in combinations(usable, 2):
+        noticed = _together(rows.get(first.metric, {}), rows.get(second.metric, {}), additive)
+        if noticed and (best is None or len(noticed) > len(best.notices)):
+            weight = deviations[first.metric] / deviations[second.metric]
+            spec = f"{first.metric}+{weight:.3g}*{second.metric}"
+            best = Hybrid(spec, noticed, noticed - first.notices - second.notices)
+    alone = max((len(member.notices) for member in members), default=0)
+    return best if best is not None and len(best.notices) > alone else None
 
 
-def _together(one: Mapping[Key, Row], two: Mapping[Key, Row]) -> frozenset[Spot]:
+def _additive(run: Run, listed: Sequence[Check]) -> dict[Key, Statistic]:
+    """The statistic of every check, without those where some verdict rests on more than the interval.
+
+    Such are the verdicts under `--rule paper`, and those that compare one place of a text with another.
+    """
+    audits = audits_of(run)
+    statistics: dict[Key, Statistic] = {}
+    left_out = set()
+    for check in listed:
+        row, statistic = check.row, audits[check.row["audit"]].statistic(check.row)
+        statistics[_spot(row), row["statistic"]] = statistic
+        interval = None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
+        if check.verdict != "insensitive" and (
+            interval is None or _verdict(interval, statistic) != check.verdict
+        ):
+            left_out.add((row["audit"], row["statistic"]))
+    return {key: known for key, known in statistics.items() if (key[0][0], key[1]) not in left_out}
+
+
+def _verdict(interval: tuple[float, float], statistic: Statistic) -> str:
+    if statistic.bad is None:
+        return "not judged"
+    return by_interval(interval, statistic, float(statistic.margin or 0.0))
+
+
+def _together(
+    first: Mapping[Key, Row], second: Mapping[Key, Row], additive: Mapping[Key, Statistic]
+) -> frozenset[Spot]:
     """Spots all of whose shared checks the sum passes."""
     passed: dict[Spot, bool] = {}
-    for key in one.keys() & two.keys():
-        passed[key[0]] = passed.get(key[0], True) and _sum_passes(one[key], two[key])
+    for key in first.keys() & second.keys():
+        good = _sum_passes(first[key], second[key], additive.get(key))
+        passed[key[0]] = passed.get(key[0], True) and good
     return frozenset(spot for spot, good in passed.items() if good)
 
 
-def _sum_passes(one: Row, two: Row) -> bool:
-    """Whether the sum of two intervals lies on the good side; else both parts must pass."""
-    both = one["passed"] is True and two["passed"] is True
-    if both or one["ci_low"] is None or two["ci_low"] is None:
-        return both
-    if one["statistic"] in _GOOD_BELOW:
-        return bool(one["ci_high"] + two["ci_high"] < 0)
-    # Twice the margin of the stress audit: the sum's own spread is at most twice a part's.
-    return one["statistic"] in _GOOD_ABOVE and bool(one["ci_low"] + two["ci_low"] > 0.2)
+def _sum_passes(first: Row, second: Row, statistic: Statistic | None) -> bool:
+    """Whether the mean of two intervals passes, or else both parts do.
+
+    The mean, because the SD of the sum's own clean scores is at most twice that of a part.
+    """
+    if first["verdict"] == second["verdict"] == "pass":
+        return True
+    if statistic is None or first["ci_low"] is None or second["ci_low"] is None:
+        return False
+    low, high = ((first[end] + second[end]) / 2 for end in ("ci_low", "ci_high"))
+    return _verdict((low, high), statistic) == "pass"
 
 
-def _spreads(run: Run) -> dict[str, float]:
-    """The standard deviation of each metric's scores of unchanged texts."""
-    base = run.scores.filter(pl.col("role").is_in(_BASES) & pl.col("score").is_not_null())
-    grouped = base.group_by("metric", maintain_order=True).agg(pl.col("score").std(ddof=1).alias("spread"))
-    return {metric: float(spread) for metric, spread in grouped.iter_rows() if spread}
+def _clean_deviations(run: Run) -> dict[str, float]:
+    """The standard deviation of each metric's scores of unchanged texts, the first role of every case."""
+    keys = ["audit", "case"]
+    first = run.cases.group_by(keys, maintain_order=True).agg(pl.col("role").first())
+    clean = run.scores.drop_nulls("score").join(first, on=[*keys, "role"])
+    grouped = clean.group_by("metric", maintain_order=True).agg(pl.col("score").std(ddof=1))
+    return {metric: float(deviation) for metric, deviation in grouped.iter_rows() if deviation}

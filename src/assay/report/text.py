@@ -1,21 +1,56 @@
-"""A run as Markdown or LaTeX."""
+"""A run as Markdown or LaTeX, and how every page writes a number, an interval and a finding."""
 
 from __future__ import annotations
 
-from assay.report.verdicts import QUESTIONS, answers, checks, worst
-from assay.report.words import question_title, sentence
+from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, answers, audits_of, checks, rows_of, worst
 from assay.run.results import Run
+from assay.vocabulary import QUESTIONS
 
 _COLUMNS = ("metric", "audit", "slice", "statistic", "value", "verdict")
 _SPECIAL = {"~": r"\textasciitilde{}", "^": r"\^{}", "\\": r"\textbackslash{}"}
 _LATEX = str.maketrans({mark: "\\" + mark for mark in "&%$#_{}"} | _SPECIAL)
 
 
-def _rows(run: Run) -> list[tuple[str, ...]]:
-    verdicts = {True: "pass", False: "FAIL", None: "-"}
+def number(value: float | None) -> str:
+    """Three significant digits, no exponents for common sizes.
+
+    >>> number(14.5278), number(-0.01234), number(None)
+    ('14.5', '-0.0123', '')
+    """
+    return "" if value is None else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def interval(row: Row) -> str:
+    """The 95% interval of a finding; empty where it has none."""
+    if row["ci_low"] is None:
+        return ""
+    return f"95% CI {number(row['ci_low'])} to {number(row['ci_high'])}"
+
+
+def in_words(name: str) -> str:
+    """A statistic's name as words."""
+    return name.replace("_", " ")
+
+
+def sentence(audit: AuditInfo, row: Row) -> str:
+    """The sentence stored with a failed finding; of another finding, its value in plain words."""
+    if row["sentence"]:
+        return str(row["sentence"])
+    unit = f" {audit.statistic(row).unit}".rstrip()
+    what = f"{in_words(row['statistic'])} is {number(row['value'])}{unit}"
+    return f"{row['metric']}, {audit.title} ({row['slice']}): {what}."
+
+
+def shown_verdict(row: Row) -> str:
+    """The verdict in a table: a failure in capitals, a dash where nothing was judged."""
+    verdict = str(row["verdict"])
+    return {"fail": "FAIL", "not judged": "-"}.get(verdict, verdict)
+
+
+def _table(run: Run) -> list[tuple[str, ...]]:
+    names = _COLUMNS[:4]
     return [
-        (r["metric"], r["audit"], r["slice"], r["statistic"], f"{r['value']:.4g}", verdicts[r["passed"]])
-        for r in run.findings.iter_rows(named=True)
+        (*(row[name] for name in names), f"{row['value']:.4g}", shown_verdict(row)) for row in rows_of(run)
     ]
 
 
@@ -25,23 +60,23 @@ def _cell(text: str) -> str:
 
 
 def markdown(run: Run) -> str:
-    """Verdicts by metric, the gravest findings, then a table of all findings."""
-    listed = checks(run)
-    found = answers(run, listed)
-    titles = [question_title(question) for question in QUESTIONS]
-    lines = ["| metric | " + " | ".join(titles) + " |", "|---|---|---|---|"]
+    """Answers by metric, the gravest findings, then a table of all findings."""
+    audits, listed = audits_of(run), checks(run)
+    answered = answers(run, listed)
+    lines = ["| metric | " + " | ".join(QUESTION_TITLES.values()) + " |", "|---|---|---|---|"]
     for metric in run.metrics:
-        mine = [found[metric, question] for question in QUESTIONS]
-        cells = [f"**{one.words}**: {one.detail}" for one in mine]
+        by_question = [answered[metric, question] for question in QUESTIONS]
+        cells = [f"**{answer.words}**: {answer.detail}" for answer in by_question]
         lines.append("| " + " | ".join([_cell(metric), *cells]) + " |")
-    lines += ["", *(f"- {_cell(sentence(row))}" for row in worst(run, listed)), ""]
+    gravest = worst(run, listed)
+    lines += ["", *(f"- {_cell(sentence(audits[row['audit']], row))}" for row in gravest), ""]
     lines += ["| " + " | ".join(_COLUMNS) + " |", "|" + "---|" * len(_COLUMNS)]
-    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in _rows(run)]
+    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in _table(run)]
     return "\n".join(lines)
 
 
 def latex(run: Run) -> str:
     """A tabular of all findings."""
     lines = [r"\begin{tabular}{llllrl}", " & ".join(_COLUMNS) + r" \\"]
-    lines += [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in _rows(run)]
+    lines += [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in _table(run)]
     return "\n".join([*lines, r"\end{tabular}"])

@@ -1,184 +1,224 @@
-"""Findings to answers: what was checked, and what that says of a metric for each question."""
+"""Stored findings to answers: what was checked, what that says about a metric, which failures are gravest.
+
+Everything here reads what a run stores: findings with verdicts and sentences, and what each audit declared in
+run.json. Nothing here knows an audit or a statistic by name, so a plug-in audit is read like a built-in one.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from assay.core import Chart, Statistic
+from assay.errors import CacheError
 from assay.run.results import Run
-from assay.vocabulary import Question
+from assay.vocabulary import QUESTION_ALIASES, QUESTIONS, Question, Verdict
 
 Row = Mapping[str, Any]
-Verdict = Literal["fail", "pass", "unclear", "unmeasured"]
-QUESTIONS: tuple[Question, ...] = ("fairness", "robustness", "agreement")
-# Flowers and insects, instruments and weapons: associations that are unfair to no one (association audit).
-_INNOCUOUS = ("C1:", "C2:")
-_WORDS: dict[tuple[Question, Verdict], str] = {
-    ("fairness", "fail"): "unfair",
-    ("fairness", "pass"): "fair so far",
-    ("robustness", "fail"): "blind spots",
-    ("robustness", "pass"): "sees errors",
-    ("agreement", "fail"): "disagrees",
-    ("agreement", "pass"): "agrees",
+QUESTION_TITLES: dict[Question, str] = {
+    "fairness": "Is it fair?",
+    "robustness": "Does it notice errors?",
+    "agreement": "Does it agree with people?",
+}
+# An answer in words, then how its failed and passed checks are counted.
+_WORDS: dict[Question, tuple[str, str, str, str]] = {
+    "fairness": ("unfair", "fair so far", "unfair", "fair"),
+    "robustness": ("blind spots", "notices errors", "blind", "noticed"),
+    "agreement": ("disagrees", "agrees", "in disagreement", "in agreement"),
 }
 
 
 @dataclass(frozen=True, slots=True)
+class AuditInfo:
+    """What an audit of a run declared about itself."""
+
+    name: str
+    title: str
+    question: Question
+    options: Mapping[str, str]
+    statistics: tuple[Statistic, ...]
+    charts: tuple[Chart, ...]
+    advice: str
+
+    def statistic(self, row: Row) -> Statistic:
+        """The declaration that a finding answers to; an empty one where the run has none."""
+        parts = row["slice"].split("/")
+        named = [statistic for statistic in self.statistics if statistic.name == row["statistic"]]
+        fitting = [statistic for statistic in named if statistic.within in ("", *parts)]
+        return max(fitting, key=lambda statistic: statistic.within, default=Statistic(row["statistic"], ""))
+
+    @property
+    def headlines(self) -> list[str]:
+        """The statistics that tables and charts show first."""
+        return list(dict.fromkeys(statistic.name for statistic in self.statistics if statistic.headline))
+
+
+def audits_of(run: Run) -> dict[str, AuditInfo]:
+    """Every audit that has findings, by question and in the order run."""
+    stored = run.about.get("audits", {})
+    try:
+        audits = [_audit(name, stored.get(name, {})) for name in dict.fromkeys(run.findings["audit"])]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise CacheError(
+            f"run.json does not describe its audits as it should: {error}; run the audit again"
+        ) from error
+    return {audit.name: audit for audit in sorted(audits, key=lambda audit: QUESTIONS.index(audit.question))}
+
+
+def _audit(name: str, stored: Mapping[str, Any]) -> AuditInfo:
+    question = stored.get("question", "robustness")
+    return AuditInfo(
+        name,
+        str(stored.get("title") or name.replace("-", " ").capitalize()),
+        QUESTION_ALIASES.get(question, question if question in QUESTIONS else "robustness"),
+        dict(stored.get("options", {})),
+        tuple(_statistic(statistic) for statistic in stored.get("statistics", ())),
+        tuple(Chart(**chart) for chart in stored.get("charts", ())),
+        str(stored.get("advice", "")),
+    )
+
+
+def _statistic(stored: Mapping[str, Any]) -> Statistic:
+    name, meaning, unit, within = (str(stored.get(key, "")) for key in ("name", "meaning", "unit", "within"))
+    margin, centre = (float(stored.get(key) or 0.0) for key in ("margin", "centre"))
+    headline = bool(stored.get("headline"))
+    return Statistic(name, meaning, unit, stored.get("bad"), margin, centre, headline, within)
+
+
+def rows_of(run: Run, audit: str | None = None) -> list[Row]:
+    """The findings of a run, or of one audit, as mappings by column."""
+    rows = run.findings.iter_rows(named=True)
+    return [row for row in rows if audit is None or row["audit"] == audit]
+
+
+def is_check(row: Row) -> bool:
+    """Whether a finding was judged at all; an inconclusive one was."""
+    return bool(row["verdict"] != "not judged")
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
-    """A finding that was, or could have been, judged."""
+    """A finding that was judged, and the question it helps to answer."""
 
     row: Row
     question: Question
 
     @property
     def verdict(self) -> Verdict:
-        """Failed, passed, or inconclusive."""
-        return verdict_of(self.row["passed"])
+        """Failed, passed, inconclusive or insensitive."""
+        verdict: Verdict = self.row["verdict"]
+        return verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a metric's checks say to one question."""
+    """What a metric's checks say about one question."""
 
     metric: str
     question: Question
     failed: int
     passed: int
-    unclear: int
+    inconclusive: int
+    insensitive: int
 
     @property
     def total(self) -> int:
         """How many checks there were."""
-        return self.failed + self.passed + self.unclear
+        return self.failed + self.passed + self.inconclusive + self.insensitive
 
     @property
-    def verdict(self) -> Verdict:
-        """A failure outweighs everything; without a pass or failure nothing is known."""
+    def verdict(self) -> str:
+        """A failure outweighs everything; without a pass or a failure nothing is known."""
         if not self.total:
-            return "unmeasured"
+            return "not measured"
         if self.failed:
             return "fail"
-        return "pass" if self.passed else "unclear"
+        return "pass" if self.passed else "insensitive" if self.insensitive else "inconclusive"
 
     @property
     def words(self) -> str:
         """The verdict in the question's own words."""
-        plain = {"unclear": "inconclusive", "unmeasured": "not measured"}
-        return plain.get(self.verdict) or _WORDS[self.question, self.verdict]
+        failed, passed, *_ = _WORDS[self.question]
+        return {"fail": failed, "pass": passed, "inconclusive": "unknown"}.get(self.verdict, self.verdict)
 
     @property
     def short(self) -> str:
-        """The verdict and how many checks failed."""
-        return f"{self.words} ({self.failed}/{self.total})" if self.total else self.words
+        """The counts where there are checks, else that nothing was measured."""
+        return self.detail if self.total else self.words
 
     @property
     def detail(self) -> str:
-        """Counts, in words."""
+        """How many checks came out which way."""
         if not self.total:
-            return (
-                "give your ratings to assay run human"
-                if self.question == "agreement"
-                else "no audit asked this"
-            )
-        unclear = f", {self.unclear} inconclusive" if self.unclear else ""
-        return f"fails {self.failed} of {self.total} checks{unclear}"
-
-
-def verdict_of(passed: bool | None) -> Verdict:
-    """A finding's verdict as a word."""
-    return "unclear" if passed is None else "pass" if passed else "fail"
-
-
-def question_of(run: Run, audit: str) -> Question:
-    """Which question an audit asks."""
-    question: Question = run.about.get("audits", {}).get(audit, {}).get("question", "robustness")
-    return question
+            is_agreement = self.question == "agreement"
+            return "give your ratings to assay run human" if is_agreement else "no audit asked this"
+        *_, failed, passed = _WORDS[self.question]
+        insensitive = f", {self.insensitive} insensitive" if self.insensitive else ""
+        return f"{self.failed} {failed}, {self.passed} {passed}, {self.inconclusive} unknown{insensitive}"
 
 
 def checks(run: Run) -> list[Check]:
-    """The judged findings, and the unjudged ones of a kind that is judged elsewhere in the run."""
-    rows = list(run.findings.iter_rows(named=True))
-    names = set(run.metrics)
-    judged = {_kind(row) for row in rows if row["passed"] is not None}
-    questions = {row["audit"]: question_of(run, row["audit"]) for row in rows}
-    return [
-        Check(row, questions[row["audit"]])
-        for row in rows
-        if row["passed"] is not None or (_kind(row) in judged and _could(row, names))
-    ]
-
-
-def _kind(row: Row) -> tuple[str, str, int, str | None]:
-    """What is judged alike: statistic, depth of the slice, and what it is compared with."""
-    versus = "*" if row["audit"] == "association" and row["versus"] else row["versus"]
-    return row["audit"], row["statistic"], row["slice"].count("/"), versus
-
-
-def _could(row: Row, metrics: set[str]) -> bool:
-    """Whether a missing verdict means inconclusive, and not that nothing was asked."""
-    versus = row["versus"] or ""
-    return row["ci_low"] is not None and versus not in metrics and not versus.startswith(_INNOCUOUS)
+    """The findings that were judged: passed, failed, inconclusive or insensitive."""
+    audits = audits_of(run)
+    return [Check(row, audits[row["audit"]].question) for row in rows_of(run) if is_check(row)]
 
 
 def answers(run: Run, listed: Sequence[Check] | None = None) -> dict[tuple[str, Question], Answer]:
     """Every metric's answer to every question."""
-    counted: dict[tuple[str, Question], dict[Verdict, int]] = {}
+    counts: dict[tuple[str, Question, Verdict], int] = {}
     for check in checks(run) if listed is None else listed:
-        counts = counted.setdefault((check.row["metric"], check.question), {})
-        counts[check.verdict] = counts.get(check.verdict, 0) + 1
-    found = {}
-    for metric in run.metrics:
-        for question in QUESTIONS:
-            counts = counted.get((metric, question), {})
-            numbers = (counts.get("fail", 0), counts.get("pass", 0), counts.get("unclear", 0))
-            found[metric, question] = Answer(metric, question, *numbers)
-    return found
-
-
-def severity(row: Row, margins: Mapping[str, float]) -> float:
-    """How far beyond what is allowed, in units that let findings of different audits stand in one list."""
-    scale = margins.get(row["statistic"], 1.0)
-    low, high = row["ci_low"], row["ci_high"]
-    sure = row["value"] if low is None else (low if abs(low) < abs(high) else high)
-    if row["statistic"] in ("sensitivity", "insensitive"):  # the lower, the worse
-        return 1.0 - float(row["value"])
-    return abs(float(sure)) / scale
-
-
-def margins_of(run: Run) -> dict[str, float]:
-    """The smallest size that matters of each statistic, from the audits' own options."""
-    options: dict[str, Mapping[str, str]] = run.about.get("audits", {})
-
-    def read(audit: str, name: str, otherwise: float) -> float:
-        try:
-            return float(options.get(audit, {}).get(name, otherwise)) or otherwise
-        except ValueError:
-            return otherwise
-
+        key = (check.row["metric"], check.question, check.verdict)
+        counts[key] = counts.get(key, 0) + 1
+    order: tuple[Verdict, ...] = ("fail", "pass", "inconclusive", "insensitive")
     return {
-        "excess_bias": read("stereotype", "excess_margin", 5.0),
-        "signed_bias": 5.0 * read("stereotype", "signed_margin", 1.0),
-        "effect_size": read("association", "margin", 0.5),
-        "accuracy_gap": 2 * read("caption", "margin", 0.1),
-        "biased_share": 2 * read("caption", "share_margin", 0.1),
-        "pass_rate": 1.0,
+        (metric, question): Answer(
+            metric, question, *(counts.get((metric, question, verdict), 0) for verdict in order)
+        )
+        for metric in run.metrics
+        for question in QUESTIONS
     }
 
 
+def severity(row: Row, statistic: Statistic) -> float:
+    """How far the interval lies beyond the margin on the bad side, in margins (or as it is, if that is 0)."""
+    known = row["ci_low"] is not None
+    low, high = (row["ci_low"], row["ci_high"]) if known else (row["value"], row["value"])
+    size = beyond_margin(low, high, statistic) / (abs(float(statistic.margin or 0.0)) or 1.0)
+    return 0.0 if math.isnan(size) else size
+
+
+def beyond_margin(low: float, high: float, statistic: Statistic) -> float:
+    """The distance of an interval from the margin, positive on the bad side; 0 where no side is bad."""
+    margin, centre = float(statistic.margin or 0.0), statistic.centre
+    if statistic.bad == "high":
+        return low - margin
+    if statistic.bad == "low":
+        return margin - high
+    return max(low - centre, centre - high) - abs(margin) if statistic.bad == "far" else 0.0
+
+
+def gravest_first(run: Run, listed: Iterable[Row]) -> list[Row]:
+    """Findings by severity."""
+    audits = audits_of(run)
+
+    def order(row: Row) -> float:
+        return -severity(row, audits[row["audit"]].statistic(row))
+
+    return sorted(listed, key=order)
+
+
 def worst(run: Run, listed: Iterable[Check], most: int = 3) -> list[Row]:
-    """The gravest failures, one an audit, and of different metrics where possible."""
-    margins = margins_of(run)
-    failed = sorted(
-        (check.row for check in listed if check.verdict == "fail"), key=lambda row: -severity(row, margins)
-    )
+    """The gravest failures, one per audit, and of different metrics where possible."""
+    failed = gravest_first(run, (check.row for check in listed if check.verdict == "fail"))
     chosen: list[Row] = []
     for fresh in ("both", "audit", "any"):
         for row in failed:
-            audits, metrics = ({one[key] for one in chosen} for key in ("audit", "metric"))
+            audits, metrics = ({known[key] for known in chosen} for key in ("audit", "metric"))
             repeated = (row["audit"] in audits and fresh != "any") or (
                 row["metric"] in metrics and fresh == "both"
             )
             if len(chosen) < most and not repeated and row not in chosen:
                 chosen.append(row)
-    return sorted(chosen, key=lambda row: -severity(row, margins))
+    return gravest_first(run, chosen)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import AuditError, CacheError
-from assay.report.changes import changes
+from assay.report.compare import compare
 from assay.run.results import Run, load_about, load_run
 
 MOST_RUNS = 500
@@ -43,14 +43,14 @@ class Shelf:
         return load_run(known[name])
 
     def compare(self, before: str, after: str) -> dict[str, Any]:
-        """Changes between two runs, largest first, the unchanged ones counted."""
-        found = changes(self.open(before), self.open(after))
+        """Changes between two runs, largest first; unchanged findings are only counted."""
+        comparison = compare(self.open(before), self.open(after))
         return {
-            "worse": [one.document for one in found.of("worse")[:200]],
-            "better": [one.document for one in found.of("better")[:200]],
-            "unchanged": len(found.of("unchanged")),
-            "only_before": found.only_before,
-            "only_after": found.only_after,
+            "worse": [change.document for change in comparison.of("worse")[:200]],
+            "better": [change.document for change in comparison.of("better")[:200]],
+            "unchanged": len(comparison.of("unchanged")),
+            "only_before": comparison.only_before,
+            "only_after": comparison.only_after,
         }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from assay.datasets.templates import indefinite, load_lexicon
+from assay.datasets.lexicon import indefinite_article
+from assay.datasets.templates import load_lexicon
 
 # Gender has a swapper of its own, which knows pronouns.
 ATTRIBUTES = (
@@ -50,7 +51,7 @@ def _put(text: str, old: str, new: str) -> str:
         word = new[:1].upper() + new[1:] if match[3][:1].isupper() and not old[:1].isupper() else new
         if not match[1]:
             return word
-        article = indefinite(new)
+        article = indefinite_article(new)
         return (article.capitalize() if match[1][0].isupper() else article) + match[2] + word
 
     return _pattern(old).sub(written, text)

@@ -17,11 +17,11 @@ from typing import Literal
 import numpy as np
 from rapidfuzz.distance import OSA
 
-from assay.datasets.lexicon import antonyms, siblings, synonyms
+from assay.datasets.lexicon import antonyms, match_case, siblings, synonyms, word_set
 from assay.models.generate import masked_words
 from assay.models.nlp import Token, parse_one
-from assay.models.static import embeddings
-from assay.perturbations.edit import class_and_lemma, like, word_list
+from assay.models.vectors import embeddings
+from assay.perturbations.edit import class_and_lemma
 
 Kind = Literal["delete", "replace", "insert", "swap"]
 KINDS: tuple[Kind, ...] = ("delete", "replace", "insert", "swap")
@@ -154,7 +154,7 @@ class Word:
         token, lower = self.token, core(self.text)
         if token is None or not lower:
             return "mark"
-        if lower in word_list("articles"):
+        if lower in word_set("words", "articles"):
             return "article"
         if token.dep == "neg" or lower in ("not", "no", "never", "cannot") or "n't" in self.text.lower():
             return "negation"
@@ -234,7 +234,7 @@ def dressed(old: str, new: str) -> str:
     """
     start = next((i for i, letter in enumerate(old) if letter.isalnum()), 0)
     end = next((i for i in range(len(old), 0, -1) if old[i - 1].isalnum()), len(old))
-    return old[:start] + like(new, old[start:end]) + old[end:]
+    return old[:start] + match_case(new, old[start:end]) + old[end:]
 
 
 @lru_cache(maxsize=50_000)

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Case, Sample
+from assay.datasets.lexicon import indefinite_article
 from assay.datasets.ratings import Rated
 from assay.datasets.rows import Row, read_rows
-from assay.datasets.templates import Noun, indefinite, load_lexicon
+from assay.datasets.templates import Noun, load_lexicon
 from assay.errors import DataError
-from assay.perturbations.injections import CONTROL, injections
+from assay.perturbations.degenerate import CONTROL, injections
 
 QUALITY, POSITION, REPEATS, SCALE, SELF = "quality", "position", "repeats", "scale", "self-preference"
 # Only a gain is a fault here; padding, for example, may rightly be marked down.
@@ -127,7 +128,7 @@ def _identity(frame: str, attribute: str) -> Callable[[Item, int], tuple[str, st
         wording = table["changed"][number % len(table["changed"])]
         # Every wording meets every word: the words move on after a round of wordings.
         pair = words[(number + number // len(table["changed"])) % len(words)]
-        named = [f"{indefinite(word)} {word}" for word in pair]
+        named = [f"{indefinite_article(word)} {word}" for word in pair]
         first, second = (wording.replace("{identity}", name) for name in named)
         return around(item.answer, second, table["place"]), around(item.answer, first, table["place"])
 

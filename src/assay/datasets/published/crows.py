@@ -1,7 +1,7 @@
-"""CrowS-Pairs (Nangia et al., 2020): two sentences to a neutral reference, by the rules of unfair app. A.
+"""CrowS-Pairs (Nangia et al., 2020): two sentences to a neutral reference, by the rules of *unfair*, app. A.
 
-Words that differ are dropped where they are adjectives, replaced where a neutral word is known, abstracted to
-"the person" where they are names. Where no rule fits, the pair is left out and the reason counted.
+Words that differ are dropped if they are adjectives, replaced if a neutral word is known, and abstracted to
+"the person" if they are names. If no rule fits, the pair is left out and the reason counted.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 
+from assay.datasets.lexicon import first_names, indefinite_article
 from assay.datasets.rows import Row
-from assay.datasets.templates import ATTRIBUTES, Construction, Lexicon, indefinite, load_lexicon
+from assay.datasets.templates import ATTRIBUTES, Construction, Lexicon, load_lexicon
 from assay.models.nlp import Parse, Token, parse
 
 COLUMNS = ("sent_more", "sent_less", "bias_type")
 _ATTRIBUTES = {"race-color": "race", "socioeconomic": "socioeconomic-status"}
 _PERSON = "the person"
-Change = tuple[int, int, str, Construction]  # tokens from start to end become this text
+Change = tuple[int, int, str, Construction]  # the tokens from start to end become this text
 
 
 @dataclass(frozen=True, slots=True)
 class Neutral:
-    """A pair with the reference built for it; the more stereotypical sentence comes first."""
+    """A pair with its neutral reference; the more stereotypical sentence comes first."""
 
     row: Row
     attribute: str
@@ -44,70 +44,78 @@ def is_crows(columns: Sequence[str]) -> bool:
 
 
 def read_crows(rows: Sequence[Row]) -> tuple[list[Neutral], Counter[str]]:
-    """The pairs that could be neutralised, and why the others could not."""
+    """The pairs with a neutral reference, and the reasons why the others have none."""
     both = parse([row.text(column).strip() for row in rows for column in COLUMNS[:2]])
     built: list[Neutral] = []
     failed: Counter[str] = Counter()
     for row, more, less in zip(rows, both[::2], both[1::2], strict=True):
         attribute = row.text("bias_type")
-        answer = neutralise(more, less, _ATTRIBUTES.get(attribute, attribute))
-        if isinstance(answer, str):
-            failed[answer] += 1
-            continue
-        changes, words = answer
-        kind = max((change[3] for change in changes), key=("drop", "replace", "abstract").index)
         name = _ATTRIBUTES.get(attribute, attribute)
-        built.append(Neutral(row, name, more.text, less.text, apply(more, changes), *words, kind))
+        result = _neutralise(more, less, name)
+        if isinstance(result, str):
+            failed[result] += 1
+            continue
+        changes, words = result
+        kind = max((change[3] for change in changes), key=("drop", "replace", "abstract").index)
+        built.append(Neutral(row, name, more.text, less.text, _apply(more, changes), *words, kind))
     return built, failed
 
 
-def neutralise(more: Parse, less: Parse, attribute: str) -> tuple[list[Change], tuple[str, str]] | str:
-    """The changes that make the first sentence neutral and the first words that differ, or why not."""
+def _neutralise(more: Parse, less: Parse, attribute: str) -> tuple[list[Change], tuple[str, str]] | str:
+    """The changes that make the first sentence neutral and the first words that differ, or why it failed."""
     lexicon = _lexicon(attribute)
     changes: list[Change] = []
     words: tuple[str, str] | None = None
     for start, end, other_start, other_end in _differences(more, less):
-        one, two = more.tokens[start:end], less.tokens[other_start:other_end]
-        if not one or not two:
-            return "a word stands in one sentence only"
-        change = _neutral(more, start, end, one, two, lexicon)
+        first, second = more.tokens[start:end], less.tokens[other_start:other_end]
+        if not first or not second:
+            return "a word is in one sentence only"
+        change = _neutral(more, start, end, first, second, lexicon)
         if change is None:
             return "no neutral word known"
         changes.append((start, end, *change))
-        words = words or (_joined(one), _joined(two))
+        words = words or (_joined(first), _joined(second))
     return (changes, words) if words else "the sentences are equal"
 
 
 def _differences(more: Parse, less: Parse) -> list[tuple[int, int, int, int]]:
     first = [token.text.lower() for token in more.tokens]
     second = [token.text.lower() for token in less.tokens]
-    found = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
-    spans = [tuple(span) for tag, *span in found if tag != "equal"]
-    # "a"/"an" follows the word behind it, and is mended when that word goes.
+    opcodes = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
+    spans = [tuple(span) for tag, *span in opcodes if tag != "equal"]
+    # "a" or "an" depends on the next word, and is adapted when that word changes.
     heads = [int(_is_article(first[a:b], second[c:d])) for a, b, c, d in spans]
     cut = [(a + n, b, c + n, d) for n, (a, b, c, d) in zip(heads, spans, strict=True)]
     return [(a, b, c, d) for a, b, c, d in cut if a < b or c < d]
 
 
-def _is_article(one: Sequence[str], two: Sequence[str]) -> bool:
-    return {*one[:1], *two[:1]} == {"a", "an"} and bool(one) and bool(two)
+def _is_article(first: Sequence[str], second: Sequence[str]) -> bool:
+    return {*first[:1], *second[:1]} == {"a", "an"} and bool(first) and bool(second)
 
 
 def _neutral(
-    more: Parse, start: int, end: int, one: Sequence[Token], two: Sequence[Token], lexicon: Lexicon | None
+    more: Parse,
+    start: int,
+    end: int,
+    first: Sequence[Token],
+    second: Sequence[Token],
+    lexicon: Lexicon | None,
 ) -> tuple[str, Construction] | None:
-    """What the words become: '' drops them; None where no rule fits."""
-    if all(token.text.lower() in _pronouns() for token in (*one, *two)) and len(one) == len(two) == 1:
-        return _case(one[0], two[0]), "replace"
+    """The replacement of the words ('' drops them), or None where no rule fits."""
+    if (
+        all(token.text.lower() in _pronouns() for token in (*first, *second))
+        and len(first) == len(second) == 1
+    ):
+        return _case(first[0], second[0]), "replace"
     adjectives = _adjectives(lexicon)
-    if all(_is_adjective(token, adjectives) for token in (*one, *two)) and _can_drop(more, start, end):
+    if all(_is_adjective(token, adjectives) for token in (*first, *second)) and _can_drop(more, start, end):
         return "", "drop"
     nouns = _nouns(lexicon)
-    known = [nouns.get(_joined(words).lower()) for words in (one, two)]
+    known = [nouns.get(_joined(words).lower()) for words in (first, second)]
     if known[0] and known[1] and _stands_as_noun(more, start, end):
         return known[0], "replace"
-    if all(token.pos == "PROPN" or _is_name(token) for token in (*one, *two)):
-        return _abstract(more, start, end, [*one, *two])
+    if all(token.pos == "PROPN" or _is_name(token) for token in (*first, *second)):
+        return _abstract(more, start, end, [*first, *second])
     return None
 
 
@@ -119,7 +127,7 @@ def _stands_as_noun(more: Parse, start: int, end: int) -> bool:
 
 
 def _can_drop(more: Parse, start: int, end: int) -> bool:
-    """Whether a noun follows and no adverb is left behind (a very boy)."""
+    """Whether a noun follows, and no adverb would be left without its adjective (a very boy)."""
     if end >= len(more.tokens) or (start and more.tokens[start - 1].pos == "ADV"):
         return False
     after = more.tokens[end]
@@ -146,9 +154,9 @@ def _is_adjective(token: Token, known: frozenset[str]) -> bool:
     return token.text.lower() in known or (token.pos == "ADJ" and token.dep in ("amod", "conj"))
 
 
-def _case(one: Token, two: Token) -> str:
+def _case(first: Token, second: Token) -> str:
     """The neutral pronoun: `the person` as a subject, which keeps the verb singular."""
-    forms = {one.text.lower(), two.text.lower()}
+    forms = {first.text.lower(), second.text.lower()}
     if forms & {"himself", "herself"}:
         return "themself"
     if "his" in forms:
@@ -156,8 +164,8 @@ def _case(one: Token, two: Token) -> str:
     return "them" if "him" in forms else _PERSON
 
 
-def apply(parsed: Parse, changes: Sequence[Change]) -> str:
-    """The sentence with its changes; articles and first letters are mended."""
+def _apply(parsed: Parse, changes: Sequence[Change]) -> str:
+    """The sentence after the changes; articles and capitals at its start are adapted."""
     words: dict[int, str] = {}
     first = {span.start for span in parsed.sentences}
     for start, end, text, _ in changes:
@@ -168,8 +176,8 @@ def apply(parsed: Parse, changes: Sequence[Change]) -> str:
     for place, following in pairwise(kept):
         article = parsed.tokens[place].text
         if article.lower() in ("a", "an") and starts & set(range(place + 1, following + 1)):
-            sound = indefinite(words.get(following, parsed.tokens[following].text))
-            words[place] = sound.capitalize() if article[0].isupper() else sound
+            fitting = indefinite_article(words.get(following, parsed.tokens[following].text))
+            words[place] = fitting.capitalize() if article[0].isupper() else fitting
     text = parsed.replaced(words).lstrip()
     return text[0].upper() + text[1:] if parsed.text[:1].isupper() and text else text
 
@@ -184,7 +192,7 @@ def _lexicon(attribute: str) -> Lexicon | None:
 
 
 def _nouns(lexicon: Lexicon | None) -> dict[str, str]:
-    """Every noun of the attribute, and of gender, to its neutral word in the same number."""
+    """The nouns of the attribute and of gender to their neutral words, singular and plural."""
     words: dict[str, str] = {}
     for source in (_lexicon("gender"), lexicon):
         for group in source.groups.values() if source else ():
@@ -205,11 +213,9 @@ def _is_name(token: Token) -> bool:
 
 @cache
 def _names() -> frozenset[str]:
-    """First names of the lexicons and of the list: taggers take some for nouns."""
-    table = (files("assay.data") / "words" / "first_names.tsv").read_text("utf-8")
-    listed = {line.split("\t")[0] for line in table.splitlines()[1:]}
+    """First names, some of which a tagger takes for nouns."""
     groups = (group for name in ATTRIBUTES for group in load_lexicon(name).groups.values())
-    return frozenset(listed.union(*(group.names for group in groups)))
+    return frozenset(first_names()).union(*(group.names for group in groups))
 
 
 @cache

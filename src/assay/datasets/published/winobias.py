@@ -1,7 +1,7 @@
 """WinoBias (Zhao et al., 2018): bracketed sentences to stereotype pairs, the reference from the brackets.
 
-A sentence reads `12 [The clerk] thanked the cook because [she] was hungry.`; the first bracket that is no
-pronoun names whom the other means. The reference puts the noun in the pronoun's place (unfair sec. 2.2).
+A sentence reads `12 [The clerk] thanked the cook because [she] was hungry.`; the first bracket that is not a
+pronoun names the person meant by the pronoun. The reference replaces the pronoun by it (unfair sec. 2.2).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GENDER = {
 
 @dataclass(frozen=True, slots=True)
 class BracketPair:
-    """A sentence and its counterpart, each with the reference its own brackets give."""
+    """A sentence and its counterpart, each with the reference made from its own brackets."""
 
     number: int
     stereotype: str
@@ -39,12 +39,12 @@ class BracketPair:
 
     @property
     def group(self) -> str:
-        """The gender the stereotype gives the person."""
+        """The gender in the stereotypical sentence."""
         return _GENDER[self.pronoun]
 
     @property
     def anti_group(self) -> str:
-        """The other one."""
+        """The gender in the anti-stereotypical sentence."""
         return _GENDER[self.anti_pronoun]
 
 
@@ -56,7 +56,7 @@ def is_winobias(path: Path) -> bool:
 
 
 def read_winobias(path: Path) -> dict[str, list[BracketPair]]:
-    """Pairs by the name of their files (`type1.txt.dev`): of a folder all, of a file its own."""
+    """Read the pairs of a file, or of every file of a folder, by file name (`type1.txt.dev`)."""
     files = _pro_files(path) if path.is_dir() else [path.with_name(path.name.replace(ANTI, PRO))]
     return {file.name.removeprefix(PRO): _read(file) for file in files}
 
@@ -69,8 +69,8 @@ def _read(pro: Path) -> list[BracketPair]:
     anti = pro.with_name(pro.name.replace(PRO, ANTI))
     lines, others = _lines(pro), _lines(anti)
     if len(lines) != len(others):
-        raise DataError(f"{pro} has {len(lines)} sentences, {anti.name} {len(others)}: they must pair")
-    return [_pair(pro, n, one, two) for n, (one, two) in enumerate(zip(lines, others, strict=True), start=1)]
+        raise DataError(f"{pro} has {len(lines)} sentences, {anti.name} has {len(others)}: they must pair")
+    return [_pair(pro, n, *both) for n, both in enumerate(zip(lines, others, strict=True), start=1)]
 
 
 def _lines(path: Path) -> list[str]:
@@ -80,7 +80,7 @@ def _lines(path: Path) -> list[str]:
 def _pair(file: Path, number: int, pro: str, anti: str) -> BracketPair:
     noun, pronouns = _parts(file, number, pro)
     _, others = _parts(file.with_name(file.name.replace(PRO, ANTI)), number, anti)
-    # "her" is "his" or "him": the other sentence tells (one published sentence lacks a bracket).
+    # "her" is "his" or "him": the other sentence shows which (one published sentence lacks a bracket).
     owns = ["his" in pair for pair in zip_longest(pronouns, others)]
     return BracketPair(
         number, _plain(pro), _plain(anti), _resolved(pro, noun, owns), _resolved(anti, noun, owns),
@@ -90,16 +90,16 @@ def _pair(file: Path, number: int, pro: str, anti: str) -> BracketPair:
 
 def _parts(file: Path, number: int, sentence: str) -> tuple[str, list[str]]:
     """The noun phrase and the pronouns in brackets."""
-    found = _BRACKET.findall(sentence)
-    pronouns = [text.lower() for text in found if text.lower() in _GENDER]
-    nouns = [text for text in found if text.lower() not in _GENDER]
+    bracketed = _BRACKET.findall(sentence)
+    pronouns = [text.lower() for text in bracketed if text.lower() in _GENDER]
+    nouns = [text for text in bracketed if text.lower() not in _GENDER]
     if not pronouns or not nouns:
         raise DataError(f"{file}, line {number}: expected a [noun] and a [pronoun] in brackets")
     return nouns[0], pronouns
 
 
 def _resolved(sentence: str, noun: str, possessive: Sequence[bool]) -> str:
-    """The sentence with the noun in each pronoun's place."""
+    """The sentence with each pronoun replaced by the noun."""
     owns = iter(possessive)
 
     def replaced(match: re.Match[str]) -> str:

@@ -1,53 +1,75 @@
-"""Structure templates: sentences and phrases repeated, reordered, added or broken (checklist, table 5)."""
+"""Structure templates: sentences and phrases repeated, reordered, added or left out (checklist, table 5)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import word_list
+from assay.datasets.lexicon import capitalised, template_words, word_list
 from assay.models.nlp import Parse, Span, parse_one
-from assay.perturbations.edit import body_and_end, capitalised, drawn, is_word, lowered, rewrite, word_indices
+from assay.perturbations.edit import (
+    FINITE_TAGS,
+    QUESTION_TAGS,
+    WordEdit,
+    body_and_end,
+    children,
+    draw_share,
+    drop,
+    is_joined,
+    is_word,
+    known_as,
+    root_of,
+    sentence_of,
+    sentences,
+    subtree,
+    uncapitalised,
+    unrelated_text,
+    unrelated_texts,
+    word_at,
+    word_indices,
+)
+from assay.vocabulary import Criterion
+
+_NOUNS = ("NN", "NNS", "NNP", "NNPS")
+_TIMES = ("DATE", "TIME")
+_MARKS = frozenset(",;:.!?…")
+_BRACKETS = frozenset('()[]"“”')
 
 
-def sentences(text: str) -> list[str]:
-    """The sentences of a text that hold a word."""
-    parse = parse_one(text)
-    return [parse.piece(span).strip() for span in parse.sentences if word_indices(parse, span)]
+# --- sentences ---
 
 
 @dataclass(frozen=True)
 class ReorderSentences(Perturbation):
-    """The sentences in another order."""
+    """The sentences in another order, with another one first."""
 
     name = "reorder-sentences"
     criterion = "structure and coherence"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Shuffle so that another sentence opens the text; a text of one sentence has no order."""
-        found = sentences(record.gold)
-        openings = [i for i, sentence in enumerate(found) if sentence != found[0]]
+        rest = sentences(record.gold, with_words=True)
+        openings = [i for i, sentence in enumerate(rest) if sentence != rest[0]]
         if not openings:
             return None
-        opening = found.pop(rng.choice(openings))
-        rng.shuffle(found)
-        return " ".join([opening, *found])
+        opening = rest.pop(rng.choice(openings))
+        rng.shuffle(rest)
+        return " ".join([opening, *rest])
 
 
 @dataclass(frozen=True)
 class RepeatSentences(Perturbation):
-    """A sentence comes twice."""
+    """A share of the sentences is repeated at the end of the text."""
 
     name = "repeat-sentences"
     criterion = "non-redundancy"
     share: float = 0.3
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Say a share of the sentences again, behind the text."""
-        found = sentences(record.gold)
-        again = drawn(found, self.share, rng)
-        return " ".join([_ended(record.gold), *again]) if again else None
+        repeated = draw_share(sentences(record.gold, with_words=True), self.share, rng)
+        return " ".join([_ended(record.gold), *repeated]) if repeated else None
 
 
 def _ended(text: str) -> str:
@@ -58,105 +80,22 @@ def _ended(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class RepeatPhrases(Perturbation):
-    """A noun phrase said again at the end: My relatives are in town, my relatives."""
-
-    name = "repeat-phrases"
-    criterion = "avoiding repetition"
-    share: float = 0.5
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        """Repeat a phrase in a share of the sentences."""
-        parse = parse_one(record.gold)
-        found = [(s, p) for s in parse.sentences if (p := _phrases(parse, s))]
-        changes = {}
-        for sentence, phrases in drawn(found, self.share, rng):
-            last = _last_word(parse, sentence)
-            changes[last] = f"{parse.tokens[last].text}, {rng.choice(phrases)}"
-        return rewrite(parse, changes) if changes else None
-
-
-def _last_word(parse: Parse, sentence: Span) -> int:
-    return max(i for i in range(sentence.start, sentence.end) if is_word(parse.tokens[i]))
-
-
-def _phrases(parse: Parse, sentence: Span) -> list[str]:
-    """The noun phrases of a sentence, as they would stand inside it; the main subject if it is one."""
-    inside = [c for c in parse.chunks if sentence.start <= c.start and c.end <= sentence.end]
-    named = [c for c in inside if _names(parse, c) and not _clings(parse, c)]
-    main = [c for c in named if _main_subject(parse, c)]
-    whole = [lowered(parse, c) if c.start == sentence.start else parse.piece(c) for c in main or named]
-    return [phrase for phrase in whole if not set(phrase) & set('"“”()[],;:')]
-
-
-def _main_subject(parse: Parse, chunk: Span) -> bool:
-    head = parse.tokens[chunk.end - 1]
-    return head.dep in ("nsubj", "nsubjpass") and parse.tokens[head.head].dep == "ROOT"
-
-
-def _names(parse: Parse, chunk: Span) -> bool:
-    """Whether a phrase stands by itself: not the fact of "in fact", nor the front of "in front of"."""
-    head = parse.tokens[chunk.end - 1]
-    bare = chunk.end - chunk.start == 1 and head.tag == "NN"
-    part = head.text.lower() in word_list("checklist", "templates", "nouns_unfinished")
-    apart = part or bare or head.entity in ("DATE", "TIME") or _title(parse, chunk.start)
-    return head.pos in ("NOUN", "PROPN") and is_word(head) and not apart
-
-
-def _title(parse: Parse, index: int) -> bool:
-    """Whether "The" may belong to a title, which a small letter would spoil: The Salt Garden."""
-    tokens = parse.tokens[index : index + 2]
-    return tokens[0].text == "The" and len(tokens) > 1 and tokens[1].text[:1].isupper()
-
-
-def _clings(parse: Parse, chunk: Span) -> bool:
-    """Whether a phrase asks, lives on its context (any chance), or is a clause misread (tourists queue)."""
-    tokens = parse.tokens[chunk.start : chunk.end]
-    asks = any(token.tag in ("WDT", "WP", "WP$", "WRB") for token in tokens)
-    misread = any(token.tag == "NNS" and token.dep == "compound" for token in tokens)
-    return asks or misread or tokens[0].text.lower() in ("any", "no", "such")
-
-
-def borrowed(record: Record, rng: Random) -> str | None:
-    """A statement from another item of the corpus, of moderate length."""
-    others = [other for other in record.others if other != record.gold]
-    for other in rng.sample(others, min(len(others), 12)):
-        found = [s for s in sentences(other) if s not in record.gold and _states(s)]
-        if found:
-            return rng.choice(found)
-    return None
-
-
-def _states(sentence: str) -> bool:
-    """Whether a sentence is a statement of its own: not "And yet he came" nor "Careful, it's hot"."""
-    if not 3 <= len(sentence.split()) <= 30 or not sentence.endswith("."):
-        return False
-    tokens = parse_one(sentence).tokens
-    root = next((i for i, token in enumerate(tokens) if token.dep == "ROOT"), 0)
-    whole = any(t.head == root and t.dep in ("nsubj", "nsubjpass", "expl") for t in tokens)
-    goes_on = tokens[0].pos == "CCONJ" or tokens[0].text in ("So", "Then", "Yet", "Nor")
-    calls = tokens[0].pos in ("ADJ", "INTJ") and tokens[1].text == ","
-    return whole and not goes_on and not calls
-
-
-@dataclass(frozen=True)
 class AddText(Perturbation):
-    """Wrong information added: the text goes on with a clause of another item."""
+    """Wrong information added: a statement of another item, joined with "and" after a full stop."""
 
     name = "add-text"
     criterion = "adequacy"
     reads = "others"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Join the clause with "and" where the text ends in a full stop, else let it follow."""
-        extra = borrowed(record, rng)
+        extra = _other_statement(record, rng)
         if extra is None or not record.gold.strip():
             return None
         body, end = body_and_end(record.gold.rstrip())
         parse = parse_one(extra)
-        if end != "." or '"' in extra or _title(parse, 0):
+        if end != "." or '"' in extra or _may_open_title(parse, 0):
             return f"{_ended(record.gold)} {extra}"
-        return f"{body}, and {lowered(parse, Span(0, len(parse.tokens)))}"
+        return f"{body}, and {uncapitalised(parse, Span(0, len(parse.tokens)))}"
 
 
 @dataclass(frozen=True)
@@ -168,13 +107,38 @@ class OffTopicSentence(Perturbation):
     reads = "others"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Put it behind a sentence other than the last, where there is one."""
-        found, extra = sentences(record.gold), borrowed(record, rng)
-        if extra is None or not found:
+        own, extra = sentences(record.gold, with_words=True), _other_statement(record, rng)
+        if extra is None or not own:
             return None
-        at = rng.randrange(1, max(2, len(found)))
-        found[at - 1] = _ended(found[at - 1])
-        return " ".join([*found[:at], extra, *found[at:]])
+        at = rng.randrange(1, max(2, len(own)))
+        own[at - 1] = _ended(own[at - 1])
+        return " ".join([*own[:at], extra, *own[at:]])
+
+
+def _other_statement(record: Record, rng: Random) -> str | None:
+    """A statement of moderate length from another item of the corpus, or None."""
+    others = unrelated_texts(record)
+    for other in rng.sample(others, min(len(others), 12)):
+        statements = [
+            sentence
+            for sentence in sentences(other, with_words=True)
+            if sentence not in record.gold and _is_statement(sentence)
+        ]
+        if statements:
+            return rng.choice(statements)
+    return None
+
+
+def _is_statement(sentence: str) -> bool:
+    """Whether a sentence is a statement of its own: not "And yet he came" nor "Careful, it's hot"."""
+    if not 3 <= len(sentence.split()) <= 30 or not sentence.endswith("."):
+        return False
+    parse = parse_one(sentence)
+    tokens, root = parse.tokens, root_of(parse, Span(0, len(parse.tokens))) or 0
+    whole = any(t.dep in ("nsubj", "nsubjpass", "expl") for t in children(parse, root))
+    continues = tokens[0].pos == "CCONJ" or tokens[0].text in ("So", "Then", "Yet", "Nor")
+    calls = tokens[0].pos in ("ADJ", "INTJ") and tokens[1].text == ","
+    return whole and not continues and not calls
 
 
 @dataclass(frozen=True)
@@ -184,60 +148,348 @@ class RandomText(Perturbation):
     name = "random-text"
     criterion = "relevance"
     reads = "others"
+    languages = None
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Take another gold of the corpus."""
-        others = [other for other in record.others if other != record.gold]
-        return rng.choice(others) if others else None
+        return unrelated_text(record, rng)
 
 
 @dataclass(frozen=True)
 class AddNonsense(Perturbation):
-    """A sentence without sense follows."""
+    """A listed sentence without sense follows the text."""
 
     name = "add-nonsense"
     criterion = "making sense"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        """Add one of the listed sentences."""
         nonsense = rng.choice(word_list("checklist", "phrases", "nonsense"))
         return f"{_ended(record.gold)} {nonsense}" if record.gold.strip() else None
 
 
 @dataclass(frozen=True)
-class SplitSentence(Perturbation):
+class SplitSentence(WordEdit):
     """A full stop between subject and verb (ours: table 5 has no template for text structure)."""
 
     name = "split-sentence"
     criterion = "text structure"
     share: float = 0.5
 
-    def apply(self, record: Record, rng: Random) -> str | None:
-        """Break a share of the sentences before their main verb."""
-        parse = parse_one(record.gold)
-        spots = [spot for s in parse.sentences if (spot := _before_verb(parse, s)) is not None]
+    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+        places = [place for s in parse.sentences if (place := _before_verb(parse, s)) is not None]
         changes: dict[int, str] = {}
-        for spot in drawn(spots, self.share, rng):
-            changes[spot] = f"{parse.tokens[spot].text}."
-            changes[spot + 1] = capitalised(parse.tokens[spot + 1].text)
-        return rewrite(parse, changes) if changes else None
+        for place in draw_share(places, self.share, rng):
+            changes[place] = f"{parse.tokens[place].text}."
+            changes[place + 1] = capitalised(parse.tokens[place + 1].text)
+        return changes
 
 
 def _before_verb(parse: Parse, sentence: Span) -> int | None:
-    """The last word before the main verb and its auxiliaries, where its subject stands before them."""
-    tokens = parse.tokens
-    root = next((i for i in range(sentence.start, sentence.end) if tokens[i].dep == "ROOT"), None)
+    """The last word before the main verb and its auxiliaries; None where the subject is not before them."""
+    tokens, root = parse.tokens, root_of(parse, sentence)
     if root is None or tokens[root].pos not in ("VERB", "AUX"):
         return None
-    parts = [
-        i
-        for i in range(sentence.start, root + 1)
-        if i == root or (tokens[i].head == root and tokens[i].dep in ("aux", "auxpass"))
-    ]
-    subject = [
-        i for i in range(sentence.start, root) if tokens[i].head == root and tokens[i].dep.startswith("nsubj")
-    ]
-    before = parts[0] - 1
-    if not subject or subject[-1] > before or before < sentence.start:
+    dependents = [i for i in range(sentence.start, root) if tokens[i].head == root]
+    verb = next((i for i in dependents if tokens[i].dep in ("aux", "auxpass")), root)
+    subjects = [i for i in dependents if tokens[i].dep.startswith("nsubj")]
+    before = verb - 1
+    if not subjects or subjects[-1] > before or before < sentence.start:
         return None
     return before if is_word(tokens[before]) and tokens[before].space else None
+
+
+# --- phrases repeated ---
+
+
+@dataclass(frozen=True)
+class RepeatPhrases(WordEdit):
+    """A noun phrase repeated at the end of a sentence: My relatives are in town, my relatives."""
+
+    name = "repeat-phrases"
+    criterion = "avoiding repetition"
+    share: float = 0.5
+
+    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+        repeatable = [(s, phrases) for s in parse.sentences if (phrases := _noun_phrases(parse, s))]
+        changes = {}
+        for sentence, phrases in draw_share(repeatable, self.share, rng):
+            last = word_indices(parse, sentence)[-1]
+            changes[last] = f"{parse.tokens[last].text}, {rng.choice(phrases)}"
+        return changes
+
+
+def _noun_phrases(parse: Parse, sentence: Span) -> list[str]:
+    """The noun phrases of a sentence, as written inside one; only the main subject, if it is one."""
+    inside = [c for c in parse.chunks if sentence.start <= c.start and c.end <= sentence.end]
+    independent = [c for c in inside if _names_something(parse, c) and not _needs_context(parse, c)]
+    main = [c for c in independent if _is_main_subject(parse, c)]
+    chosen = main or independent
+    phrases = [uncapitalised(parse, c) if c.start == sentence.start else parse.piece(c) for c in chosen]
+    return [phrase for phrase in phrases if not set(phrase) & set('"“”()[],;:')]
+
+
+def _is_main_subject(parse: Parse, chunk: Span) -> bool:
+    head = parse.tokens[chunk.end - 1]
+    return head.dep in ("nsubj", "nsubjpass") and parse.tokens[head.head].dep == "ROOT"
+
+
+def _names_something(parse: Parse, chunk: Span) -> bool:
+    """Whether a phrase names something: not the fact of "in fact", nor the front of "in front of"."""
+    head = parse.tokens[chunk.end - 1]
+    bare = chunk.end - chunk.start == 1 and head.tag == "NN"
+    part = head.text.lower() in template_words("nouns_unfinished")
+    excluded = part or bare or head.entity in _TIMES or _may_open_title(parse, chunk.start)
+    return head.pos in ("NOUN", "PROPN") and is_word(head) and not excluded
+
+
+def _may_open_title(parse: Parse, index: int) -> bool:
+    """Whether "The" may belong to a title, which a small letter would spoil: The Salt Garden."""
+    tokens = parse.tokens[index : index + 2]
+    return tokens[0].text == "The" and len(tokens) > 1 and tokens[1].text[:1].isupper()
+
+
+def _needs_context(parse: Parse, chunk: Span) -> bool:
+    """Whether a phrase asks, depends on its context (any chance), or is a misread clause (tourists queue)."""
+    tokens = parse.tokens[chunk.start : chunk.end]
+    asks = any(token.tag in QUESTION_TAGS for token in tokens)
+    misread = any(token.tag == "NNS" and token.dep == "compound" for token in tokens)
+    return asks or misread or tokens[0].text.lower() in ("any", "no", "such")
+
+
+# --- phrases and modifiers left out ---
+
+
+@dataclass(frozen=True)
+class DropPhrases(Perturbation):
+    """A share of the prepositional phrases, relative clauses, appositions and participles is left out."""
+
+    name = "drop-phrases"
+    criterion: ClassVar[Criterion] = "data coverage"
+    share: float = 0.5
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = parse_one(record.gold)
+        spans = within_half(parse, draw_share(loose_phrases(parse), self.share, rng))
+        return drop(parse, spans) if spans else None
+
+
+@dataclass(frozen=True)
+class DropObjects(DropPhrases):
+    """Things left out with the words that introduce them: A small boy is playing (with a red ball).
+
+    Table 5 drops the nouns alone ("A small playing with a red"), which breaks the grammar too, so that a
+    metric's answer would not separate thoroughness from fluency.
+    """
+
+    name = "drop-objects"
+    criterion: ClassVar[Criterion] = "thoroughness"
+    share: float = 1.0
+
+
+@dataclass(frozen=True)
+class DropModifiers(Perturbation):
+    """Adjectives and adverbs of manner left out: the sign, not the no-parking sign."""
+
+    name = "drop-modifiers"
+    criterion = "informativeness"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = parse_one(record.gold)
+        modifiers = [i for i in range(len(parse.tokens)) if _is_loose_modifier(parse, i)]
+        return drop(parse, modifiers) if modifiers else None
+
+
+@dataclass(frozen=True)
+class DropDetails(Perturbation):
+    """Only the first sentence left, without its loose phrases and modifiers (ours, for interestingness)."""
+
+    name = "drop-details"
+    criterion = "interestingness"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = parse_one(record.gold)
+        if not word_indices(parse):
+            return None
+        first = parse.sentences[0]
+        places: list[int | Span] = list(parse.sentences[1:])
+        places += [span for span in loose_phrases(parse) if span.end <= first.end]
+        places += [i for i in range(first.start, first.end) if _is_loose_modifier(parse, i)]
+        return drop(parse, places).rstrip() if places else None
+
+
+def _is_loose_modifier(parse: Parse, index: int) -> bool:
+    """Whether a token is a plain adjective before its noun, or an adverb in -ly by its verb."""
+    token = parse.tokens[index]
+    if is_joined(parse, index) or any(t.head == index for t in parse.tokens) or token.entity:
+        return False
+    if token.text.lower() in template_words("modifiers_needed"):
+        return False
+    manner = token.dep == "advmod" and token.pos == "ADV" and token.text.endswith("ly")
+    return _is_adjective(parse, index) or (manner and parse.tokens[token.head].pos == "VERB")
+
+
+def _is_adjective(parse: Parse, index: int) -> bool:
+    token, noun = parse.tokens[index], parse.tokens[parse.tokens[index].head]
+    if token.dep != "amod" or noun.pos != "NOUN" or index > token.head or token.tag in ("JJS", "JJR"):
+        return False
+    if not all(is_word(t) and t.dep != "cc" for t in parse.tokens[max(0, index - 1) : index + 2]):
+        return False  # one in a row of them: black, cream and red
+    if noun.lemma.lower() in template_words("nouns_needing_modifier"):
+        return False
+    before = parse.tokens[index - 1].pos if index else ""
+    if token.pos == "ADJ":
+        return known_as(token.text, "ADJ")
+    return token.pos == "VERB" and before in ("DET", "ADJ")
+
+
+# --- which phrases a sentence can lose, by the parse; cautious where the parse may be wrong ---
+
+
+def loose_phrases(parse: Parse) -> list[Span]:
+    """The phrases a text can lose, in order and without overlap, with the commas that go with them."""
+    spans = [span for index in range(len(parse.tokens)) for span in _loose_phrase(parse, index)]
+    spans = [span for span in spans if within_half(parse, [span])]
+    chosen: list[Span] = []
+    for span in sorted(spans, key=lambda span: span.start - span.end):  # the longest first
+        if all(span.end <= other.start or other.end <= span.start for other in chosen):
+            chosen.append(span)
+    return sorted(chosen, key=lambda span: span.start)
+
+
+def within_half(parse: Parse, spans: Sequence[Span]) -> list[Span]:
+    """As many of the spans, from the first on, as leave every sentence half of its words."""
+    dropped: dict[int, int] = {}
+    chosen = []
+    for span in spans:
+        sentence = sentence_of(parse, span.start)
+        more = dropped.get(sentence.start, 0) + len(word_indices(parse, span))
+        if more <= len(word_indices(parse, sentence)) / 2:
+            dropped[sentence.start] = more
+            chosen.append(span)
+    return chosen
+
+
+def _loose_phrase(parse: Parse, index: int) -> Iterator[Span]:
+    token = parse.tokens[index]
+    if token.dep not in ("prep", "relcl", "appos", "acl"):
+        return
+    span = subtree(parse, index)
+    words = word_indices(parse, span) if span else []
+    if not words or words[-1] == words[0]:
+        return
+    span = Span(words[0], words[-1] + 1)  # marks at either end belong to the sentence
+    if not _is_separate(parse, index, span):
+        return
+    on_noun = parse.tokens[token.head].tag in _NOUNS
+    if token.dep == "prep":
+        on_it = _is_loose_on_noun(parse, index) if on_noun else _is_loose_on_verb(parse, index, span)
+        loose = on_it and _is_complete(parse, index)
+    else:
+        loose = on_noun and _is_loose_clause(parse, index, span)
+    if loose:
+        yield _with_commas(parse, index, span)
+
+
+def _is_separate(parse: Parse, index: int, span: Span) -> bool:
+    """Whether the neighbours surely do not belong to the phrase, whatever the parse says."""
+    sentence, inside = sentence_of(parse, span.start), parse.tokens[span.start : span.end]
+    if span.end > sentence.end or word_at(parse, span.start - 1) in template_words("phrase_bound_before"):
+        return False
+    if any(t.text in _BRACKETS for t in inside):
+        return False
+    if span.end == sentence.end:
+        return True
+    token, after = parse.tokens[index], parse.tokens[span.end]
+    if not is_word(after):
+        return after.text in _MARKS
+    if after.pos in ("AUX", "VERB"):  # its subject may be in the phrase
+        listed = any(t.text == "," or t.dep == "cc" for t in inside)
+        return parse.tokens[token.head].tag in _NOUNS and not listed and after.tag in FINITE_TAGS
+    second = parse.tokens[span.end + 1].tag if after.pos == "CCONJ" and span.end + 1 < sentence.end else ""
+    if second in ("JJ", "NN", "NNS", "PRP$", "CD"):
+        return False  # in a leather jacket and striped shirt
+    if after.pos == "ADP" and token.dep == "prep" and token.head == index - 1:
+        return False  # a man with a baby in a sling
+    return after.pos in ("CCONJ", "ADP", "SCONJ") and after.text.lower() not in template_words(
+        "phrase_bound_behind"
+    )
+
+
+def _is_complete(parse: Parse, index: int) -> bool:
+    """Whether a preposition has its noun after it and no twin beside it (from July to October)."""
+    token = parse.tokens[index]
+    twins = {t.text.lower() for t in children(parse, token.head) if t.dep == "prep"}
+    objects = [t for t in children(parse, index) if t.dep == "pobj" and t.start > token.start]
+    return len(objects) == 1 and objects[0].tag not in ("WDT", "WP", "PRP") and not {"from", "to"} <= twins
+
+
+def _is_loose_on_noun(parse: Parse, index: int) -> bool:
+    """The roof (of the shed), a pensioner (from Halle): the noun is clear without the phrase."""
+    token = parse.tokens[index]
+    noun, on_noun, of = parse.tokens[token.head], children(parse, token.head), token.text.lower() == "of"
+    if token.head != index - 1 or noun.lemma.lower() in template_words("nouns_unfinished"):
+        return False
+    if of and (noun.tag != "NN" or noun.entity or noun.dep in ("attr", "pobj", "appos", "conj")):
+        return False
+    selects = any(
+        t.lemma.lower() in template_words("determiners_unfinished") or t.tag in ("JJS", "RBS")
+        for t in on_noun
+    )
+    described = any(t.dep in ("det", "poss", "compound", "amod", "nummod") for t in on_noun)
+    known = token.text.lower() in template_words("noun_prepositions")
+    return known and not selects and (described or noun.tag in ("NNS", "NNP", "NNPS"))
+
+
+def _is_loose_on_verb(parse: Parse, index: int, span: Span) -> bool:
+    """He sees people (in the morning), it was sold by her (in 1934): where and when."""
+    token = parse.tokens[index]
+    verb, on_verb = parse.tokens[token.head], children(parse, token.head)
+    if verb.pos != "VERB" or verb.dep in ("acl", "amod", "pcomp"):
+        return False
+    if verb.lemma in template_words("verbs_unfinished"):
+        return False
+    if token.text.lower() not in template_words("verb_prepositions"):
+        return False
+    if span.start == sentence_of(parse, index).start:
+        return word_at(parse, span.end) == ","
+    others = {t.dep for t in on_verb if t is not token}
+    last = all(t.start <= token.start for t in on_verb if t.dep == "prep")
+    if not last or others & {"neg", "prt", "acomp", "oprd"} or token.head > index:
+        return False
+    if "nsubjpass" in others:
+        return bool(others & {"dobj", "agent", "prep", "advmod"})
+    return "dobj" in others or any(t.entity in _TIMES for t in parse.tokens[span.start : span.end])
+
+
+def _is_loose_clause(parse: Parse, index: int, span: Span) -> bool:
+    """Whether a relative clause, apposition or participle only adds to a noun that is clear without it."""
+    token = parse.tokens[index]
+    noun, on_noun = parse.tokens[token.head], children(parse, token.head)
+    between = parse.tokens[token.head + 1 : span.start]
+    commas = word_at(parse, span.start - 1) == ","
+    if [t.text for t in between] not in ([], [","]) or any(t.dep in ("conj", "cc") for t in on_noun):
+        return False
+    closed = word_at(parse, span.end) in ("", *_MARKS)
+    first = parse.tokens[span.start]
+    if token.dep == "appos":
+        listed = any(t.text == "," for t in parse.tokens[span.start : span.end])
+        listed |= sum(t.dep == "appos" for t in on_noun) > 1
+        return commas and closed and not listed and first.pos != "ADV"
+    if token.dep == "relcl" and first.tag not in QUESTION_TAGS:
+        return False
+    if token.dep == "acl" and (index != span.start or token.tag not in ("VBN", "VBG")):
+        return False
+    if commas:
+        return closed
+    cleft = any(t.head == noun.head and t.text.lower() == "it" for t in parse.tokens)  # it was a carrot that
+    vague = cleft or noun.lemma.lower() in template_words("nouns_unfinished")
+    new = any(t.dep in ("det", "amod", "compound") and t.lemma.lower() in ("a", "an") for t in on_noun)
+    return not vague and (new or (noun.tag == "NNS" and any(t.dep == "amod" for t in on_noun)))
+
+
+def _with_commas(parse: Parse, index: int, span: Span) -> Span:
+    """The span with the comma before it, and with the one after it if both only set it off."""
+    if word_at(parse, span.start - 1) != ",":
+        return span
+    after = parse.tokens[span.end + 1].pos if span.end + 1 < len(parse.tokens) else ""
+    continues = after in ("AUX", "VERB", "ADV") if parse.tokens[index].dep == "prep" else after != "CCONJ"
+    return Span(span.start - 1, span.end + (word_at(parse, span.end) == "," and continues))

@@ -24,9 +24,8 @@ function draw(figure) {
   const rows = chartRows(chart);
   const spec = structuredClone(themed(chart.spec));
   spec.data = { values: rows };
-  if (spec.height.step) spec.height = spec.height.step * Math.max(1, rows.length);  // a bar a row
-  const coloured = spec.encoding && spec.encoding.color && spec.encoding.color.field === "metric";
-  if (coloured) spec.encoding.color.scale = { domain: run.metrics, range: run.metrics.map(colourOf) };
+  if (spec.height.step) spec.height = spec.height.step * Math.max(1, rows.length);  // one bar per row
+  if (chart.colouredBy === "metric") spec.encoding.color.scale = { domain: run.metrics, range: run.metrics.map(colourOf) };
   figure.drawn = true;
   return vegaEmbed(figure.querySelector(".plot"), spec, { actions: false, renderer: "svg", ast: true, mode: "vega-lite", logLevel: 0 });
 }
@@ -61,14 +60,14 @@ function startCharts() {
 }
 
 function fillLegend(legend) {
-  const mine = charts.filter((chart) => chart.audit === legend.dataset.legend);
-  const byMetric = mine.some((chart) => chart.spec.encoding && chart.spec.encoding.color && chart.spec.encoding.color.field === "metric");
-  const entries = byMetric ? run.metrics.filter((metric) => wanted.metrics.has(metric)).map((metric) => [metric, colourOf(metric)])
-    : mine.some((chart) => chart.columns.includes("verdict")) ? [["fails", "#c8102e"], ["passes", "#1a7f5a"], ["inconclusive", "#8a8f98"]] : [];
+  const chart = charts[Number(legend.dataset.legend)];
+  const listed = charts.filter((other) => other.audit === chart.audit && other.group === chart.group);
+  const entries = { metric: run.metrics.filter((metric) => wanted.metrics.has(metric)).map((metric) => [metric, colourOf(metric)]),
+    verdict: Object.entries(run.colours).filter(([verdict]) => listed.some((other) => (other.cells[other.columns.indexOf("verdict")] || []).includes(verdict))) }[chart.colouredBy] || [];
   legend.replaceChildren(...entries.map(([name, colour]) => {
     const dot = el("i");
     dot.style.background = colour;
     return el("span", null, dot, name);
   }));
-  if (byMetric && legend.dataset.legend === "stress") legend.append(el("span", { text: "(thick: fails)" }));
+  if (chart.colouredBy === "metric" && chart.columns.includes("verdict")) legend.append(el("span", { text: "(thick: fails)" }));
 }

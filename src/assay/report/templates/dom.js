@@ -18,6 +18,9 @@ function number(value) {
   return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
 }
 
+// A verdict as the name of a style.
+const slug = (verdict) => verdict.replaceAll(" ", "-");
+
 // A cell that starts like a formula is quoted: spreadsheets run it otherwise.
 function csvCell(value) {
   let text = value === null || value === undefined ? "" : String(value);
@@ -56,9 +59,13 @@ function compareWords(before, after) {
   return parts;
 }
 
+// A text with its changes marked; one that shares little with the text before it is another text, and not marked.
 function markedText(before, after) {
   const line = el("p");
-  for (const [kind, words] of before === null ? [[0, after]] : compareWords(before, after))
+  let parts = before === null ? [[0, after]] : compareWords(before, after);
+  const shared = parts.filter(([kind]) => kind === 0).reduce((sum, [, words]) => sum + words.length, 0);
+  if (shared < 0.25 * Math.min(after.length, (before || after).length)) parts = [[0, after]];
+  for (const [kind, words] of parts)
     if (kind === 0) line.append(words);
     else line.append(el(kind < 0 ? "del" : "mark", { text: words.trimEnd() }), " ");
   return line;

@@ -1,4 +1,4 @@
-// Why a score: which word met which, or how likely each token was.
+// Why a text got its score: which word matched which, or how likely each token was.
 function matchingMap(one) {
   const head = el("tr", null, el("th"), ...one.columns.map((word) => el("th", { scope: "col", text: word })));
   const body = one.rows.map((word, i) => {
@@ -10,7 +10,7 @@ function matchingMap(one) {
     return el("tr", null, el("th", { scope: "row", text: word }), ...cells);
   });
   return el("div", { class: "scroll" }, el("table", { class: "map" },
-    el("caption", { class: "hidden", text: "Which word of the text met which word of the reference" }),
+    el("caption", { class: "hidden", text: "Which word of the text matched which word of the reference" }),
     el("thead", null, head), el("tbody", null, ...body)));
 }
 
@@ -26,8 +26,7 @@ function tokenLine(one) {
 
 function explanationView(one) {
   const matching = one.kind === "matching";
-  const title = matching ? "Which word met which"
-    : "How likely each token was";
+  const title = matching ? "Which word matched which" : "How likely each token was";
   const key = matching ? "Rows: this text; columns: the reference; outlined: a word's best match." : "Darker: less likely.";
   return el("details", { class: "small" }, el("summary", { text: title }), el("p", { class: "meaning", text: key }), matching ? matchingMap(one) : tokenLine(one));
 }

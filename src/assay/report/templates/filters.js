@@ -36,10 +36,9 @@ function startFilters() {
       node.hidden = run.metrics.includes(node.dataset.metric) && !wanted.metrics.has(node.dataset.metric);
     for (const node of document.querySelectorAll("section.audit"))
       node.hidden = Boolean(wanted.audit) && node.dataset.audit !== wanted.audit;
-    const kinds = { 0: "fail", 1: "pass", 2: "unclear", "-1": "unclear" };
     for (const row of document.querySelectorAll("table.heat tbody tr")) {
-      const there = [...row.querySelectorAll("td:not([hidden])")].some((cell) => cell.classList.contains(kinds[wanted.verdict]));
-      row.hidden = Boolean(wanted.verdict) && !there || !row.textContent.toLowerCase().includes(wanted.words);
+      const fits = [...row.querySelectorAll("td:not([hidden])")].some((cell) => cell.classList.contains(slug(wanted.verdict)));
+      row.hidden = Boolean(wanted.verdict) && !fits || !row.textContent.toLowerCase().includes(wanted.words);
     }
   });
   read();

@@ -2,7 +2,6 @@
 const PAGE = 50;
 const f = run.findings;
 const named = (column, i) => f[column].names[f[column].at[i]];
-const STATES = { 0: ["fail", "fail"], 1: ["pass", "pass"], 2: ["unclear", "inconclusive"], "-1": ["plain", "not judged"] };
 const explained = new Map();
 for (const one of run.explanations) {
   const key = JSON.stringify([one.audit, one.case, one.metric]);
@@ -16,7 +15,7 @@ function matching() {
     const metric = named("metric", i);
     if (run.metrics.includes(metric) && !wanted.metrics.has(metric)) continue;
     if (wanted.audit && named("audit", i) !== wanted.audit) continue;
-    if (wanted.verdict && String(f.passed[i]) !== wanted.verdict) continue;
+    if (wanted.verdict && named("verdict", i) !== wanted.verdict) continue;
     if (wanted.words) {
       const text = [metric, named("audit", i), named("slice", i), named("statistic", i), named("versus", i) || ""].join(" ").toLowerCase();
       if (!wanted.words.split(/\s+/).every((word) => text.includes(word))) continue;
@@ -31,16 +30,13 @@ function factLine(i) {
   if (f.ci_low[i] !== null) facts.push(`95% CI ${number(f.ci_low[i])} to ${number(f.ci_high[i])}`);
   if (f.p_value[i] !== null) facts.push(`p = ${number(f.p_value[i])}`);
   if (f.q_value[i] !== null) facts.push(`q = ${number(f.q_value[i])}`);
-  if (f.mde[i] !== null) facts.push(`smallest effect that could be seen: ${number(f.mde[i])}`);
+  if (f.mde[i] !== null) facts.push(`smallest effect that this many items would show: ${number(f.mde[i])}`);
   if (named("versus", i)) facts.push(`compared with ${named("versus", i)}`);
   return facts.join(", ");
 }
 
-// Stress roles are LEVEL/SEED.
-function roleName(role) {
-  const noise = /^([\d.]+)\/\d+$/.exec(role);
-  return noise ? `noise ${noise[1]}` : role.replaceAll("_", " ");
-}
+// Roles may end in the seed that made the text, which says nothing to a reader.
+const roleName = (role) => role.replace(/\/\d+$/, "").replaceAll("_", " ");
 
 function caseView(place, i) {
   const one = run.cases[place];
@@ -58,12 +54,12 @@ function caseView(place, i) {
     const others = Object.entries(text.scores).map(([place, value]) => [run.metrics[place], value])
       .filter(([name]) => name !== metric && wanted.metrics.has(name)).slice(0, 6);
     if (others.length) label.append(" · " + others.map(([name, value]) => `${name} ${number(value)}`).join(", "));
-    view.append(label, role === "random" ? markedText(null, text.text) : markedText(base, text.text));
+    view.append(label, markedText(base, text.text));
     if (base === null) base = text.text;
   }
   const audit = named("audit", i);
   for (const reason of explained.get(JSON.stringify([audit, one.id, metric])) || [])
-    if (reason.role in one.roles && reason.role !== "random") view.append(el("p", { class: "role", text: reason.role.replaceAll("_", " ") }), explanationView(reason));
+    if (reason.role in one.roles) view.append(el("p", { class: "role", text: roleName(reason.role) }), explanationView(reason));
   return view;
 }
 
@@ -74,19 +70,19 @@ function evidenceView(i, most) {
 }
 
 function findingView(i) {
-  const [kind, word] = STATES[f.passed[i]];
+  const verdict = named("verdict", i), unit = named("unit", i);
   const statistic = named("statistic", i);
   const view = el("details", { class: "finding", "data-place": i });
-  view.append(el("summary", null, el("span", { class: "badge " + kind, text: word }), el("strong", { text: named("metric", i) }),
+  view.append(el("summary", null, el("span", { class: "badge " + slug(verdict), text: verdict }), el("strong", { text: named("metric", i) }),
     el("span", { class: "where", text: `${named("audit", i)} · ${named("slice", i)}` }),
-    el("span", { class: "num", text: `${statistic.replaceAll("_", " ")} ${number(f.value[i])}` })));
+    el("span", { class: "num", text: `${statistic.replaceAll("_", " ")} ${number(f.value[i])}${unit ? " " + unit : ""}` })));
   view.addEventListener("toggle", () => {
     if (!view.open || view.querySelector(".body")) return;
     const body = el("div", { class: "body" });
     if (run.sentences[i]) body.append(el("p", { class: "says", text: run.sentences[i] }));
     body.append(el("p", { class: "facts", text: factLine(i) }));
-    if (run.meaning[statistic]) body.append(el("p", { class: "meaning", text: run.meaning[statistic] }));
-    if (f.evidence[i].length && run.audits[named("audit", i)].question === "fairness")
+    if (named("meaning", i)) body.append(el("p", { class: "meaning", text: named("meaning", i) }));
+    if (f.evidence[i].length && run.offensive.includes(named("audit", i)))
       body.append(el("details", { class: "offensive", open: document.getElementById("offensive").checked },
         el("summary", { text: "Show the examples (stereotypes: may offend)" }), ...evidenceView(i, 3)));
     else body.append(...evidenceView(i, 3));
@@ -114,9 +110,9 @@ function startFindings() {
   });
   document.getElementById("more").addEventListener("click", showMore);
   document.getElementById("findings-csv").addEventListener("click", () => {
-    const columns = ["metric", "audit", "slice", "statistic", "versus"], numbers = ["value", "n", "ci_low", "ci_high", "p_value", "q_value", "mde"];
+    const columns = ["metric", "audit", "slice", "statistic", "versus", "unit"], numbers = ["value", "n", "ci_low", "ci_high", "p_value", "q_value", "mde"];
     downloadCsv("assay-findings.csv", [...columns, ...numbers, "verdict"],
-      shown.map((i) => [...columns.map((name) => named(name, i)), ...numbers.map((name) => f[name][i]), STATES[f.passed[i]][1]]));
+      shown.map((i) => [...columns.map((name) => named(name, i)), ...numbers.map((name) => f[name][i]), named("verdict", i)]));
   });
   for (const example of document.querySelectorAll("details.example"))
     example.querySelector(".body").append(...evidenceView(Number(example.dataset.finding), 1));

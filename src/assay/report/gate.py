@@ -1,0 +1,201 @@
+"""What must hold of a run for a build to pass: bounds from a TOML file to outcomes, outcomes to JUnit XML.
+
+fail-on = "unfair"            # optional: fail, unfair or blind
+
+[[bound]]                     # patterns (*) in metric, audit, slice, statistic, versus
+metric = "bertscore-f"
+audit = "stereotype"
+slice = "gender"
+statistic = "bias"
+at-most = 15
+by = "value"                  # value (default), or interval: the whole 95% CI must be within
+
+[[allow]]                     # failures that are known and accepted
+audit = "stress"
+slice = "*/truncation"
+because = "we report recall beside F"
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from assay.errors import DataError, SpecError, suggest
+from assay.report.text import interval, number, sentence
+from assay.report.verdicts import Row, audits_of, rows_of
+from assay.run.results import Run
+
+GATES = {"fail": ("fairness", "robustness", "agreement"), "unfair": ("fairness",), "blind": ("robustness",)}
+_PATTERNS = ("metric", "audit", "slice", "statistic", "versus")
+_BOUND_KEYS = (*_PATTERNS, "at-most", "at-least", "by")
+_ALLOW_KEYS = (*_PATTERNS, "because")
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One thing that was required of one finding."""
+
+    row: Row
+    rule: str
+    problem: str | None  # None where the requirement is met
+    sentence: str  # the finding in words
+
+    @property
+    def name(self) -> str:
+        """Which finding."""
+        versus = f" against {self.row['versus']}" if self.row["versus"] else ""
+        return f"{self.row['metric']} {self.row['slice']} {self.row['statistic']}{versus}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a file asks for."""
+
+    fail_on: str | None
+    bounds: tuple[Mapping[str, Any], ...]
+    allowed: tuple[Mapping[str, Any], ...]
+
+
+def parse_bounds(text: str, path: Path) -> Bounds:
+    """The text of a file of bounds, checked key by key."""
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"cannot read {path} as TOML: {error}") from error
+    _known(given, ("fail-on", "bound", "allow"), str(path))
+    for place, bound in enumerate(_tables(given, "bound", path), 1):
+        _check_bound(bound, f"{path}: bound {place}")
+    for place, allowed in enumerate(_tables(given, "allow", path), 1):
+        _known(allowed, _ALLOW_KEYS, f"{path}: allow {place}")
+    fail_on = given.get("fail-on")
+    if fail_on is not None and fail_on not in GATES:
+        raise SpecError(f"{path}: unknown gate {fail_on!r}{suggest(str(fail_on), GATES)}")
+    return Bounds(fail_on, tuple(given.get("bound", ())), tuple(given.get("allow", ())))
+
+
+def _tables(given: Mapping[str, Any], key: str, path: Path) -> list[Mapping[str, Any]]:
+    tables = given.get(key, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise DataError(f"{path}: {key} is not a list of tables; write [[{key}]]")
+    return tables
+
+
+def _check_bound(bound: Mapping[str, Any], where: str) -> None:
+    _known(bound, _BOUND_KEYS, where)
+    limits = {key: bound[key] for key in ("at-most", "at-least") if key in bound}
+    if not limits:
+        raise DataError(f"{where} has neither at-most nor at-least")
+    for key, limit in limits.items():
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or math.isnan(limit):
+            raise DataError(f"{where}: {key} = {limit!r} is not a number; write {key} = 0.1")
+    if bound.get("by", "value") not in ("value", "interval"):
+        raise DataError(f"{where}: by = {bound['by']!r} is not value or interval")
+
+
+def _known(given: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
+    for key in given:
+        if key not in keys:
+            raise DataError(f"{where}: unknown key {key!r}{suggest(key, keys)}")
+
+
+def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
+    """Every requirement, met or not; a bound without a finding, or no requirement at all, is an error."""
+    rows, audits = rows_of(run), audits_of(run)
+    checked: list[Outcome] = []
+    for place, bound in enumerate(asked.bounds, 1):
+        matching = [row for row in rows if _matches(row, bound)]
+        if not matching:
+            raise SpecError(f"bound {place} matches no finding of this run: {_unmatched(rows, bound)}")
+        checked += [
+            Outcome(row, _rule(bound), _beyond(row, bound), sentence(audits[row["audit"]], row))
+            for row in matching
+        ]
+    watched = GATES[asked.fail_on] if asked.fail_on else ()
+    for row in rows:
+        audit = audits[row["audit"]]
+        if row["verdict"] in ("pass", "fail") and audit.question in watched:
+            accepted = row["verdict"] == "pass" or any(_matches(row, allowed) for allowed in asked.allowed)
+            problem = None if accepted else f"failed with {number(row['value'])}{_interval(row)}"
+            checked.append(Outcome(row, f"fail-on {asked.fail_on}", problem, sentence(audit, row)))
+    if not checked:
+        raise SpecError(_nothing(run, asked))
+    return checked
+
+
+def _nothing(run: Run, asked: Bounds) -> str:
+    """Why a gate has nothing to check: it would let everything pass."""
+    if asked.fail_on is None:
+        return f"the bounds ask for nothing; add a [[bound]], or fail-on = one of {', '.join(GATES)}"
+    audits = ", ".join(sorted(set(run.findings["audit"]))) or "no audit"
+    return (
+        f"gate {asked.fail_on} has nothing to check: no finding of this run ({audits}) is a pass or fail "
+        f"of that kind; run on more data or another audit, or give --bounds with a [[bound]]"
+    )
+
+
+def _unmatched(rows: Sequence[Row], bound: Mapping[str, Any]) -> str:
+    """The pattern that matches nothing by itself, with what there is; else all of them."""
+    given = {key: str(bound[key]) for key in _PATTERNS if key in bound}
+    for key, pattern in given.items():
+        if not any(_matches(row, {key: pattern}) for row in rows):
+            return f"no {key} is {pattern!r}{suggest(pattern, {row[key] for row in rows if row[key]})}"
+    shown = ", ".join(f"{key} {pattern!r}" for key, pattern in given.items())
+    return f"each of {shown} is there, but not together; see them with assay report RUN --format md"
+
+
+def _matches(row: Row, patterns: Mapping[str, Any]) -> bool:
+    return all(fnmatchcase(str(row[key] or ""), str(patterns[key])) for key in _PATTERNS if key in patterns)
+
+
+def _rule(bound: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {bound[key]}" for key in ("at-least", "at-most") if key in bound)
+
+
+def _beyond(row: Row, bound: Mapping[str, Any]) -> str | None:
+    low = high = row["value"]
+    if bound.get("by") == "interval" and row["ci_low"] is not None:
+        low, high = row["ci_low"], row["ci_high"]
+    if "at-most" in bound and high > bound["at-most"]:
+        return f"{number(high)} is above {bound['at-most']}{_interval(row)}"
+    if "at-least" in bound and low < bound["at-least"]:
+        return f"{number(low)} is below {bound['at-least']}{_interval(row)}"
+    return None
+
+
+def _interval(row: Row) -> str:
+    return f" ({interval(row)})" if interval(row) else ""
+
+
+def junit(outcomes: Sequence[Outcome]) -> str:
+    """JUnit XML, which every build server reads: one suite per audit, one case per requirement.
+
+    There are no times in it, so that equal runs write equal bytes.
+    """
+    root = ElementTree.Element("testsuites", name="assay")
+    for audit in dict.fromkeys(outcome.row["audit"] for outcome in outcomes):
+        listed = [outcome for outcome in outcomes if outcome.row["audit"] == audit]
+        failed = sum(outcome.problem is not None for outcome in listed)
+        attributes = {"name": f"assay.{_clean(audit)}", "tests": str(len(listed)), "failures": str(failed)}
+        suite = ElementTree.SubElement(root, "testsuite", attributes)
+        for outcome in listed:
+            name = f"{_clean(outcome.name)} ({_clean(outcome.rule)})"
+            case = ElementTree.SubElement(suite, "testcase", classname=f"assay.{_clean(audit)}", name=name)
+            if outcome.problem is not None:
+                failure = ElementTree.SubElement(case, "failure", message=_clean(outcome.problem))
+                failure.text = _clean(outcome.sentence)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _clean(text: str) -> str:
+    """Without characters that XML cannot carry."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,130 @@
+"""Findings to tables: one line per slice, one column per metric, the verdict in each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.report.text import in_words, interval, number
+from assay.report.verdicts import AuditInfo, Row, is_check
+from assay.vocabulary import Verdict
+
+MOST_LINES = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value as shown, its verdict, and what a pointer shows."""
+
+    text: str
+    verdict: Verdict
+    title: str
+    depth: float  # 0 to 1: how dark a failure is painted
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One statistic of one audit over slices and metrics."""
+
+    title: str
+    meaning: str
+    columns: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[Cell | None, ...]], ...]  # label, cells
+    left_out: int
+
+
+def tables(audit: AuditInfo, rows: Sequence[Row], metrics: Sequence[str]) -> list[Table]:
+    """The tables of an audit: its headline statistics, then the others that were judged."""
+    judged = [row["statistic"] for row in rows if is_check(row)]
+    names = dict.fromkeys([*audit.headlines, *judged])
+    everyone = {*metrics, *(row["metric"] for row in rows)}
+    between = [row for row in rows if row["versus"] in everyone]
+    alone = [row for row in rows if row["versus"] not in everyone]
+    drawn = [_by_slice(audit, shown_rows(alone, name), metrics) for name in names]
+    elsewhere = {row["statistic"] for row in alone}
+    for name in dict.fromkeys(row["statistic"] for row in between):
+        if name not in elsewhere:
+            drawn += _by_pair(audit, shown_rows(between, name))
+    return [table for table in drawn if table.lines]
+
+
+def shown_rows(rows: Sequence[Row], statistic: str) -> list[Row]:
+    """Findings of a statistic that deserve a line: those that were judged for some metric.
+
+    Where nothing was judged in a slice, its findings are shown if no other slice has a shorter path.
+    """
+    named = [row for row in rows if row["statistic"] == statistic]
+    judged = {_line(row) for row in named if is_check(row)}
+    slices = {slice_ for slice_, _ in judged}
+    shortest = min((row["slice"].count("/") for row in named), default=0)
+    return [
+        row
+        for row in named
+        if _line(row) in judged or (row["slice"] not in slices and row["slice"].count("/") == shortest)
+    ]
+
+
+def _line(row: Row) -> tuple[str, str | None]:
+    return row["slice"], row["versus"]
+
+
+def _by_slice(audit: AuditInfo, rows: Sequence[Row], metrics: Sequence[str]) -> Table:
+    lines = list(dict.fromkeys(_line(row) for row in rows))
+    present = {row["metric"] for row in rows}
+    columns = [m for m in dict.fromkeys([*metrics, *(row["metric"] for row in rows)]) if m in present]
+    table = {(*_line(row), row["metric"]): row for row in rows}
+    largest = max((abs(row["value"]) for row in rows), default=0.0) or 1.0
+    several = len({versus for _, versus in lines}) > 1
+    made = tuple(
+        (
+            f"{slice_} ({versus})" if several and versus else slice_,
+            tuple(_cell(table.get((slice_, versus, metric)), largest) for metric in columns),
+        )
+        for slice_, versus in lines[:MOST_LINES]
+    )
+    title, meaning = _heading(audit, rows)
+    return Table(f"{title} by metric", meaning, tuple(columns), made, max(0, len(lines) - MOST_LINES))
+
+
+def _by_pair(audit: AuditInfo, rows: Sequence[Row]) -> list[Table]:
+    """One table per slice of a statistic that compares two metrics; stars say how sure a difference is."""
+    title, meaning = _heading(audit, rows)
+    note = f"{meaning} The metric of the line is compared with that of the column. * p < .05, ** p < .01."
+    drawn = []
+    for slice_ in dict.fromkeys(row["slice"] for row in rows):
+        here = {(row["metric"], row["versus"]): row for row in rows if row["slice"] == slice_}
+        columns = tuple(dict.fromkeys(versus for _, versus in here))
+        lines = tuple(
+            (metric, tuple(_compared(here.get((metric, versus))) for versus in columns))
+            for metric in dict.fromkeys(metric for metric, _ in here)
+        )
+        drawn.append(Table(f"{title}, {slice_}", note.strip(), columns, lines, 0))
+    return drawn
+
+
+def _heading(audit: AuditInfo, rows: Sequence[Row]) -> tuple[str, str]:
+    if not rows:
+        return "", ""
+    statistic = audit.statistic(rows[0])
+    unit = f" ({statistic.unit})" if statistic.unit else ""
+    return in_words(statistic.name) + unit, statistic.meaning
+
+
+def _compared(row: Row | None) -> Cell | None:
+    if row is None:
+        return None
+    p_value = row["p_value"]
+    stars = "" if p_value is None else "**" if p_value < 0.01 else "*" if p_value < 0.05 else ""
+    return Cell(number(row["value"]) + stars, row["verdict"], _facts(row), 0.0)
+
+
+def _cell(row: Row | None, largest: float) -> Cell | None:
+    if row is None:
+        return None
+    return Cell(number(row["value"]), row["verdict"], _facts(row), min(1.0, abs(row["value"]) / largest))
+
+
+def _facts(row: Row) -> str:
+    q_value = "" if row["q_value"] is None else f"q = {number(row['q_value'])}"
+    parts = (row["metric"], row["verdict"], interval(row), q_value, f"n = {row['n']}")
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,60 @@
+"""How the embedded stereotype pairs are made from their templates: occupations with pronouns, and controls."""
+
+import hashlib
+import re
+from collections import Counter
+from itertools import product
+
+from assay.datasets.lexicon import toml_file
+from assay.datasets.templates import load_lexicon, load_occupations, render
+
+_POSSESSIVE = ("his", "hers")
+
+
+def occupation_records():
+    """Occupation-pronoun pairs (Table 1 of unfair): half refer to a female-stereotyped occupation."""
+    table = toml_file("stereotypes", "gender_occupation.templates")
+    female, male = ([o for o in load_occupations() if o.stereotype == s] for s in ("female", "male"))
+    # WinoBias's occupations meet only each other, so that leaving them out leaves whole pairs.
+    pool = [pair for pair in product(female, male) if pair[0].winobias == pair[1].winobias]
+    names = {pair: [occupation.name for occupation in pair] for pair in pool}
+    used = Counter()
+    for frame in table["template"]:
+        for n in range(table["take"]):
+            best = min(pool, key=lambda p: (sum(used[o] for o in names[p]), _digest(frame["id"], *names[p])))
+            used.update(names[best])
+            yield _occupation_record(frame, best if n % 2 else best[::-1], n + 1)
+
+
+def control_records():
+    """Pairs that swap two words of a kind with no identity: what a metric does to any swap at all."""
+    for frame in toml_file("stereotypes", "controls.templates")["template"]:
+        text, name = frame["text"], frame["id"]
+        reference = frame.get("reference") or render(text, {"word": frame.get("neutral", "")})
+        for n, words in enumerate(frame["swaps"], 1):
+            # Neither word is a stereotype; the digest decides the order so that no kind of word leads.
+            ordered = words if int(_digest(name, *words), 16) % 2 else words[::-1]
+            one, other = (render(text, {"word": word}) for word in ordered)
+            yield {
+                "id": f"{name}-{n}", "attribute": "control", "stereotype": one, "anti_stereotype": other,
+                "reference": reference, "template": name, "construction": frame["construction"],
+            }  # fmt: skip
+
+
+def _occupation_record(frame, pair, n):
+    slots, referent = {"first": pair[0].name, "second": pair[1].name}, pair[frame["refers"] - 1]
+    groups = ("female", "male") if referent.stereotype == "female" else ("male", "female")
+    pronouns = [load_lexicon("gender").groups[group].pronouns.slots() for group in groups]
+    case = next(slot for slot in re.findall(r"\{([^{}]*)\}", frame["text"]) if slot in pronouns[0])
+    phrase = f"the {referent.name}" + ("'s" if case in _POSSESSIVE else "")
+    one, other, reference = (render(frame["text"], slots | by) for by in (*pronouns, {case: phrase}))
+    return {
+        "id": f"{frame['id']}-{n}", "attribute": "gender", "stereotype": one, "anti_stereotype": other,
+        "reference": reference, "group": groups[0], "anti_group": groups[1], "identity": pronouns[0][case],
+        "anti_identity": pronouns[1][case], "template": frame["id"], "construction": "replace",
+        "type": frame["type"], "occupation": referent.name, "winobias": referent.winobias,
+    }  # fmt: skip
+
+
+def _digest(*parts):
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()

@@ -1,0 +1,180 @@
+"""Charts and tables of whatever an audit declares: panels, marks and colours by number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from assay.core import Chart, Estimate, Finding, Statistic
+from assay.report.charts import MOST_BARS, MOST_PANELS, Panel, panels, write_figures
+from assay.report.tables import Table, shown_rows, tables
+from assay.report.verdicts import audits_of, rows_of
+from assay.run.results import Run, findings_frame
+
+METRICS = ("soft", "keen")
+
+
+def finding(metric: str, slice_: str, statistic: str, value: float, **others: object) -> Finding:
+    """A finding as it is stored, with an interval of one on either side."""
+    estimate = Estimate(value, 10, (value - 1, value + 1))
+    return replace(Finding.of(metric, slice_, statistic, estimate), audit="mine", **others)  # type: ignore[arg-type]
+
+
+def run_of(findings: list[Finding], *statistics: Statistic, charts: tuple[Chart, ...] = ()) -> Run:
+    """A run of one audit that no table of assay knows."""
+    described = [
+        {name: getattr(each, name) for name in Statistic.__slots__ if name != "sentence"}
+        for each in statistics
+    ]
+    drawn = [{name: getattr(chart, name) for name in Chart.__slots__} for chart in charts]
+    audit = {"question": "robustness", "title": "Mine", "statistics": described, "charts": drawn}
+    about = {"metrics": {metric: {} for metric in METRICS}, "audits": {"mine": audit}, "notes": []}
+    return Run(findings_frame(findings), pl.DataFrame(), pl.DataFrame(), (), about)
+
+
+def drawn(run: Run) -> list[Panel]:
+    """The panels, each of which a renderer accepts."""
+    import vl_convert
+
+    made = panels(run)
+    assert all(vl_convert.vegalite_to_svg(panel.whole).startswith("<svg") for panel in made)
+    return made
+
+
+def tables_of(run: Run) -> list[Table]:
+    return tables(audits_of(run)["mine"], rows_of(run), run.metrics)
+
+
+@pytest.mark.parametrize("bad", ["high", "low"])
+def test_an_audit_without_charts_gets_bars_of_its_headlines_worst_first(bad: str) -> None:
+    findings = [
+        finding("soft", "news", "gain", 3.0, verdict="fail"),
+        finding("keen", "news", "gain", -2.0, verdict="pass"),
+        finding("keen", "news", "other", 1.0),
+    ]
+    run = run_of(
+        findings, Statistic("gain", "Gain.", "SD", bad=bad, headline=True), Statistic("other", "Other.", "SD")
+    )  # type: ignore[arg-type]
+    (panel,) = drawn(run)
+    assert (panel.audit, panel.group, panel.title) == ("mine", "gain", "news")
+    bars = [(row["metric"], row["value"], row["low"], row["high"], row["verdict"]) for row in panel.rows]
+    worst_first = [("soft", 3.0, 2.0, 4.0, "fail"), ("keen", -2.0, -3.0, -1.0, "pass")]
+    assert bars == (worst_first if bad == "high" else worst_first[::-1])
+    assert panel.spec["layer"][0]["encoding"]["x"]["title"] == "gain (SD)"
+
+
+def test_bars_are_coloured_by_the_statistic_that_is_judged(planted: Run) -> None:
+    panel = next(panel for panel in drawn(planted) if panel.audit == "stereotype")
+    assert (panel.group, panel.title, panel.coloured_by) == ("bias by attribute", "gender", "verdict")
+    bars = [(row["metric"], row["value"], row["verdict"]) for row in panel.rows]
+    assert bars == [("soft", 23.0, "fail"), ("plain", 5.0, "pass"), ("keen", 4.0, "pass")]
+
+
+def test_bars_of_deeper_slices_are_labelled_with_the_rest_of_their_path() -> None:
+    findings = [finding("soft", f"news/{part}", "gain", value) for part, value in (("a", 1.0), ("b", 2.0))]
+    (panel,) = drawn(run_of(findings, Statistic("gain", "Gain.", "SD", headline=True)))
+    assert [row["label"] for row in panel.rows] == ["soft · b", "soft · a"]
+
+
+def test_only_the_worst_of_very_many_are_drawn() -> None:
+    gain = Statistic("gain", "Gain.", "SD", bad="high", headline=True)
+    (panel,) = drawn(run_of([finding("soft", f"news/{n}", "gain", float(n)) for n in range(60)], gain))
+    assert [row["value"] for row in panel.rows] == [float(n) for n in range(59, 59 - MOST_BARS, -1)]
+    many = [finding("soft", f"s{n}", "gain", 1.0, verdict="fail" if n > 55 else "pass") for n in range(60)]
+    made = drawn(run_of(many, gain))
+    assert len(made) == MOST_PANELS
+    assert [panel.title for panel in made[:5]] == ["s56", "s57", "s58", "s59", "s0"]
+
+
+def test_a_curve_with_a_start_shows_change_in_percent_and_failures_thick(planted: Run) -> None:
+    curves = {panel.title: panel for panel in drawn(planted) if panel.audit == "stress"}
+    assert list(curves) == ["truncation", "negation", "jumble"]
+    panel = curves["truncation"]
+    assert panel.group == "score by noise: translation"
+    keen = [(row["x"], row["change"], row["verdict"]) for row in panel.rows if row["metric"] == "keen"]
+    assert keen == [
+        (0.0, 0.0, "not failed"),
+        (0.1, pytest.approx(-12.5), "not failed"),
+        (0.5, pytest.approx(-62.5), "not failed"),
+    ]
+    assert {row["verdict"] for row in panel.rows if row["metric"] == "soft"} == {"fail"}
+    assert panel.spec["encoding"]["y"]["field"] == "change"
+
+
+def test_a_curve_without_another_statistic_reads_the_number_in_the_slice() -> None:
+    findings = [finding("soft", f"system/overall/top-{n}", "agreement", n / 10) for n in (3, 12)]
+    findings.append(finding("soft", "system/overall", "agreement", 0.9))
+    findings.append(finding("soft", "system/overall/by-document", "agreement", 0.9))
+    agreement = Statistic("agreement", "Agreement.", "correlation")
+    (panel,) = drawn(run_of(findings, agreement, charts=(Chart("curve", "agreement", depth=2),)))
+    assert [(row["x"], row["value"]) for row in panel.rows] == [(3.0, 0.3), (12.0, 1.2)]
+    assert panel.spec["encoding"]["y"] == {
+        "field": "value", "type": "quantitative", "title": "agreement (correlation)",
+    }  # fmt: skip
+
+
+def test_a_scatter_sets_two_groups_against_each_other_one_panel_per_metric() -> None:
+    findings = [
+        finding(metric, f"jobs/{concept}", "accuracy", value, versus=group)
+        for metric in METRICS
+        for concept, values in (("nurse", (0.2, 0.9)), ("pilot", (0.8, 0.7)))
+        for group, value in zip(("man", "woman"), values, strict=True)
+    ]
+    findings.append(finding("soft", "jobs/cook", "accuracy", 0.5, versus="man"))  # no woman: no point
+    findings.append(finding("soft", "jobs/nurse", "gap", -0.7, versus="man - woman", verdict="fail"))
+    chart = Chart("scatter", "accuracy", title="accuracy by concept", colour="gap")
+    made = drawn(run_of(findings, charts=(chart,)))
+    assert [panel.title for panel in made] == ["soft", "keen"]
+    points = [(row["slice"], row["x"], row["y"], row["verdict"]) for row in made[0].rows]
+    assert points == [("jobs/nurse", 0.2, 0.9, "fail"), ("jobs/pilot", 0.8, 0.7, "not judged")]
+    axes = made[0].spec["layer"][1]["encoding"]
+    assert (axes["x"]["title"], axes["y"]["title"]) == ("accuracy, man", "accuracy, woman")
+
+
+def test_tables_show_headlines_and_whatever_was_judged() -> None:
+    findings = [
+        finding("soft", "news", "gain", 3.0, verdict="fail", versus="gold"),
+        finding("keen", "news", "gain", -2.0, verdict="inconclusive", versus="gold"),
+        finding("soft", "news", "gain", 9.0, versus="control"),  # beside a judged comparison: a detail
+        finding("soft", "news", "level", 1.0),
+        finding("soft", "news/deep", "level", 2.0),
+        finding("soft", "news", "count", 7.0),
+    ]
+    gain = Statistic("gain", "What it gains.", "SD", bad="high")
+    level = Statistic("level", "Its level.", "score", headline=True)
+    shown = tables_of(run_of(findings, gain, level, Statistic("count", "A count.", "items")))
+    assert [table.title for table in shown] == ["level (score) by metric", "gain (SD) by metric"]
+    assert [label for label, _ in shown[0].lines] == ["news"]
+    ((label, cells),) = shown[1].lines
+    assert (label, shown[1].meaning, shown[1].columns) == ("news", "What it gains.", ("soft", "keen"))
+    assert [cell and (cell.text, cell.verdict) for cell in cells] == [("3", "fail"), ("-2", "inconclusive")]
+    assert cells[0] is not None
+    assert cells[0].title == "soft, fail, 95% CI 2 to 4, n = 10"
+
+
+def test_lines_name_what_they_are_compared_with_where_that_differs() -> None:
+    findings = [finding("soft", "news", "gain", 1.0, verdict="pass", versus=versus) for versus in ("a", "b")]
+    (table,) = tables_of(run_of(findings, Statistic("gain", "Gain.", "SD", bad="high")))
+    assert [label for label, _ in table.lines] == ["news (a)", "news (b)"]
+    assert len(shown_rows(rows_of(run_of(findings)), "gain")) == 2
+
+
+def test_a_statistic_between_metrics_has_a_table_of_metrics() -> None:
+    gap = finding("soft", "system/overall", "difference", 0.25, versus="keen", p_value=0.003)
+    (table,) = tables_of(run_of([gap], Statistic("difference", "One less the other.", "correlation")))
+    assert (table.title, table.columns) == ("difference (correlation), system/overall", ("keen",))
+    assert [(label, [cell and cell.text for cell in cells]) for label, cells in table.lines] == [
+        ("soft", ["0.25**"])
+    ]
+
+
+def test_figures_are_written_for_print(planted: Run, tmp_path) -> None:
+    paths = write_figures(planted, tmp_path / "figures")
+    names = {path.name for path in paths}
+    curve = "stress-score-by-noise-translation-truncation"
+    assert {"stereotype-bias-by-attribute-gender.svg", f"{curve}.png"} <= names
+    assert all(path.stat().st_size > 1000 for path in paths)
+    assert "keen" in (tmp_path / "figures" / f"{curve}.svg").read_text()
+    assert "not judged" in (tmp_path / "figures" / "stereotype-bias-by-attribute-gender.svg").read_text()
