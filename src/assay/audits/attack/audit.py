@@ -24,6 +24,7 @@ from assay.audits.corpora import Corpus, corpora
 from assay.audits.slices import spread_out
 from assay.core import Audit, Case, Finding, Judgement, Record, Sample, Scored, Statistic
 from assay.errors import DataError, suggest
+from assay.perturbations.ratio import edit_ratio
 from assay.recipe import generator
 from assay.vocabulary import Question, Rule
 
@@ -40,6 +41,7 @@ class Attack(Audit):
     question: ClassVar[Question] = "robustness"
     title: ClassVar[str] = "Adversarial search for damage that goes unnoticed"
     statistics: ClassVar[tuple[Statistic, ...]] = STATISTICS
+    advice: ClassVar[str] = "Do not optimise it directly: small damaging edits keep its score."
     wants: ClassVar[str] = f"an item needs a gold of {_SHORTEST} words or more"
 
     data: tuple[Path, ...] = ()
@@ -192,7 +194,7 @@ class Attack(Audit):
 def _found_case(metric: str, item: str, search: Search, moves: Moves) -> Case:
     text, slice_ = apply(search.gold.split(), moves), search.case.slice
     samples = {**search.case.samples, "attack": replace(search.case.samples["gold"], hypothesis=text)}
-    ratio, changed = edits.edit_ratio(search.gold, text), changes(search.gold, text)
+    ratio, changed = edit_ratio(search.gold, text), changes(search.gold, text)
     meta = {
         "metric": metric,
         "group": slice_,

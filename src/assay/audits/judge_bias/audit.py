@@ -30,6 +30,9 @@ class JudgeBias(Audit):
     question: ClassVar[Question] = "fairness"
     title: ClassVar[str] = "Biases of LLM judges"
     statistics: ClassVar[tuple[Statistic, ...]] = (*effects.STATISTICS, *mitigation.STATISTICS)
+    advice: ClassVar[str] = (
+        "Measure what its biases change in your ranking; --mitigate SPEC tries ways to reduce them."
+    )
     roles: ClassVar[tuple[str, ...]] = ("base", "changed", "alone")
 
     data: tuple[Path, ...] = ()  # your own items: question, answer, equal, wrong

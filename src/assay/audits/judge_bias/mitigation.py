@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.audits.estimates import interval_estimate
 from assay.audits.judge_bias.effects import Judge
 from assay.audits.judge_bias.pairs import POSITION, QUALITY, SELF
 from assay.core import Estimate, Finding, Floats, Statistic
@@ -111,7 +112,7 @@ def _change(before: Floats, after: Floats, seed: int) -> Estimate:
         return _mean_size(weights, after) - _mean_size(weights, before)
 
     ci = bootstrap_weighted(change, len(before), seed=seed, method="percentile")
-    return Estimate(float(change(np.ones((1, len(before))))[0]), len(before), ci.pair if ci else None)
+    return interval_estimate(change(np.ones((1, len(before))))[0], len(before), ci)
 
 
 def _mean_size(weights: Floats, table: Floats) -> Floats:
