@@ -100,7 +100,7 @@ def _agreement(run: Run, audits: Mapping[str, AuditInfo], metric: str) -> tuple[
     for audit in audits.values():
         rows = [row for row in rows_of(run, audit.name) if row["metric"] == metric]
         for name in audit.headlines if audit.question == "agreement" else ():
-            for row in shown_rows(rows, name):
+            for row in shown_rows([row for row in rows if row["statistic"] == name]):
                 versus = f" against {row['versus']}" if row["versus"] else ""
                 around = f" ({interval(row)})" if interval(row) else ""
                 value = f"{in_words(name)} {number(row['value'])}{around}{versus}, n = {row['n']}"
