@@ -92,11 +92,14 @@ def test_only_the_worst_of_very_many_are_drawn() -> None:
         assert made[0].group == f"gain ({most} of 60, most failures first)"
 
 
-def test_undeclared_bars_have_one_panel_per_slice() -> None:
+def test_undeclared_bars_have_one_panel_per_slice_and_prefer_judged_statistics() -> None:
     findings = [finding(metric, f"news/{part}", "gain", 1.0) for part in ("a", "b-c") for metric in METRICS]
     made = drawn(run_of(findings, Statistic("gain", "Gain.", "SD", headline=True)))
-    assert [(panel.group, panel.title) for panel in made] == [("gain: news", "a"), ("gain: news", "b c")]
+    assert [(panel.group, panel.title) for panel in made] == [("gain", "news/a"), ("gain", "news/b-c")]
     assert [[row["label"] for row in panel.rows] for panel in made] == [["soft", "keen"]] * 2
+    both = [Statistic(name, "Gain.", "SD", headline=True) for name in ("gain", "loss")]
+    made = drawn(run_of([*findings, finding("soft", "news", "loss", 1.0, verdict="pass")], *both))
+    assert [(panel.group, panel.title) for panel in made] == [("loss", "news")]
 
 
 def test_a_curve_with_a_start_shows_change_in_percent_and_failures_thick(planted: Run) -> None:
@@ -183,6 +186,13 @@ def test_a_statistic_judged_in_two_ways_has_two_tables() -> None:
         ("change (SD) by metric", "Must fall.", ["news/worse"]),
         ("change in same (SD) by metric", "Must stay.", ["news/same"]),
     ]
+
+
+def test_a_judged_comparison_with_another_metric_has_a_line_of_its_own() -> None:
+    findings = [finding("soft", "overall", "lead", 0.2, versus="keen", verdict="fail")]
+    (table,) = tables_of(run_of(findings, Statistic("lead", "Lead.", "correlation", bad="low")))
+    assert (table.title, table.columns) == ("lead (correlation) by metric", ("soft",))
+    assert [label for label, _ in table.lines] == ["overall"]
 
 
 def test_a_statistic_between_metrics_has_a_table_of_metrics() -> None:

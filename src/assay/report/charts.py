@@ -16,7 +16,7 @@ from assay.core import Chart
 from assay.errors import unwritable
 from assay.report.tables import shown_rows
 from assay.report.text import heading, in_words
-from assay.report.verdicts import AuditInfo, Row, audits_of, beyond_margin, rows_of
+from assay.report.verdicts import AuditInfo, Row, audits_of, beyond_margin, is_check, rows_of
 from assay.run.results import Run
 from assay.vocabulary import Verdict
 
@@ -67,11 +67,17 @@ def panels(run: Run) -> list[Panel]:
     drawn: list[Panel] = []
     for audit in audits_of(run).values():
         own = [row for row in rows if row["audit"] == audit.name]
-        bars = [Chart("bars", name, depth=_WHOLE_SLICE) for name in audit.headlines]
         most = MOST_PANELS if audit.charts else MOST_UNDECLARED
-        for chart in audit.charts or bars:
+        for chart in audit.charts or _undeclared(audit, own):
             drawn += _chosen(list(_DRAWN[chart.kind](audit, chart, own)), most)
     return [*drawn, *mended(run, rows)]
+
+
+def _undeclared(audit: AuditInfo, rows: Iterable[Row]) -> list[Chart]:
+    """Bars of the headline statistics that were judged, or of all where none was."""
+    judged = {row["statistic"] for row in rows if is_check(row)}
+    names = [name for name in audit.headlines if name in judged] or audit.headlines
+    return [Chart("bars", name, depth=_WHOLE_SLICE) for name in names]
 
 
 def _chosen(of_chart: list[Panel], most: int) -> list[Panel]:
@@ -95,7 +101,9 @@ def _named(audit: AuditInfo, chart: Chart, path: str) -> tuple[str, str, str]:
     """The audit, group and title of a panel; panels of long paths are grouped by the path's first part."""
     group = chart.title or in_words(chart.value)
     first, _, rest = path.partition("/")
-    return (audit.name, f"{group}: {first}", rest.replace("-", " ")) if rest else (audit.name, group, path)
+    if not rest or chart.depth == _WHOLE_SLICE:
+        return audit.name, group, path
+    return audit.name, f"{group}: {first}", rest.replace("-", " ")
 
 
 def _verdicts(rows: Iterable[Row], statistic: str) -> dict[tuple[str, str], Verdict]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from assay.core import Statistic
 from assay.report.text import heading, interval, number
@@ -37,8 +38,9 @@ class Table:
 def tables(audit: AuditInfo, rows: Sequence[Row], metrics: Sequence[str]) -> list[Table]:
     """The tables of an audit: its headline statistics, then the others that were judged."""
     everyone = {*metrics, *(row["metric"] for row in rows)}
-    alone = _by_statistic(audit, (row for row in rows if row["versus"] not in everyone))
-    between = _by_statistic(audit, (row for row in rows if row["versus"] in everyone))
+    compared = [row["versus"] in everyone and not is_check(row) for row in rows]
+    alone = _by_statistic(audit, compress(rows, (not pair for pair in compared)))
+    between = _by_statistic(audit, compress(rows, compared))
     shown = [known for known in audit.statistics if known.headline and known in alone]
     shown += [known for known, listed in alone.items() if any(map(is_check, listed))]
     drawn = [_by_slice(known, shown_rows(alone[known]), metrics) for known in dict.fromkeys(shown)]
