@@ -25,7 +25,7 @@ from assay.run.results import Run
 from assay.vocabulary import QUESTIONS, Question
 
 LISTED = 6
-AGREEMENTS = 12
+AGREEMENTS = 4  # lines per statistic
 # For failures of an audit that gives no advice of its own.
 _ADVICE: dict[Question, str] = {
     "fairness": "Do not compare systems whose texts mention different groups by this score alone.",
@@ -47,6 +47,13 @@ class Card:
     advice: tuple[str, ...]
     size: str
     version: str
+
+    @property
+    def kind(self) -> str:
+        """The paradigm and the pretrained model of the metric."""
+        size = f" ({self.about['parameters']:,} parameters)" if self.about.get("parameters") else ""
+        paradigm, model = self.about.get("paradigm", "custom"), self.about.get("backbone") or "none"
+        return f"Kind of metric: {paradigm}. Pretrained model: {model}{size}."
 
     @property
     def parts(self) -> list[tuple[str, tuple[str, ...], str]]:
@@ -100,12 +107,12 @@ def _agreement(run: Run, audits: Mapping[str, AuditInfo], metric: str) -> tuple[
     for audit in audits.values():
         rows = [row for row in rows_of(run, audit.name) if row["metric"] == metric]
         for name in audit.headlines if audit.question == "agreement" else ():
-            for row in shown_rows(rows, name):
+            for row in shown_rows([row for row in rows if row["statistic"] == name])[:AGREEMENTS]:
                 versus = f" against {row['versus']}" if row["versus"] else ""
                 around = f" ({interval(row)})" if interval(row) else ""
                 value = f"{in_words(name)} {number(row['value'])}{around}{versus}, n = {row['n']}"
                 lines.append(f"{row['slice']}: {value}")
-    return tuple(lines[:AGREEMENTS])
+    return tuple(lines)
 
 
 def _advice(audits: Mapping[str, AuditInfo], listed: Sequence[Check]) -> tuple[str, ...]:
@@ -132,10 +139,7 @@ def as_markdown(card: Card) -> str:
         f"| {QUESTION_TITLES[answer.question]} | **{answer.words}** | {answer.detail} |"
         for answer in card.answers
     ]
-    backbone = about.get("backbone") or "no pretrained model"
-    size = f", {about['parameters']:,} parameters" if about.get("parameters") else ""
-    kind = f"A {about.get('paradigm', 'custom')} metric on {backbone}{size}."
-    lines += ["", "## What it is", "", _plain(kind)]
+    lines += ["", "## What it is", "", _plain(card.kind)]
     if about.get("citation"):
         lines += ["", _plain(str(about["citation"]))]
     for title, listed, nothing in card.parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.core import Statistic
 from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, answers, audits_of, checks, rows_of, worst
 from assay.run.results import Run
 from assay.vocabulary import QUESTIONS
@@ -30,6 +31,12 @@ def interval(row: Row) -> str:
 def in_words(name: str) -> str:
     """A statistic's name as words."""
     return name.replace("_", " ")
+
+
+def heading(statistic: Statistic) -> str:
+    """A statistic's name with its unit, and where it is declared for, if that is not everywhere."""
+    name = in_words(statistic.name) + (f" in {statistic.within}" if statistic.within else "")
+    return name if not statistic.unit or statistic.unit in name else f"{name} ({statistic.unit})"
 
 
 def sentence(audit: AuditInfo, row: Row) -> str:
