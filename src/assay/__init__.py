@@ -41,7 +41,8 @@ _LAZY = {
 }
 __all__ = [
     "Audit", "AuditError", "Case", "Estimate", "Finding", "Grid", "Judgement", "Metric", "Perturbation",
-    "Record", "Sample", "Scored", "Session", "SetMetric", "Statistic", "audit", "compare", "run", "score", "wrap",
+    "Record", "Sample", "Scored", "Session", "SetMetric", "Statistic", "audit", "compare", "run", "score",
+    "wrap",
 ]  # fmt: skip
 
 
