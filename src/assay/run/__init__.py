@@ -1,7 +1,7 @@
 """One run: from audits and metrics to scores, settled findings and a stored folder.
 
-The package can be called: `assay.run("stress", ["bleu"])` is `assay.run.pipeline.run`, which would otherwise be
-hidden by the package of the same name as soon as anything in it is imported.
+The package can be called: `assay.run("stress", ["bleu"])` is `assay.run.pipeline.run`. Without this the
+package would hide the function of its name as soon as anything in it is imported.
 """
 
 import sys
