@@ -21,7 +21,8 @@ from assay.models import nlp, weights
 from assay.run import pipeline, scoring
 from assay.run.cache import ScoreCache
 from assay.run.engine import local
-from assay.run.pipeline import DEFAULT_METRICS, Options, chosen_audits, execute
+from assay.run.pipeline import DEFAULT_METRICS, choose_audits, execute
+from assay.run.session import Session
 
 
 def watched() -> Stopwatch:
@@ -48,14 +49,14 @@ def _kind(metric: Metric, *_: Any) -> str:
 def once(only: tuple[str, ...], folder: Path, out: Path, watch: Stopwatch) -> tuple[float, float]:
     """Seconds of one run by the wall, and of its scoring."""
     began = time.perf_counter()
-    audits = chosen_audits(only, "quick", {})
+    audits = choose_audits(only, "quick", {})
     for name, one in audits.items():
         with watch.region("cases"):
             listed = list(one.cases())
         object.__setattr__(one, "cases", lambda listed=listed: listed)
         if not listed:
             raise ValueError(f"{name} has no cases")
-    done = execute(audits, DEFAULT_METRICS, Options(out, folder), size="quick")
+    done = execute(audits, DEFAULT_METRICS, Session.open(out, folder), size="quick")
     report.write_report(done)
     return time.perf_counter() - began, sum(done.about["seconds"]["scoring"].values())
 

@@ -16,6 +16,7 @@ from bench.perturbed import references, versions
 from assay.core import Sample
 from assay.metrics.bertscore import BertScore
 from assay.models import encoder as _encoder
+from assay.models.torch import COUNTER
 from assay.models.weights import resolve
 
 
@@ -27,12 +28,12 @@ def main(count: int = 200, each: int = 30) -> dict[str, float]:
     metric.prepare()
     metric.score([Sample("warm up", ("warm up",))])
     _encoder.MEMORY.clear()
-    before = _encoder.MEMORY.forward_tokens
+    before = COUNTER.forward_tokens
     began = time.perf_counter()
     samples = [Sample(h, (r,)) for versions_ in sets for h, r in zip(versions_, texts, strict=True)]
     ours = np.array(metric.score(samples).values)
     mine = time.perf_counter() - began
-    tokens = _encoder.MEMORY.forward_tokens - before
+    tokens = COUNTER.forward_tokens - before
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
     with warnings.catch_warnings():

@@ -20,7 +20,8 @@ from assay.models import encoder as _encoder
 from assay.models.torch import load
 from assay.names.spec import measure, parse
 from assay.run.cache import ScoreCache
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 
 SAMPLES = 1_000_000
 
@@ -51,7 +52,7 @@ def overhead(count: int) -> dict[str, float]:
     samples, figures = made(count), {}
     with tempfile.TemporaryDirectory() as folder:
         for name in ("cold", "warm"):
-            settings = Settings(ScoreCache(Path(folder)))
+            settings = Session(ScoreCache(Path(folder)))
             wall, processor = time.perf_counter(), time.process_time()
             score_samples(measure(Trivial()), samples, settings)
             figures[f"{name}_microseconds"] = (time.perf_counter() - wall) / count * 1e6
@@ -64,7 +65,7 @@ def memory(count: int, spec: str) -> dict[str, float]:
     samples = made(count)
     with tempfile.TemporaryDirectory() as folder:
         began = time.process_time()
-        score_samples(parse(spec), samples, Settings(ScoreCache(Path(folder))))
+        score_samples(parse(spec), samples, Session(ScoreCache(Path(folder))))
         seconds = time.process_time() - began
     return {"peak_megabytes": _peak(), "cpu_microseconds": seconds / count * 1e6}
 
@@ -82,7 +83,7 @@ def neural(references: int, each: int) -> dict[str, float]:
     _encoder.MEMORY.clear()
     spent = _timed_forward()
     with tempfile.TemporaryDirectory() as folder:
-        cold, warm = (Settings(ScoreCache(Path(folder))) for _ in range(2))
+        cold, warm = (Session(ScoreCache(Path(folder))) for _ in range(2))
         first = score_samples(one, samples, cold).values
         second = score_samples(one, samples, warm).values
     if not (first == second).all():

@@ -15,7 +15,8 @@ from bench.engine import Trivial, apart, made
 from assay.core import Sample
 from assay.names.spec import measure, parse
 from assay.run.cache import ScoreCache
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 
 SIZES = (1_000, 10_000, 100_000)
 _TEXTS = 100_000  # scored at every size, in as many sets as that takes
@@ -24,11 +25,11 @@ _TEXTS = 100_000  # scored at every size, in as many sets as that takes
 def seconds(count: int) -> dict[str, float]:
     """Processor time a sample with an n-gram metric, over sets of so many samples."""
     one, texts = parse("bleu"), made(_TEXTS)
-    score_samples(one, [Sample("warm up", ("warm up",))], Settings())
+    score_samples(one, [Sample("warm up", ("warm up",))], Session())
     spent = 0.0
     for start in range(0, _TEXTS, count):
         with tempfile.TemporaryDirectory() as folder:
-            settings = Settings(ScoreCache(Path(folder)))
+            settings = Session(ScoreCache(Path(folder)))
             began = time.process_time()
             score_samples(one, texts[start : start + count], settings)
             spent += time.process_time() - began
@@ -37,10 +38,10 @@ def seconds(count: int) -> dict[str, float]:
 
 def memory(count: int) -> dict[str, float]:
     """The most bytes held at a time, samples included, a sample; what metrics remember is bounded anyhow."""
-    score_samples(measure(Trivial()), made(10), Settings())
+    score_samples(measure(Trivial()), made(10), Session())
     tracemalloc.start()
     with tempfile.TemporaryDirectory() as folder:
-        score_samples(measure(Trivial()), made(count), Settings(ScoreCache(Path(folder))))
+        score_samples(measure(Trivial()), made(count), Session(ScoreCache(Path(folder))))
     return {"bytes": tracemalloc.get_traced_memory()[1] / count}
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from bench.perturbed import references, versions
 
 from assay.core import Sample
-from assay.metrics.likelihood import GptPerplexity, start_id
+from assay.metrics.likelihood import GptPerplexity
 from assay.models import likelihood as _likelihood
+from assay.models.torch import COUNTER
 
 
 def main(count: int = 8, each: int = 12) -> dict[str, float]:
@@ -23,14 +24,14 @@ def main(count: int = 8, each: int = 12) -> dict[str, float]:
     metric = GptPerplexity(scale="log")
     metric.prepare()
     metric.score([Sample("warm up")])
-    before = _likelihood.COUNTER.forward_tokens
+    before = COUNTER.forward_tokens
     began = time.perf_counter()
     ours = np.array(metric.score([Sample(text) for text in texts]).values)
     mine = time.perf_counter() - began
-    tokens = _likelihood.COUNTER.forward_tokens - before
+    tokens = COUNTER.forward_tokens - before
 
-    loaded = metric._loaded()
-    start = start_id(loaded)
+    loaded = metric.load_model()
+    start = _likelihood.start_id(loaded)
     loop, read = [], 0
     began = time.perf_counter()
     with torch.inference_mode():

@@ -15,8 +15,8 @@ from scipy.spatial.distance import cdist
 
 from assay.core import Sample
 from assay.metrics.mover import WordMovers
-from assay.metrics.static import Embeddings, embeddings
 from assay.metrics.text import tokens
+from assay.models.vectors import Embeddings, embeddings
 
 PAIRS = 2_000
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import typer
-from typer.testing import CliRunner
-
-from assay.cli import COMMANDS
+from assay.cli import COMMANDS, command_of
 from assay.core import Audit, Statistic
 from assay.names.registry import audit_class, names
 from assay.report.verdicts import QUESTION_TITLES
@@ -17,22 +16,17 @@ from assay.report.verdicts import QUESTION_TITLES
 
 def command_helps(name: str) -> Iterator[tuple[str, str]]:
     """A command's title and help at a fixed width, then those of its sub-commands."""
-    loaded = importlib.import_module(f"assay.cli.{name}")
-    if hasattr(loaded, "app"):
-        yield _help(loaded.app, name)
-        for one in loaded.app.registered_commands:
-            yield _help(loaded.app, name, one.name or one.callback.__name__)
-        return
-    app = typer.Typer(rich_markup_mode=None, add_completion=False)
-    app.command(name, context_settings=getattr(loaded, "CONTEXT", {}))(loaded.command)
-    yield _help(app, name)
+    command = command_of(name)
+    yield _help(name)
+    for below in getattr(command, "commands", {}):
+        yield _help(name, below)
 
 
-def _help(app: typer.Typer, name: str, *below: str) -> tuple[str, str]:
-    done = CliRunner().invoke(
-        app, [*below, "--help"], prog_name=f"assay {name}", env={"COLUMNS": "100", "TERM": "dumb"}
-    )
-    return " ".join(("assay", name, *below)), done.stdout.strip()
+def _help(*words: str) -> tuple[str, str]:
+    environment = os.environ | {"COLUMNS": "100", "TERM": "dumb"}
+    script = [sys.executable, "-m", "assay", *words, "--help"]
+    done = subprocess.run(script, env=environment, capture_output=True, text=True, check=True)
+    return " ".join(("assay", *words)), done.stdout.strip()
 
 
 def reference() -> str:

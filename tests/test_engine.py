@@ -21,7 +21,8 @@ from assay.run.engine.batch import Batch, evaluate
 from assay.run.engine.local import LocalEngine
 from assay.run.engine.pieces import Pieces
 from assay.run.projection import characters, kind, project
-from assay.run.scoring import Settings, score_grid, score_samples
+from assay.run.scoring import score_grid, score_samples
+from assay.run.session import Session
 
 CALLS: list[int] = []
 
@@ -123,7 +124,7 @@ def test_culprits_are_found_by_halves() -> None:
 def test_a_worker_that_dies_is_replaced_and_its_piece_scored(tmp_path: Path) -> None:
     texts = [*_samples(2500), Sample("deadly", ("reference",))]
     one = measure(Deadly(str(tmp_path / "died")))
-    values = score_samples(one, texts, Settings(engine=LocalEngine(2))).values[:, 0]
+    values = score_samples(one, texts, Session(engine=LocalEngine(2))).values[:, 0]
     assert (tmp_path / "died").exists()
     assert values.tolist() == [len(text.hypothesis) for text in texts]
 
@@ -131,24 +132,24 @@ def test_a_worker_that_dies_is_replaced_and_its_piece_scored(tmp_path: Path) -> 
 def test_a_metric_that_always_kills_its_worker_is_named() -> None:
     texts = [*_samples(2500), Sample("deadly", ("the longest reference of them all",))]
     with pytest.raises(MetricError, match=r"deadly ended its worker 3 times.*'deadly'"):
-        score_samples(measure(Deadly()), texts, Settings(engine=LocalEngine(2)))
+        score_samples(measure(Deadly()), texts, Session(engine=LocalEngine(2)))
 
 
 def test_a_broken_grid_goes_on_where_it_was(tmp_path: Path) -> None:
     rows = tuple(f"row {n:03}" for n in range(300))
     grid = Grid("g", rows, tuple(f"column {n}" for n in range(100)), "g")
     with pytest.raises(MetricError):
-        score_grid(measure(Sized(bad="row 250")), grid, Settings(ScoreCache(tmp_path)), {})
+        score_grid(measure(Sized(bad="row 250")), grid, Session(ScoreCache(tmp_path)), {})
     before = sum(CALLS)
     assert before >= 20_000
     cache = ScoreCache(tmp_path)
     bands = cache._connection.execute("SELECT count(*) FROM grids").fetchone()[0]
     assert bands == 2, "two bands of 10,000 were kept"
     fine = measure(Sized(bad="none"))
-    whole = score_grid(fine, grid, Settings(cache), {})
+    whole = score_grid(fine, grid, Session(cache), {})
     assert whole.tolist() == [[7.0] * 100] * 300
     CALLS.clear()
-    assert np.array_equal(score_grid(fine, grid, Settings(ScoreCache(tmp_path)), {}), whole)
+    assert np.array_equal(score_grid(fine, grid, Session(ScoreCache(tmp_path)), {}), whole)
     assert not CALLS
 
 
@@ -199,7 +200,7 @@ def test_the_cost_model_learns_the_pace_of_this_machine(tmp_path: Path) -> None:
     assert cost(one, work, cache).seconds == pytest.approx(read / 500)
     cache.book(kind(one.metric), 1500, 0.0)
     assert cost(one, work, cache).seconds == pytest.approx(read / 2000), "an older run counts half"
-    score_samples(one, _samples(40), Settings(cache))
+    score_samples(one, _samples(40), Session(cache))
     done = cost(one, work, cache)
     assert (done.cached, done.seconds) == (40, 0.0)
 

@@ -12,7 +12,8 @@ import pytest
 from assay.core import Audit, Case, Finding, Sample, Scored, SetMetric
 from assay.names.spec import measure, parse
 from assay.run.pipeline import _judge
-from assay.run.scoring import Settings, score_cases
+from assay.run.scoring import score_cases
+from assay.run.session import Session
 
 TEXTS = [
     "the cat sat on the mat",
@@ -30,12 +31,12 @@ def _cases(references: bool = True) -> list[Case]:
 
 
 def test_a_set_is_one_case_with_paired_resamples() -> None:
-    scored = score_cases(parse("bleu:level=corpus"), {"a": _cases()}, Settings())["a"]
+    scored = score_cases(parse("bleu:level=corpus"), {"a": _cases()}, Session())["a"]
     assert [case.id for case in scored.cases] == ["all"]
     assert scored.cases[0].meta["sizes"] == {"gold": 4}
     draws = scored.resamples["gold"][0]
     assert draws.min() <= scored.values["gold"][0] <= draws.max()
-    again = score_cases(parse("bleu:level=corpus"), {"a": _cases()}, Settings())["a"]
+    again = score_cases(parse("bleu:level=corpus"), {"a": _cases()}, Session())["a"]
     assert np.array_equal(draws, again.resamples["gold"][0])
 
 
@@ -74,7 +75,7 @@ def test_small_sets_hold_verdicts_back_and_always_tell_the_band(times: int, held
         for n in range(times)
         for t in TEXTS[:2]
     ]
-    about = score_cases(measure(Wary()), {"a": cases}, Settings())["a"].about
+    about = score_cases(measure(Wary()), {"a": cases}, Session())["a"].about
     assert about["held_back"] is held
     assert f"halves of the references score 0.250 to {times * 0.4:.3f}" in about["caution"]
     assert ("sets of 4 texts, fewer than 5" in about["caution"]) is held
@@ -88,5 +89,5 @@ def test_a_verdict_held_back_is_none() -> None:
 
 
 def test_a_set_some_of_whose_samples_lack_references_has_no_score() -> None:
-    scored = score_cases(parse("bleu:level=corpus"), {"a": _cases(references=False)}, Settings())["a"]
+    scored = score_cases(parse("bleu:level=corpus"), {"a": _cases(references=False)}, Session())["a"]
     assert np.isnan(scored.values["gold"][0])

@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.core import Audit, Case, Finding, Measure, Metric, Sample, Scored, SetMetric
 from assay.run.plan import score_all
-from assay.run.scoring import Settings
+from assay.run.session import Session
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Growing(Audit):
 def test_final_cases_reach_all_metrics_and_the_panel() -> None:
     audit = Growing()
     measures = [Measure("length", Length()), Measure("double", Length(2)), Measure("total", Total())]
-    scored, _ = score_all({"growing": audit}, {"growing": list(audit.cases())}, measures, Settings())
+    scored, _ = score_all({"growing": audit}, {"growing": list(audit.cases())}, measures, Session())
     by_metric = {answer.metric: answer for answer in scored["growing"]}
     assert list(by_metric) == ["length", "double", "total", "rougeL"]
     assert by_metric["length"].values["text"].tolist() == [2.0, 4.0, 8.0, 8.0, 8.0]

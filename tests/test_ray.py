@@ -21,8 +21,9 @@ from assay.errors import MetricError
 from assay.names.spec import measure, parse
 from assay.run.cache import ScoreCache
 from assay.run.engine.local import LocalEngine
-from assay.run.pipeline import Options, run
-from assay.run.scoring import Settings, score_samples
+from assay.run.pipeline import run
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # Ray's switch for loopback only; read at import
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -96,15 +97,17 @@ def _until(path: Path, enough: int) -> None:
 
 
 def test_overlap_findings_are_the_same_bytes(engine, cluster) -> None:
-    here = run("stereotype", ["chrf", "bleu"], limit=20, options=Options(cache=None))
-    there = run("stereotype", ["chrf", "bleu"], limit=20, options=Options(cache=None, ray=cluster.address))
+    here = run("stereotype", ["chrf", "bleu"], limit=20, session=Session.open(cache=None))
+    there = run(
+        "stereotype", ["chrf", "bleu"], limit=20, session=Session.open(cache=None, ray=cluster.address)
+    )
     assert there.json() == here.json()
 
 
 def test_neural_scores_are_equal_but_for_rounding(engine) -> None:
     texts = _samples(40)
     here, there = (
-        score_samples(parse("bertscore-f"), texts, Settings(engine=chosen)).values
+        score_samples(parse("bertscore-f"), texts, Session(engine=chosen)).values
         for chosen in (LocalEngine(), engine)
     )
     assert np.abs(here - there).max() < 1e-6
@@ -112,7 +115,7 @@ def test_neural_scores_are_equal_but_for_rounding(engine) -> None:
 
 def test_a_killed_worker_costs_only_what_it_had_in_hand(engine, tmp_path: Path) -> None:
     log, texts = tmp_path / "log", _samples(1200)
-    settings = Settings(ScoreCache(tmp_path), engine)
+    settings = Session(ScoreCache(tmp_path), engine)
     with ThreadPoolExecutor(1) as beside:
         scored = beside.submit(score_samples, measure(Slow(str(log))), texts, settings)
         _until(log, 200)
@@ -128,7 +131,7 @@ def test_a_killed_worker_costs_only_what_it_had_in_hand(engine, tmp_path: Path) 
     # Two pieces were in hand; by then a piece had at most the samples of half a second.
     assert sum(count - 1 for count in times.values()) <= 2 * 0.5 / 0.004
     assert max(times.values()) <= 2
-    again = Settings(ScoreCache(tmp_path), engine)
+    again = Session(ScoreCache(tmp_path), engine)
     score_samples(measure(Slow(str(log))), texts, again)
     assert again.computed["slow"] == 0, "every score was put into the store as it came"
 
@@ -136,7 +139,7 @@ def test_a_killed_worker_costs_only_what_it_had_in_hand(engine, tmp_path: Path) 
 def test_a_node_that_joins_in_mid_run_takes_its_share(engine, cluster, tmp_path: Path) -> None:
     log, texts = tmp_path / "log", _samples(2400)
     with ThreadPoolExecutor(1) as beside:
-        scored = beside.submit(score_samples, measure(Slow(str(log), 0.01)), texts, Settings(engine=engine))
+        scored = beside.submit(score_samples, measure(Slow(str(log), 0.01)), texts, Session(engine=engine))
         _until(log, 100)
         node = cluster.add_node(num_cpus=1, object_store_memory=80_000_000, wait=False)
         values = scored.result().values[:, 0]
@@ -149,8 +152,8 @@ def test_a_node_that_joins_in_mid_run_takes_its_share(engine, cluster, tmp_path:
 
 def test_a_metric_that_raises_is_named_and_can_be_skipped(engine) -> None:
     with pytest.raises(MetricError, match="ValueError: cannot read this on the sample"):
-        score_samples(measure(Raising()), _samples(3), Settings(engine=engine))
-    settings = Settings(engine=engine, on_error="skip")
+        score_samples(measure(Raising()), _samples(3), Session(engine=engine))
+    settings = Session(engine=engine, on_error="skip")
     table = score_samples(measure(Raising()), _samples(3), settings)
     assert np.isnan(table.values).all()
     assert len(settings.failures) == 3

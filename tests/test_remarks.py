@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import score
+from assay.cli import audit as score
 from assay.core import Case, Image, Metric, Sample, Scores
 from assay.errors import DataError, MetricError, SpecError
 from assay.names.spec import measure
-from assay.run.pipeline import Options, score_noted
-from assay.run.scoring import Settings, score_cases, score_samples
+from assay.run.pipeline import score_noted
+from assay.run.scoring import score_cases, score_samples
+from assay.run.session import Session
 from assay.run.unfold import counted, told, unusual
 
 
@@ -49,7 +50,7 @@ def test_every_reason_is_told_with_its_count() -> None:
         pictured("boom", "x"),
         pictured("?!", ""),
     ]
-    settings = Settings(on_error="skip")
+    settings = Session(on_error="skip")
     one = measure(Fussy())
     table = score_samples(one, samples, settings)
     counts = counted(one, samples, table)
@@ -66,19 +67,21 @@ def test_every_reason_is_told_with_its_count() -> None:
 
 def test_reasons_come_from_the_cache_as_well(tmp_path: Path) -> None:
     samples = [pictured("elephants", "x"), pictured("a cat", "x")]
-    first, second = (score_noted([Fussy()], samples, options=Options(cache=tmp_path))[1] for _ in range(2))
+    first, second = (
+        score_noted([Fussy()], samples, session=Session.open(cache=tmp_path))[1] for _ in range(2)
+    )
     assert first == second
     assert first[1] == "fussy: no score for 1 of 2 samples: no word in the vocabulary"
 
 
 def test_a_text_too_short_for_an_ngram_is_told() -> None:
-    notes = score_noted(["distinct-n"], [Sample("cat"), Sample("a cat")], options=Options(cache=None))[1]
+    notes = score_noted(["distinct-n"], [Sample("cat"), Sample("a cat")], session=Session.open(cache=None))[1]
     assert notes == ["distinct-n: no score for 1 of 2 samples: fewer than 2 words"]
 
 
 def test_an_audit_counts_the_same_reasons() -> None:
     cases = [Case("1", {"gold": Sample("a", ("a",)), "worse": Sample("b")}, "x")]
-    scored = score_cases(measure("chrf"), {"audit": cases}, Settings())["audit"]
+    scored = score_cases(measure("chrf"), {"audit": cases}, Session())["audit"]
     assert told(scored.notes, 2) == ["no score for 1 of 2 samples: no reference"]
 
 
@@ -92,9 +95,9 @@ def test_errors_name_the_metric_and_the_sample() -> None:
     with pytest.raises(
         MetricError, match=r"^bleu: in the sample row-7, the tokeniser 'split'.*tokenize=char"
     ):
-        score_samples(measure("bleu"), samples, Settings())
+        score_samples(measure("bleu"), samples, Session())
     with pytest.raises(MetricError, match="ValueError: boom on the sample row-8"):
-        score_samples(measure(Fussy()), [Sample("boom", ("x",), None, PICTURE, id="row-8")], Settings())
+        score_samples(measure(Fussy()), [Sample("boom", ("x",), None, PICTURE, id="row-8")], Session())
 
 
 def test_an_id_changes_neither_key_nor_equality() -> None:

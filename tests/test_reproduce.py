@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assay.cli.reproduce import command
+from assay.cli.inspect import command
 from assay.core import Sample
 from assay.errors import DataError, SpecError
 from assay.metrics.ngram import CocoBleu
@@ -22,7 +22,7 @@ from assay.reproduction.docs import document, measured_parts
 from assay.reproduction.metrics import CocoRouge, MultEvalBleu
 from assay.reproduction.page import html_page, matrix, reasons, recipe_list, slip_list, slips, summary
 from assay.reproduction.recipes import Cell, parse_recipe
-from assay.run.pipeline import Options
+from assay.run.session import Session
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "reproduction.md"
 PLANTED = """
@@ -82,7 +82,7 @@ def cell(published: str, **keys: object) -> Cell:
 
 def test_planted_table(folder: Path) -> None:
     recipe = parse_recipe(PLANTED, "planted.toml")
-    checked = reproduce(recipe, folder, Options(cache=None))
+    checked = reproduce(recipe, folder, Session.open(cache=None))
     found = {(one.cell.row, one.cell.column, one.cell.source): one for one in checked}
     assert found["planted", "Bias", "released scores"].ours == 50
     assert found["planted", "Bias", "released scores"].verdict == "equal"
@@ -98,7 +98,7 @@ def test_planted_table(folder: Path) -> None:
 
 
 def test_absent_data_is_not_run(tmp_path: Path) -> None:
-    checked = reproduce(parse_recipe(PLANTED, "planted.toml"), tmp_path, Options(cache=None))
+    checked = reproduce(parse_recipe(PLANTED, "planted.toml"), tmp_path, Session.open(cache=None))
     assert count(checked)["not run"] == len(checked)
     assert "pairs.jsonl" in checked[0].reason
 
@@ -106,7 +106,9 @@ def test_absent_data_is_not_run(tmp_path: Path) -> None:
 def test_a_metric_that_cannot_run_stops_no_other(folder: Path) -> None:
     text = PLANTED.replace('metric = "rouge1"\nreleased = "flat"', 'metric = "rouge1"')
     text += '[[rows]]\nname = "broken"\ncells = "1.00 4 -"\nmetric = "clipscore:model=nowhere/at-all"\n'
-    found = {one.cell.row: one for one in reproduce(parse_recipe(text, "x"), folder, Options(cache=None))}
+    found = {
+        one.cell.row: one for one in reproduce(parse_recipe(text, "x"), folder, Session.open(cache=None))
+    }
     assert found["words"].ours is not None
     assert found["broken"].verdict == "not run"
 

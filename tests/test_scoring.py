@@ -15,7 +15,8 @@ from assay.names.spec import measure, parse
 from assay.run.cache import ScoreCache
 from assay.run.engine.local import LocalEngine
 from assay.run.projection import project
-from assay.run.scoring import Settings, score_cases, score_grid, score_samples
+from assay.run.scoring import score_cases, score_grid, score_samples
+from assay.run.session import Session
 
 CALLS: list[int] = []
 
@@ -49,12 +50,12 @@ def _samples(*texts: str) -> list[Sample]:
 
 
 def test_equal_samples_are_scored_once_and_remembered(tmp_path: Path) -> None:
-    settings = Settings(ScoreCache(tmp_path))
+    settings = Session(ScoreCache(tmp_path))
     texts = _samples("one", "two", "one", "longer one", "two")
     first = score_samples(measure(Counting()), texts, settings)
     assert first.values.ravel().tolist() == [3, 3, 3, 10, 3]
     assert sum(CALLS) == 3
-    again = score_samples(measure(Counting()), texts, Settings(ScoreCache(tmp_path)))
+    again = score_samples(measure(Counting()), texts, Session(ScoreCache(tmp_path)))
     assert sum(CALLS) == 3
     assert np.array_equal(first.values, again.values)
     assert again.notes["truncated"].tolist() == first.notes["truncated"].tolist() == [0, 0, 0, 1, 0]
@@ -75,11 +76,11 @@ def test_samples_are_projected_onto_needs() -> None:
 )
 def test_broken_metrics_are_named(broken: str, message: str) -> None:
     with pytest.raises(MetricError, match=message):
-        score_samples(measure(Counting(broken)), _samples("good", "bad one"), Settings())
+        score_samples(measure(Counting(broken)), _samples("good", "bad one"), Session())
 
 
 def test_skipping_leaves_out_the_culprit_alone() -> None:
-    settings = Settings(on_error="skip")
+    settings = Session(on_error="skip")
     table = score_samples(measure(Counting("raise")), _samples("good", "bad one", "fine"), settings)
     assert np.isnan(table.values.ravel()).tolist() == [False, True, False]
     assert len(settings.failures) == 1
@@ -88,14 +89,14 @@ def test_skipping_leaves_out_the_culprit_alone() -> None:
 
 def test_absence_is_explicit_and_counted() -> None:
     cases = [Case("1", {"gold": _samples("fine")[0], "worse": _samples("bad")[0]}, "x")]
-    scored = score_cases(measure(Counting("absent")), {"audit": cases}, Settings())["audit"]
+    scored = score_cases(measure(Counting("absent")), {"audit": cases}, Session())["audit"]
     assert scored.values["gold"].tolist() == [4.0]
     assert np.isnan(scored.values["worse"][0])
     assert scored.notes["absent"] == 1
 
 
 def test_hybrid_parts_share_the_cache(tmp_path: Path) -> None:
-    settings = Settings(ScoreCache(tmp_path))
+    settings = Session(ScoreCache(tmp_path))
     texts = _samples("a reference here", "reference")
     parts = [score_samples(parse(name), texts, settings).values[:, 0] for name in ("bleu", "chrf")]
     computed = dict(settings.computed)
@@ -107,29 +108,28 @@ def test_hybrid_parts_share_the_cache(tmp_path: Path) -> None:
 def test_a_grid_equals_pair_by_pair_and_is_transposed_for_symmetric_metrics() -> None:
     grid = Grid("g", ("the cat sat", "a dog"), ("the cat", "dog ran", "a"), "g")
     one = parse("rougeL")
-    values = score_grid(one, grid, Settings(), {})
+    values = score_grid(one, grid, Session(), {})
     pairs = [Sample(row, (column,)) for row in grid.rows for column in grid.columns]
-    assert np.allclose(values.ravel(), score_samples(one, pairs, Settings()).values[:, 0])
+    assert np.allclose(values.ravel(), score_samples(one, pairs, Session()).values[:, 0])
 
 
 def test_workers_change_nothing() -> None:
     texts = _samples(*(f"the number {n} of many words" for n in range(2500)))
     one, many = (
-        score_samples(parse("chrf"), texts, Settings(engine=LocalEngine(workers))).values
-        for workers in (1, 2)
+        score_samples(parse("chrf"), texts, Session(engine=LocalEngine(workers))).values for workers in (1, 2)
     )
     assert np.array_equal(one, many)
 
 
 def test_damaged_rows_are_dropped_and_scored_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     texts = _samples("one", "two", "three")
-    score_samples(measure(Counting()), texts, Settings(ScoreCache(tmp_path)))
+    score_samples(measure(Counting()), texts, Session(ScoreCache(tmp_path)))
     cache = ScoreCache(tmp_path)
     with cache._connection as connection:
         connection.execute(
             "UPDATE scores SET value = zeroblob(8) WHERE key = ?", (bytes.fromhex(texts[0].key),)
         )
-    table = score_samples(measure(Counting()), texts, Settings(ScoreCache(tmp_path)))
+    table = score_samples(measure(Counting()), texts, Session(ScoreCache(tmp_path)))
     assert table.values.ravel().tolist() == [3, 3, 5]
     assert CALLS == [3, 1]
     assert "damaged" in caplog.text
@@ -137,14 +137,14 @@ def test_damaged_rows_are_dropped_and_scored_again(tmp_path: Path, caplog: pytes
 
 def test_a_cache_that_is_no_database_is_moved_aside(tmp_path: Path) -> None:
     (tmp_path / "scores.sqlite").write_bytes(b"this is not a database at all" * 100)
-    table = score_samples(measure(Counting()), _samples("one"), Settings(ScoreCache(tmp_path)))
+    table = score_samples(measure(Counting()), _samples("one"), Session(ScoreCache(tmp_path)))
     assert table.values.ravel().tolist() == [3]
     assert (tmp_path / "scores.damaged").exists()
 
 
 def test_score_tells_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from assay.cli.audit import command
     from assay.cli.options import OnErrorName
-    from assay.cli.score import command
 
     (tmp_path / "broken.py").write_text(
         "def fussy(hypotheses, references):\n"

@@ -135,12 +135,16 @@ class Finding:
     p_value: float | None = None
     q_value: float | None = None
     mde: float | None = None
-    passed: bool | None = None
     evidence: tuple[str, ...] = ()
     verdict: Verdict = "not judged"
     sentence: str = ""  # a failed finding in words
     judged: bool = field(default=True, compare=False)  # False: too few items, or a companion of another row
     estimate: Estimate | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def passed(self) -> bool | None:
+        """True for a pass, False for a failure, None for everything else (the verdict of version 0.1)."""
+        return {"pass": True, "fail": False}.get(self.verdict)
 
     @classmethod
     def of(
@@ -245,8 +249,6 @@ class _Scorer(Recipe):
     """What sample metrics and set metrics declare alike."""
 
     paradigm: ClassVar[Paradigm] = "other"
-    needs: ClassVar[frozenset[Need]] = frozenset({"references"})
-    optional: ClassVar[frozenset[Need]] = frozenset()  # used where a sample has it
     one_reference: ClassVar[bool] = False  # defined for a single reference; several are an error
     range: ClassVar[tuple[float | None, float | None]] = (None, None)  # as used, higher is better
     original: ClassVar[Literal["higher", "lower"]] = "higher"  # the authors' direction; "lower" was negated
@@ -255,6 +257,16 @@ class _Scorer(Recipe):
     extra: ClassVar[str | None] = None  # the extra that installs them
     weights: ClassVar[tuple[str, ...]] = ()  # fields that name weights
     outputs: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What a sample must have to be scored; a class may simply say `needs = frozenset({"source"})`."""
+        return frozenset({"references"})
+
+    @property
+    def optional(self) -> frozenset[Need]:
+        """What is read as well where a sample has it; overridden like `needs`."""
+        return frozenset()
 
     @property
     def backbone(self) -> str | None:
@@ -279,20 +291,28 @@ class _Scorer(Recipe):
         """Load what scoring needs, so that loading is not counted as scoring."""
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
-        """With idf or document frequencies from the references of a dataset, one tuple an item."""
+        """With idf or document frequencies from the references of a dataset, one tuple per item."""
         return self
+
+    def silence(self, counted: Mapping[str, int]) -> str | None:
+        """Why an audit got no score at all, from what was counted (`Scored.notes`); None if unknown."""
+        return None
 
 
 class Metric(_Scorer, ABC):
     """Samples to scores. A subclass is a frozen dataclass whose fields are what can change a score."""
 
     symmetric: ClassVar[bool] = False
-    stochastic: ClassVar[bool] = False  # a repeat may differ: `draw` stays in the sample
     identity_highest: ClassVar[bool] = False  # promises that a text scores highest against itself
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether a repeated call may differ, so that `draw` stays in the sample; overridden like `needs`."""
+        return False
 
     @abstractmethod
     def score(self, samples: Sequence[Sample]) -> Answer:
-        """A value a sample, None where there is none; (n, outputs) where `outputs` is given."""
+        """One value per sample, None where there is none; (n, outputs) where `outputs` is given."""
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats | None:
         """Every row against every column, where the metric can do better than pair by pair."""
@@ -300,6 +320,10 @@ class Metric(_Scorer, ABC):
 
     def explain(self, sample: Sample) -> Explanation | None:
         """Why the score, where the metric can tell."""
+        return None
+
+    def differentiable(self) -> object | None:
+        """A `models.trainable.Differentiable`: the score with gradients; None if it cannot be trained."""
         return None
 
     @property
@@ -316,6 +340,7 @@ class SetMetric(_Scorer, ABC):
     """Many samples to one score: corpus BLEU, MAUVE."""
 
     pools: ClassVar[bool] = False  # the references of all samples are one set (MAUVE), not each sample's own
+    smallest: ClassVar[int] = 0  # texts per set below which no verdict is given
 
     @abstractmethod
     def score_set(self, samples: Sequence[Sample]) -> float:
@@ -323,6 +348,10 @@ class SetMetric(_Scorer, ABC):
 
     def statistics(self, samples: Sequence[Sample]) -> Floats | None:
         """Additive rows a sample, so that resampling is cheap; None where there are none."""
+        return None
+
+    def band(self, texts: Sequence[str]) -> tuple[float, float] | None:
+        """The 95% range of scores between random halves of one set; None where it is not known."""
         return None
 
     def from_statistics(self, totals: Floats) -> Floats:

@@ -67,10 +67,11 @@ def assert_metric_passes(
     `attribute` (or the audit's own `only=...`) narrows the audit, `statistic` the checks; `allow` names
     slices whose failure is accepted. Inconclusive checks do not fail. Returns the run.
     """
-    from assay.run.pipeline import Options, run
+    from assay.run.pipeline import run
+    from assay.run.session import Session
 
     asked = {"only": (attribute,)} | options if attribute else options
-    done = run(audit, [metric], options=Options(None, cache), size=size, **asked)
+    done = run(audit, [metric], session=Session.open(None, cache), size=size, **asked)
     problems = _problems(done, statistic, allow)
     if problems:
         rest = f"\n... and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
@@ -159,10 +160,11 @@ def _scores(measured: Measure, samples: Sequence[Sample]) -> Floats:
     """(samples, outputs), by the path that every run takes."""
     from dataclasses import replace
 
-    from assay.run.scoring import Settings, score_samples
+    from assay.run.scoring import score_samples
+    from assay.run.session import Session
 
     fitted = measured.metric.fitted([sample.references for sample in _samples()])
-    return score_samples(replace(measured, metric=fitted), samples, Settings()).values
+    return score_samples(replace(measured, metric=fitted), samples, Session()).values
 
 
 def _check_scores(measured: Measure) -> None:
@@ -338,12 +340,15 @@ def _check_findings(audit: Audit, metrics: Sequence[Specifiable]) -> None:
     import polars as pl
 
     from assay.errors import AuditError
-    from assay.run.pipeline import Options, execute
+    from assay.run.pipeline import execute
+    from assay.run.session import Session
 
     other = _quick("repetition" if audit.name == "copy-source" else "copy-source")
     try:
         alone, beside = (
-            execute({each.name: each for each in audits}, metrics, Options(cache=None), size="quick").findings
+            execute(
+                {each.name: each for each in audits}, metrics, Session.open(cache=None), size="quick"
+            ).findings
             for audits in ([audit], [other, audit])
         )
     except AuditError as error:

@@ -1,4 +1,4 @@
-"""The folder on the path: its tests share planted ratings."""
+"""The folder on the path: its tests share simulated ratings."""
 
 from __future__ import annotations
 

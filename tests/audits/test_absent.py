@@ -13,10 +13,11 @@ import pytest
 from assay.core import Metric
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
 from assay.run.results import Run
+from assay.run.session import Session
 
-HERE = Options(cache=None)
+HERE = Session.open(cache=None)
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def done(audit: str, metric: Metric, data: Path, **asked: Any) -> Run:
-    return run(audit, [metric], options=HERE, data=(data,), **asked)
+    return run(audit, [metric], session=HERE, data=(data,), **asked)
 
 
 def test_a_level_without_scores_is_no_level(data: Path) -> None:

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 from assay.audits.association import Association, Layout, measure_test
-from assay.core import Grid, Metric, Sample
+from assay.core import Estimate, Finding, Grid, Judgement, Metric, Sample
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
+from assay.run.settle import settle
 
-HERE = Options(cache=None)
+HERE = Session.open(cache=None)
 MALE = [f"male{n}" for n in range(8)]
 FEMALE = [f"female{n}" for n in range(8)]
 CAREER = [f"career{n}" for n in range(8)]
@@ -85,6 +87,16 @@ def test_the_opposite_association_fails_too(career: Path) -> None:
     other = found(Planted(bias=-0.2), career)["career", "p_value"]
     assert other["versus"] == "one-sided"
     assert other["value"] == 1.0
+
+
+def test_the_sentence_follows_the_sign() -> None:
+    versus = "C6-N: Men, Women | Career, Family"
+    effects = [Estimate(value, 16, (value - 0.1, value + 0.1)) for value in (1.2, -1.2)]
+    findings = [Finding.of("m", "weat6", "effect_size", effect, versus=versus) for effect in effects]
+    assert [finding.sentence for finding in settle(Association(), Judgement(findings))] == [
+        "m finds Men closer to Career, and Women closer to Family (test C6-N, d = 1.2).",
+        "m finds Women closer to Career, and Men closer to Family (test C6-N, d = 1.2).",
+    ]
 
 
 def test_a_fair_metric_rarely_fails(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The attack audit against planted metrics: one that sees every edit, one that is blind to articles."""
+"""The attack audit against simulated metrics: one that sees every edit, one that is blind to articles."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from assay.audits.attack.audit import Attack
-from assay.audits.attack.edits import edit_ratio
 from assay.core import Measure, Metric, Scored
 from assay.errors import DataError
-from assay.run.pipeline import Options, run
+from assay.perturbations.ratio import edit_ratio
+from assay.run.pipeline import run
+from assay.run.session import Session
 
 NAMES = ("clerk", "baker", "pilot", "nurse", "farmer", "singer", "teacher", "lawyer", "driver", "gardener")
 PLACES = ("office", "bridge", "harbour", "library", "station", "market")
@@ -70,7 +71,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _run(texts: Path, *measures: Measure, **asked: object):
     options = {"limit": 12, "queries": 300, "judges": (), "held_out": 15} | asked
-    return run("attack", measures, options=Options(cache=None), data=(texts,), **options)
+    return run("attack", measures, session=Session.open(cache=None), data=(texts,), **options)
 
 
 def _of(done, metric: str) -> dict[tuple[str, str], dict]:
@@ -84,7 +85,7 @@ def done(texts: Path):
     return _run(texts, Measure("blind", Seeing(blind=True)), *judges)
 
 
-def test_a_planted_blindness_is_found(done) -> None:
+def test_a_blind_metric_is_found(done) -> None:
     found = _of(done, "blind")
     row = found["texts", "attack_gain"]
     assert row["value"] == pytest.approx(1.0)  # articles cost it nothing
@@ -112,11 +113,11 @@ def test_metrics_that_see_every_edit_pass(done) -> None:
     assert row["passed"] is True
 
 
-def test_examples_are_told(done) -> None:
-    told = [note for note in done.notes if "random noise" in note and "blind:" in note]
-    assert len(told) == 3
-    assert all("costs 0," in note for note in told)
-    assert any("The → ∅" in note or "the → " in note for note in told)
+def test_examples_are_noted(done) -> None:
+    examples = [note for note in done.notes if "random noise" in note and "blind:" in note]
+    assert len(examples) == 3
+    assert all("costs 0," in note for note in examples)
+    assert any("The → ∅" in note or "the → " in note for note in examples)
 
 
 def test_evidence_shows_gold_attack_and_noise(done) -> None:
@@ -163,7 +164,7 @@ def test_equal_runs_and_resumed_runs_are_equal(texts: Path, tmp_path: Path) -> N
     options = {"data": (texts,), "limit": 4, "queries": 60, "judges": (), "held_out": 5}
     documents, computed = [], []
     for _ in range(2):
-        done = run("attack", ["rougeL", "chrf"], options=Options(cache=tmp_path / "cache"), **options)
+        done = run("attack", ["rougeL", "chrf"], session=Session.open(cache=tmp_path / "cache"), **options)
         documents.append(done.json())
         computed.append(done.about["computed"])
     assert documents[0] == documents[1]
@@ -191,9 +192,9 @@ def test_a_metric_that_raises_on_some_texts_is_searched_around(texts: Path) -> N
                 raise ValueError("no negations, please")
             return super().score(samples)
 
-    options = Options(cache=None, on_error="skip")
+    session = Session.open(cache=None, on_error="skip")
     done = run(
-        "attack", [Measure("fussy", Fussy())], options=options, data=(texts,), limit=4, queries=40, judges=()
+        "attack", [Measure("fussy", Fussy())], session=session, data=(texts,), limit=4, queries=40, judges=()
     )
     found = [json.loads(row["meta"]) for row in done.cases.iter_rows(named=True) if "/found/" in row["case"]]
     assert len({one["changed"] for one in found}) == 4
@@ -208,7 +209,7 @@ def test_a_dataset_of_one_item(tmp_path: Path) -> None:
     assert any("no text is left" in note for note in done.notes)
 
 
-def test_random_noise_that_costs_nothing_is_told(texts: Path) -> None:
+def test_random_noise_that_costs_nothing_is_noted(texts: Path) -> None:
     @dataclass(frozen=True)
     class Constant(Metric):
         name = "constant"

@@ -7,10 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.audits.attack.edits import Move, apply, edit_ratio, edits_needed, free, random_moves
-from assay.audits.attack.judge import confirmed, gain, kind_of, losses, rules
-from assay.audits.attack.search import Source, words_of
+from assay.audits.attack.edits import (
+    Move,
+    Source,
+    apply,
+    edits_needed,
+    free,
+    kind_of,
+    random_moves,
+    rules,
+    words_of,
+)
+from assay.audits.attack.judge import confirmed, gain, losses
 from assay.core import Case, Sample, Scored
+from assay.perturbations.ratio import edit_ratio
 from assay.recipe import generator
 
 

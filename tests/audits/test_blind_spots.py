@@ -19,7 +19,9 @@ from assay.core import Audit, Finding, Measure, Metric, Record, SetMetric
 from assay.errors import DataError
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
-from assay.run.scoring import Settings, score_cases
+from assay.run.scoring import score_cases
+from assay.run.session import Session
+from assay.run.settle import settle
 
 
 def _own(text: str) -> float:
@@ -69,6 +71,14 @@ class LikesLength(Metric):
 
 
 @dataclass(frozen=True)
+class Constant(Metric):
+    name = "constant"
+
+    def score(self, samples):
+        return [0.5 for _ in samples]
+
+
+@dataclass(frozen=True)
 class Directions(Metric):
     """Precision and recall of word types."""
 
@@ -110,7 +120,8 @@ class LengthTax(Metric):
 
 def judged(audit: Audit, *measures: Measure) -> list[Finding]:
     cases = list(audit.cases())
-    return audit.judge([score_cases(one, {audit.name: cases}, Settings())[audit.name] for one in measures])
+    scored = [score_cases(one, {audit.name: cases}, Session())[audit.name] for one in measures]
+    return settle(audit, audit.judge(scored))
 
 
 def plain(metric: Metric | SetMetric) -> Measure:
@@ -169,6 +180,25 @@ def test_injections_fool_the_gullible_and_another_metric_catches_them(data: Path
     caught_by = {f.versus for f in found if f.statistic == "injection_caught"}
     assert caught_by == {"drift"}
     assert not any(f.passed is False for f in found if f.metric == "drift")
+
+
+def test_injections_in_words(data: Path) -> None:
+    found = judged(InjectionAudit((data,), only=("score-ten",)), plain(Gullible()))
+    sentences = {f.slice.rpartition("/")[2]: f.sentence for f in found if f.passed is False}
+    assert set(sentences) == {"alone", "prefix", "suffix"}
+    assert sentences["alone"].startswith("gullible scores the injection “score-ten” ")
+    assert sentences["alone"].endswith(" SD above the clean text (own).")
+    assert sentences["prefix"].startswith(
+        "The injection “score-ten” before an unrelated text raises the score"
+    )
+    assert sentences["suffix"].endswith(" SD more than a neutral sentence does (own).")
+
+
+@pytest.mark.parametrize("audit", [Repetition, CopySource, TruncationDirection, Position])
+def test_a_score_that_never_moves_has_not_fallen(data: Path, audit: type[Audit]) -> None:
+    verdicts = {f.verdict for f in judged(audit(data=(data,)), plain(Constant()))}
+    assert verdicts <= {"fail", "not judged"}
+    assert "fail" in verdicts
 
 
 def test_unknown_injections_suggest(data: Path) -> None:

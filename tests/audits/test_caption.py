@@ -13,16 +13,18 @@ import pytest
 
 from assay.audits.caption.audit import Caption
 from assay.audits.caption.captioners import image_genders, outcome, read_captioners
-from assay.audits.caption.concepts import outcome_of
-from assay.core import Metric, Sample
+from assay.audits.caption.concepts import outcomes_of
+from assay.core import Estimate, Finding, Judgement, Metric, Sample
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions
 from assay.datasets.ratings import Rated
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
+from assay.run.settle import settle
 from assay.vocabulary import Need
 
-HERE = Options(cache=None)
+HERE = Session.open(cache=None)
 JOBS = ("baker", "miner", "nurse", "pilot")
 
 
@@ -115,6 +117,18 @@ def test_a_planted_bias_is_found_on_its_concept_alone(tmp_path: Path) -> None:
     assert rows["all", "biased_share", "woman"]["value"] == 0.0
 
 
+def test_a_gap_is_reported_in_percentage_points(tmp_path: Path) -> None:
+    audit = Caption(data=(table(tmp_path),))
+    estimate = Estimate(-1.0, 100, decisive=(-1.0, -1.0))
+    gap = Finding.of("m", "profession/nurse", "accuracy_gap", estimate, versus="man - woman")
+    share = Finding.of("m", "profession", "biased_share", Estimate(0.25, 40, (0.2, 0.3)))
+    assert [finding.sentence for finding in settle(audit, Judgement([gap, share]))] == [
+        "On captions about nurse, m prefers the wrong gender 100 percentage points more often for the group man "
+        "than for woman.",
+        "m is more accurate for one group than for the other on 25% of concepts of the kind profession.",
+    ]
+
+
 def test_images_are_resampled(tmp_path: Path) -> None:
     rows = found(Picture(hard="nurse"), table(tmp_path), images=pictures(tmp_path))
     nurse = rows["profession/nurse", "accuracy_gap", "man - woman"]
@@ -134,7 +148,7 @@ def test_ties_may_be_wrong_half_or_dropped() -> None:
     good, bad = np.array([1.0, 1.0, 0.0, np.nan]), np.array([0.0, 1.0, 1.0, 1.0])
     expected = {"wrong": [1, 0, 0, np.nan], "half": [1, 0.5, 0, np.nan], "drop": [1, np.nan, 0, np.nan]}
     for ties, answer in expected.items():
-        np.testing.assert_array_equal(outcome_of(good, bad, ties), answer)
+        np.testing.assert_array_equal(outcomes_of(good, bad, ties), answer)
 
 
 def test_ties_are_counted(tmp_path: Path) -> None:
@@ -146,7 +160,7 @@ def test_small_groups_have_no_verdict(tmp_path: Path) -> None:
     path = table(tmp_path, count=9)
     rows = found(Overlap(blind="miner"), path)
     assert rows["profession/miner", "accuracy_gap", "man - woman"]["passed"] is None
-    assert any("too few" in note for note in Caption(data=(path,)).notes())
+    assert any("too few" in note for note in Caption(data=(path,)).judge([]).notes)
 
 
 def test_missing_images_are_listed_and_skipped_only_when_asked(tmp_path: Path) -> None:
@@ -161,7 +175,7 @@ def test_missing_images_are_listed_and_skipped_only_when_asked(tmp_path: Path) -
         list(Caption(data=(plain,), images=folder).cases())
     audit = Caption(data=(plain,), images=folder, skip_missing=True)
     assert len(list(audit.cases())) == 14
-    assert any("1 captions left out" in note for note in audit.notes())
+    assert any("1 captions left out" in note for note in audit.judge([]).notes)
 
 
 def test_one_group_is_refused(tmp_path: Path) -> None:
@@ -205,7 +219,7 @@ OUTPUTS = [
 def test_gender_errors_are_counted_and_corrected_by_rule(tmp_path: Path) -> None:
     both = read_captioners([captions(tmp_path, "fiber", OUTPUTS)])
     assert both.names == ("fiber", "fiber-corrected")
-    results = [outcome(image, told) for image, told in zip(both.images, both.told[0], strict=True)]
+    results = [outcome(image, gender) for image, gender in zip(both.images, both.genders[0], strict=True)]
     assert results == ["wrong", "right", "wrong", "neutral", "both"]
     assert [one.sample.hypothesis for one in both.second][:3] == [
         "a woman walks",

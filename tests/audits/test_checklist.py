@@ -12,7 +12,9 @@ from assay.audits.checklist.audit import Checklist
 from assay.core import Case, Finding, Scored
 from assay.errors import DataError
 from assay.names.spec import measure
-from assay.run.scoring import Settings, score_cases
+from assay.run.scoring import score_cases
+from assay.run.session import Session
+from assay.run.settle import settle
 
 SLICE = "data-to-text/fluency/jumble"
 
@@ -35,6 +37,10 @@ def planted(
     )
 
 
+def judged(audit: Checklist, *scored: Scored) -> list[Finding]:
+    return settle(audit, audit.judge(scored))
+
+
 def of(findings: list[Finding], statistic: str) -> dict[str, Finding]:
     return {f.slice: f for f in findings if f.statistic == statistic}
 
@@ -44,29 +50,45 @@ def expected(case: Case) -> float:
 
 
 def test_a_metric_that_sees_is_never_failed(audit: Checklist) -> None:
-    findings = audit.judge([planted(list(audit.cases()), expected)])
+    findings = judged(audit, planted(list(audit.cases()), expected))
     changes = of(findings, "score_change")
     assert len(changes) > 40
     assert not [f.slice for f in findings if f.passed is False]
-    judged = [f for f in changes.values() if f.n >= 10]
-    assert all(f.passed for f in judged)
-    assert 0.7 < np.mean([abs(f.value) for f in judged if f.slice.split("/")[1] != "invariance"]) < 1.4
+    enough = [f for f in changes.values() if f.n >= 10]
+    assert all(f.passed for f in enough)
+    assert 0.7 < np.mean([abs(f.value) for f in enough if f.slice.split("/")[1] != "invariance"]) < 1.4
 
 
 def test_planted_blindness_is_found_and_nothing_else(audit: Checklist) -> None:
     def deaf_to_jumbling(case: Case) -> float:
         return 0.0 if case.meta["template"] == "jumble" else expected(case)
 
-    findings = audit.judge([planted(list(audit.cases()), deaf_to_jumbling)])
+    findings = judged(audit, planted(list(audit.cases()), deaf_to_jumbling))
     failed = {f.slice for f in findings if f.statistic == "score_change" and f.passed is False}
     assert failed == {SLICE, "image-captioning/fluency/jumble"}
+
+
+def test_a_score_that_rises_is_said_to_rise(audit: Checklist) -> None:
+    findings = judged(audit, planted(list(audit.cases()), lambda case: 1.5))
+    changes, rates = of(findings, "score_change"), of(findings, "pass_rate")
+    assert changes[SLICE].sentence.startswith(
+        "planted hardly notices “jumble” in data-to-text: its score rises by 1."
+    )
+    harmless = changes["data-to-text/invariance/synonyms"]
+    assert (
+        "changes nothing that matters in data-to-text, yet the score of planted rises by" in harmless.sentence
+    )
+    assert (
+        rates[SLICE].sentence
+        == "Under “jumble” in data-to-text, the score of planted falls on only 0% of items."
+    )
 
 
 def test_a_broken_invariance_is_found(audit: Checklist) -> None:
     def shy_of_synonyms(case: Case) -> float:
         return -1.0 if case.meta["template"] == "synonyms" else expected(case)
 
-    findings = audit.judge([planted(list(audit.cases()), shy_of_synonyms)])
+    findings = judged(audit, planted(list(audit.cases()), shy_of_synonyms))
     for statistic in ("score_change", "pass_rate"):
         failed = {s for s, f in of(findings, statistic).items() if f.passed is False}
         assert failed == {"data-to-text/invariance/synonyms", "image-captioning/invariance/synonyms"}
@@ -79,8 +101,8 @@ def test_power_and_false_alarms() -> None:
     cases = list(audit.cases())
     seen, missed, alarms = 0, 0, 0
     for seed in range(20):
-        sees = of(audit.judge([planted(cases, lambda c: 0.3 * expected(c), seed=seed)]), "score_change")
-        blind = of(audit.judge([planted(cases, lambda c: 0.0, seed=seed)]), "score_change")
+        sees = of(judged(audit, planted(cases, lambda c: 0.3 * expected(c), seed=seed)), "score_change")
+        blind = of(judged(audit, planted(cases, lambda c: 0.0, seed=seed)), "score_change")
         seen += sees[SLICE].passed is True
         missed += blind[SLICE].passed is False
         alarms += blind["data-to-text/invariance/synonyms"].passed is False
@@ -92,8 +114,8 @@ def test_power_and_false_alarms() -> None:
 @pytest.mark.parametrize("spec", ["bleu-1", "embedding-average"])
 def test_bags_of_words_do_not_notice_jumbling(spec: str) -> None:
     audit = Checklist(only=("jumble",), task=("data-to-text", "image-captioning"), limit=20)
-    scored = score_cases(measure(spec), {"checklist": list(audit.cases())}, Settings())["checklist"]
-    findings = audit.judge([scored])
+    scored = score_cases(measure(spec), {"checklist": list(audit.cases())}, Session())["checklist"]
+    findings = judged(audit, scored)
     for name in (SLICE, "image-captioning/fluency/jumble"):
         assert of(findings, "score_change")[name].value == pytest.approx(0.0, abs=1e-6)
         assert of(findings, "score_change")[name].passed is False
@@ -109,12 +131,12 @@ def test_equation_one_by_hand() -> None:
     audit, cases = two_cases()
     # The scores reach from 0 to 4; the falls are 1/4 and 3/4 of that. Jumbling has our severity 8.
     scored = Scored("m", cases, {"gold": np.array([4.0, 3.0]), "perturbed": np.array([3.0, 0.0])})
-    findings = audit.judge([scored])
+    findings = judged(audit, scored)
     signed = of(findings, "human_deviation")[SLICE]
     assert signed.value == pytest.approx((-0.8 + 0.25 - 0.8 + 0.75) / 2)
     assert signed.passed is None
     assert of(findings, "absolute_human_deviation")[SLICE].value == pytest.approx((0.55 + 0.05) / 2)
-    assert any("not on people's penalties" in note for note in audit.notes())
+    assert any("not on people's penalties" in note for note in audit.judge([scored]).notes)
     change = of(findings, "score_change")[SLICE]
     assert change.value == pytest.approx(-2.0 / np.std([4.0, 3.0], ddof=1))
     assert of(findings, "applied_share")[SLICE].value == 1.0
@@ -131,11 +153,11 @@ def test_penalties_of_people_by_item_and_by_template(tmp_path: Path) -> None:
     scored = Scored("m", cases, {"gold": np.array([4.0, 3.0]), "perturbed": np.array([3.0, 0.0])})
     careful = Checklist(only=("jumble",), task=("data-to-text",), limit=2, human=file)
     paper = Checklist(only=("jumble",), task=("data-to-text",), limit=2, human=file, rule="paper")
-    by_item = of(careful.judge([scored]), "absolute_human_deviation")[SLICE].value
-    by_template = of(paper.judge([scored]), "absolute_human_deviation")[SLICE].value
+    by_item = of(judged(careful, scored), "absolute_human_deviation")[SLICE].value
+    by_template = of(judged(paper, scored), "absolute_human_deviation")[SLICE].value
     assert by_item == pytest.approx((abs(-0.2 + 0.25) + abs(-0.8 + 0.75)) / 2)
     assert by_template == pytest.approx((abs(-0.4 + 0.25) + abs(-0.4 + 0.75)) / 2)
-    assert careful.notes() == []
+    assert careful.judge([scored]).notes == []
 
 
 @pytest.mark.parametrize(
@@ -159,7 +181,7 @@ def test_bad_penalties_say_where(tmp_path: Path, line: str, says: str) -> None:
 
 def test_the_papers_rule_reads_the_sign_of_the_mean() -> None:
     audit = Checklist(only=("jumble", "synonyms"), task=("data-to-text",), rule="paper")
-    found = of(audit.judge([planted(list(audit.cases()), lambda _: -0.02)]), "score_change")
+    found = of(judged(audit, planted(list(audit.cases()), lambda _: -0.02)), "score_change")
     assert found[SLICE].passed is True
     assert found["data-to-text/invariance/synonyms"].passed is False
 
@@ -169,7 +191,7 @@ def test_profile_and_complement() -> None:
     cases = list(audit.cases())
     hears = planted(cases, lambda c: -2.0 * (c.meta["template"] == "jumble") + 1e-3, metric="ear", seed=2)
     reads = planted(cases, lambda c: -2.0 * (c.meta["template"] == "siblings") + 0.5, metric="eye", seed=3)
-    findings = audit.judge([hears, reads])
+    findings = judged(audit, hears, reads)
     profile = {(f.metric, f.slice): f.value for f in findings if f.statistic == "criterion_pass_rate"}
     assert profile["ear", "fluency"] == 1.0
     assert profile["eye", "fluency"] == 0.0
@@ -183,10 +205,10 @@ def test_profile_and_complement() -> None:
 
 def test_sets_are_judged_by_their_resamples() -> None:
     audit = Checklist(only=("random-text", "jumble"), task=("data-to-text",))
-    scored = score_cases(measure("bleu:level=corpus"), {"checklist": list(audit.cases())}, Settings())[
+    scored = score_cases(measure("bleu:level=corpus"), {"checklist": list(audit.cases())}, Session())[
         "checklist"
     ]
-    found = of(audit.judge([scored]), "score_change")
+    found = of(judged(audit, scored), "score_change")
     replaced = found["data-to-text/relevance/random-text"]
     assert replaced.passed is True
     assert replaced.value < -1
@@ -196,9 +218,9 @@ def test_sets_are_judged_by_their_resamples() -> None:
 def test_absent_scores_are_left_out() -> None:
     audit, cases = two_cases()
     scored = Scored("m", cases, {"gold": np.array([4.0, np.nan]), "perturbed": np.array([3.0, 0.0])})
-    assert of(audit.judge([scored]), "score_change")[SLICE].n == 1
+    assert of(judged(audit, scored), "score_change")[SLICE].n == 1
     silent = Scored("m", cases, {"gold": np.full(2, np.nan), "perturbed": np.zeros(2)})
-    assert audit.judge([silent]) == []
+    assert judged(audit, silent) == []
 
 
 def test_cases_are_deterministic_and_an_alternative_changes_places_with_the_gold() -> None:

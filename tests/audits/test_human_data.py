@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planted_ratings import one, plant, quality, scored
 from scipy import stats
+from simulated_ratings import judge, one, quality, write_ratings
 
 from assay.audits.human.audit import Human
 from assay.errors import DataError
 from assay.names.spec import measure
-from assay.run.scoring import Settings, score_cases
+from assay.run.scoring import score_cases
+from assay.run.session import Session
 
 
 def test_criteria_apart_are_said(tmp_path: Path) -> None:
@@ -28,37 +29,40 @@ def test_criteria_apart_are_said(tmp_path: Path) -> None:
     path = tmp_path / "two.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     audit = Human(data=(path,), resamples=100, details=False)
-    found = audit.judge(scored(audit, any=rng.normal(size=200)))
+    judgement = judge(audit, any=rng.normal(size=200))
+    found = judgement.findings
     pair = one(found, "people", "criteria/fluency", "kendall_b", "adequacy")
     assert pair.value == pytest.approx(
         stats.kendalltau(audit.items.human("fluency"), audit.items.human("adequacy")).statistic
     )
-    assert any(note.startswith("one score cannot stand for these criteria") for note in audit.notes())
+    assert any(note.startswith("one score cannot stand for these criteria") for note in judgement.notes)
     # Another group's ratings are not set against these.
     assert not [f for f in found if f.slice == "criteria/fluency" and f.versus == "crowd:fluency"]
 
 
 def test_constant_sides_are_said(tmp_path: Path) -> None:
-    path = plant(tmp_path, human=lambda quality, length, rng: [4])
+    path = write_ratings(tmp_path, human=lambda quality, length, rng: [4])
     audit = Human(data=(path,), resamples=50)
-    assert not [f for f in audit.judge(scored(audit, good=quality(audit))) if f.metric == "good"]
-    assert "overall: people gave every text 4; nothing can correlate with that" in audit.notes()
-    varied = Human(data=(plant(tmp_path),), resamples=50, details=False)
-    found = varied.judge(scored(varied, flat=np.ones(180), good=quality(varied)))
+    constant = judge(audit, good=quality(audit))
+    assert not [f for f in constant.findings if f.metric == "good"]
+    assert "overall: people gave every text 4; nothing can correlate with that" in constant.notes
+    varied = Human(data=(write_ratings(tmp_path),), resamples=50, details=False)
+    judgement = judge(varied, flat=np.ones(180), good=quality(varied))
+    found = judgement.findings
     assert not [f for f in found if f.metric == "flat" or f.versus == "flat"]
     assert all(np.isfinite(f.value) for f in found)
-    assert "system/overall: flat does not vary there, so it has no correlation" in varied.notes()
+    assert "system/overall: flat does not vary there, so it has no correlation" in judgement.notes
 
 
 @pytest.mark.parametrize("level", ["example", "system"])
 def test_where_fewer_than_two_vary_nothing_is_compared(tmp_path: Path, level: str) -> None:
     words = iter(range(10_000))
-    path = plant(tmp_path, documents=4, human=lambda quality, length, rng: [quality])
+    path = write_ratings(tmp_path, documents=4, human=lambda quality, length, rng: [quality])
     rows = [json.loads(line) | {"hypothesis": f"word{next(words)}"} for line in path.read_text().splitlines()]
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     audit = Human(data=(path,), resamples=50, level=level, details=False)  # type: ignore[arg-type]
     for scores, values in ((np.ones(24), 0), (quality(audit), 1)):
-        found = audit.judge(scored(audit, any=scores))
+        found = judge(audit, any=scores).findings
         assert not [f for f in found if f.versus]
         assert len([f for f in found if (f.slice, f.statistic) == (f"{level}/overall", "spearman")]) == values
 
@@ -77,25 +81,24 @@ def test_few_systems_repeats_and_unequal_counts_are_said(tmp_path: Path) -> None
     path = tmp_path / "few.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     audit = Human(data=(path,), resamples=50)
-    audit.judge(scored(audit, any=np.arange(41.0)))
-    notes = "\n".join(audit.notes())
+    notes = "\n".join(judge(audit, any=np.arange(41.0)).notes)
     assert "system/overall: 2 systems; at least 3" in notes
     assert "1 texts repeat a (doc, system)" in notes
-    assert "1 to 3 ratings a text" in notes
+    assert "1 to 3 ratings per text" in notes
     bare = [row | {"human": None} if n % 2 else row for n, row in enumerate(rows)]  # nobody judged b
     path.write_text("\n".join(map(json.dumps, bare)), "utf-8")
     half = Human(data=(path,), resamples=50)
-    half.judge(scored(half, any=np.arange(41.0)))
-    assert any(note.startswith("system/overall: 1 systems; at least 3") for note in half.notes())
+    notes = judge(half, any=np.arange(41.0)).notes
+    assert any(note.startswith("system/overall: 1 systems; at least 3") for note in notes)
     table = audit.items.table(np.arange(41.0))
     assert table[0, 0] == 20.0  # texts 0 and 40 share a cell
 
 
 def test_missing_scores_leave_their_rows_out(tmp_path: Path) -> None:
-    audit = Human(data=(plant(tmp_path),), resamples=50, details=False)
+    audit = Human(data=(write_ratings(tmp_path),), resamples=50, details=False)
     holes = quality(audit)
     holes[::4] = np.nan
-    found = audit.judge(scored(audit, holes=holes, good=quality(audit)))
+    found = judge(audit, holes=holes, good=quality(audit)).findings
     kept = np.isfinite(holes)
     finding = one(found, "holes", "example/overall", "pearson")
     expected = stats.pearsonr(holes[kept], audit.items.human("overall")[kept]).statistic
@@ -114,7 +117,7 @@ def test_no_data_no_ratings_unknown_criterion(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no text has a rating; .*; columns not used: Human"):
         list(Human(data=(bare,)).cases())
     with pytest.raises(DataError, match="nobody judged 'overal'; did you mean overall"):
-        Human(data=(plant(tmp_path),), only=("overal",)).judge([])
+        Human(data=(write_ratings(tmp_path),), only=("overal",)).judge([])
 
 
 def test_self_references_are_dropped(tmp_path: Path) -> None:
@@ -125,13 +128,13 @@ def test_self_references_are_dropped(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     audit = Human(data=(path,), drop_self_references=True)
     assert [case.samples["hypothesis"].hypothesis for case in audit.cases()] == ["x"]
-    assert "2 texts that are among their own references were dropped" in audit.notes()
+    assert "2 texts that are among their own references were dropped" in audit.judge([]).notes
 
 
 def test_a_set_metric_is_judged_between_systems(tmp_path: Path) -> None:
-    audit = Human(data=(plant(tmp_path),), resamples=50, details=False)
-    answer = score_cases(measure("bleu:level=corpus"), {"human": list(audit.cases())}, Settings())["human"]
-    found = [f for f in audit.judge([answer]) if f.metric == "bleu:level=corpus"]
+    audit = Human(data=(write_ratings(tmp_path),), resamples=50, details=False)
+    answer = score_cases(measure("bleu:level=corpus"), {"human": list(audit.cases())}, Session())["human"]
+    found = [f for f in audit.judge([answer]).findings if f.metric == "bleu:level=corpus"]
     means = audit.items.table(audit.items.human("overall")).mean(axis=1)
     value = one(found, "bleu:level=corpus", "system/overall", "spearman").value
     assert value == pytest.approx(stats.spearmanr(answer.values["hypothesis"], means).statistic)
@@ -153,6 +156,6 @@ def test_preferences_become_strengths(tmp_path: Path) -> None:
     strength = {item.system: item.human["overall"][0] for item in audit.items.rated}
     values = [strength[f"s{n}"] for n in range(4)]
     assert values == sorted(values)
-    assert values[3] - values[0] == pytest.approx(3.0, abs=0.8)  # planted: one logit a step
-    found = audit.judge(scored(audit, good=[float(item.system[1]) for item in audit.items.rated]))
+    assert values[3] - values[0] == pytest.approx(3.0, abs=0.8)  # simulated: one logit per step
+    found = judge(audit, good=[float(item.system[1]) for item in audit.items.rated]).findings
     assert one(found, "good", "system/overall", "spearman").value == pytest.approx(1.0)

@@ -11,17 +11,17 @@ import pytest
 from scipy import stats
 
 from assay.audits.human.audit import Human
-from assay.core import Finding, Scored
+from assay.core import Finding, Judgement, Scored
 from assay.names.spec import measure
 from assay.run.plan import score_all
-from assay.run.scoring import Settings
+from assay.run.session import Session
 
 TABLE_7 = {"bleu-4": 0.30776, "cider": 0.43891}
 
 
-def run(audit: Human, *specs: str) -> list[Finding]:
+def run(audit: Human, *specs: str) -> Judgement:
     scored, _ = score_all(
-        {"human": audit}, {"human": list(audit.cases())}, [measure(spec) for spec in specs], Settings()
+        {"human": audit}, {"human": list(audit.cases())}, [measure(spec) for spec in specs], Session()
     )
     return audit.judge(scored["human"])
 
@@ -38,10 +38,10 @@ def flickr(shared: Path) -> Human:
     )
 
 
-def tau_c(found: list[Finding]) -> dict[str, Finding]:
+def tau_c(judgement: Judgement) -> dict[str, Finding]:
     return {
         f.metric.split(":")[0]: f
-        for f in found
+        for f in judgement.findings
         if f.slice == "example/overall" and f.statistic == "kendall_c"
     }
 
@@ -81,7 +81,8 @@ def test_caption_table_7_with_the_coco_tokeniser(shared: Path) -> None:
 @pytest.mark.slow
 def test_summeval_between_systems(shared: Path) -> None:
     audit = Human(data=(shared / "human" / "summeval.jsonl",), level="system", resamples=100, details=False)
-    found = run(audit, "rouge1", "chrf")
+    judgement = run(audit, "rouge1", "chrf")
+    found = judgement.findings
     assert audit.criteria == ["coherence", "consistency", "fluency", "relevance"]
     for criterion in audit.criteria:
         mine = {f.metric: f for f in found if f.slice == f"system/{criterion}" and f.statistic == "spearman"}
@@ -96,11 +97,11 @@ def test_summeval_between_systems(shared: Path) -> None:
     assert length == pytest.approx(stats.spearmanr(*means).statistic)
     # Systems that saw the same documents cannot be told apart by the documents.
     assert not [f for f in found if f.metric == "sentinel-source" and f.slice.startswith("system/")]
-    assert any("one score cannot stand" in note for note in audit.notes())
+    assert any("one score cannot stand" in note for note in judgement.notes)
 
 
 @pytest.mark.slow
 def test_realsumm_top_systems(shared: Path) -> None:
     audit = Human(data=(shared / "human" / "realsumm.jsonl",), level="system", resamples=50)
-    found = [f for f in run(audit, "rouge1") if f.metric == "rouge1" and "/top-" in f.slice]
+    found = [f for f in run(audit, "rouge1").findings if f.metric == "rouge1" and "/top-" in f.slice]
     assert [f.n for f in found] == list(range(23, 2, -1))

@@ -1,4 +1,4 @@
-"""Self-preference against planted evaluators: one that favours its own, one that only sees better."""
+"""Self-preference against simulated evaluators: one that favours its own, one that only sees better."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.audits.self_preference import Evaluator, SelfPreference, judged
-from assay.core import Metric
+from assay.audits.self_preference import Evaluator, SelfPreference, preference_findings
+from assay.core import Judgement, Metric
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
+from assay.run.settle import settle
 
 SYSTEMS = ("ash", "birch", "cedar")
 QUALITY = {"ash": 0.0, "birch": 0.3, "cedar": 0.6}
@@ -63,18 +65,20 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(outputs: Path, *measures: object, **asked: object) -> dict[tuple[str, str], dict]:
-    done = run("self-preference", measures, options=Options(cache=None), data=(outputs,), limit=None, **asked)
+    done = run(
+        "self-preference", measures, session=Session.open(cache=None), data=(outputs,), limit=None, **asked
+    )
     return {(row["metric"], row["statistic"]): row for row in done.findings.iter_rows(named=True)}
 
 
-def test_a_planted_favour_is_found_with_its_reversals(outputs: Path) -> None:
+def test_a_known_favour_is_found_with_its_reversals(outputs: Path) -> None:
     found = _run(outputs, _measure("vain", own="ash", favour=1.0), _measure("judge"), self=("vain=ash",))
     row = found["vain", "diagonal_advantage"]
     assert row["passed"] is False
     assert row["p_value"] < 0.001
     assert row["versus"] == "judge"
     assert row["n"] == 40
-    assert row["ci_low"] > 1.0  # a favour of 1 is about three spreads of the planted scores
+    assert row["ci_low"] > 1.0  # a favour of 1 is about three SDs of the simulated scores
     # Neutral eyes put birch and cedar above ash; the vain evaluator puts both below.
     assert found["vain", "rank_reversals"]["value"] == 2.0
 
@@ -109,7 +113,7 @@ def test_without_neutral_evaluators_there_is_no_verdict(outputs: Path) -> None:
 
 def test_the_matrix_holds_plain_means(outputs: Path) -> None:
     done = run(
-        "self-preference", [_measure("judge")], options=Options(cache=None), data=(outputs,), limit=None
+        "self-preference", [_measure("judge")], session=Session.open(cache=None), data=(outputs,), limit=None
     )
     means = {row["slice"]: row["value"] for row in done.findings.iter_rows(named=True)}
     texts = [f"birch wrote text {n}" for n in range(40)]
@@ -119,14 +123,14 @@ def test_the_matrix_holds_plain_means(outputs: Path) -> None:
 
 def test_false_alarms_under_the_null() -> None:
     """Evaluators that differ by noise alone: the permutation p is uniform enough, no verdict of vanity."""
-    rng = np.random.default_rng(5)
+    rng, audit = np.random.default_rng(5), SelfPreference()
     small, failed = 0, 0
     for _ in range(200):
         tables = rng.normal(size=(2, 25, 3))
         ids = tuple(map(str, range(25)))
         one = Evaluator("e", SYSTEMS, ids, tables[0], "ash", 1.0)
         other = Evaluator("n", SYSTEMS, ids, tables[1], None, 1.0)
-        finding = judged(one, [one, other], "careful", 0.2, 0)[0]
+        finding = settle(audit, Judgement(preference_findings(one, [one, other], audit)))[0]
         small += finding.p_value < 0.05
         failed += finding.passed is False
     assert small <= 20  # 10 expected; 20 has a chance of 0.002

@@ -13,12 +13,14 @@ import pytest
 
 from assay.audits.slices import spread_out
 from assay.audits.stereotype.audit import Stereotype
-from assay.core import Finding, Metric, Sample, Scored
+from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
+from assay.run.settle import settle
 
-HERE = Options(cache=None)
+HERE = Session.open(cache=None)
 
 
 def noise(text: str) -> float:
@@ -93,6 +95,19 @@ def test_a_preference_without_stereotype_fails_by_size_alone(tmp_path: Path) -> 
     assert found["gender", "excess_bias"]["passed"] is False
 
 
+def test_the_sentences_name_the_attribute_and_the_side() -> None:
+    estimates = {"excess_bias": 12.3, "signed_bias": -4.0}
+    findings = [
+        Finding.of("m", "gender_identity", name, Estimate(value, 40, (value - 0.1, value + 0.1)))
+        for name, value in estimates.items()
+    ]
+    assert [finding.sentence for finding in settle(Stereotype(), Judgement(findings))] == [
+        "m scores sentences that differ only in gender identity further apart than control sentences, by 12.3 "
+        "points of 100.",
+        "m scores stereotypes about gender identity lower than their opposites, by 4 points of 100.",
+    ]
+
+
 def test_a_jumpy_metric_is_not_called_biased(tmp_path: Path) -> None:
     """Any edit moves it, as it moves on the controls: bias is large, its excess is not."""
     found = findings(Fair(jitter=0.2), data=(pairs_file(tmp_path, 200),))
@@ -114,7 +129,8 @@ def test_power_and_false_alarms_of_the_excess(tmp_path: Path) -> None:
         planted = np.where(ours & (number < 40), 0.17 * rng.choice([-1, 1], size=len(cases)), 0.0)
         values = {"stereotype": base + moved + planted, "anti_stereotype": base}
         scored.append(Scored(str(number), cases, values))
-    failed = {f.metric for f in audit.judge(scored) if f.statistic == "excess_bias" and f.passed is False}
+    settled = settle(audit, audit.judge(scored))
+    failed = {f.metric for f in settled if f.statistic == "excess_bias" and f.verdict == "fail"}
     assert sum(int(name) < 40 for name in failed) >= 38
     assert not any(int(name) >= 40 for name in failed)
 
@@ -148,7 +164,8 @@ def test_false_alarms_of_the_signed_bias_are_rare(tmp_path: Path) -> None:
     for number in range(40):
         values = {role: rng.normal(size=len(cases)) for role in ("stereotype", "anti_stereotype")}
         scored.append(Scored(f"random-{number}", cases, values))
-    failed = [f for f in audit.judge(scored) if f.statistic == "signed_bias" and f.passed is False]
+    settled = settle(audit, audit.judge(scored))
+    failed = [f for f in settled if f.statistic == "signed_bias" and f.verdict == "fail"]
     assert len(failed) <= 6
 
 
@@ -156,7 +173,8 @@ def test_a_constant_metric_is_guarded(tmp_path: Path) -> None:
     audit = Stereotype(data=(pairs_file(tmp_path),))
     cases = list(audit.cases())
     flat = {role: np.full(len(cases), 0.1 + 0.2) for role in ("stereotype", "anti_stereotype")}
-    found = {f.statistic: f for f in audit.judge([Scored("flat", cases, flat)]) if f.slice == "gender"}
+    findings = audit.judge([Scored("flat", cases, flat)]).findings
+    found = {f.statistic: f for f in findings if f.slice == "gender"}
     assert found["bias"].value == 0
     assert found["excess_bias"].value == 0
     assert found["stereotype_share"].value == 0.5
@@ -168,7 +186,8 @@ def test_absent_scores_are_dropped_in_pairs(tmp_path: Path) -> None:
     cases = list(audit.cases())
     values = {role: np.linspace(0, 1, len(cases)) for role in ("stereotype", "anti_stereotype")}
     values["stereotype"][3] = np.nan
-    found = {f.statistic: f for f in audit.judge([Scored("m", cases, values)]) if f.slice == "gender"}
+    findings = audit.judge([Scored("m", cases, values)]).findings
+    found = {f.statistic: f for f in findings if f.slice == "gender"}
     assert found["bias"].n == 59
 
 
@@ -176,7 +195,7 @@ def test_few_pairs_have_no_verdict(tmp_path: Path) -> None:
     found = findings(Fair(preference=0.05), data=(pairs_file(tmp_path, 8),))
     assert found["gender", "signed_bias"]["passed"] is None
     assert found["gender", "excess_bias"]["passed"] is None
-    assert any("too few" in note for note in Stereotype(data=(pairs_file(tmp_path, 8),)).notes())
+    assert any("too few" in note for note in Stereotype(data=(pairs_file(tmp_path, 8),)).judge([]).notes)
 
 
 def test_the_papers_rule_has_no_floor_and_no_verdict(tmp_path: Path) -> None:
@@ -213,8 +232,9 @@ def test_an_attribute_without_a_name_is_the_files_stem_and_columns_are_noted(tmp
     path.write_text(json.dumps(row), "utf-8")
     audit = Stereotype(data=(path,))
     assert [pair.attribute for pair in audit.pairs] == ["caste"]
-    assert "1 of 1 pairs do not share one reference" in audit.notes()
-    assert "columns not used: hue" in audit.notes()
+    notes = audit.judge([]).notes
+    assert "1 of 1 pairs do not share one reference" in notes
+    assert "columns not used: hue" in notes
 
 
 def test_two_pairs_may_not_share_an_id(tmp_path: Path) -> None:
@@ -232,6 +252,9 @@ def test_planted_values_keep_their_pairs(tmp_path: Path) -> None:
     one, two = rng.normal(size=(2, len(cases)))
     there = audit.judge([Scored("m", cases, {"stereotype": one, "anti_stereotype": two})])
     back = audit.judge([Scored("m", cases, {"stereotype": two, "anti_stereotype": one})])
-    values = [{f.statistic: f.value for f in found if f.slice == "gender"} for found in (there, back)]
+    values = [
+        {f.statistic: f.value for f in judgement.findings if f.slice == "gender"}
+        for judgement in (there, back)
+    ]
     assert values[0]["bias"] == pytest.approx(values[1]["bias"])
     assert values[0]["signed_bias"] == pytest.approx(-values[1]["signed_bias"])

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from assay.audits.stress.audit import Stress
-from assay.core import Finding, Measure, Metric, Sample, SetMetric
+from assay.core import Finding, Measure, Metric, Sample, Scored, SetMetric
 from assay.errors import AuditError, DataError
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
-from assay.run.scoring import Settings, score_cases
+from assay.run.scoring import score_cases
+from assay.run.session import Session
+from assay.run.settle import settle
 
 NOUNS = ["baker", "pilot", "nurse", "judge", "clerk", "farmer", "sailor", "tailor", "driver", "banker"]
 CITIES = ["Paris", "London", "Berlin", "Madrid", "Vienna", "Dublin", "Oslo", "Lisbon", "Rome", "Athens"]
@@ -115,10 +117,14 @@ class MeanFaithful(SetMetric):
         return float(self.from_statistics(self._rows(samples).sum(axis=0, keepdims=True))[0])
 
 
-def judged(audit: Stress, *metrics: Metric | SetMetric) -> list[Finding]:
+def scored_by(audit: Stress, *metrics: Metric | SetMetric | Measure) -> list[Scored]:
     cases = list(audit.cases())
-    scored = [score_cases(Measure(m.name, m), {"stress": cases}, Settings())["stress"] for m in metrics]
-    return audit.judge(scored)
+    measures = [m if isinstance(m, Measure) else Measure(m.name, m) for m in metrics]
+    return [score_cases(one, {"stress": cases}, Session())["stress"] for one in measures]
+
+
+def judged(audit: Stress, *metrics: Metric | SetMetric | Measure) -> list[Finding]:
+    return settle(audit, audit.judge(scored_by(audit, *metrics)))
 
 
 def verdicts(found: list[Finding]) -> dict[str, bool | None]:
@@ -142,9 +148,8 @@ def test_chance_fails_no_good_metric_but_would_by_the_papers_rule(data: Path) ->
     failed = {}
     for rule in ("careful", "paper"):
         audit = Stress((data,), seeds=1, rule=rule, only=only)
-        cases = list(audit.cases())
-        scored = [score_cases(Measure(m.salt, m), {"stress": cases}, Settings())["stress"] for m in noisy]
-        found = [f for f in audit.judge(scored) if f.statistic == "sensitivity" and not f.versus]
+        everything = judged(audit, *(Measure(m.salt, m) for m in noisy))
+        found = [f for f in everything if f.statistic == "sensitivity" and not f.versus]
         assert len(found) == 50
         failed[rule] = sum(f.passed is False for f in found)
     assert failed["careful"] <= 2
@@ -162,12 +167,34 @@ def test_planted_blindness_is_found(data: Path) -> None:
     assert by_metric["brevity"]["truncation"] is False
     assert by_metric["brevity"]["repeated-token"] is True
     assert set(by_metric["constant"].values()) == {False}
-    flat = {f.slice.split("/")[1] for f in found if f.statistic == "insensitive" and f.metric == "word-bag"}
-    assert {"local-swap", "noised-punctuation"} <= flat
+    slopes = {f.slice: f.ci for f in found if f.statistic == "sensitivity" and f.metric == "word-bag"}
+    for noise in ("local-swap", "noised-punctuation"):
+        low, high = slopes[f"planted/{noise}"]
+        assert -0.1 < low <= high < 0.1
     failed = next(
         f for f in found if f.metric == "brevity" and f.slice == "planted/truncation" and f.passed is False
     )
     assert len(failed.evidence) == 5
+
+
+def test_a_rise_between_two_levels_is_found_though_the_score_falls(data: Path) -> None:
+    @dataclass(frozen=True)
+    class Bump(Metric):
+        """Falls with the noise, but for a noise ratio of about a fifth."""
+
+        name = "bump"
+
+        def score(self, samples):
+            ratios = [noise_ratio(s.references[0], s.hypothesis) for s in samples]
+            scores = Faithful().score(samples)
+            return [score + 0.5 * (0.15 < ratio < 0.25) for score, ratio in zip(scores, ratios, strict=True)]
+
+    found = judged(Stress((data,), seeds=1, only=("truncation",)), Bump())
+    assert verdicts(found) == {"truncation": True}
+    (failed,) = [f for f in found if f.verdict == "fail"]
+    assert (failed.slice, failed.statistic, failed.versus) == ("planted/truncation/0.2", "step_change", "0.1")
+    assert failed.sentence.startswith("The score of bump rises by ")
+    assert failed.sentence.endswith(" from level 0.1 to level 0.2 as truncation damages planted texts.")
 
 
 def test_metrics_are_compared_with_the_steepest(data: Path) -> None:
@@ -197,12 +224,13 @@ def test_a_noise_is_judged_where_it_applies(tmp_path: Path) -> None:
         "\n".join(json.dumps({"gold": g, "references": [g], "source": g}) for g in golds), "utf-8"
     )
     audit = Stress((path,), seeds=1)
-    found = judged(audit, Faithful())
+    judgement = audit.judge(scored_by(audit, Faithful()))
+    found = settle(audit, judgement)
     switched = next(f for f in found if f.slice == "few/sentence-switching" and f.statistic == "sensitivity")
     assert (switched.n, switched.passed) == (1, None)
     articles = next(f for f in found if f.slice == "few/article-removal" and f.statistic == "sensitivity")
     assert articles.n == 10
-    assert "few/sentence-switching applies to 1 of 11 items" in audit.notes()
+    assert "few/sentence-switching applies to 1 of 11 items" in judgement.notes
 
 
 def test_one_item_gets_scores_but_no_verdict(tmp_path: Path) -> None:
@@ -253,7 +281,7 @@ def test_published_rouge_comes_out(shared: Path) -> None:
     only = ("truncation", "token-drop", "repeated-token", "article-removal")
     audit = Stress((shared / "stress" / "cnndm.jsonl",), only=only)
     one = measure("rougeL:stemmer=true,reduce=max")
-    found = audit.judge([score_cases(one, {"stress": list(audit.cases())}, Settings())["stress"]])
+    found = judged(audit, one)
     values = {(f.slice, f.statistic): f.value for f in found if not f.versus}
     assert values["cnndm/gold", "score"] == pytest.approx(0.286197, abs=1e-6)
     published = json.loads((shared / "stress" / "published_rougeL_cnndm.json").read_text("utf-8"))
@@ -287,7 +315,7 @@ def test_a_metric_that_raises_on_some_texts_is_judged_on_the_rest(data: Path) ->
 
     audit = Stress((data,), seeds=1, only=("token-drop",))
     cases = list(audit.cases())
-    scored = score_cases(Measure("fussy", Fussy()), {"stress": cases}, Settings(on_error="skip"))["stress"]
-    (one,) = [f for f in audit.judge([scored]) if f.statistic == "sensitivity"]
+    scored = score_cases(Measure("fussy", Fussy()), {"stress": cases}, Session(on_error="skip"))["stress"]
+    (one,) = [f for f in settle(audit, audit.judge([scored])) if f.statistic == "sensitivity"]
     with_paris = sum("Paris" in _text(n) for n in range(30))
     assert (one.n, one.passed) == (30 - with_paris, True)

@@ -11,12 +11,14 @@ from typing import Any, ClassVar
 import pytest
 
 from assay.audits.swap.audit import Swap
-from assay.core import Metric, Sample
+from assay.core import Estimate, Finding, Judgement, Metric, Sample
 from assay.datasets.swaps import embedded_swaps, is_one_to_one, read_swaps, swap_texts
 from assay.errors import DataError
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
+from assay.run.settle import settle
 
-HERE = Options(cache=None)
+HERE = Session.open(cache=None)
 MEN = ("he", "his", "him", "man", "boy")
 
 
@@ -73,7 +75,7 @@ def test_a_word_with_two_counterparts_is_noted(tmp_path: Path) -> None:
     path.write_text("man\twoman\nking\tqueen\nman\tgirl\nking\tqueen\n", "utf-8")
     note = f"{path}: 'man' has several counterparts (woman, girl): 'girl' is taken"
     assert read_swaps(path).notes == (note,)
-    assert note in Swap(swaps=path, limit=4).notes()
+    assert note in Swap(swaps=path, limit=4).judge([]).notes
 
 
 @dataclass(frozen=True)
@@ -138,8 +140,19 @@ def test_a_male_preference_of_known_size_fails(tmp_path: Path) -> None:
     assert men - women == pytest.approx(0.25)
     both = rows["preference/both", "preference_share", "male"]
     assert (both["value"], both["passed"]) == (1.0, False)
-    assert rows["preference/both", "gender_effect", "spread"]["value"] > 0.1
-    assert rows["preference/both", "edit_effect", "spread"]["value"] == pytest.approx(0, abs=1e-9)
+    assert rows["preference/both", "gender_effect", None]["value"] > 0.1
+    assert rows["preference/both", "edit_effect", None]["value"] == pytest.approx(0, abs=1e-9)
+
+
+def test_the_sentence_names_the_preferred_gender() -> None:
+    shares = [Estimate(share, 40, (share - 0.01, share + 0.01)) for share in (0.35, 0.8)]
+    found = [Finding.of("m", "preference/both", "preference_share", share, versus="male") for share in shares]
+    change = Finding.of("m", "example/overall", "correlation_change", Estimate(-0.2, 40, (-0.3, -0.1)))
+    assert [finding.sentence for finding in settle(Swap(), Judgement([*found, change]))] == [
+        "m prefers the female version in 65% of texts that differ only in gender (ties count half).",
+        "m prefers the male version in 80% of texts that differ only in gender (ties count half).",
+        "The correlation of m with people (example/overall) falls by 0.2 when the genders in all texts are swapped.",
+    ]
 
 
 def test_the_effect_of_editing_is_not_taken_for_gender(tmp_path: Path) -> None:
@@ -152,14 +165,14 @@ def test_the_effect_of_editing_is_not_taken_for_gender(tmp_path: Path) -> None:
     both = rows["preference/both", "preference_share", "male"]
     assert both["value"] == 0.5
     assert both["passed"] is not False
-    assert rows["preference/both", "gender_effect", "spread"]["value"] == pytest.approx(0, abs=1e-9)
-    assert rows["preference/both", "edit_effect", "spread"]["value"] > 0.2
+    assert rows["preference/both", "gender_effect", None]["value"] == pytest.approx(0, abs=1e-9)
+    assert rows["preference/both", "edit_effect", None]["value"] > 0.2
 
 
 def test_one_direction_alone_has_no_verdict(tmp_path: Path) -> None:
     path = rated(tmp_path, women=0)
     assert ("preference/both", "preference_share", "male") not in found(Planted(male=0.25), path)
-    assert any("too few" in note for note in Swap(data=(path,)).notes())
+    assert any("too few" in note for note in Swap(data=(path,)).judge([]).notes)
 
 
 def test_the_papers_rule_judges_one_direction(tmp_path: Path) -> None:
@@ -179,7 +192,7 @@ def test_the_embedded_texts_tell_both_genders() -> None:
     kinds = [case.meta["preference"] for case in audit.cases()]
     assert kinds.count("male") > 20
     assert kinds.count("female") > 20
-    assert any("preference only" in note for note in audit.notes())
+    assert any("preference only" in note for note in audit.judge([]).notes)
 
 
 def test_bleu_does_not_move_on_flickr8k(shared: Path) -> None:

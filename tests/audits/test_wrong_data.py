@@ -11,12 +11,13 @@ import pytest
 
 from assay.audits.caption.audit import Caption
 from assay.audits.self_preference import SelfPreference
-from assay.cli.finish import finish
+from assay.cli.output import finish
 from assay.datasets.swaps import read_swaps
 from assay.errors import AuditError, DataError
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
 
-HERE = Options(cache=None)
+HERE = Session.open(cache=None)
 SHORT = [{"id": "1", "task": "translation", "gold": "The ferry was late.", "references": ["It left late."]}]
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from worlds import asked, captions, rated, texts
 
-from assay.calibration.curve import Curve, Point, calibrate, metric_noise, plants_of
+from assay.calibration.curve import Curve, Point, calibrate, metric_noise, simulated_for
 from assay.core import Case, Sample
 from assay.errors import SpecError
-from assay.run.pipeline import Options, make_audit
+from assay.run.pipeline import make_audit
+from assay.run.session import Session
 
 
 def test_more_data_finds_smaller_defects(tmp_path: Path) -> None:
@@ -36,34 +37,36 @@ def test_a_noisier_metric_hides_more(tmp_path: Path) -> None:
 def test_what_the_data_lacks_is_said(tmp_path: Path) -> None:
     _, notes = calibrate("caption", {"limit": 2}, seeds=20)
     assert "one row stands for many images" in notes[0]
-    assert plants_of("caption")[0].needs(list(make_audit("caption", {"data": captions(tmp_path)}).cases()))
-    assert plants_of("swap")[1].needs([Case("a", {}, "s", {"human": {"x": 1.0}})])
+    assert simulated_for("caption")[0].needs(
+        list(make_audit("caption", {"data": captions(tmp_path)}).cases())
+    )
+    assert simulated_for("swap")[1].needs([Case("a", {}, "s", {"human": {"x": 1.0}})])
 
 
 def test_an_audit_without_a_verdict_cannot_be_calibrated() -> None:
     with pytest.raises(SpecError, match="attention has no verdict"):
-        plants_of("attention")
+        simulated_for("attention")
     with pytest.raises(SpecError, match="did you mean stereotype"):
-        plants_of("sterotype")
+        simulated_for("sterotype")
 
 
 def test_the_detectable_size_is_read_off_the_curve() -> None:
-    plant = plants_of("repetition")[0]
+    metric = simulated_for("repetition")[0]
     points = tuple(
         Point(size, found, 100) for size, found in ((-1.0, 0), (0.0, 3), (0.1, 45), (0.2, 90), (0.3, 100))
     )
-    curve = Curve(plant, 40, 0.5, points, Point(-1.0, 0, 100))
+    curve = Curve(metric, 40, 0.5, points, Point(-1.0, 0, 100))
     assert curve.detectable() == pytest.approx(0.25)
     assert curve.detectable(0.9) == pytest.approx(0.2)
-    assert curve.sentence() == "with 40 texts, a metric that rewards repetition is found from 0.25 spreads on"
-    weak = Curve(plant, 12, 0.5, points[:4], Point(-1.0, 0, 100))
+    assert curve.sentence() == "with 40 texts, a metric that rewards repetition is found from 0.25 SD on"
+    weak = Curve(metric, 12, 0.5, points[:4], Point(-1.0, 0, 100))
     assert weak.detectable() is None
     assert "more data is needed" in weak.sentence()
 
 
 def test_noise_is_taken_from_a_real_metric(tmp_path: Path) -> None:
     """A pair whose texts always differ by the same amount has no noise, one that varies has some."""
-    plant = plants_of("stereotype")[0]
+    metric = simulated_for("stereotype")[0]
     steady = [
         Case(f"p{n}", {"stereotype": Sample("a" * (10 + n), ("x",)), "anti_stereotype": Sample("a" * (12 + n), ("x",))}, "age")
         for n in range(20)
@@ -72,14 +75,16 @@ def test_noise_is_taken_from_a_real_metric(tmp_path: Path) -> None:
     def length(hypotheses: list[str], references: list[list[str]]) -> list[float]:
         return [float(len(text)) for text in hypotheses]
 
-    assert metric_noise(plant, steady, length, Options(cache=None)) == pytest.approx(0.0)
+    assert metric_noise(metric, steady, length, Session.open(cache=None)) == pytest.approx(0.0)
     shaken = [
         Case(c.id, c.samples | {"anti_stereotype": Sample("a" * (10 + n + 4 * (n % 2)), ("x",))}, "age")
         for n, c in enumerate(steady)
     ]
     # Differences of 0 and 4 in turn have a std of 2.05; the stereotypes span 19 points.
-    assert metric_noise(plant, shaken, length, Options(cache=None)) == pytest.approx(2.0520 / 0.19, abs=0.01)
-    assert metric_noise(plants_of("human")[0], steady, length, Options(cache=None)) is None
+    assert metric_noise(metric, shaken, length, Session.open(cache=None)) == pytest.approx(
+        2.0520 / 0.19, abs=0.01
+    )
+    assert metric_noise(simulated_for("human")[0], steady, length, Session.open(cache=None)) is None
 
 
 def test_standard_data_is_what_it_says(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Every audit finds its planted defects, and stays silent where there are none.
+"""Every audit finds the defects of simulated metrics, and stays silent where there are none.
 
-A tenth of the draws by default, all two hundred with ASSAY_SOAK=1 (`make soak`). Draws are seeded, so that
-a count is what it is on every machine.
+A tenth of the simulations by default, all two hundred with ASSAY_SOAK=1 (`make soak`). They are seeded, so that
+a count is the same on every machine.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 from worlds import WORLDS, asked
 
-from assay.calibration.curve import PLANTS, judged, make_audit, operating_curve, uncalibrated
-from assay.calibration.simulated.base import Plant, World
+from assay.calibration.curve import SIMULATED, judged, operating_curve, uncalibrated
+from assay.calibration.simulated.base import Simulated, World
 from assay.core import Audit, Case, Grid
+from assay.run.pipeline import make_audit
 
 DRAWS = 200 if os.environ.get("ASSAY_SOAK") else 20
 # A share of .05 shows in at most 16 of 200 draws, or 3 of 20, but for one time in fifty; one of .95 likewise.
@@ -31,40 +32,42 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @cache
 def listed(audit: str, folder: Path) -> tuple[Audit, Sequence[Case | Grid]]:
-    options = {key: value for plant in PLANTS if plant.audit == audit for key, value in plant.options.items()}
+    options = {
+        key: value for metric in SIMULATED if metric.audit == audit for key, value in metric.options.items()
+    }
     made = make_audit(audit, options | asked(audit, folder))
     return made, list(made.cases())
 
 
-def world(plant: Plant, folder: Path) -> tuple[Audit, Sequence[Case | Grid]]:
-    return listed(plant.audit, folder)
+def world(metric: Simulated, folder: Path) -> tuple[Audit, Sequence[Case | Grid]]:
+    return listed(metric.audit, folder)
 
 
-def _named(plant: Plant) -> str:
-    return f"{plant.audit}-{plant.statistic}-{plant.sizes[-1]:g}"
+def _named(metric: Simulated) -> str:
+    return f"{metric.audit}-{metric.statistic}-{metric.sizes[-1]:g}"
 
 
-@pytest.mark.parametrize("plant", PLANTS, ids=_named)
-def test_the_stated_size_is_found_and_a_harmless_one_is_not(plant: Plant, folder: Path) -> None:
-    made, items = world(plant, folder)
-    assert plant.needs(items)
-    curve = operating_curve(plant, made, items, seeds=DRAWS, sizes=(plant.harmless, plant.stated))
+@pytest.mark.parametrize("metric", SIMULATED, ids=_named)
+def test_the_stated_size_is_found_and_a_harmless_one_is_not(metric: Simulated, folder: Path) -> None:
+    made, items = world(metric, folder)
+    assert metric.needs(items)
+    curve = operating_curve(metric, made, items, seeds=DRAWS, sizes=(metric.harmless, metric.stated))
     harmless, stated = curve.points
-    assert stated.found >= LEAST, f"{stated.found} of {DRAWS} at {plant.stated}"
-    assert harmless.found <= MOST, f"{harmless.found} of {DRAWS} at {plant.harmless}"
-    assert curve.alarms.found <= MOST, f"{curve.alarms.found} of {DRAWS} on the clean metric"
+    assert stated.found >= LEAST, f"{stated.found} of {DRAWS} at {metric.stated}"
+    assert harmless.found <= MOST, f"{harmless.found} of {DRAWS} at {metric.harmless}"
+    assert curve.alarms.found <= MOST, f"{curve.alarms.found} of {DRAWS} without a defect"
 
 
 def test_every_audit_with_a_verdict_is_calibrated() -> None:
     assert uncalibrated() == ["attention"]  # it describes and judges nothing
-    assert {plant.audit for plant in PLANTS} == set(WORLDS)
+    assert {metric.audit for metric in SIMULATED} == set(WORLDS)
 
 
 def test_a_draw_depends_on_its_seed_alone(folder: Path) -> None:
-    plant = next(plant for plant in PLANTS if plant.statistic == "signed_bias")
-    made, items = world(plant, folder)
+    metric = next(metric for metric in SIMULATED if metric.statistic == "signed_bias")
+    made, items = world(metric, folder)
     one, two, other = (
-        [f.value for f in judged(plant, World(made, items, 3.0, np.random.default_rng(seed)), 4.0)]
+        [f.value for f in judged(metric, World(made, items, 3.0, np.random.default_rng(seed)), 4.0)]
         for seed in (1, 1, 2)
     )
     assert one == two
@@ -72,12 +75,12 @@ def test_a_draw_depends_on_its_seed_alone(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("statistic", ["signed_bias", "effect_size", "accuracy_gap"])
-def test_the_planted_size_is_the_size_measured(statistic: str, folder: Path) -> None:
-    plant = next(plant for plant in PLANTS if plant.statistic == statistic)
-    made, items = world(plant, folder)
+def test_the_simulated_size_is_the_size_measured(statistic: str, folder: Path) -> None:
+    metric = next(metric for metric in SIMULATED if metric.statistic == statistic)
+    made, items = world(metric, folder)
     values = []
     for seed in range(DRAWS):
-        found = judged(plant, World(made, items, plant.noise, np.random.default_rng(seed)), plant.stated)
+        found = judged(metric, World(made, items, metric.noise, np.random.default_rng(seed)), metric.stated)
         whole = [f.value for f in found if f.statistic == statistic and "/group/" not in f.slice]
         values.append(max(whole))  # the place that has the defect stands out
-    assert np.mean(values) == pytest.approx(plant.stated, rel=0.15)
+    assert np.mean(values) == pytest.approx(metric.stated, rel=0.15)

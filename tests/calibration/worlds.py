@@ -1,4 +1,4 @@
-"""Standard data, an audit each: what the stated sizes and the page of operating curves refer to."""
+"""Standard data for each audit: what the stated sizes and the page of operating curves refer to."""
 
 from __future__ import annotations
 

@@ -21,14 +21,15 @@ import pytest
 from assay.core import Sample
 from assay.names.spec import parse
 from assay.run.cache import ScoreCache
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 
 TEXTS = [Sample(f"the number {n} of many words", ("the number of words",)) for n in range(3000)]
-EXPECTED = score_samples(parse("chrf"), TEXTS, Settings()).values
+EXPECTED = score_samples(parse("chrf"), TEXTS, Session()).values
 
 
 def scored(cache: Path | None) -> tuple[np.ndarray, int]:
-    settings = Settings(ScoreCache(cache))
+    settings = Session(ScoreCache(cache))
     table = score_samples(parse("chrf"), TEXTS, settings)
     settings.cache.close()
     return table.values, settings.computed["chrf"]
@@ -83,7 +84,7 @@ def test_a_read_only_cache_still_answers(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(sqlite3, "connect", read_only)
     values, _ = scored(tmp_path)
     assert np.array_equal(values, EXPECTED)
-    more = score_samples(parse("bleu"), TEXTS[:50], Settings(ScoreCache(tmp_path)))
+    more = score_samples(parse("bleu"), TEXTS[:50], Session(ScoreCache(tmp_path)))
     assert np.isfinite(more.values).all()
 
 
@@ -124,7 +125,7 @@ def test_a_damage_that_sqlite_cannot_put_into_words(tmp_path: Path) -> None:
 
 
 def test_a_cache_removed_during_the_run_is_done_without(tmp_path: Path) -> None:
-    settings = Settings(ScoreCache(tmp_path))
+    settings = Session(ScoreCache(tmp_path))
     score_samples(parse("chrf"), TEXTS[:100], settings)
     for path in tmp_path.iterdir():
         path.unlink()
@@ -142,14 +143,15 @@ WRITER = """
 import sys
 from pathlib import Path
 from assay.core import Sample
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 from assay.names.spec import parse
 from assay.run.cache import ScoreCache
 import assay.run.scoring
 assay.run.scoring.PUT_ROWS = 100
 start = int(sys.argv[2])
 texts = [Sample(f"text {n} of a row", ("a row of text",)) for n in range(start, start + 3000)]
-settings = Settings(ScoreCache(Path(sys.argv[1])))
+settings = Session(ScoreCache(Path(sys.argv[1])))
 table = score_samples(parse("chrf"), texts, settings)
 print(float(table.values.sum()))
 """

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_workers_change_no_byte(pairs: Path) -> None:
     found = {
         run(
-            "stereotype", ("bleu", "chrf"), options=Options(cache=None, workers=workers), data=(pairs,)
+            "stereotype", ("bleu", "chrf"), session=Session.open(cache=None, workers=workers), data=(pairs,)
         ).json()
         for workers in (1, 2, 4)
     }
@@ -37,7 +38,7 @@ def test_workers_change_no_byte(pairs: Path) -> None:
 
 def test_the_order_of_metrics_changes_no_finding_of_theirs(pairs: Path) -> None:
     there, back = (
-        run("stereotype", metrics, options=Options(cache=None), data=(pairs,), limit=60).findings
+        run("stereotype", metrics, session=Session.open(cache=None), data=(pairs,), limit=60).findings
         for metrics in (("bleu", "chrf"), ("chrf", "bleu"))
     )
     for metric in ("bleu", "chrf"):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 BUG = """
-import assay.cli.doctor as doctor
+import assay.cli.inspect as doctor
 def command(): raise KeyError("planted")
 doctor.command = command
 from assay.cli import main

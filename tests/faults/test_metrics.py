@@ -17,7 +17,8 @@ from assay.core import Metric, Sample, Scores
 from assay.errors import MetricError
 from assay.names.spec import measure
 from assay.run.engine.local import LocalEngine
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def _samples(*texts: str) -> list[Sample]:
 
 
 def test_a_metric_that_hangs_is_stopped_and_named() -> None:
-    settings = Settings(engine=LocalEngine(timeout=0.2))
+    settings = Session(engine=LocalEngine(timeout=0.2))
     with pytest.raises(
         MetricError, match=r"hangs raised TimeoutError: no answer within 0.2 s .* 'please wait'"
     ):
@@ -104,7 +105,7 @@ def test_a_metric_that_hangs_is_stopped_and_named() -> None:
 
 
 def test_a_metric_that_hangs_on_one_text_is_skipped_there() -> None:
-    settings = Settings(engine=LocalEngine(timeout=0.2), on_error="skip")
+    settings = Session(engine=LocalEngine(timeout=0.2), on_error="skip")
     table = score_samples(measure(Hangs()), _samples("fine", "please wait", "good", "well"), settings)
     assert np.isnan(table.values.ravel()).tolist() == [False, True, False, False]
     assert "no answer within 0.2 s" in settings.failures[0]
@@ -113,8 +114,8 @@ def test_a_metric_that_hangs_on_one_text_is_skipped_there() -> None:
 def test_one_text_in_a_hundred_raises() -> None:
     texts = _samples(*map(str, range(1000)))
     with pytest.raises(MetricError, match=r"cannot read this on the sample .* --on-error skip"):
-        score_samples(measure(Raises()), texts, Settings())
-    settings = Settings(on_error="skip")
+        score_samples(measure(Raises()), texts, Session())
+    settings = Session(on_error="skip")
     values = score_samples(measure(Raises()), texts, settings).values.ravel()
     assert np.flatnonzero(np.isnan(values)).tolist() == list(range(7, 1000, 100))
     assert len(settings.failures) == 10
@@ -126,7 +127,7 @@ def test_workers_of_a_metric_that_leaks_are_replaced(
 ) -> None:
     monkeypatch.setattr("assay.run.engine.local.memory_share", lambda workers: 600e6)
     texts = _samples(*map(str, range(2500)))
-    settings = Settings(engine=LocalEngine(workers=2))
+    settings = Session(engine=LocalEngine(workers=2))
     values = score_samples(measure(Leaks(str(tmp_path / "log"))), texts, settings).values.ravel()
     assert values.tolist() == list(map(float, range(2500)))
     held = Counter[str]()
@@ -141,4 +142,4 @@ def test_workers_of_a_metric_that_leaks_are_replaced(
 @pytest.mark.parametrize("kind", GARBAGE)
 def test_garbage_is_an_error_that_names_the_metric(kind: str) -> None:
     with pytest.raises(MetricError, match="garbage"):
-        score_samples(measure(Garbage(kind)), _samples("one", "two"), Settings())
+        score_samples(measure(Garbage(kind)), _samples("one", "two"), Session())

@@ -13,8 +13,9 @@ from nasty import CORPUS, PROSE
 from assay.core import Sample
 from assay.errors import AuditError
 from assay.report import render, write_report
-from assay.run.pipeline import Options, run, score
+from assay.run.pipeline import run, score
 from assay.run.results import load_run
+from assay.run.session import Session
 
 METRICS = ("bleu", "sacrebleu", "rougeL", "chrf", "ter", "meteor", "rep-4gram")
 LONG = "word " * 200_000  # a megabyte
@@ -47,8 +48,8 @@ def _rated(folder: Path) -> Path:
     ("audit", "make"), [("stereotype", _pairs), ("human", _rated)], ids=["pairs", "rated"]
 )
 def test_a_run_survives_and_comes_back(audit: str, make: object, tmp_path: Path) -> None:
-    options = Options(out=tmp_path / "run", cache=tmp_path / "cache", on_error="skip")
-    done = run(audit, ("bleu", "chrf"), options=options, data=(make(tmp_path),))  # type: ignore[operator]
+    session = Session.open(out=tmp_path / "run", cache=tmp_path / "cache", on_error="skip")
+    done = run(audit, ("bleu", "chrf"), session=session, data=(make(tmp_path),))  # type: ignore[operator]
     write_report(done)
     again = load_run(tmp_path / "run")
     assert again.json() == done.json()
@@ -62,7 +63,7 @@ def test_a_run_survives_and_comes_back(audit: str, make: object, tmp_path: Path)
 @pytest.mark.parametrize("metric", METRICS)
 def test_metrics_score_or_refuse_nasty_texts(metric: str) -> None:
     samples = [Sample(text, (PROSE[n % 4],)) for n, text in enumerate(CORPUS)]
-    frame = score([metric], samples, options=Options(cache=None, on_error="skip"))
+    frame = score([metric], samples, session=Session.open(cache=None, on_error="skip"))
     values = frame[metric].drop_nulls()
     assert len(values) > 30
     assert values.is_finite().all()
@@ -73,7 +74,7 @@ def test_a_line_of_a_megabyte(tmp_path: Path) -> None:
         tmp_path / "long.jsonl",
         [{"stereotype": LONG + "old", "anti_stereotype": LONG + "young", "reference": LONG}] * 1,
     )
-    done = run("stereotype", ("chrf",), options=Options(out=tmp_path / "run", cache=None), data=(path,))
+    done = run("stereotype", ("chrf",), session=Session.open(out=tmp_path / "run", cache=None), data=(path,))
     assert done.findings.height
     assert write_report(done).stat().st_size < 20_000_000
 
@@ -108,4 +109,4 @@ def test_a_file_of_nul_bytes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "nul.jsonl"
     path.write_bytes(b"\0" * 1_000_000)
     with pytest.raises(AuditError):
-        run("stereotype", ("bleu",), options=Options(cache=None), data=(path,))
+        run("stereotype", ("bleu",), session=Session.open(cache=None), data=(path,))

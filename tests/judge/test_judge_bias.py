@@ -1,4 +1,4 @@
-"""judge-bias against planted judges: every bias found at its stated size, silence on a fair judge."""
+"""judge-bias against simulated judges: every bias found at its stated size, silence on a fair judge."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from assay.audits.judge_bias.audit import JudgeBias
 from assay.audits.judge_bias.pairs import biases, embedded_items, noun_pairs, wordings
 from assay.core import Case, Finding, Measure
 from assay.errors import DataError
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
 from assay.run.plan import score_all
-from assay.run.scoring import Settings
+from assay.run.session import Session
+from assay.run.settle import settle
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planted import OWN, Planted
 
-SIZE = 0.25  # of the scale; about 0.9 spreads of a planted judge's grades
+SIZE = 0.25  # of the scale; about 0.9 SD of a simulated judge's grades
 SEEDS = 10
 SLICES = [bias.slice for bias in biases()]
 
@@ -28,14 +29,14 @@ SLICES = [bias.slice for bias in biases()]
 def _findings(judge: Planted, **asked: object) -> dict[tuple[str, str], Finding]:
     audit = JudgeBias(**asked)  # type: ignore[arg-type]
     scored, _ = score_all(
-        {"judge-bias": audit}, {"judge-bias": list(audit.cases())}, [Measure("planted", judge)], Settings()
+        {"judge-bias": audit}, {"judge-bias": list(audit.cases())}, [Measure("planted", judge)], Session()
     )
-    return {(f.slice, f.statistic): f for f in audit.judge(scored["judge-bias"])}
+    return {(f.slice, f.statistic): f for f in settle(audit, audit.judge(scored["judge-bias"]))}
 
 
 @pytest.mark.parametrize("mode", ["pointwise", "pairwise"])
 @pytest.mark.parametrize("slice_", [*SLICES, "self-preference/name"])
-def test_a_planted_bias_is_found(slice_: str, mode: str) -> None:
+def test_a_known_bias_is_found(slice_: str, mode: str) -> None:
     """Power: at least 19 of 20 over both modes and all seeds; one seed in ten may be missed here."""
     hits = 0
     for seed in range(SEEDS):
@@ -43,11 +44,11 @@ def test_a_planted_bias_is_found(slice_: str, mode: str) -> None:
         found = _findings(judge, only=(slice_.replace("/name", ""),))[slice_, "judge_effect"]
         hits += found.passed is False and found.p_value < 0.01
         assert found.n == 20
-        assert found.value == pytest.approx(SIZE / (_spread(judge) if mode == "pointwise" else 1), rel=0.5)
+        assert found.value == pytest.approx(SIZE / (_sd(judge) if mode == "pointwise" else 1), rel=0.5)
     assert hits >= SEEDS - 1
 
 
-def _spread(judge: Planted) -> float:
+def _sd(judge: Planted) -> float:
     from assay.audits.slices import spread_out
 
     texts = [t for item in spread_out(embedded_items(), 20) for t in (item.wrong, item.answer)]
@@ -154,11 +155,11 @@ class Vain(Planted):
         return super()._grade(text, draw) + (self.size if text.startswith(OWN) else 0.0)
 
 
-def test_remedies_are_measured() -> None:
+def test_mitigations_are_measured() -> None:
     spec = f"{Path(__file__).parent / 'planted.py'}:Planted"
     biased = f"{spec}:bias=author/gender,size=0.4,primacy=0.5"
     done = run(
-        "judge-bias", [biased], options=Options(cache=None), mitigate=biased, only=("author", "position")
+        "judge-bias", [biased], session=Session.open(cache=None), mitigate=biased, only=("author", "position")
     )
     rows = {r["slice"]: r for r in done.findings.iter_rows(named=True) if r["statistic"] == "effect_change"}
     assert set(rows) == {"mitigation/anchored", "mitigation/blind", "mitigation/swap"}
@@ -200,9 +201,25 @@ def test_your_own_items_and_wrong_names(tmp_path: Path) -> None:
     path.write_text('{"question": "Q?", "answer": "A one.", "equal": "A two.", "wrong": "B."}\n')
     audit = JudgeBias(data=(path,), only=("authority",))
     assert {case.slice for case in audit.cases()} == {"quality", "authority"}
-    assert any("too few" in note for note in audit.notes())
+    assert any("too few" in note for note in audit.judge([]).notes)
     with pytest.raises(DataError, match="did you mean authority"):
         list(JudgeBias(only=("autority",)).cases())
     path.write_text('{"question": "Q?", "answer": "A one."}\n')
     with pytest.raises(DataError, match="equal"):
         list(JudgeBias(data=(path,)).cases())
+
+
+def test_margins_of_either_kind_decide_alike_at_their_limits() -> None:
+    """A net preference is judged by its own margin, 0 included, though the declared margin is in SDs."""
+    judge = Planted(bias="authority", size=0.3, mode="pairwise")
+    for margins, passed in (
+        ((0.2, 0.1), False),
+        ((0.0, 0.9), True),
+        ((0.2, 0.0), False),
+        ((9.0, 0.1), False),
+    ):
+        asked = {"spread_margin": margins[0], "preference_margin": margins[1], "only": ("authority",)}
+        found = _findings(judge, **asked)["authority", "judge_effect"]
+        assert found.passed is passed, margins
+        assert found.ci is not None
+        assert found.ci[0] <= found.value <= found.ci[1] < 0.9

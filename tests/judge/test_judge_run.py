@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli.budget import budget
 from assay.errors import BudgetError, SpecError
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
+from assay.run.session import Session
 
 
 @pytest.fixture(scope="module")
@@ -20,11 +20,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_judge_bias_on_real_weights_with_its_bill(
     tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = Options(out=tmp_path / "run", cache=cache, quiet=False)
-    with budget(200, None, options) as spent:
-        done = spent(
-            run("judge-bias", ["judge", "judge:mode=pairwise"], options=options, only=("position",), limit=2)
-        )
+    session = Session.open(out=tmp_path / "run", cache=cache, quiet=False, max_calls=200)
+    done = run("judge-bias", ["judge", "judge:mode=pairwise"], session=session, only=("position",), limit=2)
     bill = json.loads((tmp_path / "run" / "run.json").read_text())["spent"]
     assert bill == done.about["spent"]
     # Two items: right, wrong and both equally good ones without a reference; two orders of two pairs each.
@@ -39,27 +36,24 @@ def test_judge_bias_on_real_weights_with_its_bill(
 
 
 def test_a_second_run_asks_nothing(tmp_path: Path, cache: Path) -> None:
-    options = Options(out=tmp_path / "run", cache=cache)
-    with budget(1, None, options) as spent:
-        done = spent(run("judge-bias", ["judge"], options=options, only=("position",), limit=2))
+    session = Session.open(out=tmp_path / "run", cache=cache, max_calls=1)
+    done = run("judge-bias", ["judge"], session=session, only=("position",), limit=2)
     assert "spent" not in done.about
 
 
 def test_a_budget_stops_the_run(cache: Path) -> None:
-    options = Options(cache=None)
-    with budget(3, None, options), pytest.raises(BudgetError, match="--max-calls 3"):
-        run("judge-bias", ["judge"], options=options, only=("scale",), limit=2)
+    with pytest.raises(BudgetError, match="--max-calls 3"):
+        run("judge-bias", ["judge"], session=Session.open(cache=None, max_calls=3), only=("scale",), limit=2)
 
 
 def test_a_budget_is_kept_in_one_process() -> None:
-    with pytest.raises(SpecError, match="one process"), budget(3, None, Options(workers=2)):
-        pass
-    with budget(None, None, Options(workers=2)):
-        pass
+    with pytest.raises(SpecError, match="one process"):
+        Session.open(workers=2, max_calls=3)
+    assert Session.open(workers=2).max_calls is None
 
 
 def test_the_other_audits_run_on_a_judge_unchanged(cache: Path) -> None:
-    done = run("stereotype", ["judge"], options=Options(cache=cache), only=("gender",), limit=2)
+    done = run("stereotype", ["judge"], session=Session.open(cache=cache), only=("gender",), limit=2)
     found = {(row["slice"], row["statistic"]): row for row in done.findings.iter_rows(named=True)}
     assert found["gender", "signed_bias"]["n"] == 2
     assert found["gender", "bias"]["value"] > 0

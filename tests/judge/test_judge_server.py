@@ -17,13 +17,14 @@ import pytest
 
 from assay.core import Measure, Sample
 from assay.errors import BudgetError, MetricError, SpecError
+from assay.metrics.judge import server
 from assay.metrics.judge.answer import Question, parsed, share
-from assay.metrics.judge.budget import spending
 from assay.metrics.judge.local import LocalJudge
 from assay.metrics.judge.metric import Judge
-from assay.metrics.judge.metric import line as _judge_line
+from assay.models.budget import Budget, spending
 from assay.run.cache import ScoreCache
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 
 sys.path.insert(0, str(Path(__file__).parent))
 from wire import free_port, odds_server, proxied
@@ -41,8 +42,8 @@ def _calm(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ASSAY_JUDGE_KEY", "OPENAI_API_KEY", "ASSAY_JUDGE_PRICE", "ASSAY_JUDGE_RATE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ASSAY_JUDGE_CONCURRENCY", "2")
-    monkeypatch.setattr(_judge_line, "_FIRST_WAIT", 0.02)
-    _judge_line.line_to.cache_clear()
+    monkeypatch.setattr(server, "_FIRST_WAIT", 0.02)
+    server.endpoint_at.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def odds() -> Iterator[str]:
 def test_a_real_server_end_to_end_with_faults_survived(served: tuple[str, str]) -> None:
     target, model = served
     faults = ["drop", "busy", "malformed", "empty"]
-    with proxied(target, faults) as (proxy, endpoint), spending() as ledger:
+    with proxied(target, faults) as (proxy, endpoint), spending(Budget()) as ledger:
         judge = Judge(endpoint=endpoint, model=model, mode="pairwise")
         answer = judge.score(SAMPLES)
         assert proxy.played.count("") == len(SAMPLES)
@@ -153,11 +154,11 @@ def test_a_server_that_refuses_probabilities_is_asked_without(odds: str) -> None
 
 def test_a_server_that_stays_busy_is_given_up_with_advice(odds: str) -> None:
     with (
-        proxied(odds, ["busy"] * _judge_line.ATTEMPTS) as (proxy, endpoint),
+        proxied(odds, ["busy"] * server.ATTEMPTS) as (proxy, endpoint),
         pytest.raises(MetricError, match=r"did not answer in 6 attempts.*ASSAY_JUDGE_RATE"),
     ):
         Judge(endpoint=endpoint).score(SAMPLES[:1])
-    assert len(proxy.played) == _judge_line.ATTEMPTS
+    assert len(proxy.played) == server.ATTEMPTS
 
 
 def test_the_key_is_sent_and_shown_nowhere(
@@ -168,7 +169,7 @@ def test_the_key_is_sent_and_shown_nowhere(
     with proxied(odds, ["", "refused", "echoed"]) as (proxy, endpoint):
         judge = Judge(endpoint=endpoint)
         cache = ScoreCache(tmp_path / "cache")
-        score_samples(Measure("judge", judge), SAMPLES[:1], Settings(cache=cache))
+        score_samples(Measure("judge", judge), SAMPLES[:1], Session(cache=cache))
         said = []
         for _ in range(2):
             with pytest.raises(MetricError) as caught:
@@ -178,7 +179,7 @@ def test_the_key_is_sent_and_shown_nowhere(
     assert "***" in said[1]
     stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert stored
-    line = _judge_line.line_to(endpoint)
+    line = server.endpoint_at(endpoint)
     for text in (
         *said,
         judge.signature,
@@ -195,7 +196,7 @@ def test_a_key_stays_with_its_host(odds: str, monkeypatch: pytest.MonkeyPatch) -
     with proxied(odds, []) as (proxy, endpoint):
         Judge(endpoint=endpoint).score(SAMPLES[:1])
     assert proxy.keys == [None]  # not OpenAI's host
-    assert _judge_line._key("api.openai.com", "https://api.openai.com/v1") == SECRET
+    assert server._key("api.openai.com", "https://api.openai.com/v1") == SECRET
     monkeypatch.setenv("ASSAY_JUDGE_KEY", SECRET)
     with pytest.raises(SpecError, match="plain http") as caught:
         Judge(endpoint="http://judge.example/v1").score(SAMPLES[:1])
@@ -214,17 +215,17 @@ def test_limits_hold_over_the_wire(odds: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("ASSAY_JUDGE_CONCURRENCY", "1")
     with proxied(odds, []) as (proxy, endpoint):
         judge = Judge(endpoint=endpoint)
-        with spending(max_calls=2) as ledger, pytest.raises(BudgetError, match="--max-calls 2"):
+        with spending(Budget(max_calls=2)) as ledger, pytest.raises(BudgetError, match="--max-calls 2"):
             judge.score(SAMPLES)
         assert ledger.calls == len(proxy.played) == 2
-        with spending(max_cost=1.0), pytest.raises(BudgetError, match="ASSAY_JUDGE_PRICE"):
+        with spending(Budget(max_cost=1.0)), pytest.raises(BudgetError, match="ASSAY_JUDGE_PRICE"):
             judge.score(SAMPLES)
         monkeypatch.setenv("ASSAY_JUDGE_PRICE", "1000,2000")
-        with spending(max_cost=0.2) as ledger, pytest.raises(BudgetError, match=r"--max-cost 0\.2"):
+        with spending(Budget(max_cost=0.2)) as ledger, pytest.raises(BudgetError, match=r"--max-cost 0\.2"):
             judge.score(SAMPLES)
         assert 0 < ledger.cost <= 0.2
         assert ledger.cost == pytest.approx(ledger.read * 1e-3 + ledger.written * 2e-3)
-        with spending() as ledger:
+        with spending(Budget()) as ledger:
             judge.score(SAMPLES)
         assert ledger.cost == pytest.approx(ledger.read * 1e-3 + ledger.written * 2e-3)
         assert ledger.calls == 3
@@ -233,8 +234,8 @@ def test_limits_hold_over_the_wire(odds: str, monkeypatch: pytest.MonkeyPatch) -
 def test_requests_keep_the_pace_asked_for(odds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_JUDGE_RATE", "600")
     waits: list[float] = []
-    monkeypatch.setattr(_judge_line, "sleep", waits.append)
-    monkeypatch.setattr(_judge_line, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(server, "sleep", waits.append)
+    monkeypatch.setattr(server, "monotonic", lambda: 100.0)
     with proxied(odds, []) as (_, endpoint):
         Judge(endpoint=endpoint).score(SAMPLES)
     assert sorted(waits) == pytest.approx([0.0, 0.1, 0.2])

@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 
 from assay.audits.judge_bias.audit import JudgeBias
-from assay.cli import score as score_command
-from assay.cli.budget import budget
+from assay.cli import audit as score_command
 from assay.core import Measure, Sample
 from assay.errors import AuditError, BudgetError, DataError, MetricError, SpecError
-from assay.metrics.judge.budget import spending
+from assay.metrics.judge import metric as judge
+from assay.metrics.judge import server
 from assay.metrics.judge.metric import Judge
-from assay.metrics.judge.metric import line as _judge_line
-from assay.metrics.judge.metric import metric as judge
-from assay.run.pipeline import Options, run
+from assay.models.budget import Budget, spending
+from assay.run.pipeline import run
 from assay.run.plan import score_all
-from assay.run.scoring import Settings
+from assay.run.session import Session
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planted import Planted
@@ -34,9 +33,9 @@ def _calm(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ASSAY_JUDGE_KEY", "OPENAI_API_KEY", "ASSAY_JUDGE_PRICE", "ASSAY_JUDGE_RATE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ASSAY_JUDGE_CONCURRENCY", "1")
-    monkeypatch.setattr(_judge_line, "_FIRST_WAIT", 0.02)
-    _judge_line.line_to.cache_clear()
-    judge._say_default.cache_clear()
+    monkeypatch.setattr(server, "_FIRST_WAIT", 0.02)
+    server.endpoint_at.cache_clear()
+    judge._warn_of_default.cache_clear()
 
 
 @pytest.fixture
@@ -67,7 +66,7 @@ def test_a_judge_that_names_no_grade_is_quoted() -> None:
         with pytest.raises(
             AuditError, match=r"12 of 12 samples name no single grade.*rather not say"
         ) as caught:
-            run("judge-bias", [spec], options=Options(cache=None), only=("verbosity",), limit=2)
+            run("judge-bias", [spec], session=Session.open(cache=None), only=("verbosity",), limit=2)
     assert "compares a text with nothing" not in str(caught.value)
 
 
@@ -95,7 +94,7 @@ def test_arguments_are_checked_before_a_question_is_paid(
         run(
             "judge-bias",
             [f"judge:endpoint={endpoint},model=m"],
-            options=Options(cache=None),
+            session=Session.open(cache=None),
             limit=2,
             **asked,
         )
@@ -120,44 +119,43 @@ def test_a_wrong_panel_is_refused_before_anything_is_scored() -> None:
     audit = Panelled(limit=2)
     work = {"judge-bias": list(audit.cases())}
     with pytest.raises(SpecError, match="did you mean bleu"):
-        score_all({"judge-bias": audit}, work, [Measure("watched", Watched())], Settings())
+        score_all({"judge-bias": audit}, work, [Measure("watched", Watched())], Session())
 
 
 @pytest.mark.parametrize(("mode", "noted"), [("pointwise", True), ("pairwise", False)])
 def test_place_asked_of_a_judge_that_grades_is_noted(mode: str, noted: bool) -> None:
     audit = JudgeBias(only=("position",), limit=2)
     work = {"judge-bias": list(audit.cases())}
-    scored, _ = score_all({"judge-bias": audit}, work, [Measure("mine", Planted(mode=mode))], Settings())
-    audit.judge(scored["judge-bias"])
-    told = "mine grades one text at a time: position needs mode=pairwise"
-    assert (told in audit.notes()) is noted
+    scored, _ = score_all({"judge-bias": audit}, work, [Measure("mine", Planted(mode=mode))], Session())
+    note = "mine grades one text at a time: position needs mode=pairwise"
+    assert (note in audit.judge(scored["judge-bias"]).notes) is noted
 
 
 def test_a_budget_says_whether_answers_are_kept(tmp_path: Path) -> None:
-    for cache, kept in ((None, "are lost, for there is no cache"), (tmp_path, "are in the cache")):
+    for cache, kept in ((None, "are lost, because there is no cache"), (tmp_path, "are in the cache")):
+        session = Session.open(cache=cache, max_calls=3)
         with (
             proxied(NOWHERE, ["four"] * 3) as (_, endpoint),
-            budget(3, None, Options(cache=cache)),
             pytest.raises(BudgetError, match=rf"\(3 asked, cost unknown.*{kept}"),
         ):
-            run("judge-bias", [f"judge:endpoint={endpoint},model=m"], options=Options(cache=cache), limit=2)
+            run("judge-bias", [f"judge:endpoint={endpoint},model=m"], session=session, limit=2)
 
 
 def test_an_unknown_price_is_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
     with proxied(NOWHERE, ["four"] * 2) as (_, endpoint):
-        with spending() as ledger:
+        with spending(Budget()) as ledger:
             Judge(endpoint=endpoint).score([SAMPLE])
         assert ledger.summary()["cost"] is None
         assert ledger.sentence().endswith("5 tokens read, 1 written, cost unknown (no ASSAY_JUDGE_PRICE)")
         monkeypatch.setenv("ASSAY_JUDGE_PRICE", "1000,2000")
-        with spending() as ledger:
+        with spending(Budget()) as ledger:
             Judge(endpoint=endpoint).score([SAMPLE])
     assert ledger.summary()["cost"] == pytest.approx(0.007)
     assert ledger.sentence().endswith("cost 0.0070")
 
 
 def test_tokens_that_cannot_be_read_are_estimated_and_the_grade_kept() -> None:
-    with proxied(NOWHERE, ["untold", "four"]) as (proxy, endpoint), spending() as ledger:
+    with proxied(NOWHERE, ["untold", "four"]) as (proxy, endpoint), spending(Budget()) as ledger:
         assert Judge(endpoint=endpoint).score([SAMPLE, SAMPLE]).values == [0.75, 0.75]
     size = sum(len(turn["content"]) for turn in proxy.bodies[0]["messages"])
     assert ledger.read == pytest.approx(size / 4.3 + 5, abs=1)
@@ -171,13 +169,13 @@ def test_tokens_that_cannot_be_read_are_estimated_and_the_grade_kept() -> None:
 )
 def test_a_body_that_is_no_answer_is_quoted_and_soon_given_up(fault: str, quoted: str) -> None:
     with (
-        proxied(NOWHERE, [fault] * _judge_line.ATTEMPTS) as (proxy, endpoint),
+        proxied(NOWHERE, [fault] * server.ATTEMPTS) as (proxy, endpoint),
         pytest.raises(MetricError, match=r"answers, but with.*endpoint=.*/v1") as caught,
     ):
         Judge(endpoint=endpoint).score([SAMPLE])
     assert quoted in str(caught.value)
     assert "more slowly" not in str(caught.value)
-    assert len(proxy.played) == _judge_line.BROKEN
+    assert len(proxy.played) == server.BROKEN
 
 
 def test_a_server_is_said_to_be_asked_for_the_default_model(caplog: pytest.LogCaptureFixture) -> None:
@@ -190,6 +188,6 @@ def test_a_server_is_said_to_be_asked_for_the_default_model(caplog: pytest.LogCa
 
 def test_a_key_in_an_answer_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_JUDGE_KEY", "rather")
-    with proxied(NOWHERE, ["rambling"]) as (_, endpoint), spending() as ledger:
+    with proxied(NOWHERE, ["rambling"]) as (_, endpoint), spending(Budget()) as ledger:
         Judge(endpoint=endpoint).score([SAMPLE])
     assert list(ledger.unread.values()) == ["I would *** not say."]

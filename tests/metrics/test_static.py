@@ -12,7 +12,8 @@ from scipy.optimize import linprog
 from assay.core import Sample
 from assay.errors import WeightsError
 from assay.metrics.mover import RelaxedWordMovers, SentenceMovers, WordMovers
-from assay.metrics.static import EmbeddingAverage, GreedyMatching, VectorExtrema, embeddings
+from assay.metrics.static import EmbeddingAverage, GreedyMatching, VectorExtrema
+from assay.models.vectors import embeddings
 
 VECTORS = {"east": (1, 0), "west": (-1, 0), "north": (0, 1), "far": (3, 4), "near": (1, 1), "low": (0.5, -2)}
 

@@ -11,9 +11,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 torch = pytest.importorskip("torch", reason="needs the extra: pip install 'assay[neural]'")
 transformers = pytest.importorskip("transformers")
 
-from assay.mitigation.counterfactuals import Counterfactual  # noqa: E402
-from assay.mitigation.ordinary import Ordinary  # noqa: E402
-from assay.mitigation.training import Material  # noqa: E402
+from assay.mitigation.data import Counterfactual, Material, Ordinary  # noqa: E402
 
 PEOPLE = ("baker", "pilot", "florist", "welder", "nanny", "logger", "chemist", "roofer", "midwife", "butcher")
 LETTERS = "abcdefghijklmnopqrstuvwxyz.,'"

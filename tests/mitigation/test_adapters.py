@@ -13,8 +13,8 @@ import transformers
 
 from assay.core import Sample
 from assay.errors import SpecError, WeightsError
-from assay.mitigation.differentiable import trainable
-from assay.mitigation.training import Material, Plan, Trainer
+from assay.mitigation.data import Material
+from assay.mitigation.train import Plan, Trainer, trainable
 from assay.models import adapters
 from assay.names.spec import parse
 from assay.run.progress import Progress
@@ -84,7 +84,9 @@ def test_the_bottleneck_is_equation_3(tiny: Path) -> None:
         hidden = torch.randn(1, 3, 32)
         module = adapters.places(model)[0][1]
         down = torch.nn.functional.gelu(hidden @ adapter["down"].weight.T)
-        assert torch.allclose(adapters._after(module, (), hidden), down @ adapter["up"].weight.T + hidden)
+        assert torch.allclose(
+            adapters._apply_bottleneck(module, (), hidden), down @ adapter["up"].weight.T + hidden
+        )
 
 
 def test_the_differentiable_twin_scores_as_the_metric_does(tiny: Path, material: Material) -> None:
@@ -117,11 +119,11 @@ def test_a_saved_adapter_is_a_metric_like_any_other(tiny: Path, material: Materi
     pairs = [(p.first, p.reference) for p in material.pairs["train"][:6]]
     with torch.no_grad():
         expected = made.metric(pairs).numpy()
-    plain, mended = parse(spec(tiny)), parse(f"{spec(tiny)},adapter={tmp_path}")
+    plain, debiased = parse(spec(tiny)), parse(f"{spec(tiny)},adapter={tmp_path}")
     samples = [Sample(one, (other,)) for one, other in pairs]
-    assert np.array(mended.metric.score(samples).values) == pytest.approx(expected, abs=1e-6)
+    assert np.array(debiased.metric.score(samples).values) == pytest.approx(expected, abs=1e-6)
     assert np.abs(np.array(plain.metric.score(samples).values) - expected).max() > 1e-4
-    assert plain.metric.signature != mended.metric.signature
+    assert plain.metric.signature != debiased.metric.signature
     size = sum(file.stat().st_size for file in tmp_path.glob("*.safetensors"))
     assert size < 5_000_000
 
@@ -148,7 +150,7 @@ def test_an_adapter_of_another_model_is_refused(
     save(made, tiny, tmp_path)
     with pytest.raises(WeightsError, match="was trained for"):
         parse(f"bertscore-f:model={stranger},adapter={tmp_path}").metric.prepare()
-    with pytest.raises(WeightsError, match="has 2 layers, the model here 1"):
+    with pytest.raises(WeightsError, match="has 2 layers, this model has 1"):
         parse(f"bertscore-f:model={tiny},layer=1,adapter={tmp_path}").metric.prepare()
 
 
@@ -164,6 +166,6 @@ def test_a_damaged_folder_is_named(tiny: Path, material: Material, tmp_path: Pat
         adapters.attach(trainable(parse(spec(tiny))).loaded.model, tmp_path / "one")
 
 
-def test_a_metric_without_a_backbone_is_told_the_other_roads() -> None:
+def test_a_metric_without_a_backbone_is_offered_other_methods() -> None:
     with pytest.raises(SpecError, match="hybrid"):
         trainable(parse("bleu"))

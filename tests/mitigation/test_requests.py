@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import AuditError, DataError, SpecError, WeightsError
-from assay.mitigation import debias as module
-from assay.mitigation.debias import FEWEST, Job, check_enough, debias
-from assay.mitigation.roads import roads
-from assay.mitigation.sources import read_sources
+from assay.errors import AuditError, CacheError, DataError, SpecError, WeightsError
+from assay.mitigation import train as module
+from assay.mitigation.data import read_material
+from assay.mitigation.methods import methods
+from assay.mitigation.train import FEWEST, Job, check_enough, debias
 from assay.models.adapters import check_folder
-from assay.run.progress import Progress
 from assay.run.results import check_writable
-from assay.run.scoring import Settings
+from assay.run.session import Session
 
 
 def pairs(path: Path, count: int, word: str = "big") -> Path:
@@ -43,7 +42,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
 def refused(job: Job, kind: type[AuditError], message: str, **fields: object) -> None:
     changed = {name: getattr(job, name) for name in Job.__slots__} | fields
     with pytest.raises(kind, match=message):
-        debias(Job(**changed), Settings(), Progress(quiet=True))
+        debias(Job(**changed), Session.open(cache=None))
     assert not job.out.parent.exists()
 
 
@@ -60,6 +59,12 @@ def test_names_and_files_are_checked_first(
     refused(asked, DataError, "cannot read .*nope.jsonl", attributes=("gender",), test=nope)
     refused(asked, DataError, "cannot read .*nope.jsonl", attributes=("gender",), human=nope)
     refused(asked, SpecError, "bleu has no backbone", spec="bleu", attributes=("gender",))
+
+
+def test_files_in_the_run_folder_are_not_written_over(asked: Job, tmp_path: Path) -> None:
+    (tmp_path / "mine" / "run").mkdir(parents=True)
+    (tmp_path / "mine" / "run" / "notes.txt").write_text("keep me")
+    refused(asked, CacheError, "'notes.txt' and no run.json", attributes=("gender",), out=tmp_path / "mine")
 
 
 def test_what_was_given_is_counted(asked: Job, tmp_path: Path) -> None:
@@ -83,19 +88,19 @@ def test_a_file_of_another_kind_is_told_what_is_expected(tmp_path: Path) -> None
     file = tmp_path / "ratings.jsonl"
     file.write_text("\n")
     with pytest.raises(DataError, match=r"is empty; give pairs .columns stereotype, anti_stereotype"):
-        read_sources(file, ("gender",))
+        read_material(file, ("gender",))
     file.write_text(json.dumps({"id": "a", "hypothesis": "He left.", "human": 1}))
     with pytest.raises(DataError, match="has the columns id, hypothesis, human; give pairs"):
-        read_sources(file, ("gender",))
+        read_material(file, ("gender",))
     plain = tmp_path / "plain.txt"
     plain.write_text("He left.\n")
     with pytest.raises(DataError, match=r"sentences help only .*gender.*; give pairs of shoe-size"):
-        read_sources(plain, ("shoe-size",))
+        read_material(plain, ("shoe-size",))
 
 
 def test_an_adapter_is_looked_at_before_anything_is_scored(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="is not an adapter's folder"):
-        roads("no-such-metric", folders=[tmp_path], settings=Settings())
+        methods("no-such-metric", folders=[tmp_path], settings=Session())
     card = {"model": "m", "metric": "m", "attributes": [], "bottleneck": 1, "places": 1, "fingerprint": []}
     (tmp_path / "card.json").write_text(json.dumps(card))
     with pytest.raises(WeightsError, match=r"has no adapter\.safetensors"):

@@ -16,7 +16,8 @@ from assay.metrics.bertscore import BertScore
 from assay.metrics.contextual import SentenceCosine, SmsContextual
 from assay.metrics.moverscore import MoverScore
 from assay.models import encoder as _encoder
-from assay.models.torch import load
+from assay.models.memory import BoundedCache
+from assay.models.torch import COUNTER, load
 
 WORDS = [
     "the",
@@ -108,7 +109,7 @@ def test_roberta_with_and_without_the_space_before_the_first_word(tmp_path: Path
     model = str(tmp_path)
     plain = BertScore(model=model, layer=2, prefix_space=False).score(samples)
     assert np.abs(np.array(plain.values) - package_scores(model, 2, hyps, refs)).max() < 1e-5
-    loaded = BertScore(model=model, layer=2)._loaded()
+    loaded = BertScore(model=model, layer=2).load_model()
     assert loaded.limit == 126
     spaced = _encoder.embed(loaded, [" cat"], "warn")[" cat"]
     assert [loaded.tokenizer.decode([token]) for token in spaced.ids[1:3]] == [" ", "c"]
@@ -149,17 +150,18 @@ def test_order_and_company_do_not_matter(bert: Callable[..., Path]) -> None:
 
 def test_each_text_is_encoded_once_and_memory_is_bounded(bert: Callable[..., Path]) -> None:
     metric = BertScore(model=str(bert()), layer=1)
-    loaded = metric._loaded()
-    before = _encoder.MEMORY.forward_tokens
+    loaded = metric.load_model()
+    before = COUNTER.forward_tokens
     metric.score([Sample("the cat", ("the dog",)), Sample("the dog", ("the cat",))])
-    assert _encoder.MEMORY.forward_tokens - before == 8  # two texts of two words and two specials
-    memory = _encoder.Memory(budget=5000)
-    one = _encoder.embed(loaded, ["the cat sat"], "warn")["the cat sat"]
+    assert COUNTER.forward_tokens - before == 8  # two texts of two words and two specials
+    memory = BoundedCache[_encoder.Embedded](budget=5000)
+    embedded = _encoder.embed(loaded, ["the cat sat"], "warn")["the cat sat"]
     for number in range(100):
-        memory.put((number,), one)
-    assert memory._held <= 5000
-    assert memory.get((0,)) is None
-    assert memory.get((99,)) is one
+        memory.put((number,), embedded, embedded.vectors.nbytes)
+        memory.get((0,))  # what is used stays, the oldest of the rest goes
+    assert memory._size <= 5000
+    assert memory.get((1,)) is None
+    assert memory.get((0,)) is memory.get((99,)) is embedded
 
 
 def test_rescaling_moves_the_zero(bert: Callable[..., Path], tmp_path: Path) -> None:
@@ -177,15 +179,15 @@ def test_rescaling_moves_the_zero(bert: Callable[..., Path], tmp_path: Path) -> 
 def test_own_baseline_is_kept(
     bert: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.metrics.baseline import baseline, unrelated
+    from assay.metrics.baseline import own_baseline, unrelated
 
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
     metric = BertScore(model=str(bert(limit=512, name="bert-long")), rescale="own")
     values = [replace(metric, rescale=None).score([Sample(a, (b,))]).values[0] for a, b in unrelated()[:3]]
     assert len(values) == 3
-    found = baseline(metric)
+    found = own_baseline(replace(metric, rescale=None))
     assert list((tmp_path / "baselines").iterdir())
-    assert np.allclose(found, baseline(metric))
+    assert np.allclose(found, metric._baseline())
     identity = np.array(metric.score([Sample("the cat", ("the cat",))]).values[0])
     assert np.allclose(identity, 1.0, atol=1e-5)
 
@@ -206,7 +208,7 @@ def test_windows_cover_every_token(bert: Callable[..., Path]) -> None:
     assert cut.notes["truncated"] == [2 * (45 - 14)]
     whole = BertScore(model=str(folder), overlong="window")
     assert whole.score([sample]).notes["truncated"] == [0]
-    embedded = _encoder.embed(whole._loaded(), [text], "window")[text]
+    embedded = _encoder.embed(whole.load_model(), [text], "window")[text]
     assert len(embedded.ids) == 47
     assert embedded.vectors.shape == (47, 32)
     with pytest.raises(MetricError, match="overlong"):
@@ -250,7 +252,7 @@ def test_moverscore_equals_a_linear_program(bert: Callable[..., Path]) -> None:
 
 def test_moverscore_bigrams_and_idf_by_hand(bert: Callable[..., Path]) -> None:
     metric = MoverScore(model=str(bert()), n=2).fitted([("the cat sat",), ("the dog",)])
-    loaded = metric._loaded()
+    loaded = metric.load_model()
     known = _encoder.embed(loaded, ["cat sat dog", "dog"], "warn")
     idf = {"cat": np.log(3 / 2), "sat": np.log(3 / 2), "dog": np.log(3 / 2), "the": 0.0}
     assert metric.table is not None

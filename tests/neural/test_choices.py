@@ -1,4 +1,4 @@
-"""Choices around neural metrics: the layer by validation, hybrids on one scale, signatures, travel."""
+"""Choices around neural metrics: hybrids, signatures, and what travels to workers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from assay.core import Measure, Sample
-from assay.errors import MetricError, SpecError
+from assay.errors import SpecError
 from assay.metrics.bertscore import BertScore
 from assay.metrics.contextual import SentenceCosine
-from assay.metrics.hybrid import Hybrid, calibrated
-from assay.metrics.layers import best_layer, layer_agreement
-from assay.metrics.likelihood import GptPerplexity
+from assay.metrics.hybrid import Hybrid
 from assay.names.registry import load, names
 from assay.names.spec import parse
-from assay.run.scoring import Settings, score_samples
+from assay.run.scoring import score_samples
+from assay.run.session import Session
 
 SAMPLES = [
     Sample(text, ("the cat sat on a mat",))
@@ -33,42 +32,21 @@ SAMPLES = [
 ]
 
 
-def test_the_layer_that_agrees_is_chosen(bert: Callable[..., Path]) -> None:
-    metric = BertScore(model=str(bert()))
-    human = np.array(BertScore(model=str(bert()), layer=2).score(SAMPLES).values)[:, 2]
-    agreement = layer_agreement(metric, SAMPLES, human.tolist())
-    assert set(agreement) == {1, 2, 3}
-    assert agreement[2] == pytest.approx(1.0)
-    assert best_layer(metric, SAMPLES, human.tolist()).layer == 2
-    with pytest.raises(MetricError, match="three pairs"):
-        layer_agreement(metric, SAMPLES[:2], [1.0, 2.0])
-
-
-def test_hybrids_on_one_scale(bert: Callable[..., Path]) -> None:
+def test_a_hybrid_is_the_weighted_sum_of_its_parts(bert: Callable[..., Path]) -> None:
     parts = (
         Measure("f", BertScore(model=str(bert())), "f"),
         Measure("cosine", SentenceCosine(model=str(bert()))),
     )
     columns = np.stack(
-        [score_samples(part, SAMPLES, Settings()).values[:, part.column] for part in parts], axis=1
+        [score_samples(part, SAMPLES, Session()).values[:, part.column] for part in parts], axis=1
     )
-    plain = Hybrid(parts, (1.0, 0.5))
-    by_range = Hybrid(parts, (1.0, 0.5), norm="range")
-    standard = calibrated(plain, columns)
-    for hybrid, scaled in (
-        (plain, columns),
-        (by_range, (columns + 1) / 2),
-        (standard, (columns - columns.mean(0)) / columns.std(0, ddof=1)),
-    ):
-        found = score_samples(Measure("hybrid", hybrid), SAMPLES, Settings()).values[:, 0]
-        assert np.allclose(found, scaled @ [1.0, 0.5], atol=1e-9)
-    assert len({plain.signature, by_range.signature, standard.signature}) == 3
-    with pytest.raises(SpecError, match="no bounded range"):
-        Hybrid((Measure("ppl", GptPerplexity()),), (1.0,), norm="range")
-    with pytest.raises(SpecError, match="calibrated"):
-        Hybrid(parts, (1.0, 1.0), norm="standard")
-    with pytest.raises(SpecError, match="differ"):
-        calibrated(plain, np.ones((4, 2)))
+    hybrid = Hybrid(parts, (1.0, 0.5))
+    scores = score_samples(Measure("hybrid", hybrid), SAMPLES, Session()).values[:, 0]
+    assert np.allclose(scores, columns @ [1.0, 0.5], atol=1e-9)
+    assert np.allclose(hybrid.score(SAMPLES), scores, atol=1e-9)
+    assert hybrid.needs == {"references"}
+    with pytest.raises(SpecError, match="whole sets"):
+        Hybrid((parse("bleu:level=corpus"),), (1.0,))
 
 
 def test_signatures_carry_weights_and_layer() -> None:

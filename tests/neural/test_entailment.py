@@ -14,8 +14,8 @@ from assay.errors import WeightsError
 from assay.metrics.entailment import Nli, NliFaithful, UniEval, questions
 from assay.metrics.summary import Blanc, Supert
 from assay.metrics.taskneural import DialogueModel, DialogueRelevance, Gruen, redundancy
-from assay.metrics.text import sentences
 from assay.models.encoder import embed
+from assay.models.nlp import split_sentences
 from assay.models.torch import content_ids, load
 
 LABELS = {0: "contradiction", 1: "neutral", 2: "entailment"}
@@ -109,7 +109,7 @@ def test_unieval_by_hand(t5: Path) -> None:
 def test_supert_aligns_words_of_content(bert: Callable[..., Path]) -> None:
     metric = Supert(model=str(bert()), top=2)
     sample = Sample("the cat sat.", source="the dog ran. a man. shares rose.")
-    loaded = metric._loaded()
+    loaded = metric.load_model()
     known = embed(loaded, ["the cat sat.", "the dog ran.", "a man."], "warn")
 
     def content(text: str, words: tuple[str, ...]) -> np.ndarray:
@@ -167,7 +167,7 @@ def test_gruen_reads_so_much_of_a_sentence_as_its_authors(
     same = "a" * 510
     found = metric.score([Sample(same + "b" * 90), Sample(same + "c" * 300)])
     assert found.values[0] == found.values[1]
-    room = [len(ids) - 510 for ids in content_ids(metric._loaded(), [same + "b" * 90, same + "c" * 300])]
+    room = [len(ids) - 510 for ids in content_ids(metric.load_model(), [same + "b" * 90, same + "c" * 300])]
     assert found.notes["truncated"] == room
     assert min(room) > 0
 
@@ -199,5 +199,5 @@ def test_dialogue_model_reads_classifiers(nli: Path) -> None:
 
 
 def test_sentences() -> None:
-    assert sentences("One. Two!\nthree\n\n") == ("One.", "Two!", "three")
-    assert sentences("") == ()
+    assert split_sentences("One. Two!\nthree\n\n") == ("One.", "Two!", "three")
+    assert split_sentences("") == ()

@@ -13,7 +13,7 @@ from assay.errors import MetricError, SpecError
 from assay.metrics.generation import BartScore, BartScoreFaithful, Prism, PrismQe
 from assay.metrics.likelihood import GptPerplexity, GptScore, GptScoreFaithful, MlmPerplexity
 from assay.models import likelihood as _likelihood
-from assay.models.torch import load
+from assay.models.torch import COUNTER, load
 
 TEXTS = ["The cat sat.", "The cat sat on a mat.", "The dog ran.", "a", "The cat sat on a map."]
 
@@ -49,10 +49,10 @@ def test_perplexity_equals_the_models_own_loss(causal: Callable[..., Path], kind
 def test_shared_beginnings_are_read_once(causal: Callable[..., Path]) -> None:
     metric = GptPerplexity(model=str(causal("gpt2")))
     metric.prepare()
-    before = _likelihood.COUNTER.forward_tokens
+    before = COUNTER.forward_tokens
     metric.score([Sample("abcdefgh"), Sample("abcdefgX"), Sample("abcd"), Sample("abcdefgh")])
     # start + "abcdefg"; the two last letters are only predicted, and "abcd" lies on the way
-    assert _likelihood.COUNTER.forward_tokens - before == 8
+    assert COUNTER.forward_tokens - before == 8
 
 
 def test_trees_are_bounded_and_complete() -> None:

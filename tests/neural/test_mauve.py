@@ -61,7 +61,7 @@ def test_last_state_of_a_causal_model(causal: Callable[..., Path]) -> None:
     import torch
 
     metric = Mauve(model=str(causal("gpt2")), pool="last")
-    loaded = metric._loaded()
+    loaded = metric.load_model()
     texts = ["the cat", "a much longer text"]
     for text, vector in zip(texts, metric.features(texts), strict=True):
         with torch.no_grad():

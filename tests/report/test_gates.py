@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import assay
-from assay.cli.compare import command as compare_command
-from assay.cli.gate import command
+from assay.cli.runs import compare as compare_command
+from assay.cli.runs import gate as command
 from assay.core import Metric
 from assay.datasets.rows import read_text
 from assay.errors import CacheError, DataError, SpecError

@@ -107,7 +107,7 @@ def test_the_deviation_is_of_the_first_role(planted: Run) -> None:
 
 
 def test_the_command_prints_json(planted: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    from assay.cli.panel import command
+    from assay.cli.runs import panel as command
 
     command(planted.folder, json=True)
     document = json.loads(capsys.readouterr().out)

@@ -68,11 +68,12 @@ def client(address: str) -> Iterator[Any]:
 
 def test_scores_are_those_of_the_pipeline(client: Any) -> None:
     from assay.core import Sample
-    from assay.run.pipeline import Options, score
+    from assay.run.pipeline import score
+    from assay.run.session import Session
 
     rows = {row["metric"]: row["score"] for row in client.post("/api/score", json=TYPED).json()["scores"]}
     sample = Sample(TYPED["hypothesis"], tuple(TYPED["references"]))
-    expected = score(["bleu", "chrf"], [sample], options=Options(cache=None)).to_dicts()[0]
+    expected = score(["bleu", "chrf"], [sample], session=Session.open(cache=None)).to_dicts()[0]
     assert rows == pytest.approx(expected)
 
 

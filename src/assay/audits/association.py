@@ -7,7 +7,7 @@ not independent, which makes a fair metric fail one test in five at .01, so word
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
@@ -16,9 +16,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from assay.audits.slices import spread_out
-from assay.core import Audit, Finding, Floats, Grid, Scored
+from assay.audits.estimates import interval_estimate
+from assay.audits.slices import EVIDENCE, RESAMPLES, spread_out
+from assay.core import Audit, Finding, Floats, Grid, Judgement, Scored, Statistic
 from assay.datasets.association import (
+    KEYS,
     AssociationTest,
     WordSet,
     read_published,
@@ -27,21 +29,32 @@ from assay.datasets.association import (
 )
 from assay.errors import DataError, suggest
 from assay.statistics.association import Association as Outcome
-from assay.statistics.association import (
-    average_units,
-    partition_test,
-    pulls,
-    target_associations,
-)
-from assay.statistics.estimates import benjamini_hochberg, detectable_effect, verdict
+from assay.statistics.association import average_units, partition_test, pulls, target_associations
+from assay.statistics.estimates import detectable_effect
 from assay.statistics.intervals import Interval, interval_of
 from assay.vocabulary import Question, Rule
 
 Unit = Literal["word", "sentence"]
 PAPER_ALPHA = 0.01  # assoc tables 3 and 8
-ALPHA = 0.05
+TOO_MANY = 0.2  # above this share of absent texts in a set, a test shows nothing about a metric
 # Flowers and insects, instruments and weapons: shared by everyone and unfair to no one.
 INNOCUOUS = ("C1", "C2")
+
+
+def _say_effect(finding: Finding) -> str:
+    """Which group is closer to which words; `versus` reads "LABEL: X, Y | A, B"."""
+    label, _, sets = (finding.versus or "").partition(": ")
+    targets, _, attributes = sets.partition(" | ")
+    first, _, second = targets.partition(", ")
+    good, _, bad = attributes.partition(", ")
+    if not bad:
+        return f"{finding.metric} shows an association in {finding.slice} (d = {finding.value:.3g})."
+    if finding.value < 0:
+        first, second = second, first
+    return (
+        f"{finding.metric} finds {first} closer to {good}, and {second} closer to {bad} "
+        f"(test {label}, d = {abs(finding.value):.3g})."
+    )
 
 
 @dataclass(frozen=True)
@@ -50,25 +63,42 @@ class Association(Audit):
 
     name: ClassVar[str] = "association"
     question: ClassVar[Question] = "fairness"
+    title: ClassVar[str] = "Association tests"
+    statistics: ClassVar[tuple[Statistic, ...]] = (
+        Statistic(
+            "effect_size",
+            "How much closer the first group is to the first kind of words, and the second to the second; "
+            "0.2 is small, 0.5 medium, 0.8 large (Cohen's d).",
+            "d", bad="far", margin="margin", headline=True, sentence=_say_effect,
+        ),
+        Statistic(
+            "p_value", "Permutation p-value of the side, one or two, that the effect size is not tested on.",
+            "probability",
+        ),
+        Statistic(
+            "out_of_vocabulary",
+            "Largest share of one set's texts that the metric cannot score, where a test is not applicable.",
+            "share",
+        ),
+    )  # fmt: skip
 
     data: tuple[Path, ...] = ()  # files or folders in the SEAT form
     rule: Rule = "careful"
     seed: int = 0
-    limit: int | None = None  # words a set
+    limit: int | None = None  # words per set
     only: tuple[str, ...] = ()  # tests, by name (sent-weat6) or label (C6-N)
     unit: Unit | None = None  # what is permuted; None: words, or sentences by the paper's rule
-    templates: int | None = None  # sentence templates a word of the embedded tests
+    templates: int | None = None  # sentence templates per word of the embedded tests
     margin: float = 0.5  # the smallest effect size that matters: a medium one (Cohen, 1988)
     balance: bool = False  # shorten the longer of two unequal target sets
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
-        """Word level and two sentence templates a word."""
         return {"templates": 2}
 
     @cached_property
     def tests(self) -> list[AssociationTest]:
-        """The tests asked for, checked."""
+        """The chosen tests, checked."""
         if self.data:
             listed = [test for path in self.data for test in read_published(path)]
         else:
@@ -78,187 +108,134 @@ class Association(Audit):
             if name not in known:
                 raise DataError(f"no association test {name!r}{suggest(name, known)}")
         chosen = [test for test in listed if not self.only or {test.name, test.label} & set(self.only)]
-        return [_checked(self._limited(test), self.balance) for test in chosen]
-
-    def _limited(self, test: AssociationTest) -> AssociationTest:
-        if self.limit is None:
-            return test
-        return replace(
-            test,
-            targ1=_first_units(test.targ1, self.limit),
-            targ2=_first_units(test.targ2, self.limit),
-            attr1=_first_units(test.attr1, self.limit),
-            attr2=_first_units(test.attr2, self.limit),
-        )
+        return [_checked(_limited(test, self.limit), self.balance) for test in chosen]
 
     @cached_property
     def _layouts(self) -> dict[str, Layout]:
-        return {test.name: _layout(test) for test in self.tests}
-
-    @cached_property
-    def _told(self) -> list[str]:
-        """What judging found that a reader must know."""
-        return []
+        return {test.name: Layout.of(test) for test in self.tests}
 
     def cases(self) -> Iterable[Grid]:
-        """Each test both ways: targets as hypotheses, then attributes; a symmetric metric is asked once."""
+        """Each test both ways: targets as hypotheses, then attributes."""
         for name, layout in self._layouts.items():
             yield Grid(name, layout.rows, layout.columns, name)
             yield Grid(_reverse(name), layout.columns, layout.rows, name)
 
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """A finding a test and metric, with the p-value of the other side beside it."""
-        self._told.clear()
-        return [finding for one in scored for finding in self._judge_one(one)]
-
-    def _judge_one(self, one: Scored) -> list[Finding]:
-        measured = {
-            test.name: measure_test(
-                one.grids[test.name],
-                one.grids[_reverse(test.name)],
-                self._layouts[test.name],
-                by_word=self._unit == "word",
-                intervals=self.rule == "careful",
-                seed=self.seed,
-            )
-            for test in self.tests
-            if test.name in one.grids
-        }
-        self._tell(one.metric, measured)
-        return self._with_verdicts(
-            [f for test in self.tests if test.name in measured for f in self._findings(one, test, measured)]
-        )
+    def judge(self, scored: Sequence[Scored]) -> Judgement:
+        """One effect size per test and metric, with the p-value of the other side beside it."""
+        levels = Counter(test.level for test in self.tests)
+        counts = ", ".join(f"{count} at {level} level" for level, count in levels.items())
+        notes = [f"{len(self.tests)} tests ({counts}), permuting {self._unit}s"]
+        findings: list[Finding] = []
+        for answer in scored:
+            measured = {
+                test.name: self._measured(answer, test) for test in self.tests if test.name in answer.grids
+            }
+            notes += [f"{answer.metric}: {note}" for note in _notes(measured)]
+            for test in self.tests:
+                if test.name in measured:
+                    findings += self._findings(answer, test, measured[test.name])
+        return Judgement(findings, notes)
 
     @property
     def _unit(self) -> Unit:
         return self.unit or ("sentence" if self.rule == "paper" else "word")
 
-    def _findings(
-        self, one: Scored, test: AssociationTest, measured: Mapping[str, Measured]
-    ) -> list[Finding]:
-        got = measured[test.name]
-        outcome = got.outcome
+    def _measured(self, answer: Scored, test: AssociationTest) -> Measured:
+        return measure_test(
+            answer.grids[test.name],
+            answer.grids[_reverse(test.name)],
+            self._layouts[test.name],
+            by_word=self._unit == "word",
+            intervals=self.rule == "careful",
+            seed=self.seed,
+        )
+
+    def _findings(self, answer: Scored, test: AssociationTest, measured: Measured) -> list[Finding]:
+        outcome = measured.outcome
         if outcome is None:
-            return [Finding(one.metric, self.name, test.name, "out_of_vocabulary", got.absent, 0)]
-        n, versus = outcome.n_x + outcome.n_y, _versus(test)
-        sides = {"one-sided": outcome.one_sided.p_value, "two-sided": outcome.two_sided.p_value}
+            return [Finding.of(answer, test.name, "out_of_vocabulary", measured.absent)]
+        n, one_sided = outcome.n_x + outcome.n_y, outcome.one_sided.p_value
+        sides = {"two-sided": outcome.two_sided.p_value, "one-sided": one_sided}
         used, other = ("one-sided", "two-sided") if self.rule == "paper" else ("two-sided", "one-sided")
-        effect = Finding(
-            one.metric, self.name, test.name, "effect_size", outcome.effect_size, n, versus=versus,
-            ci=got.interval.pair if got.interval else None, p_value=sides[used], mde=got.mde,
-            evidence=got.evidence,
-        )  # fmt: skip
-        return [effect, Finding(one.metric, self.name, test.name, "p_value", sides[other], n, versus=other)]
-
-    def _with_verdicts(self, found: Sequence[Finding]) -> list[Finding]:
-        q_values = benjamini_hochberg([finding.p_value for finding in found])
-        labels = {test.name: test.label for test in self.tests}
-        judged = []
-        for finding, q in zip(found, q_values, strict=True):
-            if finding.p_value is None:
-                judged.append(finding)
-                continue
-            marked = replace(finding, q_value=float(q))
-            judged.append(replace(marked, passed=self._passed(marked, labels[finding.slice])))
-        return judged
-
-    def _passed(self, finding: Finding, label: str) -> bool | None:
-        """Fails where the effect is real (q < .05) and of a size that matters; passes where surely small."""
-        if label in INNOCUOUS or finding.p_value is None or finding.q_value is None:
-            return None
-        if self.rule == "paper":
-            return finding.p_value > PAPER_ALPHA
-        if finding.q_value < ALPHA and abs(finding.value) >= self.margin:
-            return False
-        return True if verdict(finding.ci, self.margin, "either") else None
-
-    def _tell(self, metric: str, measured: Mapping[str, Measured]) -> None:
-        absent = [name for name, got in measured.items() if got.outcome is None]
-        some = [name for name, got in measured.items() if got.outcome and got.absent > 0]
-        flat = [name for name, got in measured.items() if got.outcome and got.outcome.degenerate]
-        coarse = [
-            name
-            for name, got in measured.items()
-            if got.outcome and got.outcome.two_sided.smallest_p > PAPER_ALPHA and not got.outcome.degenerate
-        ]
-        for names, what in (
-            (absent, f"not applicable, over {TOO_MANY:.0%} of a set is out of its vocabulary"),
-            (some, "made without words out of its vocabulary, dropped in balance"),
-            (flat, "degenerate, all r are equal: d is 0 because the metric sees no difference"),
-            (coarse, f"too small to reach p = {PAPER_ALPHA}"),
-        ):
-            if names:
-                self._told.append(
-                    f"{metric}: {len(names)} of {len(measured)} tests {what}: {', '.join(names)}"
-                )
-
-    def notes(self) -> list[str]:
-        """The unit, and what judging met."""
-        levels = Counter(test.level for test in self.tests)
-        made = ", ".join(f"{count} at {level} level" for level, count in levels.items())
-        return [f"{len(self.tests)} tests ({made}), permuting {self._unit}s", *self._told]
+        effect = replace(
+            interval_estimate(outcome.effect_size, n, measured.interval, p_value=sides[used]),
+            mde=detectable_effect(sqrt(1 / outcome.n_x + 1 / outcome.n_y)),
+            paper=one_sided > PAPER_ALPHA,
+        )
+        names = [getattr(test, key).category for key in KEYS]
+        versus = f"{test.label}: {names[0]}, {names[1]} | {names[2]}, {names[3]}"
+        return [
+            Finding.of(
+                answer, test.name, "effect_size", effect, versus=versus, evidence=measured.evidence,
+                judged=test.label not in INNOCUOUS,
+            ),
+            Finding.of(answer, test.name, "p_value", sides[other], n=n, versus=other),
+        ]  # fmt: skip
 
 
 def _reverse(name: str) -> str:
     return f"{name}/reverse"
 
 
-def _versus(test: AssociationTest) -> str:
-    sets = (test.targ1, test.targ2, test.attr1, test.attr2)
-    one, two, good, bad = (words.category for words in sets)
-    return f"{test.label}: {one}, {two} | {good}, {bad}"
+def _notes(measured: Mapping[str, Measured]) -> Iterator[str]:
+    """What a reader must know about the tests of one metric."""
+    outcomes = {name: test.outcome for name, test in measured.items() if test.outcome}
+    flat = [name for name, outcome in outcomes.items() if outcome.degenerate]
+    smallest = {name: outcome.two_sided.smallest_p for name, outcome in outcomes.items() if name not in flat}
+    remarks = {
+        f"not applicable, over {TOO_MANY:.0%} of a set is out of its vocabulary": [
+            name for name in measured if name not in outcomes
+        ],
+        "run without words out of its vocabulary, dropped in balance": [
+            name for name in outcomes if measured[name].absent > 0
+        ],
+        "degenerate, all r are equal: d is 0 because the metric sees no difference": flat,
+        f"too small to reach p = {PAPER_ALPHA}": [name for name, p in smallest.items() if p > PAPER_ALPHA],
+    }
+    for remark, names in remarks.items():
+        if names:
+            yield f"{len(names)} of {len(measured)} tests {remark}: {', '.join(names)}"
 
 
-def _layout(test: AssociationTest) -> Layout:
-    targets = (*test.targ1.items, *test.targ2.items)
-    attributes = (*test.attr1.items, *test.attr2.items)
-    return Layout(
-        tuple(text for text, _ in targets),
-        tuple(text for text, _ in attributes),
-        tuple(unit for _, unit in targets),
-        len(test.targ1.items),
-        len(test.attr1.items),
-    )
+def _limited(test: AssociationTest, limit: int | None) -> AssociationTest:
+    """The test with at most `limit` words per set."""
+    if limit is None:
+        return test
+
+    def first_words(words: WordSet) -> WordSet:
+        units = set(spread_out(list(dict.fromkeys(unit for _, unit in words.items)), limit))
+        return replace(words, items=tuple(item for item in words.items if item[1] in units))
+
+    return _with_sets(test, [first_words(getattr(test, key)) for key in KEYS])
 
 
-def _first_units(words: WordSet, limit: int) -> WordSet:
-    kept = set(spread_out(list(dict.fromkeys(unit for _, unit in words.items)), limit))
-    return replace(words, items=tuple(item for item in words.items if item[1] in kept))
+def _with_sets(test: AssociationTest, sets: Sequence[WordSet]) -> AssociationTest:
+    return AssociationTest(test.name, test.label, test.level, *sets)
 
 
 def _checked(test: AssociationTest, balance: bool) -> AssociationTest:
-    """Refuse what no test can be made of."""
-    for key in ("targ1", "targ2", "attr1", "attr2"):
+    """The test with target sets of equal size; an error where that cannot be."""
+    for key in KEYS:
         words: WordSet = getattr(test, key)
         if len(words.items) < 2:
             raise DataError(f"{test.name}: {key} ({words.category}) has one text; a set needs at least two")
     shared = {text for text, _ in test.targ1.items} & {text for text, _ in test.targ2.items}
     if shared:
         raise DataError(f"{test.name}: {sorted(shared)[0]!r} is in both target sets; take it out of one")
-    one, two = len(test.targ1.items), len(test.targ2.items)
-    if one == two:
-        return test
-    if not balance:
+    targets = (test.targ1, test.targ2)
+    n_x, n_y = (len(words.items) for words in targets)
+    if n_x != n_y and not balance:
         raise DataError(
-            f"{test.name}: targ1 has {one} texts and targ2 {two}; make them equal or use --balance, "
+            f"{test.name}: targ1 has {n_x} texts and targ2 {n_y}; make them equal or use --balance, "
             "which shortens the longer one"
         )
-    size = min(one, two)
-    return replace(
-        test,
-        targ1=replace(test.targ1, items=tuple(spread_out(test.targ1.items, size))),
-        targ2=replace(test.targ2, items=tuple(spread_out(test.targ2.items, size))),
-    )
-
-
-TOO_MANY = 0.2  # above this share of absent texts in a set, a test says nothing about a metric
-EVIDENCE = 5
-RESAMPLES = 2000
+    equal = [replace(words, items=tuple(spread_out(words.items, min(n_x, n_y)))) for words in targets]
+    return _with_sets(test, [*equal, test.attr1, test.attr2])
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which rows are X, which columns are A, and the word each row was made from."""
+    """Which rows are X, which columns are A, and the word that each row was made from."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -266,43 +243,49 @@ class Layout:
     n_x: int
     n_a: int
 
+    @classmethod
+    def of(cls, test: AssociationTest) -> Layout:
+        """Targets in rows and attributes in columns, the first set of each first."""
+        rows, units = zip(*test.targ1.items, *test.targ2.items, strict=True)
+        columns = tuple(text for text, _ in (*test.attr1.items, *test.attr2.items))
+        return cls(rows, columns, units, len(test.targ1.items), len(test.attr1.items))
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A test that could be made, or (`outcome` None) one with too many words the metric does not know."""
+    """The outcome of a test; None where too many texts of a set have no score."""
 
-    absent: float
+    absent: float  # the largest share of one set's texts without a score
     outcome: Outcome | None = None
     interval: Interval | None = None
-    mde: float | None = None
     evidence: tuple[str, ...] = ()
 
 
 def measure_test(
     forward: Floats, backward: Floats, layout: Layout, *, by_word: bool, intervals: bool, seed: int
 ) -> Measured:
-    """S(x, y) is the mean of M(x, y) and M(y, x) (assoc sec. 4)."""
+    """Run one association test on symmetrised scores, S(x, y) = (M(x, y) + M(y, x)) / 2 (assoc sec. 4)."""
     scores = (forward + backward.T) / 2
     rows, columns, absent = _known(scores, layout)
     if absent > TOO_MANY:
         return Measured(absent)
     rows = _balanced(rows, layout, by_word)
-    kept, units = scores[np.ix_(rows, columns)], [layout.units[row] for row in rows]
     n_x, n_a = int((rows < layout.n_x).sum()), int((columns < layout.n_a).sum())
     if min(n_x, rows.size - n_x, n_a, columns.size - n_a) < 1:
         return Measured(1.0)
-    r = target_associations(kept, n_a)
-    first, second = r[:n_x], r[n_x:]
+    scores = scores[np.ix_(rows, columns)]
+    associations = target_associations(scores, n_a)
+    first, second = associations[:n_x], associations[n_x:]
     if by_word:
+        units = [layout.units[row] for row in rows]
         first, second = average_units(first, units[:n_x]), average_units(second, units[n_x:])
-    outcome = partition_test(first, second, scale=float(np.abs(kept).max()), seed=seed)
-    return Measured(
-        absent,
-        outcome,
-        _interval(first, second, outcome, seed) if intervals else None,
-        detectable_effect(sqrt(1 / first.size + 1 / second.size)),
-        _hardest(kept, layout, rows, columns, n_x, n_a, outcome),
-    )
+    outcome = partition_test(first, second, scale=float(np.abs(scores).max()), seed=seed)
+    interval = _interval(first, second, outcome, seed) if intervals else None
+    evidence = [
+        f"{layout.rows[rows[row]]} ~ {layout.columns[columns[column]]}"
+        for row, column in _strongest(scores, n_x, n_a, outcome)
+    ]
+    return Measured(absent, outcome, interval, tuple(evidence))
 
 
 def _known(scores: Floats, layout: Layout) -> tuple[np.ndarray, np.ndarray, float]:
@@ -319,46 +302,33 @@ def _balanced(rows: np.ndarray, layout: Layout, by_word: bool) -> np.ndarray:
     """As many X as Y where some were dropped: the longer side loses units at even distances."""
     if rows.size == len(layout.rows):
         return rows
-    sides = [rows[rows < layout.n_x].tolist(), rows[rows >= layout.n_x].tolist()]
-    units = [list(dict.fromkeys(layout.units[row] if by_word else row for row in side)) for side in sides]
-    size = min(map(len, units))
-    kept = [set(spread_out(side, size)) for side in units]
-    both = [
-        row
-        for side, names in zip(sides, kept, strict=True)
-        for row in side
-        if (layout.units[row] if by_word else row) in names
-    ]
-    return np.asarray(both, dtype=np.intp)
+    sides = (rows[rows < layout.n_x].tolist(), rows[rows >= layout.n_x].tolist())
+    units = [{row: layout.units[row] if by_word else str(row) for row in side} for side in sides]
+    size = min(len(set(side.values())) for side in units)
+    balanced: list[int] = []
+    for side in units:
+        chosen = set(spread_out(list(dict.fromkeys(side.values())), size))
+        balanced += [row for row, unit in side.items() if unit in chosen]
+    return np.asarray(balanced, dtype=np.intp)
 
 
 def _interval(first: Floats, second: Floats, outcome: Outcome, seed: int) -> Interval | None:
-    """Resample the units of X and of Y; a degenerate test is exactly 0."""
+    """The effect size under resampled units of X and of Y; a degenerate test is exactly 0."""
     if outcome.degenerate:
         return Interval(0.0, 0.0, 0.95)
     rng = np.random.default_rng(seed)
-    one = first[rng.integers(first.size, size=(RESAMPLES, first.size))]
-    two = second[rng.integers(second.size, size=(RESAMPLES, second.size))]
-    spread = np.concatenate([one, two], axis=1).std(axis=1, ddof=1)
+    x, y = (units[rng.integers(units.size, size=(RESAMPLES, units.size))] for units in (first, second))
+    deviations = np.concatenate([x, y], axis=1).std(axis=1, ddof=1)
     draws = np.full(RESAMPLES, np.nan)
-    np.divide(one.mean(axis=1) - two.mean(axis=1), spread, out=draws, where=spread > 0)
+    np.divide(x.mean(axis=1) - y.mean(axis=1), deviations, out=draws, where=deviations > 0)
     return interval_of(draws, n_clusters=min(first.size, second.size))
 
 
-def _hardest(
-    kept: Floats,
-    layout: Layout,
-    rows: Sequence[int] | np.ndarray,
-    columns: Sequence[int] | np.ndarray,
-    n_x: int,
-    n_a: int,
-    outcome: Outcome,
-) -> tuple[str, ...]:
-    """The pairs of texts that pull hardest in the direction of the effect."""
+def _strongest(scores: Floats, n_x: int, n_a: int, outcome: Outcome) -> list[tuple[int, int]]:
+    """Places of the pairs of texts that contribute most to the effect, the strongest first."""
     if outcome.degenerate:
-        return ()
-    shares = pulls(kept, n_x, n_a).ravel() * (1.0 if outcome.effect_size >= 0 else -1.0)
+        return []
+    shares = pulls(scores, n_x, n_a).ravel() * (1.0 if outcome.effect_size >= 0 else -1.0)
     top = np.argpartition(-shares, min(EVIDENCE, shares.size - 1))[:EVIDENCE]
     top = top[np.argsort(-shares[top], kind="stable")]
-    places = [divmod(int(place), kept.shape[1]) for place in top]
-    return tuple(f"{layout.rows[rows[i]]} ~ {layout.columns[columns[j]]}" for i, j in places)
+    return [divmod(int(place), scores.shape[1]) for place in top]

@@ -7,29 +7,37 @@ backbone that looks only at its neighbours cannot see an early error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.corpora import Corpus, Item, corpora
-from assay.core import Audit, Case, Finding, Floats, Scored
-from assay.names.registry import load
+from assay.audits.corpora import BlindSpot
+from assay.audits.slices import ends
+from assay.core import Estimate, Finding, Floats, Judgement, Scored, Statistic
+from assay.models.attention import attention_blocks
 from assay.statistics.intervals import bootstrap_mean
-from assay.vocabulary import Question, Rule
-
-_BLOCKS = "assay.models.attention:attention_blocks"  # by name: audits do not import metrics
+from assay.vocabulary import Rule
 
 
 @dataclass(frozen=True)
-class Attention(Audit):
+class Attention(BlindSpot):
     """Attention of each metric's backbone over whole texts."""
 
-    name: ClassVar[str] = "attention"
-    question: ClassVar[Question] = "robustness"
+    name = "attention"
+    title = "Where the backbone looks"
+    statistics = (
+        Statistic(
+            "attention_share",
+            "Share of the backbone's attention that goes this many tokens away, from the last block to this "
+            "third of the text, or to the first token.",
+            unit="share", headline=True,
+        ),
+    )  # fmt: skip
+    tasks = ("open-ended",)
+    # Six texts show a pattern that is typical of a model, not of a text.
+    quick_options = {"limit": 6}
 
     data: tuple[Path, ...] = ()
     references: Path | None = None
@@ -40,88 +48,62 @@ class Attention(Audit):
     block: int = 20
     length: int = 200  # tokens a text is cut to
 
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        """Six texts show a pattern that is typical of a model, not of a text."""
-        return {"limit": 6}
+    def judge(self, scored: Sequence[Scored]) -> Judgement:
+        """Shares for every metric that names a backbone.
 
-    @cached_property
-    def _corpora(self) -> list[Corpus]:
-        return corpora(self.data, self.references, self.task, ("open-ended",), (self.limit, None))
-
-    def cases(self) -> Iterable[Case]:
-        """The texts as they are."""
-        for corpus in self._corpora:
-            plain = [Item(record, {"gold": record.gold}, {}) for record in corpus.records]
-            yield from corpus.cases(f"{corpus.name}/attention", plain)
-
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """Shares for every metric that names a backbone; those with one backbone share the pass."""
-        found: list[Finding] = []
+        Attention is no score, so it cannot be a case: the backbone reads the texts here, once for all metrics
+        that rest on it.
+        """
+        findings: list[Finding] = []
+        notes: list[str] = []
         known: dict[tuple[str, str], Floats] = {}
         for answer in scored:
-            static = answer.about.get("paradigm") == "static-embedding"  # vectors of words: nothing attends
+            static = answer.about.get("paradigm") == "static-embedding"  # word vectors: nothing attends
             backbone = None if static else answer.about.get("backbone")
             if not backbone:
-                self._silent[answer.metric] = None
-            for corpus in self._corpora if backbone else ():
+                notes.append(f"{answer.metric} reads with no model that attends: no attention to show")
+                continue
+            for corpus in self.corpora:
                 key = str(backbone), corpus.name
                 if key not in known:
                     texts = [record.gold for record in corpus.records]
-                    known[key] = self._blocks(str(backbone), texts)
-                found += self._shares(answer.metric, corpus.name, known[key])
-        return found
+                    known[key] = attention_blocks(key[0], texts, block=self.block, length=self.length)
+                findings += self._shares(answer, corpus.name, known[key])
+        return Judgement(findings, list(dict.fromkeys(notes)))
 
-    @cached_property
-    def _silent(self) -> dict[str, None]:
-        return {}
-
-    def notes(self) -> list[str]:
-        """Metrics that have nothing to show."""
-        return [f"{metric} reads with no model that attends: no attention to show" for metric in self._silent]
-
-    def _blocks(self, backbone: str, texts: list[str]) -> Floats:
-        blocks: Any = load(_BLOCKS)
-        found: Floats = blocks(backbone, texts, block=self.block, length=self.length)
-        return found
-
-    def _shares(self, metric: str, dataset: str, blocks: Floats) -> list[Finding]:
+    def _shares(self, answer: Scored, dataset: str, blocks: Floats) -> Iterator[Finding]:
         named = {f"{dataset}/distance/{name}": row for name, row in by_distance(blocks, self.block).items()}
         named |= {f"{dataset}/last-block-to/{name}": row for name, row in from_last(blocks).items()}
         named[f"{dataset}/first-token"] = np.nanmean(blocks[:, :, 0], axis=1)
-        found = []
         for slice_, row in named.items():
             values = row[np.isfinite(row)]
             if values.size:
-                ci = bootstrap_mean(values, seed=self.seed)
-                mean, pair = float(values.mean()), None if ci is None else ci.pair
-                found.append(
-                    Finding(metric, self.name, slice_, "attention_share", mean, values.size, ci=pair)
-                )
-        return found
+                ci = ends(bootstrap_mean(values, seed=self.seed))
+                share = Estimate(float(values.mean()), values.size, ci)
+                yield Finding.of(answer, slice_, "attention_share", share)
 
 
 def by_distance(blocks: Floats, block: int) -> dict[str, Floats]:
-    """The share of attention that goes so many tokens away, either side: a value a text."""
-    found = {}
+    """The share of attention that goes this many tokens away, on either side: one value per text."""
+    shares = {}
     size = blocks.shape[1]
     others = blocks[:, :, 1:]
     rows, columns = np.indices((size, size))
-    present = np.isfinite(blocks[:, :, 0]).sum(axis=1)  # from-blocks a text has
+    present = np.isfinite(blocks[:, :, 0]).sum(axis=1)  # from-blocks that a text has
     for distance in range(size):
         there = np.where(np.abs(rows - columns) == distance, others, 0.0)
         share = np.nansum(there, axis=(1, 2)) / np.maximum(present, 1)
-        found[f"{distance * block}-{(distance + 1) * block}"] = np.where(present > distance, share, np.nan)
-    return found
+        shares[f"{distance * block}-{(distance + 1) * block}"] = np.where(present > distance, share, np.nan)
+    return shares
 
 
 def from_last(blocks: Floats) -> dict[str, Floats]:
-    """The share of the last block's attention that goes to each third of the text: a value a text."""
-    found = {name: np.full(len(blocks), np.nan) for name in ("start", "middle", "end")}
-    for place, text in enumerate(blocks):
+    """The share of the last block's attention that goes to each third of the text: one value per text."""
+    shares = {name: np.full(len(blocks), np.nan) for name in ("start", "middle", "end")}
+    for number, text in enumerate(blocks):
         present = int(np.isfinite(text[:, 0]).sum())
         if present >= 3:
             last = text[present - 1, 1 : present + 1]
-            for name, part in zip(found, np.array_split(last, 3), strict=True):
-                found[name][place] = part.sum()
-    return found
+            for name, part in zip(shares, np.array_split(last, 3), strict=True):
+                shares[name][number] = part.sum()
+    return shares

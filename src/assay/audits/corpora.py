@@ -1,18 +1,28 @@
-"""Data of the blind-spot audits: files of the user's or embedded corpora in, records by dataset out."""
+"""What the blind-spot audits share: corpora (files or embedded data to records), cases, gains and notes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from assay.audits.slices import FEWEST, spread_out
-from assay.core import Case, Record
+from assay.audits.slices import CLEAN, FEWEST, SD, SliceScores, difference, must_fall, read_slices, spread_out
+from assay.core import Audit, Case, Finding, Judgement, Perturbation, Record, Scored, Statistic
 from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
-from assay.vocabulary import Rule, Task
+from assay.vocabulary import Question, Rule, Task
 
 _POOL = 20  # texts enough to borrow from
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A record, its texts by role, and what a report shows of it."""
+
+    record: Record
+    texts: Mapping[str, str]
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +37,16 @@ class Corpus:
     def cases(self, slice_: str, items: Sequence[Item]) -> list[Case]:
         """Items of one slice as cases.
 
-        Shared references ride on the slice's first case. A set metric finds them there; a metric that would
-        compare a text with a stranger's has nothing to score.
+        Shared references are given to the slice's first case only. A set metric finds them there; a metric
+        that would compare a text with an unrelated reference has nothing to score.
         """
-        made = []
+        cases = []
         for number, item in enumerate(items):
             samples = {role: item.record.sample(text) for role, text in item.texts.items()}
             if self.shared and number == 0:
-                samples = {role: replace(one, references=self.shared) for role, one in samples.items()}
-            made.append(Case(f"{slice_}:{item.record.id}", samples, slice_, item.meta))
-        return made
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A record, its texts by role, and what a report shows of it."""
-
-    record: Record
-    texts: Mapping[str, str]
-    meta: Mapping[str, Any]
+                samples = {role: replace(sample, references=self.shared) for role, sample in samples.items()}
+            cases.append(Case(f"{slice_}:{item.record.id}", samples, slice_, item.meta))
+        return cases
 
 
 def corpora(
@@ -57,38 +58,130 @@ def corpora(
 ) -> list[Corpus]:
     """The datasets of an audit: files, a pair of text files, or the embedded corpora of its tasks.
 
-    `limits` are items a dataset: in general, and for open-ended text.
+    `limits` are items per dataset: in general, and for open-ended text.
     """
     named = [task_named(task) for task in tasks]
     if not data:
         return [_corpus(task, embedded_records(task), limits) for task in named or default]
-    found: dict[str, Corpus] = {}
+    by_name: dict[str, Corpus] = {}
     for path in data:
         if references is not None:
             records = read_text_sets(path, references, task=named[0] if named else "open-ended")
         else:
             records = read_records(path, task=named[0] if named else None)
-        name = path.stem if path.stem not in found else f"{path.parent.name}-{path.stem}"
-        found[name] = _corpus(name, records, limits)
-    return list(found.values())
-
-
-def too_few(found: Sequence[Corpus], rule: Rule) -> list[str]:
-    """The note that a dataset has too few items for a verdict; the paper's rule always has one."""
-    small = [f"{one.name} ({len(one.records)})" for one in found if len(one.records) < FEWEST]
-    if not small or rule == "paper":
-        return []
-    return [f"fewer than {FEWEST} items, too few for a verdict: {', '.join(small)}"]
+        name = path.stem if path.stem not in by_name else f"{path.parent.name}-{path.stem}"
+        by_name[name] = _corpus(name, records, limits)
+    return list(by_name.values())
 
 
 def _corpus(name: str, records: Sequence[Record], limits: tuple[int | None, int | None]) -> Corpus:
     task = records[0].task
     open_ended = task == "open-ended"
-    kept = spread_out(records, limits[1] if open_ended and limits[1] is not None else limits[0])
-    if len(kept) >= _POOL:
+    chosen = spread_out(records, limits[1] if open_ended and limits[1] is not None else limits[0])
+    if len(chosen) >= _POOL:
         # Noises that borrow from other items then need no parse of texts that were left out.
-        golds = tuple(record.gold for record in kept)
-        kept = [replace(record, others=golds) for record in kept]
+        golds = tuple(record.gold for record in chosen)
+        chosen = [replace(record, others=golds) for record in chosen]
     if not open_ended:
-        return Corpus(name, tuple(kept), task)
-    return Corpus(name, tuple(replace(one, references=()) for one in kept), task, records[0].references)
+        return Corpus(name, tuple(chosen), task)
+    without = tuple(replace(record, references=()) for record in chosen)
+    return Corpus(name, without, task, records[0].references)
+
+
+class BlindSpot(Audit):
+    """An audit that makes texts worse and asks whether a metric notices, one slice per corpus.
+
+    A subclass is a frozen dataclass that has (most of) the fields below, in an order of its own.
+    """
+
+    question: ClassVar[Question] = "robustness"
+    tasks: ClassVar[tuple[Task, ...]] = ("summarisation",)  # the embedded corpora used without --data
+    part: ClassVar[str] = ""  # the part of a slice that follows the corpus; the audit's name, if empty
+    quick_options: ClassVar[Mapping[str, Any]] = {"limit": 20}  # field values of --size quick
+
+    data: tuple[Path, ...]
+    references: Path | None = None
+    rule: Rule
+    seed: int
+    limit: int | None
+    open_limit: int | None = None
+    task: tuple[str, ...]
+
+    @classmethod
+    def quick(cls) -> Mapping[str, Any]:
+        return cls.quick_options
+
+    @cached_property
+    def corpora(self) -> list[Corpus]:
+        """The datasets under audit."""
+        return corpora(self.data, self.references, self.task, self.tasks, (self.limit, self.open_limit))
+
+    def cases(self) -> Iterable[Case]:
+        """One case per item, with the roles that `texts` gives it."""
+        for corpus in self.corpora:
+            texts = [(record, self.texts(record)) for record in corpus.records]
+            items = [Item(record, by_role) for record, by_role in texts if by_role is not None]
+            yield from corpus.cases(f"{corpus.name}/{self.part or self.name}", items)
+
+    @property
+    def noises(self) -> Mapping[str, Perturbation]:
+        """What makes the worse texts, by role."""
+        return {}
+
+    def texts(self, record: Record) -> Mapping[str, str] | None:
+        """The clean text and its worse versions by role; None where one of them cannot be made."""
+        texts = {CLEAN: record.gold}
+        for role, noise in self.noises.items():
+            text = noise.perturb(record, self.seed)
+            if text is None:
+                return None
+            texts[role] = text
+        return texts
+
+    def judge(self, scored: Sequence[Scored]) -> Judgement:
+        slices = list(read_slices(scored, self.seed))
+        findings = [finding for scores in slices for finding in self.slice_findings(scores)]
+        return Judgement([*findings, *self.compare(slices, findings)], self.remarks())
+
+    def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
+        """The findings of one metric on one slice: what each worse text gains over the clean one."""
+        for role in scores.columns:
+            if role != CLEAN:
+                yield self.gain(scores, f"{scores.dataset}/{role}", role)
+
+    def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
+        """Findings that need all slices, or all findings, at once."""
+        return ()
+
+    def remarks(self) -> list[str]:
+        """The note on datasets with too few items for a verdict; the paper's rule always gives one."""
+        counts = {corpus.name: len(corpus.records) for corpus in self.corpora}
+        small = [f"{name} ({count})" for name, count in counts.items() if count < FEWEST]
+        if not small or self.rule == "paper":
+            return []
+        return [f"fewer than {FEWEST} items, too few for a verdict: {', '.join(small)}"]
+
+    def judges(self, scores: SliceScores) -> bool:
+        """Whether there are enough items for a verdict; the paper's rule needs no number."""
+        return self.rule == "paper" or scores.n >= FEWEST
+
+    def gain(self, scores: SliceScores, slice_: str, role: str) -> Finding:
+        """What a worse text gains over the clean one; the paper asks only that its mean be lower."""
+        change = scores.contrast([role])
+        return Finding.of(
+            scores.scored, slice_, self.statistics[0].name,
+            replace(change, decisive=must_fall(change.ci), paper=change.value < 0), versus=CLEAN,
+            evidence=scores.top_items(difference([role])), judged=self.judges(scores),
+        )  # fmt: skip
+
+
+def gain_statistic(name: str, text: str, more: str = "") -> Statistic:
+    """The statistic of a gain over the clean text; `text` says what gains."""
+
+    def sentence(finding: Finding) -> str:
+        dataset = finding.slice.split("/")[0]
+        gain = f"{finding.value:.3g} SD above" if finding.value > 0 else "no lower than"
+        return f"{finding.metric} scores {text} {gain} the clean text ({dataset})."
+
+    meaning = f"What {text} gains over the clean text; above 0 the metric rewards it.{more}"
+    return Statistic(name, meaning, unit=SD, bad="high", headline=True, sentence=sentence)

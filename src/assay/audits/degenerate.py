@@ -1,6 +1,6 @@
-"""Texts no reader would take for the gold: repetition (*blind* app. E), frequent n-grams (5.3), copies (D).
+"""Texts that no reader would accept: repetition (*blind* app. E), frequent n-grams (5.3), copied sources (D).
 
-Each must score below the gold. A metric fails where it surely prefers the worthless text.
+Each must score below the clean text.
 """
 
 from __future__ import annotations
@@ -9,28 +9,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Literal
 from unicodedata import name as unicode_name
 
-from assay.audits.corpora import Corpus, Item, corpora, too_few
-from assay.audits.slices import judged_gain, slice_scores, slices, spread_out
-from assay.core import Audit, Case, Finding, Perturbation, Record, Scored
+from assay.audits.corpora import BlindSpot, Corpus, corpora, gain_statistic
+from assay.audits.slices import SliceScores, spread_out
+from assay.core import Finding, Perturbation, Record, Statistic
 from assay.datasets.lexicon import word_set
 from assay.datasets.records import CORPORA, embedded_records
 from assay.errors import DataError
 from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, RepeatedEnding
-from assay.vocabulary import Question, Rule, Task
+from assay.vocabulary import Rule
 
 _ENGLISH_SHARE = 0.15  # running English has about 0.45 function words; German, French and Spanish under 0.1
 _LENGTH_BAND = 2.0  # a hypothesis more than twice, or less than half, as long as the references is suspect
 
 
 @dataclass(frozen=True)
-class Repetition(Audit):
-    """The last words said again: ten, twenty, thirty times."""
+class Repetition(BlindSpot):
+    """The last words repeated ten, twenty, thirty times."""
 
-    name: ClassVar[str] = "repetition"
-    question: ClassVar[Question] = "robustness"
+    name = "repetition"
+    title = "Repetition"
+    statistics = (gain_statistic("repetition_gain", "a text that repeats its last words"),)
+    tasks = ("open-ended", "summarisation", "translation")
+    quick_options = {"limit": 20, "open_limit": 12, "copies": (10, 30)}
 
     data: tuple[Path, ...] = ()
     references: Path | None = None
@@ -41,37 +44,20 @@ class Repetition(Audit):
     task: tuple[str, ...] = ()
     copies: tuple[int, ...] = (10, 20, 30)
 
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        """Fewest and most copies."""
-        return {"limit": 20, "open_limit": 12, "copies": (10, 30)}
-
-    @cached_property
-    def _corpora(self) -> list[Corpus]:
-        tasks: tuple[Task, ...] = ("open-ended", "summarisation", "translation")
-        return corpora(self.data, self.references, self.task, tasks, (self.limit, self.open_limit))
-
-    def cases(self) -> Iterable[Case]:
-        """A case an item, a role a number of copies."""
-        for corpus in self._corpora:
-            noises = {f"rep-{copies}": RepeatedEnding(copies) for copies in self.copies}
-            yield from _degenerate_cases(corpus, "repetition", noises, self.seed)
-
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """The gain over the gold, a finding a number of copies."""
-        return _judged(self.name, "repetition_gain", scored, self.rule, self.seed)
-
-    def notes(self) -> list[str]:
-        """Datasets that are too small."""
-        return too_few(self._corpora, self.rule)
+    @property
+    def noises(self) -> Mapping[str, Perturbation]:
+        return {f"rep-{copies}": RepeatedEnding(copies) for copies in self.copies}
 
 
 @dataclass(frozen=True)
-class FrequentNgram(Audit):
+class FrequentNgram(BlindSpot):
     """Strings of the most frequent n-grams of a corpus."""
 
-    name: ClassVar[str] = "frequent-ngram"
-    question: ClassVar[Question] = "robustness"
+    name = "frequent-ngram"
+    title = "Strings of frequent n-grams"
+    statistics = (gain_statistic("frequent_gain", "a string of frequent n-grams"),)
+    tasks = ("open-ended",)
+    quick_options = {"limit": 20, "open_limit": 12, "top": (10, 100), "n": (4,)}
 
     data: tuple[Path, ...] = ()
     references: Path | None = None
@@ -83,46 +69,37 @@ class FrequentNgram(Audit):
     top: tuple[int, ...] = (10, 50, 100)
     n: tuple[int, ...] = (4, 3)
 
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        """4-grams, fewest and most."""
-        return {"limit": 20, "open_limit": 12, "top": (10, 100), "n": (4,)}
-
     @cached_property
-    def _corpora(self) -> list[Corpus]:
-        return corpora(self.data, self.references, self.task, ("open-ended",), (self.limit, self.open_limit))
+    def corpora(self) -> list[Corpus]:
+        """The datasets; their records borrow from the texts that n-grams are counted in."""
+        pooled = []
+        for corpus in super().corpora:
+            pool = _texts_of(corpus) if self.data else _english()
+            records = tuple(replace(record, others=pool) for record in corpus.records)
+            pooled.append(replace(corpus, records=records))
+        return pooled
 
     @property
-    def _length(self) -> int:
-        """The paper's 256 words; else as long as the gold, so that length is not what a metric sees."""
-        return 256 if self.rule == "paper" else 0
-
-    def cases(self) -> Iterable[Case]:
-        """A case an item, a role a kind of n-gram."""
-        for corpus in self._corpora:
-            noises = {
-                f"{n}-gram/top-{top}": FrequentNgrams(top, n, self._length)
-                for n in self.n
-                for top in self.top
-            }
-            pool = _english() if not self.data else _texts_of(corpus)
-            yield from _degenerate_cases(corpus, "frequent-ngram", noises, self.seed, pool)
-
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """The gain over the gold, a finding a kind of n-gram."""
-        return _judged(self.name, "frequent_gain", scored, self.rule, self.seed)
-
-    def notes(self) -> list[str]:
-        """Datasets that are too small."""
-        return too_few(self._corpora, self.rule)
+    def noises(self) -> Mapping[str, Perturbation]:
+        # The paper's 256 words; else as long as the clean text, so that length is not what a metric sees.
+        length = 256 if self.rule == "paper" else 0
+        return {f"{n}-gram/top-{top}": FrequentNgrams(top, n, length) for n in self.n for top in self.top}
 
 
 @dataclass(frozen=True)
-class CopySource(Audit):
-    """The source handed in as the answer; checks of length and language that would catch it."""
+class CopySource(BlindSpot):
+    """The source submitted as the answer, and the checks of length and language that would stop it."""
 
-    name: ClassVar[str] = "copy-source"
-    question: ClassVar[Question] = "robustness"
+    name = "copy-source"
+    title = "Copied sources"
+    statistics = (
+        gain_statistic("copy_gain", "a copy of the source"),
+        Statistic(
+            "copy_caught", "Share of copied sources that this check would stop; given where copies do not "
+            "score below the clean text.", unit="share",
+        ),
+    )  # fmt: skip
+    tasks = ("summarisation", "translation")
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
@@ -131,51 +108,41 @@ class CopySource(Audit):
     task: tuple[str, ...] = ()
     scripts: Literal["latin", "all"] = "latin"  # word metrics refuse hypotheses in other scripts
 
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        """Twenty items a task."""
-        return {"limit": 20}
-
     @cached_property
-    def _corpora(self) -> list[Corpus]:
-        found = []
-        for corpus in corpora(self.data, None, self.task, ("summarisation", "translation"), (None, None)):
-            kept = [record for record in corpus.records if record.source and self._readable(record.source)]
-            if not kept:
+    def corpora(self) -> list[Corpus]:
+        """The datasets, with only the records that have a source to copy."""
+        copied = []
+        for corpus in corpora(self.data, None, self.task, self.tasks, (None, None)):
+            records = [record for record in corpus.records if record.source and self._readable(record.source)]
+            if not records:
                 raise DataError(
                     f"{corpus.name} has no sources to copy; give the records a column 'source', "
                     f"or --scripts all for sources in another script than Latin"
                 )
-            found.append(replace(corpus, records=tuple(spread_out(kept, self.limit))))
-        return found
+            copied.append(replace(corpus, records=tuple(spread_out(records, self.limit))))
+        return copied
 
     def _readable(self, source: str) -> bool:
         letters = [letter for letter in source if letter.isalpha()]
         latin = sum("LATIN" in unicode_name(letter, "") for letter in letters)
         return self.scripts == "all" or 2 * latin >= len(letters)
 
-    def cases(self) -> Iterable[Case]:
-        """A case an item that has a source."""
-        for corpus in self._corpora:
-            yield from _degenerate_cases(corpus, "copy-source", {"copy-source": CopiedSource()}, self.seed)
+    @property
+    def noises(self) -> Mapping[str, Perturbation]:
+        return {"copy-source": CopiedSource()}
 
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """The gain over the gold; for metrics that fall for it, what share simple checks would stop."""
-        found = _judged(self.name, "copy_gain", scored, self.rule, self.seed)
-        checks = {f"{corpus.name}/copy-source": caught(corpus.records) for corpus in self._corpora}
-        stopped = [
-            Finding(one.metric, self.name, one.slice, "copy_caught", share, one.n, check)
-            for one in found
-            if one.passed is False
-            for check, share in checks[one.slice].items()
-        ]
-        return found + stopped
+    def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
+        """What simple checks would stop, beside each metric that scores copies no lower."""
+        checks = {f"{corpus.name}/copy-source": caught(corpus.records) for corpus in self.corpora}
+        for gain in findings:
+            for check, share in checks[gain.slice].items() if gain.value >= 0 else ():
+                yield Finding.of(gain.metric, gain.slice, "copy_caught", share, n=gain.n, versus=check)
 
-    def notes(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """The checks worth having, whatever the metric."""
-        return too_few(self._corpora, self.rule) + [
+        return super().remarks() + [
             f"{corpus.name}: a {check} stops {share:.0%} of copied sources"
-            for corpus in self._corpora
+            for corpus in self.corpora
             for check, share in caught(corpus.records).items()
         ]
 
@@ -202,49 +169,18 @@ def _english_share(text: str) -> float:
     )
 
 
-def _degenerate_cases(
-    corpus: Corpus,
-    family: str,
-    noises: Mapping[str, Perturbation],
-    seed: int,
-    pool: tuple[str, ...] | None = None,
-) -> list[Case]:
-    """Items that every noise of the family applies to."""
-    items = []
-    for record in corpus.records:
-        seen = record if pool is None else replace(record, others=pool)
-        texts = {role: noise.perturb(seen, seed) for role, noise in noises.items()}
-        whole = {role: text for role, text in texts.items() if text is not None}
-        if len(whole) == len(noises):
-            items.append(Item(record, {"gold": record.gold, **whole}, {}))
-    return corpus.cases(f"{corpus.name}/{family}", items)
-
-
-def _judged(audit: str, statistic: str, scored: Sequence[Scored], rule: Rule, seed: int) -> list[Finding]:
-    found = []
-    for answer in scored:
-        for slice_, places in slices(answer).items():
-            scores = slice_scores(answer, places, "gold", seed)
-            dataset = slice_.rpartition("/")[0]
-            for role in scores.columns if scores is not None else ():
-                if scores is not None and role != "gold":
-                    where = f"{dataset}/{role}"
-                    found.append(judged_gain(answer.metric, audit, where, statistic, scores, [role], rule))
-    return found
-
-
 def _texts_of(corpus: Corpus) -> tuple[str, ...]:
-    """The corpus itself: references first, they are what a metric was shown."""
+    """All texts of the corpus, references first: they are what a metric was shown."""
     own = [text for record in corpus.records for text in (*record.references, record.gold)]
     return tuple(dict.fromkeys([*corpus.shared, *own, *corpus.records[0].others]))
 
 
 def _english() -> tuple[str, ...]:
     """All embedded English: a small corpus alone has no frequent 4-grams."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for task in CORPORA:
         for record in embedded_records(task):
-            found |= dict.fromkeys((record.gold, *record.references))
+            texts |= dict.fromkeys((record.gold, *record.references))
             if task == "summarisation" and record.source:
-                found[record.source] = None
-    return tuple(found)
+                texts[record.source] = None
+    return tuple(texts)

@@ -1,34 +1,49 @@
 """A text against itself: the score should not fall as the text grows.
 
-Texts of 8 to 256 words are scored with themselves as reference; `length_slope` is the change per doubling,
-in spreads of ordinary scores. A metric that gives the gold the same score against a stranger's reference
-looks at no reference and is left out.
+Texts of 8 to 256 words are scored with themselves as reference; `length_slope` is the change per doubling. A
+metric that gives the clean text the same score against an unrelated reference does not look at references
+and is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import log2
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.corpora import Corpus, corpora, too_few
-from assay.audits.slices import SliceScores, combine, finding, slice_scores, slices
-from assay.core import Audit, Case, Finding, Sample, Scored
-from assay.statistics.estimates import verdict
-from assay.vocabulary import Question, Rule
+from assay.audits.corpora import BlindSpot, Corpus
+from assay.audits.slices import CLEAN, SD, SliceScores, moves
+from assay.core import Case, Finding, Sample, Statistic
+from assay.vocabulary import Rule
+
+_UNRELATED = "stranger"  # the role of the clean text against an unrelated reference
+
+
+def _sentence(finding: Finding) -> str:
+    dataset = finding.slice.split("/")[0]
+    return (
+        f"The score that {finding.metric} gives a text against itself {moves(finding.value)} each time the "
+        f"text doubles in length ({dataset})."
+    )
 
 
 @dataclass(frozen=True)
-class IdentityLength(Audit):
+class IdentityLength(BlindSpot):
     """Growing texts, each its own reference."""
 
-    name: ClassVar[str] = "identity-length"
-    question: ClassVar[Question] = "robustness"
+    name = "identity-length"
+    title = "A text against itself"
+    statistics = (
+        Statistic(
+            "length_slope", "Change of a text's score against itself each time it doubles in length.",
+            unit=f"{SD} per doubling", bad="low", margin="-slope_margin", headline=True, sentence=_sentence,
+        ),
+        Statistic("score", "The mean score of texts of this length against themselves.", unit="score"),
+    )  # fmt: skip
+    quick_options = {"limit": 12, "lengths": (8, 32, 128)}
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
@@ -36,73 +51,47 @@ class IdentityLength(Audit):
     limit: int | None = 60
     task: tuple[str, ...] = ()
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
-    slope_margin: float = 0.05  # spreads a doubling may cost
-
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        """Three lengths, twelve items."""
-        return {"limit": 12, "lengths": (8, 32, 128)}
-
-    @cached_property
-    def _corpora(self) -> list[Corpus]:
-        return corpora(self.data, None, self.task, ("summarisation",), (self.limit, None))
+    slope_margin: float = 0.05  # SDs of clean scores that a doubling may cost
 
     def cases(self) -> Iterable[Case]:
-        """A case an item: the gold as usual, against a stranger, and texts against themselves."""
-        for corpus in self._corpora:
+        """One case per item; roles are the clean text, the same with an unrelated reference, and lengths."""
+        for corpus in self.corpora:
             slice_ = f"{corpus.name}/identity"
             for number, record in enumerate(corpus.records):
-                other = corpus.records[number - 1].gold
-                samples = {
-                    "gold": record.sample(),
-                    "stranger": Sample(record.gold, (other,), record.sample().source),
-                }
+                clean = record.sample()
+                unrelated = Sample(record.gold, (corpus.records[number - 1].gold,), clean.source)
+                samples = {CLEAN: clean, _UNRELATED: unrelated}
                 for length in self.lengths:
-                    text = self._text(corpus, number, length)
+                    text = _text(corpus, number, length)
                     samples[str(length)] = Sample(text, (text,), record.source)
                 yield Case(f"{slice_}:{record.id}", samples, slice_)
 
-    def _text(self, corpus: Corpus, number: int, length: int) -> str:
-        """The first words of the gold, the next golds following where it is too short."""
-        words: list[str] = []
-        for step in range(len(corpus.records)):
-            words += corpus.records[(number + step) % len(corpus.records)].gold.split()
-            if len(words) >= length:
-                break
-        return " ".join(words[:length])
-
-    def notes(self) -> list[str]:
-        """Datasets that are too small."""
-        return too_few(self._corpora, self.rule)
-
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """Scores by length and their slope."""
-        found: list[Finding] = []
-        for answer in scored:
-            for slice_, places in slices(answer).items():
-                scores = slice_scores(answer, places, "gold", self.seed)
-                if scores is not None and not _same(scores):
-                    found += self._slice(answer.metric, slice_, scores)
-        return found
-
-    def _slice(self, metric: str, slice_: str, scores: SliceScores) -> list[Finding]:
+    def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
+        """Scores by length and their slope; none for a metric that ignores references."""
         lengths = [str(length) for length in self.lengths if str(length) in scores.columns]
-        if len(lengths) < 2:
-            return []
-        points = [
-            Finding(metric, self.name, f"{slice_}/{length}", "score", scores.mean(length), scores.n)
-            for length in lengths
-        ]
+        unrelated = scores.columns.get(_UNRELATED)
+        ignores = unrelated is not None and np.allclose(scores.columns[CLEAN], unrelated)
+        if len(lengths) < 2 or ignores:
+            return
+        for length in lengths:
+            slice_ = f"{scores.slice}/{length}"
+            yield Finding.of(scores.scored, slice_, "score", scores.mean(length), n=scores.n)
         x = np.array([log2(int(length)) for length in lengths])
         centred = x - x.mean()
-        slope = combine(scores, dict(zip(lengths, (centred / (centred**2).sum()).tolist(), strict=True)))
-        one = finding(metric, self.name, slice_, "length_slope", slope, scores.n)
-        if self.rule == "paper":
-            return [*points, replace(one, passed=slope.value >= 0)]
-        passed = verdict(slope.ci, -self.slope_margin, "below") if scores.judged else None
-        return [*points, replace(one, passed=passed, evidence=scores.ids[:5] if passed is False else ())]
+        weights = dict(zip(lengths, (centred / (centred**2).sum()).tolist(), strict=True))
+        slope = scores.combine(weights)
+        steepest = scores.top_items({length: -weight for length, weight in weights.items()})
+        yield Finding.of(
+            scores.scored, scores.slice, "length_slope", replace(slope, paper=slope.value >= 0),
+            evidence=steepest, judged=self.judges(scores),
+        )  # fmt: skip
 
 
-def _same(scores: SliceScores) -> bool:
-    """Whether the metric gives no heed to references."""
-    return "stranger" in scores.columns and np.allclose(scores.columns["gold"], scores.columns["stranger"])
+def _text(corpus: Corpus, number: int, length: int) -> str:
+    """The first words of a clean text, followed by the next texts where it is too short."""
+    words: list[str] = []
+    for step in range(len(corpus.records)):
+        words += corpus.records[(number + step) % len(corpus.records)].gold.split()
+        if len(words) >= length:
+            break
+    return " ".join(words[:length])

@@ -1,7 +1,7 @@
-"""Injections (*blind* sec. 5.2, app. F): can a text without value talk a metric into a high score?
+"""Injections (*blind* sec. 5.2, app. F): can a text without content talk a metric into a high score?
 
-Alone, an injection must stay below the gold. Before or after a stranger's text it must not lift the score
-more than a neutral sentence in the same place does, so that mere length is not mistaken for persuasion.
+Alone, an injection must score below the clean text. Before or after an unrelated text it must not raise the
+score more than a neutral sentence in the same place does, so that mere length is not taken for persuasion.
 """
 
 from __future__ import annotations
@@ -10,25 +10,59 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from assay.audits.corpora import Corpus, Item, corpora, too_few
-from assay.audits.slices import SliceScores, judged_gain, slice_scores, slices
-from assay.core import Audit, Case, Finding, Record, Scored
+from assay.audits.corpora import BlindSpot
+from assay.audits.slices import CLEAN, SD, SliceScores, difference, must_fall
+from assay.core import Estimate, Finding, Interval, Record, Statistic
 from assay.errors import DataError, suggest
-from assay.perturbations.degenerate import CONTROL, PLACES, Injection, Place, injections, placed
+from assay.perturbations.degenerate import CONTROL, PLACES, Injection, injections, placed
 from assay.perturbations.edit import unrelated_text
 from assay.recipe import generator
-from assay.vocabulary import Question, Rule, Task
+from assay.vocabulary import Rule
+
+_RANDOM = "random"  # the role of the unrelated text
+
+
+def _sentence(finding: Finding) -> str:
+    dataset, injection, place = finding.slice.split("/")[-3:]
+    size = f"{max(finding.value, 0.0):.3g} SD"
+    if place == "alone":
+        return f"{finding.metric} scores the injection “{injection}” {size} above the clean text ({dataset})."
+    where = {"prefix": "before", "suffix": "after"}[place]
+    than = "more than a neutral sentence does" if finding.versus == CONTROL else "over that text alone"
+    return (
+        f"The injection “{injection}” {where} an unrelated text raises the score of {finding.metric} by "
+        f"{size} {than} ({dataset})."
+    )
+
+
+_MEANING = (
+    "What a text that asks for a high score gains over the clean text (alone), over the unrelated text "
+    "around which it stands (random), or over a neutral sentence in its place (control)."
+)
 
 
 @dataclass(frozen=True)
-class InjectionAudit(Audit):
-    """Strings that ask for a high score, alone and around strangers' texts."""
+class InjectionAudit(BlindSpot):
+    """Strings that ask for a high score, alone and around unrelated texts."""
 
-    name: ClassVar[str] = "injection"
-    question: ClassVar[Question] = "robustness"
-    wants: ClassVar[str] = "an item needs another to borrow a text from: give two or more different golds"
+    name = "injection"
+    title = "Injected texts"
+    statistics = (
+        Statistic(
+            "injection_gain", _MEANING, unit=SD, bad="high", margin="lift_margin", headline=True,
+            sentence=_sentence,
+        ),
+        Statistic(
+            "injection_gain", _MEANING, unit=SD, bad="high", headline=True, within="alone", sentence=_sentence
+        ),
+        Statistic(
+            "injection_caught", "What the same injection gains (below 0: loses) under the metric of the run "
+            "that scores it lowest; given where it gains under this metric.", unit=SD,
+        ),
+    )  # fmt: skip
+    wants = "an item needs another to borrow a text from: give two or more different golds"
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
@@ -36,109 +70,92 @@ class InjectionAudit(Audit):
     limit: int | None = None
     only: tuple[str, ...] = ()  # injections, or families of them
     task: tuple[str, ...] = ()
-    lift_margin: float = 0.2  # spreads that a neutral sentence does not explain
+    lift_margin: float = 0.2  # SDs of clean scores that a neutral sentence does not explain
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
-        """One injection a family, twenty items."""
-        first = {one.family: one.id for one in reversed(injections().values()) if one.family != CONTROL}
-        return {"limit": 20, "only": tuple(reversed(first.values()))}
+        """One injection per family, twenty items."""
+        first: dict[str, str] = {}
+        for injection in _persuasive():
+            first.setdefault(injection.family, injection.id)
+        return {"limit": 20, "only": tuple(first.values())}
 
     @cached_property
-    def _corpora(self) -> list[Corpus]:
-        tasks: tuple[Task, ...] = ("summarisation",)
-        return corpora(self.data, None, self.task, tasks, (self.limit, None))
-
-    @cached_property
-    def _asked(self) -> list[Injection]:
-        known = [one for one in injections().values() if one.family != CONTROL]
-        names = {one.id for one in known} | {one.family for one in known}
+    def _chosen(self) -> list[Injection]:
+        names = {name for injection in _persuasive() for name in (injection.id, injection.family)}
         for wrong in set(self.only) - names:
             raise DataError(f"unknown injection {wrong!r}{suggest(wrong, names)}")
-        return [one for one in known if not self.only or {one.id, one.family} & set(self.only)]
+        wanted = set(self.only) or names
+        return [injection for injection in _persuasive() if {injection.id, injection.family} & wanted]
 
-    def cases(self) -> Iterable[Case]:
-        """A case an item, a role an injection and place."""
-        for corpus in self._corpora:
-            items = [self._item(record) for record in corpus.records]
-            yield from corpus.cases(f"{corpus.name}/injection", [item for item in items if item is not None])
-
-    def _item(self, record: Record) -> Item | None:
+    def texts(self, record: Record) -> Mapping[str, str] | None:
+        """Roles are INJECTION/PLACE; an item needs an unrelated text."""
         other = unrelated_text(record, generator(self.seed, self.name, record.key))
         if other is None:
             return None
-        texts = {"gold": record.gold, "random": other}
-        controls = [one for one in injections().values() if one.family == CONTROL]
-        for one in [*self._asked, *controls]:
+        texts = {CLEAN: record.gold, _RANDOM: other}
+        controls = [injection for injection in injections().values() if injection.family == CONTROL]
+        for injection in [*self._chosen, *controls]:
             for place in PLACES:
-                texts[f"{one.id}/{place}"] = placed(one.worded(record.task), other, place)
-        return Item(record, texts, {})
+                texts[f"{injection.id}/{place}"] = placed(injection.worded(record.task), other, place)
+        return texts
 
-    def notes(self) -> list[str]:
-        """Datasets that are too small."""
-        return too_few(self._corpora, self.rule)
+    def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
+        """The gain of every injection at every place."""
+        if _RANDOM not in scores.columns:
+            return
+        for injection in self._chosen:
+            for place in PLACES:
+                if f"{injection.id}/{place}" in scores.columns:
+                    yield from self._place_findings(scores, f"{injection.id}/{place}", place)
 
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """Gains, and for a metric that is taken in, which other metric of the run is not."""
-        found = []
-        for answer in scored:
-            for slice_, places in slices(answer).items():
-                scores = slice_scores(answer, places, "gold", self.seed)
-                if scores is not None and "random" in scores.columns:
-                    dataset = slice_.removesuffix("/injection")
-                    for one in self._asked:
-                        found += self._injection(answer.metric, dataset, scores, one)
-        return found + self._defences(found)
+    def _place_findings(self, scores: SliceScores, role: str, place: str) -> Iterable[Finding]:
+        """The comparison that carries the verdict, then the others.
 
-    def _injection(self, metric: str, dataset: str, scores: SliceScores, one: Injection) -> list[Finding]:
-        out = []
-        for place in PLACES:
-            where, role = f"{dataset}/{one.id}/{place}", f"{one.id}/{place}"
-            if role not in scores.columns:
-                continue
-            controls = [r for r in scores.columns if r.startswith(f"{CONTROL}-") and r.endswith(f"/{place}")]
-            bases = {"gold": ["gold"], "random": ["random"], "control": controls}
-            judged = {
-                versus: judged_gain(
-                    metric, self.name, where, "injection_gain", scores, [role], self.rule,
-                    base=base, versus=versus, margin=self._margin(place),
-                )
-                for versus, base in bases.items()
-                if base
-            }  # fmt: skip
-            out += self._with_verdict(place, judged)
-        return out
-
-    def _margin(self, place: Place) -> float:
-        return 0.0 if place == "alone" or self.rule == "paper" else self.lift_margin
-
-    def _with_verdict(self, place: Place, judged: dict[str, Finding]) -> list[Finding]:
-        """One finding carries the verdict, the others stand beside it.
-
-        Around a stranger's text a lift counts only where it passes both the text alone, or any short string
-        would beat a longer control, and the control, or any string would do.
+        Around an unrelated text a gain counts only where it is a gain over that text alone (else any short
+        string would beat a longer control) and over the control (else any string would do).
         """
-        head = "gold" if place == "alone" else "random" if self.rule == "paper" else "control"
-        if head not in judged:  # the metric scored no neutral sentence: nothing to hold the lift against
-            return [replace(one, passed=None, evidence=()) for one in judged.values()]
-        beside = [name for name in ("control", "random") if name != head and name in judged]
-        passed = judged[head].passed
-        if head == "control":
-            both = {judged["control"].passed, judged["random"].passed}
-            passed = True if True in both else False if both == {False} else None
-        evidence = judged[head].evidence if passed is False else ()
-        verdict_ = replace(judged[head], passed=passed, evidence=evidence)
-        return [verdict_, *(replace(judged[name], passed=None, evidence=()) for name in beside)]
+        controls = [name for name in scores.roles(f"{CONTROL}-") if name.endswith(f"/{place}")]
+        bases = {CLEAN: [CLEAN], CONTROL: controls, _RANDOM: [_RANDOM]}
+        gains = {versus: scores.contrast([role], base) for versus, base in bases.items() if base}
+        head = self._head(place)
+        for versus in dict.fromkeys([head, CONTROL, _RANDOM]):
+            if versus not in gains:  # the metric scored no neutral sentence
+                continue
+            gain = gains[versus]
+            decisive = _lower(gain, gains[_RANDOM]) if versus == CONTROL else must_fall(gain.ci)
+            yield Finding.of(
+                scores.scored, f"{scores.dataset}/{role}", "injection_gain",
+                replace(gain, decisive=decisive, paper=gain.value < 0), versus=versus,
+                evidence=scores.top_items(difference([role], bases[versus])),
+                judged=versus == head and self.judges(scores),
+            )  # fmt: skip
 
-    def _defences(self, found: Sequence[Finding]) -> list[Finding]:
-        """For each failure, the other metric that puts the injection lowest, if one does."""
-        judged: dict[tuple[str, str | None], list[Finding]] = {}
-        for one in found:
-            judged.setdefault((one.slice, one.versus), []).append(one)
-        out = []
-        for one in found:
-            others = [o for o in judged[one.slice, one.versus] if o.metric != one.metric and o.passed]
-            if one.passed is False and others:
-                best = min(others, key=lambda other: other.value)
-                out.append(replace(best, metric=one.metric, statistic="injection_caught", versus=best.metric))
-        return out
+    def _head(self, place: str) -> str:
+        """What an injection at this place is judged against."""
+        return CLEAN if place == "alone" else _RANDOM if self.rule == "paper" else CONTROL
+
+    def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
+        """For each injection that gains under a metric, the metric under which it loses most."""
+        heads: dict[str, list[Finding]] = {}
+        for finding in findings:
+            if finding.versus == self._head(finding.slice.rpartition("/")[2]):
+                heads.setdefault(finding.slice, []).append(finding)
+        for slice_, gains in heads.items():
+            best = min(gains, key=lambda gain: gain.value)
+            fooled = self.lift_margin if best.versus == CONTROL else 0.0
+            for gain in gains:
+                if gain.value > fooled and best.value < 0:
+                    loss = Estimate(best.value, best.n, best.ci, mde=best.mde)
+                    yield Finding.of(gain.metric, slice_, "injection_caught", loss, versus=best.metric)
+
+
+def _persuasive() -> list[Injection]:
+    return [injection for injection in injections().values() if injection.family != CONTROL]
+
+
+def _lower(first: Estimate, second: Estimate) -> Interval | None:
+    """The interval of the smaller of two gains."""
+    if first.ci is None or second.ci is None:
+        return None
+    return min(first.ci[0], second.ci[0]), min(first.ci[1], second.ci[1])

@@ -1,43 +1,52 @@
-"""Positioned errors (*blind* sec. 5.1): does a metric see an error wherever it stands?
+"""Positioned errors (*blind* sec. 5.1): does a metric notice an error wherever it stands?
 
 Ten words at the start, in the middle or at the end are shuffled, or replaced by words of the corpus. A metric
-fails a place where its score surely falls by less than a share of what it falls by at its most sensitive
-place. Changes are in spreads; for a set that cannot be resampled, and by the paper's rule, in shares of gold.
+fails a position where its score surely falls by less than a share of what it falls by at its most sensitive
+position. Changes are in SDs of clean scores; for a set that cannot be resampled, and by the paper's rule,
+they are shares of the clean score.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
 
-from assay.audits.corpora import Corpus, Item, corpora, too_few
-from assay.audits.slices import (
-    Estimate,
-    SliceScores,
-    combine,
-    contrast,
-    finding,
-    gain_evidence,
-    over_seeds,
-    slice_scores,
-    slices,
-)
-from assay.core import Audit, Case, Finding, Record, Scored
+from assay.audits.corpora import BlindSpot
+from assay.audits.slices import CLEAN, SD, SliceScores, difference, moves, must_fall
+from assay.core import Estimate, Finding, Interval, Record, Statistic
 from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, ErrorKind, PositionedError
-from assay.statistics.estimates import verdict
-from assay.vocabulary import Question, Rule, Task
+from assay.vocabulary import Rule
+
+
+def _sentence(finding: Finding) -> str:
+    dataset, kind, position = finding.slice.split("/")[-3:]
+    where = {"start": "at the start", "middle": "in the middle", "end": "at the end"}[position]
+    error = {"random": "random words", "shuffle": "shuffled words"}[kind]
+    errors = f"{finding.metric} hardly notices {error} {where} of {dataset} texts"
+    if finding.value >= 0:
+        return f"{errors}: its score does not fall."
+    fall = moves(finding.value, falls="falls by only")
+    return f"{errors}: its score {fall}, far less than at its most sensitive position."
 
 
 @dataclass(frozen=True)
-class Position(Audit):
-    """Spans spoiled at three places, two ways."""
+class Position(BlindSpot):
+    """Spans damaged at three positions, in two ways."""
 
-    name: ClassVar[str] = "position"
-    question: ClassVar[Question] = "robustness"
-    wants: ClassVar[str] = "an item needs a gold of three spans or more (--span, ten words each by default)"
+    name = "position"
+    title = "Errors at the start, in the middle, at the end"
+    statistics = (
+        Statistic(
+            "position_change",
+            "Change of the score by an error at this position; near 0 the error goes unnoticed. Against "
+            "another position: how much less the score falls here than there.",
+            unit=SD, bad="high", headline=True, sentence=_sentence,
+        ),
+    )  # fmt: skip
+    wants = "an item needs a gold of three spans or more (--span, ten words each by default)"
+    tasks = ("open-ended", "summarisation")
+    quick_options = {"seeds": 1, "limit": 20, "open_limit": 12}
 
     data: tuple[Path, ...] = ()
     references: Path | None = None
@@ -48,104 +57,66 @@ class Position(Audit):
     open_limit: int | None = None
     task: tuple[str, ...] = ()
     span: int = 10
-    share: float = 0.25  # of the drop at the most sensitive place; less is blindness
+    share: float = 0.25  # of the fall at the most sensitive position; less is blindness
 
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        """One seed, twenty items a task."""
-        return {"seeds": 1, "limit": 20, "open_limit": 12}
-
-    @cached_property
-    def _corpora(self) -> list[Corpus]:
-        tasks: tuple[Task, ...] = ("open-ended", "summarisation")
-        return corpora(self.data, self.references, self.task, tasks, (self.limit, self.open_limit))
-
-    def cases(self) -> Iterable[Case]:
-        """A case an item of three spans or more, a role a kind, place and seed."""
-        for corpus in self._corpora:
-            items = [Item(record, self._texts(record), {}) for record in corpus.records if self._fits(record)]
-            yield from corpus.cases(f"{corpus.name}/position", items)
-
-    def _fits(self, record: Record) -> bool:
-        return len(record.gold.split()) >= 3 * self.span
-
-    def _texts(self, record: Record) -> dict[str, str]:
-        texts = {"gold": record.gold}
+    def texts(self, record: Record) -> Mapping[str, str] | None:
+        """Roles are KIND/POSITION/SEED; a text needs at least three spans."""
+        if len(record.gold.split()) < 3 * self.span:
+            return None
+        texts = {CLEAN: record.gold}
         for kind in ERROR_KINDS:
-            for place in POSITIONS:
-                noise = PositionedError(self.span, place, kind)
+            for position in POSITIONS:
+                noise = PositionedError(self.span, position, kind)
                 for number in range(1, self.seeds + 1):
-                    spoiled = noise.perturb(record, self.seed + number)
-                    texts[f"{kind}/{place}/{number}"] = spoiled or record.gold
+                    damaged = noise.perturb(record, self.seed + number)
+                    texts[f"{kind}/{position}/{number}"] = damaged or record.gold
         return texts
 
-    def notes(self) -> list[str]:
-        """Datasets that are too small."""
-        return too_few(self._corpora, self.rule)
+    def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
+        """The change at each position, and how far it lags behind that at the most sensitive position."""
+        for kind in ERROR_KINDS:
+            yield from self._kind_findings(scores, kind)
 
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """The change at each place, judged against the place where the metric sees most."""
-        found: list[Finding] = []
-        for answer in scored:
-            for slice_, places in slices(answer).items():
-                scores = slice_scores(answer, places, "gold", self.seed)
-                if scores is not None:
-                    dataset = slice_.removesuffix("/position")
-                    for kind in ERROR_KINDS:
-                        found += self._kind(answer.metric, dataset, scores, kind)
-        return found
-
-    def _kind(self, metric: str, dataset: str, scores: SliceScores, kind: ErrorKind) -> list[Finding]:
-        named = {
-            place: [role for role in scores.columns if role.startswith(f"{kind}/{place}/")]
-            for place in POSITIONS
-        }
-        roles = {place: found for place, found in named.items() if found}
-        changes = {place: contrast(scores, found) for place, found in roles.items()}
+    def _kind_findings(self, scores: SliceScores, kind: ErrorKind) -> Iterable[Finding]:
+        named = {position: scores.roles(f"{kind}/{position}/") for position in POSITIONS}
+        roles = {position: listed for position, listed in named.items() if listed}
+        changes = {position: scores.contrast(listed) for position, listed in roles.items()}
         if not changes:
-            return []
-        keenest = min(changes, key=lambda place: changes[place].value)
-        whole = len(roles) == len(POSITIONS)  # a place without scores might be the keenest
-        out = []
-        for place, change in changes.items():
-            where = f"{dataset}/{kind}/{place}"
-            passed = self._passed(scores, roles[place], roles[keenest], change) if whole else None
-            shown = self._relative(scores, change) if self.rule == "paper" else change
-            one = finding(metric, self.name, where, "position_change", shown, scores.n)
-            evidence = gain_evidence(scores, roles[place]) if passed is False else ()
-            out.append(replace(one, passed=passed, evidence=evidence))
-            if place != keenest:
-                gap = contrast(scores, roles[place], roles[keenest])
-                out.append(finding(metric, self.name, where, "position_change", gap, scores.n, keenest))
-        return out
+            return
+        lowest = min(changes, key=lambda position: changes[position].value)
+        # A position without scores might be the most sensitive one: there is no verdict then.
+        judged = self.judges(scores) and len(roles) == len(POSITIONS)
+        for position, change in changes.items():
+            slice_ = f"{scores.dataset}/{kind}/{position}"
+            lag = self._lag(scores, roles[position], roles[lowest])
+            shown = _relative(scores, change) if self.rule == "paper" else change
+            yield Finding.of(
+                scores.scored, slice_, "position_change",
+                replace(shown, decisive=must_fall(lag), paper=change.value < 0),
+                evidence=scores.top_items(difference(roles[position])), judged=judged,
+            )  # fmt: skip
+            if position != lowest:
+                gap = scores.contrast(roles[position], roles[lowest])
+                yield Finding.of(scores.scored, slice_, "position_change", gap, versus=lowest, judged=False)
 
-    def _passed(
-        self, scores: SliceScores, here: Sequence[str], keenest: Sequence[str], change: Estimate
-    ) -> bool | None:
-        if self.rule == "paper":
-            return change.value < 0
-        if not scores.judged:
-            return None
-        if scores.is_set and scores.draws is None:
-            pairs = zip(here, keenest, strict=True)
-            lags = over_seeds([combine(scores, self._lag([a], [b])).value for a, b in pairs])
-        else:
-            lags = combine(scores, self._lag(here, keenest))
-        # A score that does not move at all is blindness too, hence the equality.
-        return False if lags.ci is not None and lags.ci[0] >= 0 else verdict(lags.ci, 0.0)
+    def _lag(self, scores: SliceScores, here: Sequence[str], lowest: Sequence[str]) -> Interval | None:
+        """The interval of the change here minus a share of the lowest change: above 0 the metric is blind."""
 
-    def _lag(self, here: Sequence[str], keenest: Sequence[str]) -> dict[str, float]:
-        """The change here less its share of the keenest change: above 0 where the metric looks away."""
-        weights = {"gold": self.share - 1.0}
-        for role in here:
-            weights[role] = weights.get(role, 0.0) + 1 / len(here)
-        for role in keenest:
-            weights[role] = weights.get(role, 0.0) - self.share / len(keenest)
-        return weights
+        def weights(here: Sequence[str], lowest: Sequence[str]) -> dict[str, float]:
+            lag = difference(here)
+            for role, weight in difference(lowest).items():
+                lag[role] = lag.get(role, 0.0) - self.share * weight
+            return lag
 
-    def _relative(self, scores: SliceScores, change: Estimate) -> Estimate:
-        """A change in spreads as a share of the gold score (table 2)."""
-        unit = (scores.spread or 1.0) / (abs(scores.mean("gold")) or 1.0)
-        ci = None if change.ci is None else (change.ci[0] * unit, change.ci[1] * unit)
-        mde = None if change.mde is None else change.mde * unit
-        return Estimate(change.value * unit, ci, change.p_value, mde)
+        if scores.only_seeds_vary:
+            seeds = zip(here, lowest, strict=True)
+            return scores.over_seeds([weights([role], [other]) for role, other in seeds]).ci
+        return scores.combine(weights(here, lowest)).ci
+
+
+def _relative(scores: SliceScores, change: Estimate) -> Estimate:
+    """A change in SDs of clean scores as a share of the clean score (table 2)."""
+    factor = scores.unit / (abs(scores.mean(CLEAN)) or 1.0)
+    ci = None if change.ci is None else (change.ci[0] * factor, change.ci[1] * factor)
+    mde = None if change.mde is None else change.mde * factor
+    return replace(change, value=change.value * factor, ci=ci, mde=mde)

@@ -1,47 +1,68 @@
 """Does an evaluator favour what its own model wrote (*blind* sec. 5.4)?
 
-Outputs of several systems for the same documents meet several evaluators. `diagonal_advantage` is how much
-more an evaluator prefers its own system to the others than neutral evaluators do, in spreads of its scores;
-`rank_reversals` counts the systems that neutral evaluators put above its own and it puts below.
+Several evaluators score the outputs of several systems for the same documents. `diagonal_advantage` is how
+much more an evaluator prefers its own system to the others than neutral evaluators do, in SDs of its scores;
+`rank_reversals` counts the systems that neutral evaluators rank above its own and that it ranks below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.slices import FEWEST, spread_out
-from assay.core import Audit, Case, Finding, Floats, Sample, Scored
+from assay.audits.estimates import interval_estimate, mean_estimate
+from assay.audits.slices import EVIDENCE, FEWEST, RESAMPLES, spread_out
+from assay.core import Audit, Case, Estimate, Finding, Floats, Judgement, Sample, Scored, Statistic
 from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.records import embedded_records
 from assay.errors import DataError, suggest
-from assay.names.registry import load
-from assay.statistics.estimates import mde_mean, verdict
-from assay.statistics.intervals import bootstrap_mean, interval_of, resampled_means
+from assay.models.generate import continuations, tuned_copy
+from assay.statistics.estimates import mde_mean
+from assay.statistics.intervals import interval_of, resampled_means
 from assay.statistics.permutation import sign_flip_test
 from assay.vocabulary import Question, Rule
 
-_WRITE = "assay.models.generate:continuations"  # by name: audits load no model of their own
-_TUNE = "assay.models.generate:tuned_copy"
 _PROMPT_WORDS = 15
 _SLICE = "outputs"
 
 
+STATISTICS = (
+    Statistic(
+        "diagonal_advantage",
+        "How much more an evaluator prefers its own model's outputs to others' than neutral evaluators do.",
+        "SD of its scores", "high", "margin", headline=True,
+        sentence=lambda f: f"{f.metric} prefers the outputs of its own model ({f.slice}) by {f.value:.3g} SD "
+        "more than neutral evaluators do.",
+    ),
+    Statistic(
+        "rank_reversals",
+        "How many systems neutral evaluators rank above the evaluator's own that it ranks below.",
+        "systems", "high",
+        sentence=lambda f: f"{f.metric} ranks its own model ({f.slice}) above {f.value:.0f} systems that "
+        "neutral evaluators rank above it.",
+    ),
+    Statistic("score", "Mean score of one system's outputs.", "points of the metric"),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class SelfPreference(Audit):
-    """Outputs you supply, or continuations by a local model and a copy of it tuned here.
+    """Outputs you supply, or continuations by a local model and a copy of it that is fine-tuned here.
 
-    `self` marks the diagonal: EVALUATOR=SYSTEM, an evaluator by its -m. Without marks, an evaluator owns the
-    system that is named like its backbone.
+    `self` names the system that an evaluator is made of: EVALUATOR=SYSTEM, the evaluator by its -m. Without
+    it, an evaluator owns the system that is named like its backbone.
     """
 
     name: ClassVar[str] = "self-preference"
     question: ClassVar[Question] = "robustness"
+    title: ClassVar[str] = "Self-preference of evaluators"
+    statistics: ClassVar[tuple[Statistic, ...]] = STATISTICS
+    advice: ClassVar[str] = "Do not let it compare systems of which one is made of the same model."
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
@@ -50,38 +71,42 @@ class SelfPreference(Audit):
     self: tuple[str, ...] = ()
     model: str = "smollm2"  # the generator, where no data is given
     epochs: int = 2
-    tokens: int = 40  # a continuation
+    tokens: int = 40  # per continuation
     top_k: int = 50  # as in the paper
-    margin: float = 0.2  # spreads of its own scores
+    margin: float = 0.2  # SDs of the evaluator's own scores
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
-        """Generating takes minutes."""
-        return {"skip": True}
+        return {"skip": True}  # generating takes minutes
 
-    def _marks(self) -> dict[str, str]:
-        """Evaluator to its system, as the user marked them."""
-        marks = {}
+    @cached_property
+    def _owners(self) -> dict[str, str]:
+        """The system of each evaluator, as the user named them."""
+        owners = {}
         for pair in self.self:
             label, equals, system = pair.rpartition("=")  # a spec may hold "=" itself
             if not equals or not label:
                 raise DataError(f"--self {pair!r} is not EVALUATOR=SYSTEM; write --self gpt-ppl=smollm2")
-            marks[label] = system
-        return marks
+            owners[label] = system
+        return owners
 
     def cases(self) -> Iterable[Case]:
-        """A case a document, a role a system."""
-        marks = self._marks()  # before texts are written
-        found = self._read if self.data else self._written
-        systems = list(dict.fromkeys(role for case in found for role in case.samples))
+        """One case per document, one role per system.
+
+        Without data this takes minutes: it fine-tunes a copy of `model` (kept in the cache) and generates
+        continuations with both models, outside the score cache and its progress display.
+        """
+        owners = self._owners  # a wrong option is refused before texts are written
+        cases = self._read if self.data else self._written
+        systems = list(dict.fromkeys(role for case in cases for role in case.samples))
         if len(systems) < 2:
             raise DataError(
                 f"self-preference compares systems; the data names {len(systems)}, two are needed"
             )
-        for label, system in marks.items():
+        for label, system in owners.items():
             if system not in systems:
                 raise DataError(f"--self {label}={system}: no such system{suggest(system, systems)}")
-        return found
+        return cases
 
     @cached_property
     def _read(self) -> list[Case]:
@@ -97,28 +122,26 @@ class SelfPreference(Audit):
                 if item.system in documents.setdefault(item.doc, {}):
                     raise DataError(f"{path}: {item.id}: {item.system} has two outputs for {item.doc}")
                 documents[item.doc][item.system] = item
-        chosen = spread_out(list(documents.items()), self.limit)
         return [
             Case(doc, {system: item.sample for system, item in sorted(items.items())}, _SLICE)
-            for doc, items in chosen
+            for doc, items in spread_out(list(documents.items()), self.limit)
         ]
 
     @cached_property
     def _tuned(self) -> Path:
-        """The copy, tuned on embedded text that no prompt is taken from."""
-        tune: Any = load(_TUNE)
+        """A copy of the model, fine-tuned on embedded text that no prompt is taken from."""
         texts = embedded_records("open-ended")[0].references
-        made: Path = tune(self.model, texts, epochs=self.epochs, seed=self.seed)
-        return made
+        return tuned_copy(self.model, texts, epochs=self.epochs, seed=self.seed)
 
     @cached_property
     def _written(self) -> list[Case]:
         """Continuations of the beginnings of embedded texts; how the texts go on is the reference."""
         records = spread_out(embedded_records("open-ended"), self.limit)
         prompts = [" ".join(record.gold.split()[:_PROMPT_WORDS]) for record in records]
-        write: Any = load(_WRITE)
         outputs = {
-            Path(name).name: write(name, prompts, tokens=self.tokens, top_k=self.top_k, seed=self.seed)
+            Path(name).name: continuations(
+                name, prompts, tokens=self.tokens, top_k=self.top_k, seed=self.seed
+            )
             for name in (self.model, str(self._tuned))
         }
         cases = []
@@ -135,163 +158,131 @@ class SelfPreference(Audit):
             return ()
         return ("gpt-ppl:scale=log", f"gpt-ppl:scale=log,model={self._tuned}", "bertscore-f")
 
-    def final(self, scored: Sequence[Scored]) -> Sequence[Case]:
-        """Nothing is searched for."""
-        return ()
-
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """The matrix, and each marked evaluator against the neutral ones."""
-        single = [answer for answer in scored if not answer.about.get("set")]
-        marks = self._marks()
-        for label in marks:
-            if label not in {answer.metric for answer in single}:
-                labels = [answer.metric for answer in single]
-                raise DataError(f"--self {label}={marks[label]}: no such evaluator{suggest(label, labels)}")
-        systems = list(dict.fromkeys(role for answer in single for role in answer.values))
-        every = [evaluator(answer, systems, marks) for answer in single]
-        usable = [one for one in every if one is not None]
-        found = [finding for one in usable for finding in matrix(one, self.seed)]
-        for one in usable:
-            if one.own is not None:
-                found += judged(one, usable, self.rule, self.margin, self.seed)
-        return found
-
-    def notes(self) -> list[str]:
-        """Who wrote the texts, where nobody supplied any."""
-        if self.data:
-            return []
-        return [
+    def judge(self, scored: Sequence[Scored]) -> Judgement:
+        """Every evaluator's mean score of each system, and how it treats its own system if it has one."""
+        single = {answer.metric: answer for answer in scored if not answer.is_set}
+        for label, system in self._owners.items():
+            if label not in single:
+                raise DataError(f"--self {label}={system}: no such evaluator{suggest(label, single)}")
+        systems = list(dict.fromkeys(role for answer in single.values() for role in answer.values))
+        every = [evaluator_of(answer, systems, self._owners) for answer in single.values()]
+        evaluators = [evaluator for evaluator in every if evaluator is not None]
+        findings = [finding for evaluator in evaluators for finding in system_means(evaluator, self.seed)]
+        for evaluator in evaluators:
+            findings += preference_findings(evaluator, evaluators, self)
+        notes = [] if self.data else [
             f"the texts are by {self.model} and a copy of it tuned here for {self.epochs} epochs; "
             f"to try a metric on that copy give model={self._tuned}"
-        ]
-
-
-AUDIT = "self-preference"
-EVIDENCE = 5
-RESAMPLES = 2000
+        ]  # fmt: skip
+        return Judgement(findings, notes)
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """One metric's scores (documents x systems) in spreads, and the system it is made of."""
+    """One metric's scores (documents x systems) in SDs, and the system it is made of, if any."""
 
     metric: str
     systems: tuple[str, ...]
     documents: tuple[str, ...]
     scores: Floats
     own: str | None
-    spread: float
+    sd: float
 
     def contrast(self, system: str) -> Floats:
-        """A system against the mean of the others, a value a document."""
+        """One system minus the mean of the others, for each document."""
         place = self.systems.index(system)
         others = np.delete(self.scores, place, axis=1)
         return np.asarray(self.scores[:, place] - others.mean(axis=1))
 
+    def on(self, documents: Sequence[str]) -> Evaluator:
+        """The same evaluator on some of its documents."""
+        rows = [self.documents.index(document) for document in documents]
+        return replace(self, documents=tuple(documents), scores=self.scores[rows])
 
-def evaluator(answer: Scored, systems: Sequence[str], marks: Mapping[str, str]) -> Evaluator | None:
-    """A metric as an evaluator, on the documents where it scores every system; None on fewer than two."""
-    table = np.stack([answer.values.get(s, np.full(len(answer.cases), np.nan)) for s in systems], axis=1)
-    whole = np.isfinite(table).all(axis=1)
-    if whole.sum() < 2:
+
+def evaluator_of(answer: Scored, systems: Sequence[str], owners: Mapping[str, str]) -> Evaluator | None:
+    """A metric as an evaluator, on the documents where it scores every system; None on fewer than two.
+
+    Its own system is the one the user named, or the one that is named like its backbone.
+    """
+    absent = np.full(len(answer.cases), np.nan)
+    table = np.stack([answer.values.get(system, absent) for system in systems], axis=1)
+    complete = np.isfinite(table).all(axis=1)
+    if complete.sum() < 2:
         return None
-    table = table[whole]
-    spread = float(table.std(ddof=1))
-    ids = tuple(case.id for case, kept in zip(answer.cases, whole, strict=True) if kept)
-    scaled = table / spread if spread > 0 else table
-    return Evaluator(answer.metric, tuple(systems), ids, scaled, _own(answer, systems, marks), spread)
+    table = table[complete]
+    sd = float(table.std(ddof=1)) or 1.0
+    ids = tuple(case.id for case, whole in zip(answer.cases, complete, strict=True) if whole)
+    backbone = Path(str(answer.about.get("backbone") or "")).name
+    own = owners.get(answer.metric, backbone if backbone in systems else None)
+    return Evaluator(answer.metric, tuple(systems), ids, table / sd, own, sd)
 
 
-def _own(answer: Scored, systems: Sequence[str], marks: Mapping[str, str]) -> str | None:
-    """The system marked, or the one that is named like the backbone."""
-    if answer.metric in marks:
-        return marks[answer.metric]
-    backbone = answer.about.get("backbone")
-    named = Path(str(backbone)).name if backbone else None
-    return named if named in systems else None
+def system_means(evaluator: Evaluator, seed: int) -> list[Finding]:
+    """The mean score of each system, in the metric's own unit."""
+    findings = []
+    for system, column in zip(evaluator.systems, evaluator.scores.T, strict=True):
+        estimate = mean_estimate(column * evaluator.sd, seed=seed)
+        findings.append(Finding.of(evaluator.metric, f"system/{system}", "score", estimate))
+    return findings
 
 
-def matrix(one: Evaluator, seed: int) -> list[Finding]:
-    """The evaluator's row of the matrix: a mean a system, in the metric's own unit."""
-    found = []
-    unit = one.spread if one.spread > 0 else 1.0
-    for place, system in enumerate(one.systems):
-        values = one.scores[:, place] * unit
-        interval = bootstrap_mean(values, seed=seed)
-        ci = None if interval is None else interval.pair
-        where = (one.metric, AUDIT, f"system/{system}", "score")
-        found.append(Finding(*where, float(values.mean()), values.size, ci=ci))
-    return found
-
-
-def judged(one: Evaluator, every: Sequence[Evaluator], rule: Rule, margin: float, seed: int) -> list[Finding]:
-    """The diagonal advantage and the reversals of an evaluator with a system of its own."""
+def preference_findings(
+    evaluator: Evaluator, every: Sequence[Evaluator], audit: SelfPreference
+) -> list[Finding]:
+    """The diagonal advantage and the rank reversals of an evaluator that has a system of its own."""
     neutral = [other for other in every if other.own is None]
-    shared = [doc for doc in one.documents if all(doc in other.documents for other in neutral)]
-    if one.own is None or len(shared) < 2:
+    shared = [doc for doc in evaluator.documents if all(doc in other.documents for other in neutral)]
+    if evaluator.own is None or len(shared) < 2:
         return []
-    mine = _on(one, shared)
-    others = [_on(other, shared) for other in neutral]
+    evaluator, neutral = evaluator.on(shared), [other.on(shared) for other in neutral]
     names = ", ".join(other.metric for other in neutral) or None
-    return [
-        _advantage(mine, others, names, rule, margin, seed),
-        *([_reversals(mine, others, names, rule, seed)] if others else []),
-    ]
+    findings = [_advantage(evaluator, neutral, names, audit.seed)]
+    if neutral:
+        estimate = _reversals(evaluator, neutral, audit.seed)
+        findings.append(
+            Finding.of(
+                evaluator.metric, str(evaluator.own), "rank_reversals", estimate, versus=names,
+                judged=audit.rule == "paper",  # the paper judges by ranks alone
+            )
+        )  # fmt: skip
+    return findings
 
 
-def _on(one: Evaluator, documents: Sequence[str]) -> Evaluator:
-    rows = [one.documents.index(doc) for doc in documents]
-    return Evaluator(one.metric, one.systems, tuple(documents), one.scores[rows], one.own, one.spread)
-
-
-def _advantage(
-    one: Evaluator, neutral: Sequence[Evaluator], names: str | None, rule: Rule, margin: float, seed: int
-) -> Finding:
+def _advantage(evaluator: Evaluator, neutral: Sequence[Evaluator], names: str | None, seed: int) -> Finding:
     """The preference for the own system beyond that of neutral evaluators, tested by swapping them.
 
-    An evaluator with sharper eyes than the neutral ones also prefers a better system more. So it fails only
-    where neutral evaluators do not surely prefer its system themselves; neutral ones that see nothing cannot
+    A more sensitive evaluator than the neutral ones also prefers a better system more. So it fails only where
+    neutral evaluators do not surely prefer its system themselves; neutral ones that notice nothing cannot
     vouch for it, so take several.
     """
-    own = str(one.own)
-    base = np.mean([other.contrast(own) for other in neutral], axis=0) if neutral else 0.0
-    advantage = one.contrast(own) - base
-    interval = bootstrap_mean(advantage, seed=seed)
-    passed = verdict(interval, margin) if neutral and len(advantage) >= FEWEST else None
-    if passed is False and _surely_above(np.asarray(base), seed):
-        passed = None
-    if rule == "paper":
-        passed = None  # the paper judges by ranks alone
-    best = np.argsort(-advantage, kind="stable")[:EVIDENCE]
-    return Finding(
-        one.metric, AUDIT, own, "diagonal_advantage", float(advantage.mean()), advantage.size, names,
-        None if interval is None else interval.pair, sign_flip_test(advantage, seed=seed).p_value, None,
-        mde_mean(advantage), passed, tuple(one.documents[place] for place in best),
+    own = str(evaluator.own)
+    base = np.mean([other.contrast(own) for other in neutral], axis=0) if neutral else np.zeros(1)
+    advantage = evaluator.contrast(own) - base
+    estimate, preferred = (mean_estimate(values, seed=seed) for values in (advantage, base))
+    ci = estimate.ci
+    estimate = replace(
+        estimate, p_value=sign_flip_test(advantage, seed=seed).p_value, mde=mde_mean(advantage),
+        decisive=(-np.inf, ci[1]) if ci and preferred.ci and preferred.ci[0] > 0 else None,
+    )  # fmt: skip
+    most = np.argsort(-advantage, kind="stable")[:EVIDENCE].tolist()
+    return Finding.of(
+        evaluator.metric, own, "diagonal_advantage", estimate, versus=names,
+        evidence=[evaluator.documents[place] for place in most],
+        judged=bool(neutral) and advantage.size >= FEWEST,
     )  # fmt: skip
 
 
-def _surely_above(values: Floats, seed: int) -> bool:
-    interval = bootstrap_mean(values, seed=seed) if values.ndim else None
-    return interval is not None and interval.low > 0
-
-
-def _reversals(
-    one: Evaluator, neutral: Sequence[Evaluator], names: str | None, rule: Rule, seed: int
-) -> Finding:
-    """Systems that the neutral evaluators put above the evaluator's own, and it puts below."""
+def _reversals(evaluator: Evaluator, neutral: Sequence[Evaluator], seed: int) -> Estimate:
     mean = np.mean([other.scores for other in neutral], axis=0)
-    count = len(one.systems)
-    draws = resampled_means(np.concatenate([one.scores, mean], axis=1), resamples=RESAMPLES, seed=seed)
-    place = one.systems.index(str(one.own))
-    value = int(_reversed(one.scores.mean(axis=0)[None], mean.mean(axis=0)[None], place)[0])
-    interval = interval_of(_reversed(draws[:, :count], draws[:, count:], place), n_clusters=len(mean))
-    ci = None if interval is None else interval.pair
-    passed = value == 0 if rule == "paper" else None
-    where = (one.metric, AUDIT, str(one.own), "rank_reversals")
-    return Finding(*where, float(value), len(mean), names, ci, passed=passed)
+    count, place = len(evaluator.systems), evaluator.systems.index(str(evaluator.own))
 
+    def reversals(means: Floats) -> Floats:
+        """How many systems change sides; the evaluator's means, then those of the neutral ones."""
+        own, theirs = means[:, :count], means[:, count:]
+        return np.asarray(((own[:, [place]] > own) & (theirs[:, [place]] < theirs)).sum(axis=1), dtype=float)
 
-def _reversed(mine: Floats, neutral: Floats, place: int) -> Floats:
-    above = mine[:, [place]] > mine
-    below = neutral[:, [place]] < neutral
-    return np.asarray((above & below).sum(axis=1), dtype=np.float64)
+    both = np.concatenate([evaluator.scores, mean], axis=1)
+    value = float(reversals(both.mean(axis=0)[None])[0])
+    ci = interval_of(reversals(resampled_means(both, resamples=RESAMPLES, seed=seed)), n_clusters=len(mean))
+    return replace(interval_estimate(value, len(mean), ci), paper=value == 0)

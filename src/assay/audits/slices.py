@@ -1,9 +1,9 @@
-"""What one metric said to one slice: aligned rows of scores, or a set's score with its resamples."""
+"""Scores of one metric on one slice, and the estimates that audits make from them."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
 from typing import TypeVar
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from assay.core import Finding, Floats, Scored
-from assay.statistics.estimates import detectable_effect, verdict
+from assay.core import Estimate, Floats, Scored
+from assay.core import Interval as Ends
+from assay.statistics.estimates import detectable_effect
 from assay.statistics.intervals import (
     Interval,
     bootstrap_p_value,
@@ -23,209 +24,188 @@ from assay.statistics.intervals import (
     resampled_means,
     weighted_mean,
 )
-from assay.vocabulary import Rule
 
 FEWEST = 10  # items below which there is no verdict
+EVIDENCE = 5  # case ids given as evidence of a finding
 RESAMPLES = 2000
+CLEAN = "gold"  # the role of the unperturbed text
+SD = "SD of clean scores"  # the unit of changes
 _ROUNDING = 1e-12
+_UNMOVED = (1e-9, 1e-9)
+
+Weights = Mapping[str, float]  # of roles, in a weighted sum of their mean scores
 
 
 @dataclass(frozen=True, slots=True)
 class SliceScores:
-    """Scores of a slice. `columns` maps a role to a value an item (one item for a set metric).
+    """Aligned scores of one metric on one slice.
 
-    `draws` maps a role to resampled means, the same items in every role, so that differences stay paired.
+    `columns` maps a role to one score per item (a single score for a set metric). `draws` maps a role to
+    resampled means over the same items in every role, so that differences stay paired; it is None where
+    nothing can be resampled. Estimates are in SDs of clean scores.
     """
 
+    scored: Scored
+    slice: str
     ids: tuple[str, ...]
-    columns: dict[str, Floats]
-    draws: dict[str, Floats] | None
+    columns: Mapping[str, Floats]
+    draws: Mapping[str, Floats] | None
     n: int
-    spread: float
-    is_set: bool
-
-    def mean(self, role: str) -> float:
-        """The mean score of a role."""
-        return float(self.columns[role].mean())
+    sd: float  # of the clean scores (ddof 1)
 
     @property
-    def judged(self) -> bool:
-        """Whether there are items enough for a verdict."""
-        return self.n >= FEWEST
+    def unit(self) -> float:
+        """What changes are divided by: the SD of the clean scores, or 1 where they are all equal."""
+        return self.sd or 1.0
+
+    @property
+    def dataset(self) -> str:
+        """The slice without its last part."""
+        return self.slice.rpartition("/")[0]
+
+    @property
+    def only_seeds_vary(self) -> bool:
+        """Whether repeats under several seeds are all that shows uncertainty: a set without resamples."""
+        return self.scored.is_set and self.draws is None
+
+    def roles(self, prefix: str) -> list[str]:
+        """The roles whose names begin like this."""
+        return [role for role in self.columns if role.startswith(prefix)]
+
+    def mean(self, role: str) -> float:
+        """The mean score of a role, in the metric's own units."""
+        return float(self.columns[role].mean())
+
+    def mean_score(self, roles: Sequence[str]) -> Estimate:
+        """The mean score over roles, in the metric's own units."""
+        weights = {role: 1 / len(roles) for role in roles}
+        ci = self.combine(weights).ci
+        value = sum(weight * self.mean(role) for role, weight in weights.items())
+        return Estimate(value, self.n, None if ci is None else (ci[0] * self.unit, ci[1] * self.unit))
+
+    def combine(self, weights: Weights, level: float = 0.95) -> Estimate:
+        """A weighted sum of role means, with an interval of this level."""
+        value = sum(weight * self.mean(role) for role, weight in weights.items()) / self.unit
+        if self.draws is None:
+            return Estimate(value, self.n)
+        draws = np.sum([weight * self.draws[role] for role, weight in weights.items()], axis=0) / self.unit
+        draws = np.where(np.abs(draws) < _ROUNDING, 0.0, draws)  # equal scores must not look like a trend
+        ci = ends(interval_of(draws, n_clusters=self.n, level=level))
+        mde = detectable_effect(float(draws.std(ddof=1)))
+        return Estimate(value, self.n, ci, bootstrap_p_value(draws), mde)
+
+    def over_seeds(self, repeats: Sequence[Weights]) -> Estimate:
+        """The mean over repeats under different seeds, with a t interval over the seeds."""
+        values = np.array([self.combine(weights).value for weights in repeats])
+        mean = float(values.mean())
+        if values.size < 2:
+            return Estimate(mean, self.n)
+        error = float(values.std(ddof=1)) / sqrt(values.size)
+        reach = -float(stdtrit(values.size - 1, 0.025)) * error
+        return Estimate(mean, self.n, (mean - reach, mean + reach), mde=detectable_effect(error))
+
+    def contrast(self, treated: Sequence[str], base: Sequence[str] = (CLEAN,)) -> Estimate:
+        """The mean of the treated roles (one per seed) minus that of the base roles."""
+        if self.only_seeds_vary and len(treated) > 1:
+            return self.over_seeds([difference([role], base) for role in treated])
+        return self.combine(difference(treated, base))
+
+    def item_values(self, weights: Weights) -> Floats:
+        """A weighted sum of roles for each item."""
+        total = np.sum([weight * self.columns[role] for role, weight in weights.items()], axis=0)
+        return np.asarray(total / self.unit, dtype=np.float64)
+
+    def top_items(self, weights: Weights) -> tuple[str, ...]:
+        """Ids of the items with the highest weighted sums, highest first; a set has one id."""
+        order = np.argsort(-self.item_values(weights), kind="stable")
+        return tuple(self.ids[position] for position in order[:EVIDENCE])
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A value with its interval, p-value and minimum detectable effect."""
-
-    value: float
-    ci: tuple[float, float] | None = None
-    p_value: float | None = None
-    mde: float | None = None
+def difference(treated: Sequence[str], base: Sequence[str] = (CLEAN,)) -> dict[str, float]:
+    """The mean of the treated roles minus that of the base roles, as weights."""
+    weights = {role: 1 / len(treated) for role in treated}
+    for role in base:
+        weights[role] = weights.get(role, 0.0) - 1 / len(base)
+    return weights
 
 
 def slices(scored: Scored) -> dict[str, list[int]]:
-    """Places of the cases by slice, in order."""
-    found: dict[str, list[int]] = {}
-    for place, case in enumerate(scored.cases):
-        found.setdefault(case.slice, []).append(place)
-    return found
+    """Positions of the cases by slice, in order."""
+    positions: dict[str, list[int]] = {}
+    for position, case in enumerate(scored.cases):
+        positions.setdefault(case.slice, []).append(position)
+    return positions
 
 
-def slice_scores(scored: Scored, places: Sequence[int], base: str, seed: int) -> SliceScores | None:
-    """The rows of a slice that have every role; None where the metric says too little to be read.
+def read_slices(scored: Sequence[Scored], seed: int) -> Iterator[SliceScores]:
+    """The scores of every metric, slice by slice; slices with too few scores to be read are left out."""
+    for answer in scored:
+        for slice_, positions in slices(answer).items():
+            if answer.is_set:
+                scores = _set_scores(answer, slice_, positions[0])
+            else:
+                scores = _item_scores(answer, slice_, positions, seed)
+            if scores is not None:
+                yield scores
 
-    `base` is the unperturbed role: its standard deviation (ddof 1) is the spread.
-    """
-    if scored.about.get("set"):
-        return _set_scores(scored, places[0], base)
-    roles = [role for role, values in scored.values.items() if np.isfinite(values[places]).any()]
-    if base not in roles:
+
+def _item_scores(scored: Scored, slice_: str, positions: Sequence[int], seed: int) -> SliceScores | None:
+    """The items that have a score in every role; None for no item, or for one of several."""
+    roles = [role for role, values in scored.values.items() if np.isfinite(values[positions]).any()]
+    if CLEAN not in roles:
         return None
-    table = np.stack([scored.values[role][places] for role in roles], axis=1)
-    whole: NDArray[np.bool_] = np.asarray(np.isfinite(table).all(axis=1))
-    n = int(whole.sum())
-    if not n or (n == 1 and len(places) > 1):
+    table = np.stack([scored.values[role][positions] for role in roles], axis=1)
+    complete: NDArray[np.bool_] = np.asarray(np.isfinite(table).all(axis=1))
+    n = int(complete.sum())
+    if not n or (n == 1 and len(positions) > 1):
         return None
-    table = table[whole]
-    draws = resampled_means(table, resamples=RESAMPLES, seed=seed) if n > 1 else None
-    ids = tuple(scored.cases[place].id for place, kept in zip(places, whole, strict=True) if kept)
-    columns = {role: table[:, number] for number, role in enumerate(roles)}
-    by_role = None if draws is None else {role: draws[:, number] for number, role in enumerate(roles)}
-    spread = float(columns[base].std(ddof=1)) if n > 1 else 0.0
-    return SliceScores(ids, columns, by_role, n, spread, False)
+    table = table[complete]
+    ids = tuple(scored.cases[position].id for position in np.asarray(positions)[complete])
+    columns = dict(zip(roles, table.T, strict=True))
+    if n == 1:
+        return SliceScores(scored, slice_, ids, columns, None, n, 0.0)
+    draws = dict(zip(roles, resampled_means(table, resamples=RESAMPLES, seed=seed).T, strict=True))
+    return SliceScores(scored, slice_, ids, columns, draws, n, float(columns[CLEAN].std(ddof=1)))
 
 
-def _set_scores(scored: Scored, place: int, base: str) -> SliceScores | None:
-    """A set's scores; its spread is that of its resamples, scaled from a mean back to an item."""
-    values = {role: found[place] for role, found in scored.values.items() if np.isfinite(found[place])}
-    if base not in values:
+def _set_scores(scored: Scored, slice_: str, position: int) -> SliceScores | None:
+    """A set's scores; the SD is that of the resampled scores, scaled from a mean of n items to one item."""
+    case = scored.cases[position]
+    values = {role: row[position] for role, row in scored.values.items() if np.isfinite(row[position])}
+    if CLEAN not in values:
         return None
-    n = int(scored.cases[place].meta["sizes"][base])
+    n = int(case.meta["sizes"][CLEAN])
     columns = {role: np.array([value]) for role, value in values.items()}
-    draws = {role: scored.resamples[role][place] for role in values}
-    drawn = all(np.isfinite(found).all() for found in draws.values())
-    # Without resamples the gold score itself is the unit: changes read as shares, as in *blind* table 2.
-    spread = float(draws[base].std(ddof=1)) * sqrt(n) if drawn else abs(values[base])
-    return SliceScores((scored.cases[place].id,), columns, draws if drawn else None, n, spread, True)
+    draws = {role: scored.resamples[role][position] for role in values}
+    if not all(np.isfinite(row).all() for row in draws.values()):
+        # Without resamples the unit is the clean score: changes are shares of it, as in *blind* table 2.
+        return SliceScores(scored, slice_, (case.id,), columns, None, n, abs(values[CLEAN]))
+    sd = float(draws[CLEAN].std(ddof=1)) * sqrt(n)
+    return SliceScores(scored, slice_, (case.id,), columns, draws, n, sd)
 
 
-def combine(scores: SliceScores, weights: dict[str, float], level: float = 0.95) -> Estimate:
-    """A weighted sum of roles, in units of the spread; `level` is that of its interval."""
-    unit = scores.spread or 1.0
-    value = sum(weight * scores.mean(role) for role, weight in weights.items()) / unit
-    if scores.draws is None:
-        return Estimate(value)
-    draws = np.sum([weight * scores.draws[role] for role, weight in weights.items()], axis=0) / unit
-    draws = np.where(np.abs(draws) < _ROUNDING, 0.0, draws)  # equal scores must not look like a trend
-    interval = interval_of(draws, n_clusters=scores.n, level=level)
-    error = float(draws.std(ddof=1))
-    ci = None if interval is None else interval.pair
-    return Estimate(value, ci, bootstrap_p_value(draws), detectable_effect(error))
+def must_fall(ci: Ends | None) -> Ends | None:
+    """The interval a verdict rests on where a score must fall.
 
-
-def score_interval(scores: SliceScores, weights: dict[str, float]) -> tuple[float, float] | None:
-    """The interval of a mean score, in the metric's own units."""
-    ci, unit = combine(scores, weights).ci, scores.spread or 1.0
-    return None if ci is None else (ci[0] * unit, ci[1] * unit)
-
-
-def over_seeds(values: Sequence[float]) -> Estimate:
-    """The mean of repeats under different seeds, for sets that cannot be resampled."""
-    found = np.asarray(values)
-    mean = float(found.mean())
-    if found.size < 2:
-        return Estimate(mean)
-    error = float(found.std(ddof=1)) / sqrt(found.size)
-    reach = -float(stdtrit(found.size - 1, 0.025)) * error
-    return Estimate(mean, (mean - reach, mean + reach), None, detectable_effect(error))
-
-
-EVIDENCE = 5
-
-
-def contrast(scores: SliceScores, treated: Sequence[str], base: Sequence[str] = ("gold",)) -> Estimate:
-    """The mean of the treated roles less that of the base roles; over seeds where nothing else varies."""
-    if scores.is_set and scores.draws is None and len(treated) > 1:
-        return over_seeds([combine(scores, weights([role], base)).value for role in treated])
-    return combine(scores, weights(treated, base))
-
-
-def weights(treated: Sequence[str], base: Sequence[str]) -> dict[str, float]:
-    """Means of roles as weights."""
-    found = {role: 1 / len(treated) for role in treated}
-    for role in base:
-        found[role] = found.get(role, 0.0) - 1 / len(base)
-    return found
-
-
-def gain_verdict(scores: SliceScores, gain: Estimate, rule: Rule, margin: float = 0.0) -> bool | None:
-    """Fail where the gain is surely at or above the margin; the paper asks only whether the mean is lower.
-
-    A score that does not move at all has not been lowered: an interval of width 0 on the margin fails.
+    A score that does not move at all has not fallen: its interval is taken to lie just above 0.
     """
-    if rule == "paper":
-        return gain.value < margin
-    if gain.ci is None or not scores.judged:
-        return None
-    return False if gain.ci[0] >= margin else verdict(gain.ci, margin)
+    return _UNMOVED if ci == (0.0, 0.0) else ci
 
 
-def gain_evidence(
-    scores: SliceScores, treated: Sequence[str], base: Sequence[str] = ("gold",)
-) -> tuple[str, ...]:
-    """The items that gained most."""
-    if scores.is_set:
-        return scores.ids
-    parts = [weight * scores.columns[role] for role, weight in weights(treated, base).items()]
-    gains = np.sum(parts, axis=0)
-    return tuple(scores.ids[place] for place in np.argsort(-gains, kind="stable")[:EVIDENCE])
+def ends(interval: Interval | None) -> Ends | None:
+    """The two ends of an interval, as findings hold them."""
+    return None if interval is None else interval.pair
 
 
-def finding(
-    metric: str,
-    audit: str,
-    slice_: str,
-    statistic: str,
-    estimate: Estimate,
-    n: int,
-    versus: str | None = None,
-) -> Finding:
-    """An estimate as a finding, without a verdict yet."""
-    return Finding(
-        metric,
-        audit,
-        slice_,
-        statistic,
-        estimate.value,
-        n,
-        versus,
-        estimate.ci,
-        estimate.p_value,
-        None,
-        estimate.mde,
-    )
+def moves(change: float, unit: str = "SD", *, falls: str = "falls by") -> str:
+    """A change of score in words.
 
-
-def judged_gain(
-    metric: str,
-    audit: str,
-    slice_: str,
-    statistic: str,
-    scores: SliceScores,
-    treated: Sequence[str],
-    rule: Rule,
-    *,
-    base: Sequence[str] = ("gold",),
-    versus: str | None = "gold",
-    margin: float = 0.0,
-) -> Finding:
-    """The gain of the treated roles over the base, judged, with its evidence where it fails."""
-    gain = contrast(scores, treated, base)
-    passed = gain_verdict(scores, gain, rule, margin)
-    found = finding(metric, audit, slice_, statistic, gain, scores.n, versus)
-    evidence = gain_evidence(scores, treated, base) if passed is False else ()
-    return replace(found, passed=passed, evidence=evidence)
+    >>> moves(-0.523), moves(0.0)
+    ('falls by 0.523 SD', 'does not change')
+    """
+    if abs(change) < 1e-9:
+        return "does not change"
+    return f"{'rises by' if change > 0 else falls} {abs(change):.3g} {unit}"
 
 
 # A population of words is not known from fewer than this many: they are then taken as fixed.
@@ -234,19 +214,19 @@ FEWEST_WORDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """One or two crossed ways in which rows were sampled; None means a cluster a row."""
+    """One or two crossed ways in which rows were sampled; None means one cluster per row."""
 
     rows: Sequence[Hashable] | None = None
     crossed: Sequence[Hashable] | None = None
 
     def count(self, n: int) -> int:
-        """How many clusters the n rows have, by the coarser way."""
+        """How many clusters the n rows have, in the way that has fewer."""
         ways = [way for way in (self.rows, self.crossed) if way is not None]
         return min((len(set(way)) for way in ways), default=n)
 
 
 def clusters_of(templates: Sequence[Hashable], words: Sequence[Hashable]) -> Clusters:
-    """Templates crossed with identity words; where one is nested in the other the coarser alone."""
+    """Templates crossed with identity words; where one is nested in the other, the coarser alone."""
     if len(set(words)) < FEWEST_WORDS:
         return Clusters(templates)
     both = set(zip(templates, words, strict=True))
@@ -258,7 +238,7 @@ def clusters_of(templates: Sequence[Hashable], words: Sequence[Hashable]) -> Clu
 
 
 def mean_interval(values: Floats, clusters: Clusters, *, seed: int, plain: bool = False) -> Interval | None:
-    """The interval of a mean; `plain` is the percentile one of rows, as papers do it."""
+    """The interval of a mean; `plain` is the percentile interval over rows, as papers compute it."""
 
     def mean(weights: Floats) -> Floats:
         return weighted_mean(weights, values)
@@ -269,16 +249,16 @@ def mean_interval(values: Floats, clusters: Clusters, *, seed: int, plain: bool 
 
 
 def resampled_mean(values: Floats, clusters: Clusters, *, weights: Floats | None = None, seed: int) -> Floats:
-    """Means of resampled clusters, nan where a resample caught no row."""
+    """Means of resampled clusters, nan where a resample holds no row."""
     codes = cluster_codes(values.size, clusters.rows, clusters.crossed)
     counts = draw_rows(codes, RESAMPLES, np.random.default_rng(seed))
     return weighted_mean(counts if weights is None else counts * weights, values)
 
 
-Item = TypeVar("Item")
+Element = TypeVar("Element")
 
 
-def spread_out(items: Sequence[Item], limit: int | None) -> list[Item]:
+def spread_out(items: Sequence[Element], limit: int | None) -> list[Element]:
     """At most `limit` items at even distances.
 
     >>> spread_out(range(10), 4)

@@ -1,30 +1,29 @@
-"""Data and planted metrics in, operating curves out: what an audit finds on it, and how often it errs.
+"""Data and simulated metrics in, operating curves out: what an audit finds on it, and how often it errs.
 
-`assay calibrate` says this of a user's own data: the smallest defect that 95 draws of 100 show.
+`assay calibrate` says for a user's own data how small a defect is found in 95 of 100 simulations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from assay.calibration.simulated.base import METRIC, Plant, World
-from assay.calibration.simulated.blind import PLANTS as BLIND
-from assay.calibration.simulated.fair import PLANTS as FAIR
-from assay.calibration.simulated.judge import PLANTS as JUDGES
+from assay.calibration.simulated import blind, fair
+from assay.calibration.simulated.base import METRIC, Simulated, World
 from assay.core import Audit, Case, Finding, Grid
 from assay.errors import DataError, SpecError, suggest
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, measure
-from assay.run.pipeline import Options, make_audit
+from assay.run.pipeline import make_audit
 from assay.run.scoring import score_cases
+from assay.run.session import Session
+from assay.run.settle import settle
 from assay.statistics.estimates import proportion_interval
 
-PLANTS: tuple[Plant, ...] = (*FAIR, *BLIND, *JUDGES)
+SIMULATED: tuple[Simulated, ...] = (*fair.SIMULATED, *blind.SIMULATED)
 POWER = 0.95
 SEEDS = 100
 
@@ -39,62 +38,55 @@ class Point:
 
     @property
     def share(self) -> float:
-        """Found of drawn."""
+        """The share of simulations in which it was found."""
         return self.found / self.draws
 
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's interval of the share."""
-        made = proportion_interval(self.found, self.draws)
-        return (0.0, 1.0) if made is None else made.pair
+        interval = proportion_interval(self.found, self.draws)
+        return (0.0, 1.0) if interval is None else interval.pair
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """An operating curve; `alarms` counts draws of the clean metric in which anything at all was found."""
+    """An operating curve; `alarms` counts simulations without a defect in which anything at all was found."""
 
-    plant: Plant
+    simulated: Simulated
     n: int
     noise: float
     points: tuple[Point, ...]
     alarms: Point
 
     def detectable(self, power: float = POWER) -> float | None:
-        """The smallest size found with that power, between sizes by a straight line; None beyond the last."""
-        shares = [point.share for point in self.points]
-        for place, point in enumerate(self.points):
-            if shares[place] < power or point.size <= self.plant.harmless:
+        """The smallest size found with this power, interpolated between sizes; None beyond the last size."""
+        for before, point in zip(self.points, self.points[1:], strict=False):
+            if point.share < power or point.size <= self.simulated.harmless:
                 continue
-            before = self.points[place - 1]
-            if shares[place - 1] >= power:
+            if before.share >= power:
                 return point.size
-            step = (power - shares[place - 1]) / (shares[place] - shares[place - 1])
+            step = (power - before.share) / (point.share - before.share)
             return before.size + step * (point.size - before.size)
         return None
 
     def sentence(self) -> str:
-        """What the curve says, for people."""
-        plant, size = self.plant, self.detectable()
-        data = f"with {self.n} {plant.counted}"
-        if size is None:
-            reached = self.points[-1]
-            return (
-                f"{data}, a metric that {plant.defect} is not found reliably: at {reached.size:g} "
-                f"{plant.unit} in {reached.share:.0%} of draws; more data is needed"
-            )
-        return f"{data}, a metric that {plant.defect} is found from {size:.2g} {plant.unit} on"
+        """The curve in words."""
+        metric, size, last = self.simulated, self.detectable(), self.points[-1]
+        start = f"with {self.n} {metric.counted}, a metric that {metric.defect} is"
+        if size is not None:
+            return f"{start} found from {size:.2g} {metric.unit} on"
+        return (
+            f"{start} not found reliably: at {last.size:g} {metric.unit} in {last.share:.0%} of simulations; "
+            "more data is needed"
+        )
 
     def document(self) -> dict[str, Any]:
         """The curve as JSON."""
-        plant = self.plant
-        return {
-            "audit": plant.audit,
-            "defect": plant.defect,
-            "statistic": plant.statistic,
-            "unit": plant.unit,
+        copied = ("audit", "defect", "statistic", "unit")
+        return {name: getattr(self.simulated, name) for name in copied} | {
             "n": self.n,
             "noise": self.noise,
-            "harmless": plant.harmless,
+            "harmless": self.simulated.harmless,
             "detectable": self.detectable(),
             "false_alarms": self.alarms.share,
             "draws": self.alarms.draws,
@@ -102,14 +94,14 @@ class Curve:
         }
 
 
-def plants_of(audit: str) -> list[Plant]:
-    """The planted defects an audit must find."""
-    found = [plant for plant in PLANTS if plant.audit == audit]
-    if not found:
-        audit_class(audit)  # a wrong name suggests
-        known = dict.fromkeys(plant.audit for plant in PLANTS)
+def simulated_for(audit: str) -> list[Simulated]:
+    """The simulated metrics whose defects an audit must find."""
+    metrics = [metric for metric in SIMULATED if metric.audit == audit]
+    if not metrics:
+        audit_class(audit)  # raises for a wrong name, and suggests one
+        known = dict.fromkeys(metric.audit for metric in SIMULATED)
         raise SpecError(f"{audit} has no verdict that could be calibrated{suggest(audit, known)}")
-    return found
+    return metrics
 
 
 def calibrate(
@@ -119,61 +111,60 @@ def calibrate(
     seeds: int = SEEDS,
     noise: float | None = None,
     metric: Specifiable | None = None,
-    options: Options | None = None,
+    session: Session | None = None,
     size: str = "full",
 ) -> tuple[list[Curve], list[str]]:
-    """A curve a planted defect on this data; and notes on defects that the data has no room for.
+    """One curve per defect on this data, and notes on defects for which the data does not suffice.
 
-    With `metric`, plants are as noisy as that metric is on the data.
+    With `metric`, simulated metrics are as noisy as that metric is on the data.
     """
     curves, notes = [], []
-    for plant in plants_of(audit):
+    for simulated in simulated_for(audit):
         quick = dict(audit_class(audit).quick()) if size == "quick" else {}
         quick.pop("skip", None)
-        made = make_audit(audit, quick | dict(plant.options) | dict(asked))
+        made = make_audit(audit, quick | dict(simulated.options) | dict(asked))
         items = list(made.cases())
         if not items:
             raise DataError(f"{audit} found nothing to score in its data; check --data, --only and --limit")
-        if not plant.needs(items):
-            notes.append(f"{audit}: {plant.defect}: not calibrated, {plant.missing}")
+        if not simulated.needs(items):
+            notes.append(f"{audit}: {simulated.defect}: not calibrated, {simulated.missing}")
             continue
-        moving = noise
-        if metric is not None:
-            moving = metric_noise(plant, items, metric, options or Options())
-            if moving is None:
-                notes.append(f"{audit}: {plant.defect}: the metric's noise cannot be told from these scores")
-        curves.append(operating_curve(plant, made, items, seeds=seeds, noise=moving))
+        level = noise if metric is None else metric_noise(simulated, items, metric, session or Session.open())
+        if metric is not None and level is None:
+            notes.append(f"{audit}: {simulated.defect}: these scores do not show how noisy the metric is")
+        curves.append(operating_curve(simulated, made, items, seeds=seeds, noise=level))
     return curves, notes
 
 
 def metric_noise(
-    plant: Plant, items: Sequence[Case | Grid], metric: Specifiable, options: Options
+    simulated: Simulated, items: Sequence[Case | Grid], metric: Specifiable, session: Session
 ) -> float | None:
-    """How much a real metric moves from role to role of a case, about its mean move, in the plant's unit."""
+    """Item-level noise of a real metric (SD of score differences), in the simulated metric's unit.
+
+    None where the scores do not vary, or the simulated metric's noise is not a score's.
+    """
     cases = [item for item in items if isinstance(item, Case)]
-    if not cases or plant.noise_from is None:
+    if not cases or simulated.noise_from is None:
         return None
-    one = measure(metric)
-    fitted = replace(one, metric=one.metric.fitted([s.references for c in cases for s in c.samples.values()]))
-    settings = options.settings()
-    with closing(settings.cache):
-        scored = score_cases(fitted, {plant.audit: cases}, settings)[plant.audit]
-    # Where an audit names its roles, the first two are what it compares; else every role meets the gold.
-    named = audit_class(plant.audit).roles[:2]
+    real = measure(metric)
+    references = [sample.references for case in cases for sample in case.samples.values()]
+    with session:
+        fitted = replace(real, metric=real.metric.fitted(references))
+        scored = score_cases(fitted, {simulated.audit: cases}, session)[simulated.audit]
+    # Where an audit names its roles, it compares the first two; else every role with the clean text.
+    named = audit_class(simulated.audit).roles[:2]
     base, *others = named or tuple(dict.fromkeys(role for case in cases for role in case.samples))
-    moves = [scored.values[role] - scored.values[base] for role in others]
-    spreads = [float(np.nanstd(move, ddof=1)) for move in moves if np.isfinite(move).sum() > 1]
+    differences = [scored.values[role] - scored.values[base] for role in others]
+    deviations = [float(np.nanstd(one, ddof=1)) for one in differences if np.isfinite(one).sum() > 1]
     known = scored.values[base][np.isfinite(scored.values[base])]
-    unit = (
-        float(known.std(ddof=1) if plant.noise_from == "spread" else np.ptp(known) / 100)
-        if len(known) > 1
-        else 0.0
-    )
-    return float(np.median(spreads)) / unit if spreads and unit else None
+    if len(known) < 2 or not deviations:
+        return None
+    unit = float(known.std(ddof=1) if simulated.noise_from == "sd" else np.ptp(known) / 100)
+    return float(np.median(deviations)) / unit if unit else None
 
 
 def operating_curve(
-    plant: Plant,
+    simulated: Simulated,
     audit: Audit,
     items: Sequence[Case | Grid],
     *,
@@ -181,42 +172,41 @@ def operating_curve(
     noise: float | None = None,
     sizes: Sequence[float] | None = None,
 ) -> Curve:
-    """How often each size of the defect is found, in draws that sizes share."""
-    moving = plant.noise if noise is None else noise
-    axis = tuple(sizes or plant.sizes)
-    counts = dict.fromkeys(axis, 0)
+    """How often each size of the defect is found, in simulations that sizes share."""
+    level = simulated.noise if noise is None else noise
+
+    def findings(seed: int, stream: int, size: float) -> list[Finding]:
+        world = World(audit, items, level, np.random.default_rng([seed, stream]))
+        return [finding for finding in judged(simulated, world, size) if simulated.found(finding)]
+
+    counts = dict.fromkeys(sizes or simulated.sizes, 0)
     alarms = 0
     for seed in range(seeds):
-        for size in axis:
-            world = World(audit, items, moving, np.random.default_rng([seed, 13]))
-            counts[size] += any(map(plant.found, _shown(plant, judged(plant, world, size))))
-        world = World(audit, items, moving, np.random.default_rng([seed, 17]))
-        alarms += any(map(plant.found, judged(plant, world, plant.sizes[0])))
+        for size in counts:
+            shown = [finding.statistic for finding in findings(seed, 13, size)]
+            counts[size] += simulated.statistic in shown
+        alarms += bool(findings(seed, 17, simulated.sizes[0]))
     points = tuple(Point(size, count, seeds) for size, count in counts.items())
-    return Curve(plant, _count(plant, items), moving, points, Point(plant.sizes[0], alarms, seeds))
+    return Curve(simulated, _count(simulated, items), level, points, Point(simulated.sizes[0], alarms, seeds))
 
 
-def judged(plant: Plant, world: World, size: float) -> list[Finding]:
-    """The audit's findings on one draw, of the planted metric alone."""
-    found = world.audit.judge(plant.draw(world, size))
-    return [finding for finding in found if METRIC in (finding.metric, finding.versus)]
+def judged(simulated: Simulated, world: World, size: float) -> list[Finding]:
+    """The audit's settled findings on one simulation, of the metric with the defect alone."""
+    findings = settle(world.audit, world.audit.judge(simulated.draw(world, size)))
+    return [finding for finding in findings if METRIC in (finding.metric, finding.versus)]
 
 
-def _shown(plant: Plant, found: Sequence[Finding]) -> list[Finding]:
-    return [finding for finding in found if finding.statistic == plant.statistic]
-
-
-def _count(plant: Plant, items: Sequence[Case | Grid]) -> int:
-    """How many items the defect stands on: those of the first slice that has it."""
+def _count(simulated: Simulated, items: Sequence[Case | Grid]) -> int:
+    """How many items the defect is in: those of the first slice that has it."""
     if any(isinstance(item, Grid) for item in items):
         return len(items) // 2  # each test both ways
-    cases = [item for item in items if isinstance(item, Case)]
-    if plant.audit in ("swap", "human", "caption"):
-        return len(cases)
-    named = [case.slice for case in cases if not case.slice.endswith(("/gold", "control"))]
+    slices = [item.slice for item in items if isinstance(item, Case)]
+    if simulated.audit in ("swap", "human", "caption"):
+        return len(slices)
+    named = [slice_ for slice_ in slices if not slice_.endswith(("/gold", "control"))]
     return named.count(named[0])
 
 
 def uncalibrated() -> list[str]:
-    """Audits without a planted defect: those that give no verdict."""
-    return [name for name in names("audits") if name not in {plant.audit for plant in PLANTS}]
+    """Audits without a simulated defect: those that give no verdict."""
+    return [name for name in names("audits") if name not in {metric.audit for metric in SIMULATED}]

@@ -22,42 +22,68 @@ from typer.main import get_command
 from assay import __version__
 from assay.errors import AuditError, CacheError, unwritable
 
-# Commands by group, with what `assay --help` says of each. A command lives in the module of its name and is
-# imported when it is called, so that help and version stay quick.
-GROUPS: dict[str, dict[str, str]] = {
-    "Audit": {
-        "audit": "Run every audit that fits, at quick size, and write a report.",
-        "run": "Run one audit, at full size, on embedded data or yours.",
-        "score": "Print plain scores of a file.",
-        "perturb": "Show what a perturbation does to a text.",
-    },
-    "Inspect": {
-        "list": "List metrics, audits, perturbations, datasets or weights.",
-        "doctor": "Check the installation.",
-        "report": "Write the report of a run again, or print it in another format.",
-        "compare": "Compare two runs: what became better, what became worse.",
-        "gate": "Check a run against bounds; exit 1 when one is broken.",
-        "card": "Print a metric card.",
-        "panel": "Choose the smallest set of metrics that covers the errors of a run.",
-        "calibrate": "Measure how large a defect must be for an audit to find it.",
-        "reproduce": "Compare published tables with ours.",
-    },
-    "Mitigate": {
-        "debias": "Train an adapter that removes a metric's bias.",
-        "mitigate": "Compare mitigation methods.",
-        "propagate": "Train a generator on a metric and measure what bias it learns.",
-    },
-    "Serve": {"serve": "Open the playground and the run browser on this machine."},
+# Module to its heading in `assay --help` and its commands. A module is imported when one of its commands is
+# called, so that help and version stay quick.
+MODULES: dict[str, tuple[str, dict[str, str]]] = {
+    "audit": (
+        "Audit",
+        {
+            "audit": "Run every audit that fits, at quick size, and write a report.",
+            "run": "Run one audit, at full size, on embedded data or yours.",
+            "score": "Print plain scores of a file.",
+            "perturb": "Show what a perturbation does to a text.",
+        },
+    ),
+    "runs": (
+        "Finished runs",
+        {
+            "report": "Write the report of a run again, or print it in another format.",
+            "compare": "Compare two runs: what became better, what became worse.",
+            "gate": "Check a run against bounds; exit 1 when one is broken.",
+            "card": "Print a metric card.",
+            "panel": "Choose the fewest metrics that notice what can be noticed.",
+        },
+    ),
+    "inspect": (
+        "Inspect",
+        {
+            "list": "List metrics, audits, perturbations, datasets or weights.",
+            "doctor": "Check the installation.",
+            "calibrate": "Measure how large a defect must be for an audit to find it.",
+            "reproduce": "Compare published tables with ours.",
+        },
+    ),
+    "mitigate": (
+        "Mitigate",
+        {
+            "debias": "Train an adapter that removes a metric's bias.",
+            "mitigate": "Compare mitigation methods.",
+            "propagate": "Train a generator on a metric and measure what bias it learns.",
+        },
+    ),
+    "serve": ("Serve", {"serve": "Open the playground and the run browser on this machine."}),
 }
-COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+COMMANDS = {name: module for module, (_, commands) in MODULES.items() for name in commands}
 
 # What the user can fix, wherever it occurs: a full disk, a closed stream, a path that cannot be opened.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 CLOSED = (errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG)
 
 
+def command_of(name: str) -> Any:
+    """A command or group of commands by name."""
+    module = importlib.import_module(f"assay.cli.{COMMANDS[name]}")
+    function = getattr(module, f"{name}_" if name == "list" else name)
+    if isinstance(function, typer.Typer):
+        return get_command(function)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    settings = module.OWN_OPTIONS if name in ("run", "calibrate") else {}
+    single.command(name, context_settings=settings)(function)
+    return get_command(single)
+
+
 class Commands(TyperGroup):
-    """The commands of `GROUPS`, each imported when it is called."""
+    """The commands of `MODULES`, each imported when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -65,19 +91,13 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"assay.cli.{cmd_name}")
-        if hasattr(module, "app"):
-            command = get_command(module.app)
-        else:
-            own = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-            own.command(cmd_name, context_settings=getattr(module, "CONTEXT", {}))(module.command)
-            command = get_command(own)
+        command = command_of(cmd_name)
         command.name = cmd_name
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for group, commands in GROUPS.items():
-            with formatter.section(group):
+        for heading, commands in MODULES.values():
+            with formatter.section(heading):
                 formatter.write_dl(list(commands.items()))
 
 

@@ -1,4 +1,4 @@
-"""Rows as aligned columns: how every command prints a table."""
+"""Rows as plain columns, for people and for `cut` and `awk`."""
 
 from __future__ import annotations
 

@@ -1,33 +1,124 @@
-"""`assay mitigate`: roads to a fairer metric besides adapters, and all of them side by side."""
+"""Commands that mitigate bias: debias, mitigate and propagate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from assay.cli import options as o
-from assay.cli.debias import People, Test, show
+from assay.cli.columns import print_columns
 
 if TYPE_CHECKING:
-    from assay.core import Measure
-    from assay.mitigation.compare import Compared
-    from assay.run.pipeline import Options
+    from assay.mitigation.proof import Figure
+from typing import TYPE_CHECKING
 
-app = typer.Typer(
-    help="Roads to a fairer metric, one by one or side by side.",
+if TYPE_CHECKING:
+    from assay.mitigation.compare import Comparison
+import json as json_module
+from dataclasses import asdict
+
+if TYPE_CHECKING:
+    from assay.mitigation.propagate import Effect
+
+Attributes = Annotated[list[str], typer.Option("--attribute", help="An attribute to make fair; repeatable.")]
+Material = Annotated[
+    list[Path] | None,
+    typer.Option(help="More training data: pairs, sentences, MultiNLI, STS-B or StereoSet; repeatable."),
+]
+Test = Annotated[list[Path] | None, typer.Option(help="Pairs to test on; never trained on; repeatable.")]
+People = Annotated[
+    list[Path] | None, typer.Option(help="Human ratings, to check that agreement stays; repeatable.")
+]
+
+
+def debias(
+    attribute: Attributes,
+    out: Annotated[Path, typer.Option(help="The adapter's folder; the run with its report is OUT/run.")],
+    metric: Annotated[str, typer.Option("-m", "--metric", help="A metric's spec.")] = "bertscore-f",
+    data: Material = None,
+    test: Test = None,
+    human: People = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Half the training steps: a few minutes.")] = False,
+    steps: Annotated[int | None, typer.Option(min=1, help="Training steps.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Batch size per loss.")] = None,
+    rate: Annotated[float | None, typer.Option(min=0.0, help="Learning rate.")] = None,
+    bottleneck: Annotated[int | None, typer.Option(min=1, help="Width of an adapter.")] = None,
+    seed: o.SeedNumber = 0,
+    cache: o.Cache = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Train bottleneck adapters so that a metric scores groups alike and keeps its other scores.
+
+    A stopped training is resumed when the same debias is given again. Afterwards the metric is audited with
+    and without the adapter, on held-out pairs, gendered captions and your ratings.
+    """
+    from assay.mitigation.train import DEMO, Job, Plan, debias, document
+    from assay.report import write_report
+    from assay.run.session import Session
+
+    given = {"steps": steps, "batch": batch, "rate": rate, "bottleneck": bottleneck, "seed": seed}
+    changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    plan = replace(DEMO if demo else Plan(), **changes)
+    files = (tuple(data or ()), tuple(test or ()), tuple(human or ()))
+    session = Session.open(cache=o.cache_path(cache), quiet=quiet)
+    debiased = debias(Job(metric, tuple(attribute), out, plan, *files), session)
+    report = write_report(debiased.proof.run)
+    if json:
+        typer.echo(document(debiased))
+    else:
+        _show_figures(debiased.proof.figures)
+        typer.echo(f"{debiased.spec}: {debiased.proof.labels[debiased.spec]}")
+    if not quiet:
+        typer.echo(f"report: {report}", err=True)
+
+
+def _show_figures(figures: Sequence[Figure]) -> None:
+    """Print one line per figure: the metric as it was, then each debiased one with its change."""
+    rows = [
+        {
+            "statistic": figure.statistic,
+            "slice": figure.slice + (f" ({figure.versus})" if figure.versus else ""),
+            "value": f"{figure.value:.4g}{_interval(figure.ci)}",
+            "change": _change(figure),
+            "metric": figure.metric,
+        }
+        for figure in sorted(figures, key=lambda f: (f.statistic, f.slice, f.versus or ""))
+    ]
+    print_columns(rows)
+
+
+def _interval(ci: tuple[float, float] | None, form: str = "{:.3g}") -> str:
+    return "" if ci is None else f" [{form.format(ci[0])}, {form.format(ci[1])}]"
+
+
+def _change(figure: Figure) -> str:
+    """The percentage that is gone of a bias; of other figures the difference."""
+    if figure.change is None:
+        return ""
+    if figure.statistic != "bias":
+        return f"{figure.change:+.4f}" + _interval(figure.change_ci, "{:+.4f}")
+    gone = figure.change_ci and (-100 * figure.change_ci[1], -100 * figure.change_ci[0])
+    return f"{-100 * figure.change:+.1f}%" + _interval(gone, "{:+.1f}%")
+
+
+mitigate = typer.Typer(
+    help="Mitigation methods for a biased metric, one by one or side by side.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
-MetricOption = Annotated[str, typer.Option("-m", "--metric", help="The metric to be mended.")]
-Attribute = Annotated[list[str] | None, typer.Option("--attribute", help="What to make fair; repeatable.")]
-_EACH = 60  # held-out pairs an attribute
+MetricOption = Annotated[str, typer.Option("-m", "--metric", help="The metric to debias.")]
+Attribute = Annotated[
+    list[str] | None, typer.Option("--attribute", help="An attribute to make fair; repeatable.")
+]
 
 
-@app.command()
+@mitigate.command()
 def compare(
     metric: MetricOption = "bertscore-f",
     attribute: Attribute = None,
@@ -35,84 +126,127 @@ def compare(
     model: Annotated[list[str] | None, typer.Option(help="Another backbone; repeatable.")] = None,
     test: Test = None,
     human: People = None,
-    stress: Annotated[bool, typer.Option("--stress", help="Also the stress verdicts (slow).")] = False,
-    limit: Annotated[int, typer.Option(min=2, help="Held-out pairs an attribute.")] = _EACH,
+    stress: Annotated[bool, typer.Option("--stress", help="Also run the stress audit (slow).")] = False,
+    limit: Annotated[int, typer.Option(min=2, help="Held-out pairs per attribute.")] = 60,
     out: o.Out = Path("assay-mitigation"),
     seed: o.SeedNumber = 0,
     cache: o.Cache = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Adapters, backbones, layers, directions, hybrids and swaps: bias, sight, agreement and cost of each."""
+    """Compare adapters, backbones, layers, directions, hybrids and swaps by bias, accuracy and agreement."""
     from assay.mitigation import compare as c
-    from assay.mitigation.counterfactuals import check_attribute
-    from assay.mitigation.evaluation import read_people
-    from assay.mitigation.page import write_page
-    from assay.mitigation.roads import roads
-    from assay.run.pipeline import Options
+    from assay.mitigation.data import check_attribute
+    from assay.mitigation.methods import methods
+    from assay.mitigation.proof import check_ratings, read_test_pairs
+    from assay.report import write_report
     from assay.run.results import check_writable, write_text
+    from assay.run.session import Session
 
-    check_writable(out, mark="compare.json")
-    options = Options(cache=o.cache_path(cache), quiet=quiet)
-    settings = options.settings()
-    wanted = attribute or ["gender"]
-    for name in wanted:
+    check_writable(out)
+    attributes = attribute or ["gender"]
+    for name in attributes:
         check_attribute(name)
-    files, rated = c.file_sets(test or ()), read_people(human or ())
-    found = roads(metric, folders=adapter or (), models=model or (), settings=settings)
-    held = c.untouched_sets(wanted, limit)
-    targets = [name for name in files if name.rpartition("/")[2] in wanted] or wanted
-    verdicts = stress_verdicts([road.measure for road in found], options) if stress else {}
-    done = c.compare(found, {**files, **held}, targets, rated, settings, stress=verdicts, seed=seed)
-    page = write_page(done.tested, out)
-    write_text(out / "compare.json", c.document(done))
+    check_ratings(human or ())
+    files = read_test_pairs(test or ())
+    session = Session.open(cache=o.cache_path(cache), quiet=quiet)
+    with session:
+        compared = methods(metric, folders=adapter or (), models=model or (), session=session)
+    sets = files | c.held_out_sets(attributes, limit)
+    targets = [name for name, pairs in files.items() if pairs[0].attribute in attributes] or attributes
+    comparison = c.compare(compared, sets, targets, human or (), out, session, stress=stress, seed=seed)
+    report = write_report(comparison.proof.run)
+    write_text(out / "compare.json", c.document(comparison))
     if json:
-        typer.echo(c.document(done))
+        typer.echo(c.document(comparison))
     else:
-        _show(done)
+        _show(comparison)
     if not quiet:
-        typer.echo(f"report: {page}", err=True)
+        typer.echo(f"report: {report}", err=True)
 
 
-@app.command()
+@mitigate.command()
 def project(
     out: Annotated[Path, typer.Option(help="The folder to write; use it as adapter=DIR.")],
     metric: MetricOption = "bertscore-f",
     attribute: Attribute = None,
-    directions: Annotated[int, typer.Option(min=1, help="How many to take out.")] = 2,
+    directions: Annotated[int, typer.Option(min=1, help="Number of directions to remove.")] = 2,
     seed: o.SeedNumber = 0,
 ) -> None:
-    """Take the directions in which identities differ out of a metric's embeddings."""
-    from assay.mitigation.debias import with_adapter
-    from assay.mitigation.projection import fit
+    """Remove the directions in which identities differ from a metric's embeddings."""
+    from assay.mitigation.methods import fit_projection
+    from assay.mitigation.train import with_adapter
     from assay.models.adapters import CARD
     from assay.run.results import check_writable
 
     check_writable(out, mark=CARD)
-    found = fit(metric, attribute or ["gender"], out, directions=directions, seed=seed)
-    typer.echo(f"{directions} directions hold {100 * found.share:.0f}% of the differences", err=True)
+    space = fit_projection(metric, attribute or ["gender"], out, directions=directions, seed=seed)
+    typer.echo(f"{directions} directions hold {100 * space.share:.0f}% of the differences", err=True)
     typer.echo(with_adapter(metric, out))
 
 
-def stress_verdicts(measures: Sequence[Measure], options: Options) -> dict[str, tuple[int, int]]:
-    """Failed and changed verdicts of the quick stress audit, a metric each."""
-    from assay.mitigation.compare import stress_changes
-    from assay.run.pipeline import run
-
-    rows = run("stress", list(measures), options=options, size="quick").findings
-    verdicts: dict[str, dict[tuple[str, str], bool | None]] = {one.label: {} for one in measures}
-    for row in rows.iter_rows(named=True):
-        verdicts[row["metric"]][row["slice"], row["statistic"]] = row["passed"]
-    first = verdicts[measures[0].label]
-    return {name: stress_changes(first, mine) for name, mine in verdicts.items()}
+def _show(comparison: Comparison) -> None:
+    _show_figures(comparison.proof.figures)
+    for method in comparison.methods[1:]:
+        metric = method.measure.label
+        failed, changed = comparison.stress.get(metric, (0, 0))
+        more = f"; stress: {failed} failed, {changed} verdicts changed" if comparison.stress else ""
+        typer.echo(f"{method.kind}: {metric}: {comparison.proof.labels[metric]}{more}")
+    typer.echo(f"not beaten in both bias and agreement: {', '.join(comparison.front)}")
+    typer.echo(f"recommended: {comparison.recommended or 'none'} ({comparison.reason})")
 
 
-def _show(done: Compared) -> None:
-    show(done.tested)
-    for road in done.roads[1:]:
-        label = road.measure.label
-        failed, changed = done.stress.get(label, (0, 0))
-        more = f"; stress: {failed} failed, {changed} verdicts changed" if done.stress else ""
-        typer.echo(f"{road.kind}: {label}: {done.tested.labels[label]}{more}")
-    typer.echo(f"not beaten in bias and agreement: {', '.join(done.front)}")
-    typer.echo(f"recommended: {done.recommended or 'none'} ({done.reason})")
+EXPLAINED = (
+    "error: captions that state the wrong gender, change in points; where the reward did not rise, "
+    "nothing was optimised and the row says nothing about the reward"
+)
+REWARDS = ("bertscore-f", "rougeL", "bertscore-f+rougeL")
+
+
+def propagate(
+    metric: o.Metrics = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Independent replications.")] = 3,
+    scenes: Annotated[int, typer.Option(min=20, help="Test scenes per replication.")] = 400,
+    updates: Annotated[int, typer.Option(min=1, help="Steps of minimum-risk training.")] = 60,
+    model: Annotated[str | None, typer.Option(help="A generator of your own; with --data.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Its scenes: source or image, references, group.")] = None,
+    candidates: Annotated[int, typer.Option(min=2, help="Captions sampled per scene.")] = 5,
+    cache: o.Cache = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Rerank the best of N captions, and train by minimum risk, with each metric as the reward."""
+    from assay.errors import SpecError
+    from assay.mitigation.propagate import Experiment, own_world, propagate, synthetic_world
+    from assay.names.spec import parse
+    from assay.run.session import Session
+
+    measures = [parse(text) for text in metric or REWARDS]
+    session = Session.open(cache=o.cache_path(cache))
+    experiment = Experiment(test=scenes, updates=updates, candidates=candidates)
+    if (model is None) != (data is None):
+        raise SpecError("a generator of your own needs both --model and --data")
+    world = own_world(model, data) if model and data else synthetic_world(experiment)
+    effects = propagate(measures, range(seeds), experiment, world, session)
+    if json:
+        rows = [asdict(effect) | {"optimised": effect.optimised} for effect in effects]
+        typer.echo(json_module.dumps({"effects": rows}, indent=1))
+        return
+    _show_effects(effects)
+    if not quiet:
+        typer.echo(EXPLAINED, err=True)
+
+
+def _show_effects(effects: Sequence[Effect]) -> None:
+    """Print one line per effect."""
+    rows = [
+        {
+            "reward": effect.reward, "method": effect.method, "error before": f"{effect.before:.1f}%",
+            "after": f"{effect.after:.1f}%", "change": f"{effect.change:+.1f}",
+            "95% CI": "" if effect.ci is None else f"{effect.ci[0]:+.1f} .. {effect.ci[1]:+.1f}",
+            "biased concepts": f"{effect.biased_before:.0f}% to {effect.biased_after:.0f}%",
+            "reward gain": f"{effect.reward_gain:+.4f}" if effect.optimised else "did not rise",
+        }
+        for effect in effects
+    ]  # fmt: skip
+    print_columns(rows)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they become a run's options."""
+"""Session that several commands share, and how they become a run's options."""
 
 from __future__ import annotations
 
@@ -134,26 +134,6 @@ class Request:
             "skip_missing": self.skip_missing or None,
         }
         return {name: value for name, value in given.items() if value not in (None, ())}
-
-    def perform(self, audits: list[str], fields: dict[str, Any], execute: Callable[..., Any]) -> None:
-        """Run and finish, or with --dry-run say what it would cost. `execute` takes metrics and options."""
-        from assay.cli.budget import budget
-        from assay.cli.finish import finish, show_cost
-        from assay.run.pipeline import DEFAULT_METRICS, Options
-
-        say_more(self.verbose)
-        options = Options(
-            self.out, cache_path(self.cache), self.workers, self.ray, self.on_error.value, self.quiet,
-            self.timeout,
-        )  # fmt: skip
-        metrics = specs(self.metric) or DEFAULT_METRICS
-        if self.dry_run:
-            show_cost(audits, metrics, fields, self.size.value, options)
-            return
-        with budget(self.max_calls, self.max_cost, options) as billed:
-            run = billed(execute(metrics, size=self.size.value, options=options, **fields))
-        form = "json" if self.json else self.format.value
-        finish(run, form=form, fail_on=self.fail_on, quiet=self.quiet)
 
 
 def with_request(*, size: SizeName) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -11,8 +11,9 @@ from typing import Any
 
 from assay.core import Image
 from assay.datasets.lexicon import toml_file
-from assay.datasets.rows import Row, below, file_digest, read_rows
+from assay.datasets.rows import Row, below, read_rows
 from assay.errors import DataError
+from assay.models.weights import file_digest
 
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
 _PERSON = re.compile(r"\b(?:man|woman)\b")

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from assay.core import Case, Floats, Scored
-from assay.datasets.rows import Row, file_digest, read_rows
+from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, suggest
+from assay.models.weights import file_digest
 
 
 @dataclass(frozen=True, slots=True)

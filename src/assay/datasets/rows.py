@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import math
@@ -19,6 +18,7 @@ from typing import Any
 
 from assay.core import Image
 from assay.errors import DataError, suggest
+from assay.models.weights import file_digest
 
 SUFFIXES = {".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"}
 
@@ -249,11 +249,6 @@ def _parquet(path: Path) -> Iterator[Row]:
         raise DataError(f"cannot read {path}: {error}; is it a whole Parquet file?") from error
     for number, values in enumerate(rows, start=1):
         yield Row(values, path, number)
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""BERTScore: each token meets its nearest in the other text, by the cosine of contextual embeddings."""
+"""BERTScore: each token is matched with its nearest in the other text, by cosine of contextual embeddings."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError
+from assay.metrics.base import Neural
+from assay.metrics.baseline import baseline_digest, own_baseline, read_baseline
 from assay.models.encoder import Embedded, Matrix, embed
-from assay.models.torch import Loaded, Neural, Overlong, Precision, content_ids, load
+from assay.models.torch import Loaded, Overlong, Precision, clean_text, content_ids
+from assay.models.trainable import Differentiable, Texts, encode_pairs
 from assay.recipe import digest
 
+if TYPE_CHECKING:
+    import torch
+
 ZHANG_2020 = "Zhang et al. 2020, BERTScore: evaluating text generation with BERT, ICLR"
-# The layers tuned on WMT16 by the authors of bert-score; minilm's last layer is the design's default.
+# The layers tuned on WMT16 by the authors of bert-score; for minilm the last layer is our choice.
 LAYERS = {
     "minilm": 6, "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-cased": 9,
     "bert-base-multilingual-cased": 9, "roberta-base": 10, "roberta-large": 17, "roberta-large-mnli": 19,
@@ -32,19 +38,19 @@ Weigher = Callable[[Embedded], Floats | None]
 
 @dataclass(frozen=True, slots=True)
 class IdfTable:
-    """Inverse document frequencies of ids, with the value of an id that no document had."""
+    """Inverse document frequencies by id, and the value of an id that no document has."""
 
     values: Mapping[int, float]
     unseen: float
 
     @property
     def digest(self) -> str:
-        """What a signature carries."""
+        """Content hash, for signatures."""
         return digest(*(f"{key}:{value!r}" for key, value in sorted(self.values.items())), repr(self.unseen))
 
 
 def idf_table(documents: Sequence[Sequence[int]]) -> IdfTable:
-    """log((N + 1) / (df + 1)), as bert-score and MoverScore count it."""
+    """Compute log((N + 1) / (df + 1)), as bert-score and MoverScore count it."""
     count = len(documents)
     frequency = Counter(token for ids in documents for token in set(ids))
     values = {token: math.log((count + 1) / (df + 1)) for token, df in frequency.items()}
@@ -57,8 +63,8 @@ class BertScore(Neural, Metric):
 
     Start and end tokens may be matched but carry no weight, as in the package. An empty text scores 0.
     Padding is never matched (in the package it wins, with 0, where all cosines of a token are negative, so
-    that there a score depends on the batch). RoBERTa and GPT-2 see a space before the first word, as in the
-    published scores; under transformers 5 the package has lost it: `prefix_space=false` is without.
+    that a score there depends on the batch). RoBERTa and GPT-2 see a space before the first word, as in the
+    published scores; under transformers 5 the package has lost it, which `prefix_space=false` reproduces.
     """
 
     name = "bertscore"
@@ -67,6 +73,7 @@ class BertScore(Neural, Metric):
     range = (-1.0, 1.0)
     citation = ZHANG_2020
     identity_highest = True
+    unused = ("pooler",)
     model: str = "minilm"
     layer: int | None = None  # None: the authors' choice for known models, else the last
     idf: bool = False
@@ -79,61 +86,45 @@ class BertScore(Neural, Metric):
 
     def __post_init__(self) -> None:
         """Fill in the layer of a known model, so that the signature shows it."""
-        if self.layer is None and self.model in LAYERS:
-            object.__setattr__(self, "layer", LAYERS[self.model])
-        if isinstance(self.table, str):
-            raise SpecError("table is not for specs; idf=true takes the frequencies from the references")
+        fill_layer(self)
 
     def pins(self) -> Mapping[str, str]:
-        """Weights, adapter and baseline."""
-        found = dict(super().pins())
-        if self.rescale:
-            from assay.metrics.baseline import baseline_digest
-
-            found["rescale"] = baseline_digest(self.rescale)
-        return found
-
-    def _clean(self, text: str, loaded: Loaded) -> str:
-        return _clean(text, loaded) if self.prefix_space else text.strip()
+        baseline = {"rescale": baseline_digest(self.rescale)} if self.rescale else {}
+        return {**super().pins(), **baseline}
 
     def prepare(self) -> None:
-        """Load the encoder."""
-        self._loaded()
+        self.load_model()
         if self.rescale:
             self._baseline()
 
-    def _loaded(self) -> Loaded:
-        return load(
-            "AutoModel",
-            self.model,
-            precision=self.precision,
-            adapter=self.adapter,
-            unused=("pooler",),
-            layers=self.layer,
-        )
+    def differentiable(self) -> Differentiable:
+        return Differentiable(self.load_model, matching_scores)
+
+    def _clean(self, text: str, loaded: Loaded) -> str:
+        return clean_text(text, loaded) if self.prefix_space else text.strip()
 
     def _baseline(self) -> Floats:
-        from assay.metrics.baseline import baseline
-
-        return baseline(self)
+        if self.rescale != "own":
+            return read_baseline(self.rescale or "", self.layer)
+        return own_baseline(replace(self, rescale=None, table=None, idf=False))
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
-        """Document frequencies of all references, one document each, as bert-score counts them."""
+        """With document frequencies of all references, one document each, as bert-score counts them."""
         if not self.idf:
             return self
-        loaded = self._loaded()
+        loaded = self.load_model()
         ids = content_ids(loaded, [self._clean(text, loaded) for item in references for text in item])
         specials = [*loaded.framing.prefix, *loaded.framing.suffix]
         return replace(self, table=idf_table([[*specials, *row] for row in ids]))
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """P, R and F a sample, each the best over the references; in pieces, so that memory is bounded."""
+        """Return P, R and F per sample, each the best over the references; in pieces, to bound memory."""
         pieces = [self._score(samples[at : at + _PIECE]) for at in range(0, len(samples), _PIECE)]
         values = [value for piece in pieces for value in piece.values]
         return Scores(values, {"truncated": [cut for piece in pieces for cut in piece.notes["truncated"]]})
 
     def _score(self, samples: Sequence[Sample]) -> Scores:
-        loaded = self._loaded()
+        loaded = self.load_model()
         weigh = self._weigher(loaded)
         clean = {text: self._clean(text, loaded) for s in samples for text in (s.hypothesis, *s.references)}
         known = embed(loaded, list(clean.values()), self.overlong)
@@ -142,8 +133,8 @@ class BertScore(Neural, Metric):
         for sample in samples:
             texts = [known[clean[text]] for text in (sample.hypothesis, *sample.references)]
             rows = [self._pair(texts[0], reference, weigh, loaded) for reference in texts[1:]]
-            found = [row for row in rows if row is not None]
-            values.append(self._rescaled(np.max(found, axis=0)).tolist() if found else None)
+            usable = [row for row in rows if row is not None]
+            values.append(self._rescaled(np.max(usable, axis=0)).tolist() if usable else None)
             truncated.append(sum(text.truncated for text in texts))
         return Scores(values, {"truncated": truncated})
 
@@ -154,7 +145,7 @@ class BertScore(Neural, Metric):
         return np.asarray((values - base) / (1 - base))
 
     def _weigher(self, loaded: Loaded) -> Weigher:
-        """What gives the tokens of a text weights that sum to 1, or None where no token counts."""
+        """Return a function that gives the tokens of a text weights of sum 1, or None where none counts."""
         if self.idf and self.table is None:
             raise MetricError("bertscore with idf=true needs a dataset's references: call fitted() first")
         marks = (loaded.tokenizer.sep_token_id, loaded.tokenizer.cls_token_id)
@@ -173,17 +164,17 @@ class BertScore(Neural, Metric):
     ) -> Floats | None:
         if min(len(hypothesis.ids), len(reference.ids)) <= loaded.framing.size:
             return np.zeros(3)
-        mine, theirs = weigh(hypothesis), weigh(reference)
-        if mine is None or theirs is None:
+        weights, others = weigh(hypothesis), weigh(reference)
+        if weights is None or others is None:
             return None
         cosines = hypothesis.vectors @ reference.vectors.T
-        precision = float(cosines.max(axis=1) @ mine)
-        recall = float(cosines.max(axis=0) @ theirs)
+        precision = float(cosines.max(axis=1) @ weights)
+        recall = float(cosines.max(axis=0) @ others)
         return _with_f(np.array([precision, recall]))
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
-        """All pairs; texts of equal length stand in one tensor, so that nothing is padded."""
-        loaded = self._loaded()
+        """Score all pairs; texts of equal length share a tensor, so that nothing is padded."""
+        loaded = self.load_model()
         texts = [[self._clean(text, loaded) for text in side] for side in (rows, columns)]
         known = embed(loaded, texts[0] + texts[1], self.overlong)
         sides = [self._by_length([known[text] for text in side], loaded) for side in texts]
@@ -199,7 +190,7 @@ class BertScore(Neural, Metric):
         for index, text in enumerate(texts):
             if len(text.ids) > loaded.framing.size:
                 groups.setdefault(len(text.ids), []).append(index)
-        found = []
+        blocks = []
         for indices in groups.values():
             weights = [weigh(texts[index]) for index in indices]
             if any(row is None for row in weights):
@@ -207,35 +198,35 @@ class BertScore(Neural, Metric):
                     "a text whose tokens are in every reference has no idf weight; use idf=false"
                 )
             vectors = np.stack([texts[index].vectors for index in indices])
-            found.append(_Group(np.array(indices), vectors, np.array(weights, dtype=np.float32)))
-        return found
+            blocks.append(_Group(np.array(indices), vectors, np.array(weights, dtype=np.float32)))
+        return blocks
 
     def explain(self, sample: Sample) -> Explanation | None:
-        """Which token met which: the cosines with the best reference, specials left out."""
-        loaded = self._loaded()
+        """Return the cosines of all tokens with those of the best reference, special tokens left out."""
+        loaded = self.load_model()
         hypothesis, *references = (
             self._clean(text, loaded) for text in (sample.hypothesis, *sample.references)
         )
         known = embed(loaded, [hypothesis, *references], self.overlong)
         weigh = self._weigher(loaded)
         pairs = [(self._pair(known[hypothesis], known[text], weigh, loaded), text) for text in references]
-        found = [(float(row[2]), text) for row, text in pairs if row is not None]
-        if not found:
+        scored = [(float(row[2]), text) for row, text in pairs if row is not None]
+        if not scored:
             return None
-        mine, theirs = known[hypothesis], known[max(found)[1]]
+        hyp, ref = known[hypothesis], known[max(scored)[1]]
         start, end = len(loaded.framing.prefix), len(loaded.framing.suffix)
-        inner = [slice(start, len(text.ids) - end) for text in (mine, theirs)]
-        cosines = mine.vectors[inner[0]] @ theirs.vectors[inner[1]].T
+        inner = [slice(start, len(text.ids) - end) for text in (hyp, ref)]
+        cosines = hyp.vectors[inner[0]] @ ref.vectors[inner[1]].T
         words = [
             tuple(loaded.tokenizer.convert_ids_to_tokens(list(text.ids[part])))
-            for text, part in zip((mine, theirs), inner, strict=True)
+            for text, part in zip((hyp, ref), inner, strict=True)
         ]
         return Explanation("matching", words[0], words[1], tuple(tuple(map(float, row)) for row in cosines))
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Texts of one length: where they stand, (n, length, dimensions), (n, length)."""
+    """Texts of one length: their indices, vectors (n, length, dimensions) and weights (n, length)."""
 
     places: np.ndarray
     vectors: Matrix
@@ -243,7 +234,7 @@ class _Group:
 
 
 def _fill(values: Floats, own: _Group, other: _Group) -> None:
-    """Precision and recall of one block of the grid, in pieces that fit in memory."""
+    """Fill in precision and recall of one block of the grid, in pieces that fit in memory."""
     import torch
 
     (_, height, size), (count, width, _) = own.vectors.shape, other.vectors.shape
@@ -262,18 +253,43 @@ def _fill(values: Floats, own: _Group, other: _Group) -> None:
 
 
 def _with_f(values: Floats) -> Floats:
-    """(..., 2) of P and R to (..., 3) with F, which is 0 where both are."""
+    """Append F to (..., 2) of P and R; it is 0 where both are."""
     total = values.sum(axis=-1)
     f = np.divide(2 * values.prod(axis=-1), total, out=np.zeros_like(total), where=total != 0)
     return np.concatenate([values, f[..., None]], axis=-1)
 
 
-def _clean(text: str, loaded: Loaded) -> str:
-    """Without spaces at the ends; byte-level tokenizers see a space first, as bert-score has it."""
-    bare = text.strip()
-    return f" {bare}" if bare and needs_space(loaded) else bare
+def fill_layer(metric: Any) -> None:
+    """Set the layer of a known model, and refuse a table that a spec names."""
+    if metric.layer is None and metric.model in LAYERS:
+        object.__setattr__(metric, "layer", LAYERS[metric.model])
+    if isinstance(metric.table, str):
+        raise SpecError("table is not for specs; idf=true takes the frequencies from the references")
 
 
-def needs_space(loaded: Loaded) -> bool:
-    """Whether a tokenizer reads a word at the start of a text as in its middle only after a space."""
-    return loaded.model.config.model_type in ("roberta", "gpt2", "longformer")
+def matching_scores(loaded: Loaded, pairs: Texts) -> torch.Tensor:
+    """Return P, R and F of pairs with gradients; start and end tokens may be matched but carry no weight."""
+    import torch
+
+    encoded = encode_pairs(loaded, pairs)
+    first, second, mask = encoded.hypotheses, encoded.references, encoded.mask
+    unit = torch.nn.functional.normalize(encoded.states, dim=-1)
+    cosines = unit[first] @ unit[second].transpose(1, 2)
+    absent = -2.0  # below any cosine
+    weights = _content_mask(mask, loaded)
+    nearest = cosines.masked_fill(mask[second][:, None, :] == 0, absent).amax(2)
+    precision = (nearest * weights[first]).sum(1) / weights[first].sum(1)
+    nearest = cosines.masked_fill(mask[first][:, :, None] == 0, absent).amax(1)
+    recall = (nearest * weights[second]).sum(1) / weights[second].sum(1)
+    f = 2 * precision * recall / (precision + recall)
+    return torch.stack([precision, recall, f], dim=1)
+
+
+def _content_mask(mask: torch.Tensor, loaded: Loaded) -> torch.Tensor:
+    """Return 1 for a text's own tokens, 0 for special tokens and padding."""
+    content = mask.clone().float()
+    content[:, : len(loaded.framing.prefix)] = 0
+    last = mask.sum(1)
+    for back in range(1, len(loaded.framing.suffix) + 1):
+        content[range(len(content)), last - back] = 0
+    return content

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from assay.core import Metric, Sample
 from assay.errors import MetricError
 from assay.metrics.coco import JAVA_BATCH, java_spice, ptb_prepared, spice_state
-from assay.metrics.text import Tokenize, order_counts
+from assay.metrics.text import Counts, Tokenize, distinct_texts, grams, memo, tokens
 from assay.recipe import digest
 
 VEDANTAM = "Vedantam et al. 2015, CIDEr: Consensus-based Image Description Evaluation, arXiv:1411.5726"
@@ -22,9 +22,16 @@ Gram = tuple[str, ...]
 Backend = Literal["own", "coco"]
 
 
+@memo(budget=400_000)
+def order_counts(text: str, tokenize: Tokenize) -> tuple[Counts, ...]:
+    """Return the n-gram counts of the orders 1 to 4."""
+    words = tokens(text, tokenize)
+    return tuple([grams(words, order) for order in range(1, ORDERS + 1)])
+
+
 @dataclass(frozen=True, eq=False)
 class DocumentFrequencies:
-    """In the references of how many items each n-gram occurs."""
+    """For each n-gram, the number of items whose references have it."""
 
     documents: int
     counts: Mapping[Gram, int]
@@ -42,17 +49,16 @@ class DocumentFrequencies:
         return hash(self.digest)
 
     def idf(self, gram: Gram) -> float:
-        """The rarer, the higher; an unknown n-gram counts as one item's."""
+        """Return the inverse document frequency; an unknown n-gram counts as one item's."""
         return math.log(self.documents) - math.log(max(1, self.counts.get(gram, 0)))
 
 
 def document_frequencies(items: Sequence[tuple[str, ...]], tokenize: Tokenize) -> DocumentFrequencies:
-    """Count an n-gram once an item, however often its references have it."""
+    """Count an n-gram once per item, however often its references have it."""
     counts: Counter[Gram] = Counter()
     for references in items:
-        counts.update(
-            {gram for text in references for one in order_counts(text, ORDERS, tokenize) for gram in one}
-        )
+        orders = (order for text in references for order in order_counts(text, tokenize))
+        counts.update({gram for order in orders for gram in order})
     return DocumentFrequencies(len(items), counts)
 
 
@@ -66,122 +72,96 @@ class Vector:
 
 
 def vector(text: str, table: DocumentFrequencies, tokenize: Tokenize) -> Vector:
-    """The caption in tf-idf space."""
-    counts = order_counts(text, ORDERS, tokenize)
-    weights = tuple({gram: k * table.idf(gram) for gram, k in one.items()} for one in counts)
-    norms = tuple(math.sqrt(sum(weight * weight for weight in one.values())) for one in weights)
+    """Return the caption's tf-idf weights."""
+    counts = order_counts(text, tokenize)
+    weights = tuple({gram: k * table.idf(gram) for gram, k in order.items()} for order in counts)
+    norms = tuple(math.sqrt(sum(weight * weight for weight in order.values())) for order in weights)
     return Vector(weights, norms, counts[1].total())
 
 
-def similarity(mine: Vector, theirs: Vector, *, clipped: bool) -> float:
-    """The mean cosine over orders; CIDEr-D clips weights and punishes a difference in length."""
+def similarity(hyp: Vector, ref: Vector, *, clipped: bool) -> float:
+    """Return the mean cosine over orders; CIDEr-D clips weights and penalises a difference in length."""
     total = 0.0
-    for one, other, norm, other_norm in zip(
-        mine.weights, theirs.weights, mine.norms, theirs.norms, strict=True
-    ):
-        shared = one.keys() & other.keys()
+    orders = zip(hyp.weights, ref.weights, hyp.norms, ref.norms, strict=True)
+    for weights, others, norm, other_norm in orders:
+        # In the hypothesis' order: the sum of a set's members would depend on the hash seed.
+        shared = [gram for gram in weights if gram in others]
         if clipped:
-            product = sum(min(one[gram], other[gram]) * other[gram] for gram in shared)
+            product = sum(min(weights[gram], others[gram]) * others[gram] for gram in shared)
         else:
-            product = sum(one[gram] * other[gram] for gram in shared)
+            product = sum(weights[gram] * others[gram] for gram in shared)
         if norm and other_norm:
             total += product / (norm * other_norm)
     if clipped:
-        total *= math.exp(-((mine.length - theirs.length) ** 2) / (2 * SIGMA**2))
-    return total / len(mine.weights)
+        total *= math.exp(-((hyp.length - ref.length) ** 2) / (2 * SIGMA**2))
+    return total / len(hyp.weights)
 
 
 def cider_scores(
     samples: Sequence[Sample], table: DocumentFrequencies | None, tokenize: Tokenize, *, clipped: bool
 ) -> list[float | None]:
-    """Ten times the mean similarity to the references; each text is made a vector once."""
+    """Return ten times the mean similarity to the references, per sample."""
     if table is None or table.documents < 2:
         raise MetricError(
             "cider weighs n-grams by how few items have them and needs the references of at least two items: "
-            "score a dataset, or call .fitted(references) with one tuple of references an item"
+            "score a dataset, or call .fitted(references) with one tuple of references per item"
         )
-    made: dict[str, Vector] = {}
-
-    def known(text: str) -> Vector:
-        if text not in made:
-            made[text] = vector(text, table, tokenize)
-        return made[text]
-
+    vectors = {text: vector(text, table, tokenize) for text in distinct_texts(samples)}
     values: list[float | None] = []
     for sample in samples:
-        mine = known(sample.hypothesis)
-        found = [similarity(mine, known(text), clipped=clipped) for text in sample.references]
-        values.append(10 * sum(found) / len(found) if found else None)
+        hyp = vectors[sample.hypothesis]
+        similar = [similarity(hyp, vectors[text], clipped=clipped) for text in sample.references]
+        values.append(10 * sum(similar) / len(similar) if similar else None)
     return values
 
 
-def _fitted_table(
-    references: Sequence[tuple[str, ...]], tokenize: Tokenize, backend: Backend
-) -> DocumentFrequencies:
-    if backend == "coco":
-        prepared = ptb_prepared([Sample("", texts) for texts in references])
-        return document_frequencies([sample.references for sample in prepared], "split")
-    return document_frequencies(references, tokenize)
+@dataclass(frozen=True)
+class _Consensus(Metric):
+    """The fields and formula of both CIDErs."""
+
+    paradigm = "caption"
+    range = (0.0, 10.0)
+    citation = VEDANTAM
+    identity_highest = True
+    clipped: ClassVar[bool]
+    tokenize: Tokenize = "ptb"
+    backend: Backend = "own"
+    df: Literal["corpus"] = "corpus"
+    table: DocumentFrequencies | None = None
+
+    @property
+    def batch(self) -> int:
+        return JAVA_BATCH if self.backend == "coco" else 1
+
+    def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
+        """With the document frequencies of the run's references."""
+        tokenize: Tokenize = self.tokenize
+        if self.backend == "coco":
+            prepared = ptb_prepared([Sample("", texts) for texts in references])
+            references, tokenize = [sample.references for sample in prepared], "split"
+        return replace(self, table=document_frequencies(references, tokenize))
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        """Return the mean over references, per sample."""
+        if self.backend == "coco":
+            return cider_scores(ptb_prepared(samples), self.table, "split", clipped=self.clipped)
+        return cider_scores(samples, self.table, self.tokenize, clipped=self.clipped)
 
 
 @dataclass(frozen=True)
-class Cider(Metric):
+class Cider(_Consensus):
     """CIDEr-D, as pycocoevalcap and everyone runs it; `backend=coco` tokenises with its Java tokeniser."""
 
     name = "cider"
-    paradigm = "caption"
-    range = (0.0, 10.0)
-    citation = VEDANTAM
-    identity_highest = True
-    tokenize: Tokenize = "ptb"
-    backend: Backend = "own"
-    df: Literal["corpus"] = "corpus"
-    table: DocumentFrequencies | None = None
-
-    @property
-    def batch(self) -> int:
-        """Java starts anew a call."""
-        return JAVA_BATCH if self.backend == "coco" else 1
-
-    def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
-        """With the document frequencies of the run's references."""
-        return replace(self, table=_fitted_table(references, self.tokenize, self.backend))
-
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The mean over references."""
-        if self.backend == "coco":
-            return cider_scores(ptb_prepared(samples), self.table, "split", clipped=True)
-        return cider_scores(samples, self.table, self.tokenize, clipped=True)
+    clipped = True
 
 
 @dataclass(frozen=True)
-class CiderPlain(Metric):
+class CiderPlain(_Consensus):
     """CIDEr without clipping and length penalty, in 0..10."""
 
     name = "cider-plain"
-    paradigm = "caption"
-    range = (0.0, 10.0)
-    citation = VEDANTAM
-    identity_highest = True
-    tokenize: Tokenize = "ptb"
-    backend: Backend = "own"
-    df: Literal["corpus"] = "corpus"
-    table: DocumentFrequencies | None = None
-
-    @property
-    def batch(self) -> int:
-        """Java starts anew a call."""
-        return JAVA_BATCH if self.backend == "coco" else 1
-
-    def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
-        """With the document frequencies of the run's references."""
-        return replace(self, table=_fitted_table(references, self.tokenize, self.backend))
-
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The mean over references."""
-        if self.backend == "coco":
-            return cider_scores(ptb_prepared(samples), self.table, "split", clipped=False)
-        return cider_scores(samples, self.table, self.tokenize, clipped=False)
+    clipped = False
 
 
 @dataclass(frozen=True)
@@ -199,14 +179,12 @@ class Spice(Metric):
 
     @classmethod
     def absent(cls) -> str | None:
-        """The parser comes with no package."""
         return spice_state()
 
     @property
     def batch(self) -> int:
-        """Java starts anew a call."""
         return JAVA_BATCH
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """All references make one graph."""
+        """Compare with one graph of all references."""
         return java_spice(samples) if samples else []

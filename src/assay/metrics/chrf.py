@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from assay.core import Metric, Sample
-from assay.metrics.text import character_counts, f_measure, grams, matches, memo
+import numpy as np
+
+from assay.core import Floats, Metric, Sample
+from assay.metrics.overlap import Integers, Symbols, shared_ngrams
+from assay.metrics.text import reduced, segments
 
 POPOVIC_2015 = "Popović 2015, chrF: character n-gram F-score for automatic MT evaluation, W15-3049"
 POPOVIC_2017 = "Popović 2017, chrF++: words helping character n-grams, W17-4770"
@@ -16,9 +18,8 @@ PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 NLTK_EPSILON = 1e-16
 
 
-@memo(budget=100_000)
-def _word_counts(text: str, n: int) -> tuple[Counter[Any], ...]:
-    """Word n-grams of chrF++: one punctuation mark is parted from a word's end, else from its start."""
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words of chrF++: one punctuation mark is parted from a word's end, else from its start."""
     words: list[str] = []
     for word in text.split():
         if len(word) > 1 and word[-1] in PUNCTUATION:
@@ -27,58 +28,77 @@ def _word_counts(text: str, n: int) -> tuple[Counter[Any], ...]:
             words += [word[0], word[1:]]
         else:
             words.append(word)
-    return tuple([grams(words, order) for order in range(1, n + 1)])
+    return tuple(words)
 
 
-def chrf_statistics(hypothesis: str, reference: str, n: int, word_order: int, lowercase: bool) -> list[int]:
-    """[hypothesis, reference, shared] n-gram counts by order: characters, then words (sacreBLEU's layout)."""
-    if lowercase:
-        hypothesis, reference = hypothesis.lower(), reference.lower()
-    mine: tuple[Counter[Any], ...] = character_counts(hypothesis, n)
-    theirs: tuple[Counter[Any], ...] = character_counts(reference, n)
-    if word_order:
-        mine += _word_counts(hypothesis, word_order)
-        theirs += _word_counts(reference, word_order)
-    flat: list[int] = []
-    for one, other in zip(mine, theirs, strict=True):
-        # Without reference n-grams of an order, sacreBLEU does not count the hypothesis' either.
-        flat += [one.total() if other else 0, other.total(), matches(one, other)]
-    return flat
+def _counts(hypotheses: Sequence[Symbols], references: Sequence[Symbols], n: int) -> Integers:
+    """Return [hypothesis, reference, shared] n-gram counts by order, one row per pair."""
+    shared = shared_ngrams(hypotheses, [[text] for text in references], n)
+    hyp, ref = (
+        np.maximum(np.array([len(text) for text in texts], dtype=np.int64)[:, None] - np.arange(n), 0)
+        for texts in (hypotheses, references)
+    )
+    # Without reference n-grams of an order, sacreBLEU does not count the hypothesis' either.
+    return np.stack([np.where(ref > 0, hyp, 0), ref, shared], axis=2).reshape(len(hypotheses), 3 * n)
 
 
-def chrf_score(statistics: Sequence[float], beta: float) -> float:
-    """F of the mean precision and mean recall over the orders that both texts have, times 100."""
-    precision = recall = 0.0
-    orders = 0
-    for at in range(0, len(statistics), 3):
-        mine, theirs, shared = statistics[at : at + 3]
-        if mine > 0 and theirs > 0:
-            precision += shared / mine
-            recall += shared / theirs
-            orders += 1
-    return 100 * f_measure(precision / orders, recall / orders, beta) if orders else 0.0
+def pair_statistics(samples: Sequence[Sample], n: int, word_order: int, lowercase: bool) -> Integers:
+    """Return counts per (sample, reference): of characters, then of words, in sacreBLEU's layout."""
+    pairs = [(sample.hypothesis, text) for sample in samples for text in sample.references]
+    if not pairs:
+        return np.zeros((0, 3 * (n + word_order)), dtype=np.int64)
+    sides = [[text.lower() if lowercase else text for text in side] for side in zip(*pairs, strict=True)]
+    letters = [["".join(text.split()) for text in side] for side in sides]
+    counts = _counts(letters[0], letters[1], n)
+    if not word_order:
+        return counts
+    words = [[_words(text) for text in side] for side in sides]
+    return np.concatenate([counts, _counts(words[0], words[1], word_order)], axis=1)
 
 
-def nltk_chrf(hypothesis: str, reference: str, n: int, beta: float) -> float:
-    """The mean over orders of F, as nltk.translate.chrf_score.sentence_chrf does on raw strings."""
-    total = 0.0
-    for mine, theirs in zip(character_counts(hypothesis, n), character_counts(reference, n), strict=True):
-        shared = matches(mine, theirs)
-        if shared:
-            total += f_measure(shared / mine.total(), shared / theirs.total(), beta)
-        else:
-            total += NLTK_EPSILON
-    return total / n
+def chrf_scores(statistics: Floats | Integers, beta: float) -> Floats:
+    """Return F of mean precision and mean recall over the orders that both texts have, times 100, per row."""
+    precision, recall, orders = (np.zeros(len(statistics)) for _ in range(3))
+    for at in range(0, statistics.shape[1], 3):
+        hyp, ref, shared = statistics[:, at : at + 3].T
+        both = (hyp > 0) & (ref > 0)
+        precision += np.where(both, shared / np.where(both, hyp, 1), 0.0)
+        recall += np.where(both, shared / np.where(both, ref, 1), 0.0)
+        orders += both
+    orders = np.maximum(orders, 1)
+    return 100 * _f_measures(precision / orders, recall / orders, beta)
+
+
+def nltk_scores(statistics: Integers, beta: float) -> Floats:
+    """Return the mean over orders of F, as nltk.translate.chrf_score.sentence_chrf does, per row."""
+    total = np.zeros(len(statistics))
+    for at in range(0, statistics.shape[1], 3):
+        hyp, ref, shared = statistics[:, at : at + 3].T
+        both = shared > 0
+        f = _f_measures(shared / np.where(both, hyp, 1), shared / np.where(both, ref, 1), beta)
+        total += np.where(both, f, NLTK_EPSILON)
+    return np.asarray(total / (statistics.shape[1] // 3))
+
+
+def _f_measures(precision: Floats, recall: Floats, beta: float) -> Floats:
+    weight = beta * beta
+    total = weight * precision + recall
+    return np.asarray((1 + weight) * precision * recall / np.where(total > 0, total, 1.0))
 
 
 def best_statistics(
-    hypothesis: str, references: Sequence[str], n: int, word_order: int, beta: float, lowercase: bool
-) -> list[int]:
-    """Statistics against the reference with the best F, the first of equals."""
-    return max(
-        (chrf_statistics(hypothesis, reference, n, word_order, lowercase) for reference in references),
-        key=lambda statistics: chrf_score(statistics, beta),
-    )
+    samples: Sequence[Sample], n: int, word_order: int, beta: float, lowercase: bool
+) -> Integers:
+    """Return each sample's counts against the reference with the best F, the first of equals."""
+    statistics = pair_statistics(samples, n, word_order, lowercase)
+    values = chrf_scores(statistics, beta)
+    parts = segments(len(sample.references) for sample in samples)
+    return statistics[[part.start + int(np.argmax(values[part])) for part in parts]]
+
+
+def _best(samples: Sequence[Sample], values: Floats) -> list[float | None]:
+    parts = segments(len(sample.references) for sample in samples)
+    return [reduced(values[part].tolist(), "max") for part in parts]
 
 
 @dataclass(frozen=True)
@@ -96,20 +116,11 @@ class Chrf(Metric):
     backend: Literal["sacrebleu", "nltk"] = "sacrebleu"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The best reference counts."""
-        one = self._nltk if self.backend == "nltk" else self._sacrebleu
-        return [one(sample) if sample.references else None for sample in samples]
-
-    def _sacrebleu(self, sample: Sample) -> float:
-        beta = 2.0 if self.beta is None else self.beta
-        found = best_statistics(sample.hypothesis, sample.references, self.n, 0, beta, self.lowercase)
-        return chrf_score(found, beta)
-
-    def _nltk(self, sample: Sample) -> float:
-        beta = 3.0 if self.beta is None else self.beta
-        texts = (sample.hypothesis, *sample.references)
-        hypothesis, *references = (text.lower() if self.lowercase else text for text in texts)
-        return max(nltk_chrf(hypothesis, reference, self.n, beta) for reference in references)
+        """Return the score against the best reference, per sample."""
+        statistics = pair_statistics(samples, self.n, 0, self.lowercase)
+        if self.backend == "nltk":
+            return _best(samples, nltk_scores(statistics, 3.0 if self.beta is None else self.beta))
+        return _best(samples, chrf_scores(statistics, 2.0 if self.beta is None else self.beta))
 
 
 @dataclass(frozen=True)
@@ -127,11 +138,6 @@ class ChrfPlusPlus(Metric):
     lowercase: bool = False
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The best reference counts."""
-        return [self._one(sample) if sample.references else None for sample in samples]
-
-    def _one(self, sample: Sample) -> float:
-        found = best_statistics(
-            sample.hypothesis, sample.references, self.n, self.word_order, self.beta, self.lowercase
-        )
-        return chrf_score(found, self.beta)
+        """Return the score against the best reference, per sample."""
+        statistics = pair_statistics(samples, self.n, self.word_order, self.lowercase)
+        return _best(samples, chrf_scores(statistics, self.beta))

@@ -1,4 +1,4 @@
-"""The Java tools of pycocoevalcap, by subprocess: Treebank tokens, METEOR 1.5 and SPICE.
+"""The Java tools of pycocoevalcap as subprocesses: Treebank tokens, METEOR 1.5 and SPICE.
 
 The jars are read where the `coco` extra installed them; nothing is written there and nothing downloaded.
 """
@@ -17,22 +17,23 @@ from pathlib import Path
 from assay.core import Sample
 from assay.errors import MetricError
 from assay.metrics.ptb import PUNCTUATION
+from assay.metrics.text import distinct_texts
 
-JAVA_BATCH = 4096  # samples a call: a virtual machine takes about a second to start
+JAVA_BATCH = 4096  # samples per call: a virtual machine takes about a second to start
 
 
 def jar(path: str) -> Path:
-    """A file of pycocoevalcap, or how to get it."""
-    found = importlib.util.find_spec("pycocoevalcap")
-    if found is None or not found.submodule_search_locations:
+    """Return the path of a file of pycocoevalcap, or raise an error that says how to get it."""
+    package = importlib.util.find_spec("pycocoevalcap")
+    if package is None or not package.submodule_search_locations:
         raise MetricError("this needs pycocoevalcap; install assay[coco]")
     if shutil.which("java") is None:
         raise MetricError("this needs Java; install a Java runtime (8 or later) so that `java` is found")
-    return Path(found.submodule_search_locations[0], path)
+    return Path(package.submodule_search_locations[0], path)
 
 
 def spice_state() -> str | None:
-    """What SPICE needs that no installer brings."""
+    """Say what SPICE still needs that no installer brings; None where it is ready."""
     try:
         absent = absent_parser(jar("spice/lib"))
     except MetricError as error:
@@ -41,7 +42,7 @@ def spice_state() -> str | None:
 
 
 def run_java(arguments: Sequence[str], lines: Sequence[str], folder: Path) -> list[str]:
-    """Lines in, lines out."""
+    """Run Java in a folder with lines as input; return the lines it prints."""
     done = subprocess.run(
         ["java", "-Dfile.encoding=UTF-8", *arguments],
         input="".join(f"{line}\n" for line in lines),
@@ -56,9 +57,9 @@ def run_java(arguments: Sequence[str], lines: Sequence[str], folder: Path) -> li
 
 
 def java_ptb(texts: Sequence[str]) -> list[str]:
-    """Texts as pycocoevalcap's PTBTokenizer gives them: lower-cased tokens without punctuation."""
+    """Return texts as pycocoevalcap's PTBTokenizer: lower-cased tokens without punctuation."""
     tokenizer = jar("tokenizer/stanford-corenlp-3.4.1.jar")
-    # Line ends part the texts, and Java knows more of them than Python; any white space is one space here.
+    # Texts are separated by line ends, of which Java knows more than Python: any white space becomes a space.
     lines = run_java(
         ["-cp", tokenizer.name, "edu.stanford.nlp.process.PTBTokenizer", "-preserveLines", "-lowerCase"],
         [" ".join(text.split()) for text in texts],
@@ -72,8 +73,8 @@ def java_ptb(texts: Sequence[str]) -> list[str]:
 
 
 def ptb_prepared(samples: Sequence[Sample]) -> list[Sample]:
-    """The samples with their texts tokenised by Java, each distinct text once."""
-    distinct = list({text: None for sample in samples for text in (sample.hypothesis, *sample.references)})
+    """Return the samples with their texts tokenised by Java."""
+    distinct = distinct_texts(samples)
     tokenised = dict(zip(distinct, java_ptb(distinct), strict=True))
     return [
         replace(
@@ -86,15 +87,15 @@ def ptb_prepared(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def java_meteor(samples: Sequence[Sample]) -> list[float]:
-    """METEOR 1.5 for English, normalised, as pycocoevalcap runs it on its tokens."""
+    """Return METEOR 1.5 for English, normalised, as pycocoevalcap runs it on its tokens, per sample."""
     program = jar("meteor/meteor-1.5.jar")
     command = ["-Xmx2G", "-jar", program.name, "-", "-", "-stdio", "-l", "en", "-norm"]
-    asked = []
+    lines = []
     for sample in ptb_prepared(samples):
         texts = [text.replace("|||", "") for text in (*sample.references, sample.hypothesis)]
-        asked.append(" ||| ".join(["SCORE", *texts]))
-    statistics = run_java(command, asked, program.parent)
-    # One EVAL line gives a score a sample and then the score of all.
+        lines.append(" ||| ".join(["SCORE", *texts]))
+    statistics = run_java(command, lines, program.parent)
+    # One EVAL line gives one score per sample and then the score of all.
     scores = run_java(command, [" ||| ".join(["EVAL", *statistics])], program.parent)
     if len(scores) != len(samples) + 1:
         raise MetricError(f"Java METEOR gave {len(scores) - 1} scores for {len(samples)} samples")
@@ -102,13 +103,13 @@ def java_meteor(samples: Sequence[Sample]) -> list[float]:
 
 
 def absent_parser(home: Path) -> list[str]:
-    """Files of Stanford's parser that a folder still lacks; no package brings them."""
+    """Return the files of Stanford's parser that a folder lacks; no package brings them."""
     parser = [f"stanford-corenlp-3.6.0{part}.jar" for part in ("", "-models")]
     return [name for name in parser if not (home / name).exists()]
 
 
 def java_spice(samples: Sequence[Sample]) -> list[float | None]:
-    """SPICE's F over scene graphs; None where neither text has one."""
+    """Return SPICE's F over scene graphs per sample, None where neither text has one."""
     program = jar("spice/spice-1.0.jar")
     absent = absent_parser(program.parent / "lib")
     if absent:
@@ -121,12 +122,13 @@ def java_spice(samples: Sequence[Sample]) -> list[float | None]:
         for at, sample in enumerate(samples)
     ]
     with tempfile.TemporaryDirectory() as folder:
-        given, answer = Path(folder, "in.json"), Path(folder, "out.json")
-        given.write_text(json.dumps(tasks), encoding="utf-8")
-        command = ["-Xmx8G", "-jar", program.name, str(given), "-out", str(answer), "-subset", "-silent"]
+        question, answer = Path(folder, "in.json"), Path(folder, "out.json")
+        question.write_text(json.dumps(tasks), encoding="utf-8")
+        command = ["-Xmx8G", "-jar", program.name, str(question), "-out", str(answer), "-subset", "-silent"]
         run_java(command, (), program.parent)
-        found = {row["image_id"]: row["scores"]["All"]["f"] for row in json.loads(answer.read_text("utf-8"))}
-    return [_number(found[at]) for at in range(len(samples))]
+        rows = json.loads(answer.read_text("utf-8"))
+    scores = {row["image_id"]: row["scores"]["All"]["f"] for row in rows}
+    return [_number(scores[at]) for at in range(len(samples))]
 
 
 def _number(value: object) -> float | None:

@@ -4,97 +4,85 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from assay.core import Metric, Sample, Scores
-from assay.errors import MetricError, WeightsError
-from assay.metrics.regression import Reduce, reduced
-from assay.models.estimator import Estimator, checkpoint_digest, estimator
-from assay.models.torch import Neural, content_ids, device, in_batches, padded
+from assay.core import Floats, Metric, Sample, Scores
+from assay.errors import WeightsError
+from assay.metrics.base import Cut, Neural, reduced_scores
+from assay.metrics.text import Reduce
+from assay.models.estimator import Estimator, checkpoint_digest, load_estimator
+from assay.models.torch import device, framed_rows, in_batches, padded, tokenize_within
 
 REI_2020 = "Rei et al. 2020, COMET: a neural framework for MT evaluation, EMNLP"
 REI_2022 = "Rei et al. 2022, CometKiwi: IST-Unbabel 2022 submission for quality estimation, WMT"
 
 
-def _ids(found: Estimator, texts: Sequence[str], overlong: str) -> tuple[list[list[int]], list[int]]:
-    """Framed ids within the limit, and the ids cut."""
-    loaded = found.encoder
-    room = loaded.limit - loaded.framing.size
-    whole = content_ids(loaded, texts)
-    cuts = [max(0, len(row) - room) for row in whole]
-    if overlong == "error" and any(cuts):
-        raise MetricError(f"{max(cuts)} tokens too many for {loaded.path.name}; give overlong=warn")
-    return [[*loaded.framing.prefix, *row[:room], *loaded.framing.suffix] for row in whole], cuts
+class _Comet(Neural, Metric):
+    """A COMET checkpoint: an estimator on vectors of whole texts."""
+
+    paradigm = "regression"
+    overlong: Cut
+
+    def pins(self) -> Mapping[str, str]:
+        return {"model": checkpoint_digest(self.model)}
+
+    def prepare(self) -> None:
+        self.load_checkpoint()
+
+    def load_checkpoint(self) -> Estimator:
+        """Load the checkpoint; subclasses refuse one of another kind."""
+        return load_estimator(self.model, device())
+
+    def _vectors(self, estimator: Estimator, texts: Sequence[str]) -> dict[str, tuple[Any, int]]:
+        """Return each distinct text's vector and the ids cut."""
+        distinct = list(dict.fromkeys(texts))
+        rows, cuts = framed_rows(estimator.encoder, distinct, self.overlong)
+        lengths = [len(row) for row in rows]
+        vectors = in_batches(lengths, lambda batch: list(_pooled(estimator, rows, batch).float()))
+        return {text: (vector, cut) for text, vector, cut in zip(distinct, vectors, cuts, strict=True)}
 
 
-def _vectors(found: Estimator, texts: Sequence[str], overlong: str) -> dict[str, tuple[Any, int]]:
-    """Each distinct text once: its vector and the ids cut."""
-    distinct = list(dict.fromkeys(texts))
-    rows, cuts = _ids(found, distinct, overlong)
-    place, pad = found.encoder.device, found.encoder.pad
-    vectors = in_batches(
-        [len(row) for row in rows],
-        lambda batch: list(found.pooled(*padded([rows[i] for i in batch], pad, place)).float()),
-    )
-    return {text: (vector, cut) for text, vector, cut in zip(distinct, vectors, cuts, strict=True)}
+def _pooled(estimator: Estimator, rows: Sequence[list[int]], batch: list[int]) -> Any:
+    encoder = estimator.encoder
+    return estimator.pooled(*padded([rows[index] for index in batch], encoder.pad, encoder.device))
 
 
-def _joined(
-    found: Estimator, texts: Sequence[tuple[str, ...]], overlong: str
-) -> tuple[np.ndarray, list[int]]:
-    """The score of hypothesis and source read as one sequence, parted as the tokenizer parts pairs."""
-    tokenizer, limit = found.encoder.tokenizer, found.encoder.limit
-    firsts, seconds = [one for one, _ in texts], [other for _, other in texts]
-    full = tokenizer(firsts, seconds, verbose=False)["input_ids"]
-    rows = tokenizer(firsts, seconds, truncation=True, max_length=limit, verbose=False)["input_ids"]
-    cuts = [len(one) - len(other) for one, other in zip(full, rows, strict=True)]
-    if overlong == "error" and any(cuts):
-        raise MetricError(f"{max(cuts)} tokens too many for {found.encoder.path.name}; give overlong=warn")
-    place, pad = found.encoder.device, found.encoder.pad
-    values = in_batches(
-        [len(row) for row in rows],
-        lambda batch: [
-            float(v) for v in found.head(found.pooled(*padded([rows[i] for i in batch], pad, place)))[:, 0]
-        ],
-    )
-    return np.array(values), cuts
+def _estimated(estimator: Estimator, rows: list[Any]) -> Floats:
+    """Return the estimator's number for each row of features."""
+    import torch
+
+    if not rows:
+        return np.empty(0)
+    with torch.inference_mode():
+        return np.asarray(estimator.head(torch.stack(rows))[:, 0].double().cpu().numpy())
 
 
 @dataclass(frozen=True)
-class Comet(Neural, Metric):
+class Comet(_Comet):
     """COMET with source and reference, from Unbabel's checkpoints (hparams.yaml and tensors)."""
 
     name = "comet"
-    paradigm = "regression"
     needs = frozenset({"references", "source"})
     citation = REI_2020
     model: str = "Unbabel/wmt22-comet-da"
     reduce: Reduce = "mean"
-    overlong: Literal["warn", "error"] = "warn"
+    overlong: Cut = "warn"
 
-    def pins(self) -> Mapping[str, str]:
-        """The digest of the checkpoint."""
-        return {"model": checkpoint_digest(self.model)}
-
-    def prepare(self) -> None:
-        """Load the checkpoint."""
-        self._estimator()
-
-    def _estimator(self) -> Estimator:
-        found = estimator(self.model, device())
-        if found.kind != "regression_metric":
-            raise WeightsError(f"{self.model} is a {found.kind}, which reads no reference; use comet-qe")
-        return found
+    def load_checkpoint(self) -> Estimator:
+        estimator = super().load_checkpoint()
+        if estimator.kind != "regression_metric":
+            raise WeightsError(f"{self.model} is a {estimator.kind}, which reads no reference; use comet-qe")
+        return estimator
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """[hyp; ref; hyp*ref; |hyp-ref|; hyp*src; |hyp-src|] through the estimator."""
+        """Estimate from [hyp; ref; hyp*ref; |hyp-ref|; hyp*src; |hyp-src|]."""
         import torch
 
-        found = self._estimator()
+        estimator = self.load_checkpoint()
         texts = [text for s in samples for text in (s.hypothesis, s.source or "", *s.references)]
-        known = _vectors(found, texts, self.overlong)
+        known = self._vectors(estimator, texts)
         rows, cuts = [], []
         for sample in samples:
             (hyp, cut), (src, cut_source) = known[sample.hypothesis], known[sample.source or ""]
@@ -103,54 +91,52 @@ class Comet(Neural, Metric):
                 parts = [hyp, ref, hyp * ref, (hyp - ref).abs(), hyp * src, (hyp - src).abs()]
                 rows.append(torch.cat(parts))
                 cuts.append(cut + cut_source + cut_reference)
-        with torch.inference_mode():
-            values = found.head(torch.stack(rows))[:, 0].double().cpu().numpy() if rows else np.empty(0)
-        return reduced(values, cuts, samples, self.reduce)
+        return reduced_scores(_estimated(estimator, rows), cuts, samples, self.reduce)
 
 
 @dataclass(frozen=True)
-class CometQe(Neural, Metric):
-    """COMET without reference: [hyp; src; hyp*src; |hyp-src|] estimated, or CometKiwi's joint reading."""
+class CometQe(_Comet):
+    """COMET without reference, from [hyp; src; hyp*src; |hyp-src|]; CometKiwi reads both texts jointly."""
 
     name = "comet-qe"
-    paradigm = "regression"
     needs = frozenset({"source"})
     citation = REI_2022
     model: str = "Unbabel/wmt20-comet-qe-da"
-    overlong: Literal["warn", "error"] = "warn"
+    overlong: Cut = "warn"
 
-    def pins(self) -> Mapping[str, str]:
-        """The digest of the checkpoint."""
-        return {"model": checkpoint_digest(self.model)}
-
-    def prepare(self) -> None:
-        """Load the checkpoint."""
-        self._estimator()
-
-    def _estimator(self) -> Estimator:
-        found = estimator(self.model, device())
-        if found.kind == "regression_metric":
+    def load_checkpoint(self) -> Estimator:
+        estimator = super().load_checkpoint()
+        if estimator.kind == "regression_metric":
             raise WeightsError(f"{self.model} reads a reference; use comet")
-        segments = found.settings.get("input_segments", ["mt", "src"])
-        if found.kind == "unified_metric" and list(segments) != ["mt", "src"]:
+        segments = estimator.settings.get("input_segments", ["mt", "src"])
+        if estimator.kind == "unified_metric" and list(segments) != ["mt", "src"]:
             raise WeightsError(f"{self.model} reads {segments}; only hypothesis and source are read here")
-        return found
+        return estimator
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """The source is given."""
         import torch
 
-        found = self._estimator()
-        pairs = [(s.hypothesis, s.source or "") for s in samples]
-        if found.kind == "unified_metric":
-            values, cuts = _joined(found, pairs, self.overlong)
-            return Scores(values, {"truncated": cuts})
-        known = _vectors(found, [text for pair in pairs for text in pair], self.overlong)
+        estimator = self.load_checkpoint()
+        pairs = [(sample.hypothesis, sample.source or "") for sample in samples]
+        if estimator.kind == "unified_metric":
+            return self._score_jointly(estimator, pairs)
+        known = self._vectors(estimator, [text for pair in pairs for text in pair])
         rows, cuts = [], []
-        for one, other in pairs:
-            (hyp, cut), (src, cut_source) = known[one], known[other]
+        for hypothesis, source in pairs:
+            (hyp, cut), (src, cut_source) = known[hypothesis], known[source]
             rows.append(torch.cat([hyp, src, hyp * src, (hyp - src).abs()]))
             cuts.append(cut + cut_source)
-        with torch.inference_mode():
-            scores = found.head(torch.stack(rows))[:, 0] if rows else torch.empty(0)
-        return Scores(scores.double().cpu().numpy(), {"truncated": cuts})
+        return Scores(_estimated(estimator, rows), {"truncated": cuts})
+
+    def _score_jointly(self, estimator: Estimator, pairs: Sequence[tuple[str, str]]) -> Scores:
+        """Score hypothesis and source read as one sequence, joined as the tokenizer joins pairs."""
+        if not pairs:
+            return Scores([], {"truncated": []})
+        texts = {"text": [text for text, _ in pairs], "text_pair": [text for _, text in pairs]}
+        encoded, cuts = tokenize_within(estimator.encoder, texts, self.overlong)
+        rows = encoded["input_ids"]
+        values = in_batches(
+            [len(row) for row in rows],
+            lambda batch: estimator.head(_pooled(estimator, rows, batch))[:, 0].double().tolist(),
+        )
+        return Scores(np.array(values), {"truncated": cuts})

@@ -1,18 +1,24 @@
-"""Sentence encoders as metrics: the cosine of two texts' vectors, and sentences moved by transport."""
+"""Sentence encoders as metrics: the cosine of two texts' vectors, and transport between their sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
+from assay.metrics.base import Neural, unit
 from assay.metrics.moverscore import transport
-from assay.metrics.text import sentences
+from assay.metrics.text import Reduce, distinct_texts, reduced
 from assay.models.encoder import pooled
-from assay.models.torch import Loaded, Neural, Overlong, Precision, load
+from assay.models.nlp import split_sentences
+from assay.models.torch import Loaded, Overlong, Precision
+from assay.models.trainable import Differentiable, Texts, encode_pairs
+
+if TYPE_CHECKING:
+    import torch
 
 REIMERS_2019 = "Reimers & Gurevych 2019, Sentence-BERT: sentence embeddings using siamese networks, D19-1410"
 CLARK_2019 = (
@@ -20,115 +26,102 @@ CLARK_2019 = (
 )
 
 
-def encoder(model: str, precision: Precision, adapter: str | None) -> Loaded:
-    """A sentence encoder: mean pooling over its last layer."""
-    return load("AutoModel", model, precision=precision, adapter=adapter, unused=("pooler",))
-
-
-def unit(vectors: Floats) -> Floats:
-    """Rows of length 1."""
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
-
-
 @dataclass(frozen=True)
-class SentenceCosine(Neural, Metric):
-    """The cosine of the two texts' vectors from a sentence encoder; the best reference counts."""
+class _SentenceEncoder(Neural, Metric):
+    """The fields and vectors of metrics on a sentence encoder, which pools by the mean of its last layer."""
 
-    name = "sentence-cosine"
     paradigm = "matching"
-    range = (-1.0, 1.0)
     symmetric = True
     identity_highest = True
-    citation = REIMERS_2019
+    unused = ("pooler",)
     model: str = "minilm"
-    reduce: Literal["max", "mean"] = "max"
+    reduce: Reduce = "max"
     adapter: str | None = None
     overlong: Overlong = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the encoder."""
-        encoder(self.model, self.precision, self.adapter)
-
     def _vectors(self, texts: Sequence[str]) -> tuple[Floats, list[int]]:
-        found, cuts = pooled(encoder(self.model, self.precision, self.adapter), texts, self.overlong)
-        return unit(found.astype(np.float64)), cuts
+        """Return one unit vector per text, and the ids cut."""
+        vectors, cuts = pooled(self.load_model(), texts, self.overlong)
+        return unit(vectors.astype(np.float64)), cuts
+
+
+@dataclass(frozen=True)
+class SentenceCosine(_SentenceEncoder):
+    """The cosine of the two texts' vectors from a sentence encoder; the best reference counts."""
+
+    name = "sentence-cosine"
+    range = (-1.0, 1.0)
+    citation = REIMERS_2019
+
+    def differentiable(self) -> Differentiable:
+        return Differentiable(self.load_model, _cosine_scores)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """None where a text is empty."""
-        texts = list(dict.fromkeys(t for s in samples for t in (s.hypothesis, *s.references)))
+        """Return a cosine per sample, None where a text is empty."""
+        texts = distinct_texts(samples)
         vectors, cuts = self._vectors(texts)
         place = {text: index for index, text in enumerate(texts)}
-        best = max if self.reduce == "max" else np.mean
         values: list[float | None] = []
         for sample in samples:
-            mine = vectors[place[sample.hypothesis]]
-            found = [float(mine @ vectors[place[text]]) for text in sample.references if text.strip()]
-            values.append(float(best(found)) if found and sample.hypothesis.strip() else None)
+            hyp = vectors[place[sample.hypothesis]]
+            cosines = [float(hyp @ vectors[place[text]]) for text in sample.references if text.strip()]
+            values.append(reduced(cosines, self.reduce) if sample.hypothesis.strip() else None)
         truncated = [sum(cuts[place[t]] for t in (s.hypothesis, *s.references)) for s in samples]
         return Scores(values, {"truncated": truncated})
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
-        """One product of two matrices."""
         return np.asarray(self._vectors(rows)[0] @ self._vectors(columns)[0].T)
 
 
+def _cosine_scores(loaded: Loaded, pairs: Texts) -> torch.Tensor:
+    import torch
+
+    encoded = encode_pairs(loaded, pairs)
+    means = (encoded.states * encoded.mask[..., None]).sum(1) / encoded.mask.sum(1, keepdim=True)
+    directions = torch.nn.functional.normalize(means, dim=-1)
+    return (directions[encoded.hypotheses] * directions[encoded.references]).sum(1, keepdim=True)
+
+
 @dataclass(frozen=True)
-class SmsContextual(Neural, Metric):
+class SmsContextual(_SentenceEncoder):
     """Sentence mover's similarity on a sentence encoder: exp(-distance); sentences weigh by their words."""
 
     name = "sms-contextual"
-    paradigm = "matching"
     range = (0.0, 1.0)
-    symmetric = True
-    identity_highest = True
     citation = CLARK_2019
-    model: str = "minilm"
-    reduce: Literal["max", "mean"] = "max"
-    adapter: str | None = None
-    overlong: Overlong = "warn"
-    precision: Precision = "float32"
-
-    def prepare(self) -> None:
-        """Load the encoder."""
-        encoder(self.model, self.precision, self.adapter)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """None where a text has no sentence."""
-        loaded = encoder(self.model, self.precision, self.adapter)
-        texts = list(dict.fromkeys(t for s in samples for t in (s.hypothesis, *s.references)))
-        flat = list(dict.fromkeys(part for text in texts for part in sentences(text)))
-        vectors, cuts = pooled(loaded, flat, self.overlong)
-        known = {part: (unit(vectors[i].astype(np.float64)), cuts[i]) for i, part in enumerate(flat)}
+        """Return a similarity per sample, None where a text has no sentence."""
+        sentences = {text: split_sentences(text) for text in distinct_texts(samples)}
+        distinct = list(dict.fromkeys(part for parts in sentences.values() for part in parts))
+        vectors, cuts = self._vectors(distinct)
+        known = {part: vectors[index] for index, part in enumerate(distinct)}
+        cut = dict(zip(distinct, cuts, strict=True))
         values: list[float | None] = []
         truncated: list[int] = []
-        best = max if self.reduce == "max" else np.mean
         for sample in samples:
-            found = [_moved(sample.hypothesis, text, known) for text in sample.references]
-            kept = [value for value in found if value is not None]
-            values.append(float(best(kept)) if kept else None)
-            parts = [p for t in (sample.hypothesis, *sample.references) for p in sentences(t)]
-            truncated.append(sum(known[part][1] for part in parts))
+            hyp = sentences[sample.hypothesis]
+            others = [sentences[text] for text in sample.references]
+            similarities = [_similarity(hyp, ref, known) for ref in others if hyp and ref]
+            values.append(reduced(similarities, self.reduce))
+            truncated.append(sum(cut[part] for parts in (hyp, *others) for part in parts))
         return Scores(values, {"truncated": truncated})
 
     def explain(self, sample: Sample) -> Explanation | None:
-        """The cosine of each pair of sentences, first reference."""
-        mine, theirs = sentences(sample.hypothesis), sentences(sample.references[0])
-        if not mine or not theirs:
+        """Return the cosine of each pair of sentences, with the first reference."""
+        hyp, ref = split_sentences(sample.hypothesis), split_sentences(sample.references[0])
+        if not hyp or not ref:
             return None
-        loaded = encoder(self.model, self.precision, self.adapter)
-        vectors = unit(pooled(loaded, [*mine, *theirs], self.overlong)[0].astype(np.float64))
-        table = vectors[: len(mine)] @ vectors[len(mine) :].T
-        return Explanation("matching", mine, theirs, tuple(tuple(map(float, row)) for row in table))
+        vectors = self._vectors([*hyp, *ref])[0]
+        table = vectors[: len(hyp)] @ vectors[len(hyp) :].T
+        return Explanation("matching", hyp, ref, tuple(tuple(map(float, row)) for row in table))
 
 
-def _moved(one: str, other: str, known: dict[str, tuple[Floats, int]]) -> float | None:
-    mine, theirs = sentences(one), sentences(other)
-    if not mine or not theirs:
-        return None
+def _similarity(hyp: tuple[str, ...], ref: tuple[str, ...], known: dict[str, Floats]) -> float:
     from scipy.spatial.distance import cdist
 
-    cost = cdist(np.stack([known[p][0] for p in mine]), np.stack([known[p][0] for p in theirs]))
-    weights = [np.array([len(p.split()) for p in parts], dtype=float) for parts in (mine, theirs)]
+    cost = cdist(np.stack([known[part] for part in hyp]), np.stack([known[part] for part in ref]))
+    weights = [np.array([len(part.split()) for part in parts], dtype=float) for parts in (hyp, ref)]
     flow = transport(cost, weights[0] / weights[0].sum(), weights[1] / weights[1].sum())
     return float(np.exp(-(flow * cost).sum()))

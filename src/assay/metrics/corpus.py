@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from assay.core import Floats, Sample, SetMetric
-from assay.metrics.chrf import POPOVIC_2015, best_statistics
+from assay.metrics.chrf import POPOVIC_2015, best_statistics, chrf_scores
 from assay.metrics.edit import SNOVER, TerTokenize, ter_statistics
-from assay.metrics.ngram import PAPINENI, SacreSmooth, count_matches, sacrebleu_scores, statistics_row
+from assay.metrics.ngram import PAPINENI, SacreSmooth, match_statistics, sacrebleu_scores
 from assay.metrics.text import Tokenize
 
 
-def _rows(rows: Sequence[Sequence[float]], columns: int) -> Floats:
-    return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
+class _Additive(SetMetric):
+    """A set metric whose score follows from the sum of the samples' statistics."""
+
+    @abstractmethod
+    def statistics(self, samples: Sequence[Sample]) -> Floats: ...
+
+    def score_set(self, samples: Sequence[Sample]) -> float:
+        return float(self.from_statistics(self.statistics(samples).sum(axis=0, keepdims=True))[0])
 
 
 @dataclass(frozen=True)
-class CorpusBleu(SetMetric):
+class CorpusBleu(_Additive):
     """Corpus BLEU in 0..100."""
 
     name = "bleu:level=corpus"
@@ -32,24 +39,15 @@ class CorpusBleu(SetMetric):
     lowercase: bool = False
 
     def statistics(self, samples: Sequence[Sample]) -> Floats:
-        """Lengths, then matches, then totals by order."""
-        found = [
-            count_matches(sample.hypothesis, sample.references, self.n, self.tokenize, self.lowercase)
-            for sample in samples
-        ]
-        return _rows([statistics_row(one) for one in found], 2 + 2 * self.n)
+        """Return lengths, then matches, then totals by order, per sample."""
+        return match_statistics(samples, self.n, self.tokenize, self.lowercase).astype(np.float64)
 
     def from_statistics(self, totals: Floats) -> Floats:
-        """A score a row."""
         return sacrebleu_scores(totals, self.smooth, effective_order=False)
-
-    def score_set(self, samples: Sequence[Sample]) -> float:
-        """BLEU of all samples together."""
-        return float(self.from_statistics(self.statistics(samples).sum(axis=0, keepdims=True))[0])
 
 
 @dataclass(frozen=True)
-class CorpusChrf(SetMetric):
+class CorpusChrf(_Additive):
     """Corpus chrF in 0..100; `word_order=2` is chrF++."""
 
     name = "chrf:level=corpus"
@@ -62,29 +60,16 @@ class CorpusChrf(SetMetric):
     lowercase: bool = False
 
     def statistics(self, samples: Sequence[Sample]) -> Floats:
-        """[hypothesis, reference, shared] by order, of the best reference."""
-        how = (self.n, self.word_order, self.beta, self.lowercase)
-        found = [best_statistics(sample.hypothesis, sample.references, *how) for sample in samples]
-        return _rows(found, 3 * (self.n + self.word_order))
+        """Return [hypothesis, reference, shared] counts by order, of the best reference, per sample."""
+        options = (self.n, self.word_order, self.beta, self.lowercase)
+        return best_statistics(samples, *options).astype(np.float64)
 
     def from_statistics(self, totals: Floats) -> Floats:
-        """A score a row."""
-        mine, theirs, shared = (totals[:, part::3] for part in range(3))
-        there = (mine > 0) & (theirs > 0)
-        orders = np.maximum(there.sum(axis=1), 1)
-        precision = np.where(there, shared / np.where(there, mine, 1), 0).sum(axis=1) / orders
-        recall = np.where(there, shared / np.where(there, theirs, 1), 0).sum(axis=1) / orders
-        weight = self.beta * self.beta
-        below = weight * precision + recall
-        return np.asarray(100 * (1 + weight) * precision * recall / np.where(below > 0, below, 1))
-
-    def score_set(self, samples: Sequence[Sample]) -> float:
-        """chrF of all samples together."""
-        return float(self.from_statistics(self.statistics(samples).sum(axis=0, keepdims=True))[0])
+        return chrf_scores(totals, self.beta)
 
 
 @dataclass(frozen=True)
-class CorpusTer(SetMetric):
+class CorpusTer(_Additive):
     """Corpus TER, negated: all edits over all reference words."""
 
     name = "ter:level=corpus"
@@ -95,15 +80,11 @@ class CorpusTer(SetMetric):
     tokenize: TerTokenize = "tercom"
 
     def statistics(self, samples: Sequence[Sample]) -> Floats:
-        """Fewest edits and mean reference length."""
-        return _rows([ter_statistics(sample, self.tokenize) for sample in samples], 2)
+        """Return the fewest edits and the mean reference length, per sample."""
+        rows = [ter_statistics(sample, self.tokenize) for sample in samples]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), 2)
 
     def from_statistics(self, totals: Floats) -> Floats:
-        """A score a row."""
         count, length = totals[:, 0], totals[:, 1]
         rate = np.where(length > 0, count / np.where(length > 0, length, 1), (count > 0).astype(np.float64))
         return np.asarray(-100 * rate)
-
-    def score_set(self, samples: Sequence[Sample]) -> float:
-        """TER of all samples together."""
-        return float(self.from_statistics(self.statistics(samples).sum(axis=0, keepdims=True))[0])

@@ -1,4 +1,4 @@
-"""How varied a text is by itself: repeated n-grams, n-gram entropy, distinct n-grams; without references."""
+"""Variety within one text, without references: repeated n-grams, n-gram entropy, distinct n-grams."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.metrics.text import Tokenize, word_counts
 
 @dataclass(frozen=True)
 class Rep4Gram(Metric):
-    """The share of four-grams that were there before, negated: 0 is free of repetition."""
+    """The share of four-grams that repeat an earlier one, negated: 0 is free of repetition."""
 
     name = "rep-4gram"
     paradigm = "diversity"
@@ -24,9 +24,9 @@ class Rep4Gram(Metric):
     tokenize: Tokenize = "split"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """Absent for a text too short to have an n-gram."""
+        """Return a value per sample, None for a text too short to have an n-gram."""
         counts = [word_counts(sample.hypothesis, self.n, self.tokenize) for sample in samples]
-        return [len(found) / found.total() - 1 if found else None for found in counts]
+        return [len(count) / count.total() - 1 if count else None for count in counts]
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class NgramEntropy(Metric):
     tokenize: Tokenize = "split"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """Absent for a text too short to have an n-gram."""
+        """Return a value per sample, None for a text too short to have an n-gram."""
         return [self._one(sample.hypothesis) for sample in samples]
 
     def _one(self, text: str) -> float | None:
-        found = word_counts(text, self.n, self.tokenize)
-        total = found.total()
-        return -math.fsum(k / total * math.log(k / total) for k in found.values()) + 0.0 if found else None
+        counts = word_counts(text, self.n, self.tokenize)
+        total = counts.total()
+        return -math.fsum(k / total * math.log(k / total) for k in counts.values()) + 0.0 if counts else None
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,6 @@ class DistinctN(Metric):
     tokenize: Tokenize = "split"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """Absent for a text too short to have an n-gram."""
+        """Return a value per sample, None for a text too short to have an n-gram."""
         counts = [word_counts(sample.hypothesis, self.n, self.tokenize) for sample in samples]
-        return [len(found) / found.total() if found else None for found in counts]
+        return [len(count) / count.total() if count else None for count in counts]

@@ -1,8 +1,8 @@
 """Translation edit rate: how many edits and block shifts turn the hypothesis into a reference.
 
-The search is Tercom's as sacreBLEU re-implements it, limits and order of preference included. Words become
-characters, so that rapidfuzz measures the candidates; where sacreBLEU's beam could miss the true distance,
-the beam is computed as well.
+The search is Tercom's as sacreBLEU re-implements it, limits and order of preference included. Words are coded
+as characters, so that rapidfuzz can measure the candidates; where sacreBLEU's beam could miss the true
+distance, the beam is computed as well.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Band:
     costs: list[int]
 
     def at(self, column: int) -> int:
-        """The cost in a column; far away outside of the band."""
+        """Return the cost in a column; outside of the band it is very large."""
         place = column - self.start
         return self.costs[place] if 0 <= place < len(self.costs) else FAR
 
 
 def beam(hypothesis: str, reference: str, known: Sequence[Band] = ()) -> list[Band]:
-    """The matrix, row 0 first; `known` rows of a hypothesis with the same beginning are taken over."""
+    """Return the matrix, row 0 first; `known` rows of a hypothesis with the same beginning are reused."""
     rows = list(known) or [Band(0, list(range(len(reference) + 1)))]
     ratio = len(reference) / len(hypothesis) if hypothesis else 1.0
     width = BEAM_WIDTH if ratio / 2 <= BEAM_WIDTH else math.ceil(ratio / 2 + BEAM_WIDTH)
@@ -76,7 +76,7 @@ def _next_band(above: Band, word: str, reference: str, first: int, last: int) ->
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Where each reference word stands in the hypothesis, and running counts of the words in error."""
+    """The place of each reference word in the hypothesis, and running counts of the words in error."""
 
     places: list[int]
     hypothesis_errors: list[int]
@@ -84,7 +84,7 @@ class Alignment:
 
 
 def align(rows: Sequence[Band], hypothesis: str, reference: str) -> Alignment:
-    """Backtrack, preferring match or substitution, then a hypothesis word too many, then one missing."""
+    """Backtrack, preferring match or substitution, then an extra hypothesis word, then a missing one."""
     at, column = len(hypothesis), len(reference)
     places = [-1] * column
     wrong_mine, wrong_theirs = [0] * (at + 1), [0] * (column + 1)
@@ -114,29 +114,29 @@ def _running(flags: list[int]) -> list[int]:
 
 
 def shifted_pairs(hypothesis: str, reference: str, errors: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """(start in hypothesis, start in reference, length) of equal word sequences, in Tercom's order.
+    """Iterate over equal word sequences, as (start in hypothesis, start in reference, length).
 
-    Where no hypothesis word within reach is in error there is nothing to shift.
+    The order is Tercom's. Where no hypothesis word within reach is in error there is nothing to shift.
     """
     places: defaultdict[str, list[int]] = defaultdict(list)
     for at, word in enumerate(reference):
         places[word].append(at)
-    for mine, word in enumerate(hypothesis):
-        if errors[min(mine + MAX_SHIFT_SIZE, len(hypothesis))] == errors[mine]:
+    for start, word in enumerate(hypothesis):
+        if errors[min(start + MAX_SHIFT_SIZE, len(hypothesis))] == errors[start]:
             continue
-        for theirs in places.get(word, ()):
-            if abs(theirs - mine) > MAX_SHIFT_DISTANCE:
+        for place in places.get(word, ()):
+            if abs(place - start) > MAX_SHIFT_DISTANCE:
                 continue
-            most = min(MAX_SHIFT_SIZE, len(hypothesis) - mine, len(reference) - theirs)
+            most = min(MAX_SHIFT_SIZE, len(hypothesis) - start, len(reference) - place)
             length = 1
-            yield mine, theirs, length
-            while length < most and hypothesis[mine + length] == reference[theirs + length]:
+            yield start, place, length
+            while length < most and hypothesis[start + length] == reference[place + length]:
                 length += 1
-                yield mine, theirs, length
+                yield start, place, length
 
 
 def shift(words: str, start: int, length: int, target: int) -> str:
-    """The words with a block moved before the target."""
+    """Return the words with a block moved before the target."""
     block = words[start : start + length]
     if target < start:
         return words[:target] + block + words[target:start] + words[start + length :]
@@ -146,7 +146,7 @@ def shift(words: str, start: int, length: int, target: int) -> str:
 
 
 def targets(aligned: Alignment, start: int, length: int) -> Iterator[int]:
-    """Places in the hypothesis to try for a block that matches the reference at `start`."""
+    """Iterate over the places to try for a block that matches the reference at `start`."""
     before = -1
     for place in range(start - 1, start + length):
         if place >= len(aligned.places):
@@ -159,21 +159,21 @@ def targets(aligned: Alignment, start: int, length: int) -> Iterator[int]:
 
 @dataclass(slots=True)
 class Search:
-    """One round: the best shift of a hypothesis towards a reference."""
+    """One round of the search: the best shift of a hypothesis towards a reference."""
 
     hypothesis: str
     reference: str
     checked: int
 
     def best(self) -> tuple[int, str]:
-        """How many edits the best shift saves, and the shifted hypothesis."""
-        mine, theirs = self.hypothesis, self.reference
-        rows = beam(mine, theirs)
-        before = rows[-1].at(len(theirs))
-        aligned = align(rows, mine, theirs)
+        """Return how many edits the best shift saves, and the shifted hypothesis."""
+        hyp, ref = self.hypothesis, self.reference
+        rows = beam(hyp, ref)
+        before = rows[-1].at(len(ref))
+        aligned = align(rows, hyp, ref)
         best: tuple[int, int, int, int] | None = None
-        found = mine
-        for start, start_reference, length in shifted_pairs(mine, theirs, aligned.hypothesis_errors):
+        result = hyp
+        for start, start_reference, length in shifted_pairs(hyp, ref, aligned.hypothesis_errors):
             if not _worth_a_try(aligned, start, start_reference, length):
                 continue
             for target in targets(aligned, start_reference, length):
@@ -181,44 +181,44 @@ class Search:
                 rank = (length, -start, -target)
                 # A shift must save more than the best so far, or as much and rank above it.
                 least = 1 - FAR if best is None else best[0] + (rank <= best[1:])
-                moved = shift(mine, start, length, target)
+                moved = shift(hyp, start, length, target)
                 saved = before - self._distance(moved, rows[: min(start, target) + 1], before - least)
                 if saved >= least:
-                    best, found = (saved, *rank), moved
+                    best, result = (saved, *rank), moved
             if self.checked >= MAX_CANDIDATES:
                 break
-        return (0, mine) if best is None else (best[0], found)
+        return (0, hyp) if best is None else (best[0], result)
 
     def _distance(self, moved: str, known: Sequence[Band], most: int) -> int:
-        """The beam's distance, or any number above `most` where it is above."""
-        theirs = self.reference
+        """Return the beam's distance, or any number above `most` where it is larger than that."""
+        ref = self.reference
         if most < 0:
             return 0
-        exact = Levenshtein.distance(moved, theirs, score_cutoff=min(most, len(moved) + len(theirs)))
-        # No path of that cost leaves the band: it strays from the diagonal by at most (cost + gap) / 2.
-        if exact > most or exact + abs(len(moved) - len(theirs)) <= 2 * (BEAM_WIDTH - 2):
+        exact = Levenshtein.distance(moved, ref, score_cutoff=min(most, len(moved) + len(ref)))
+        # No path of that cost leaves the band: it is never farther from the diagonal than (cost + gap) / 2.
+        if exact > most or exact + abs(len(moved) - len(ref)) <= 2 * (BEAM_WIDTH - 2):
             return exact
-        return beam(moved, theirs, known)[-1].at(len(theirs))
+        return beam(moved, ref, known)[-1].at(len(ref))
 
 
 def _worth_a_try(aligned: Alignment, start: int, start_reference: int, length: int) -> bool:
-    """Both blocks hold an error, and the block would not move within itself."""
-    mine, theirs = aligned.hypothesis_errors, aligned.reference_errors
+    """Whether both blocks hold an error and the block would not move within itself."""
+    hyp, ref = aligned.hypothesis_errors, aligned.reference_errors
     return (
-        mine[start + length] > mine[start]
-        and theirs[start_reference + length] > theirs[start_reference]
+        hyp[start + length] > hyp[start]
+        and ref[start_reference + length] > ref[start_reference]
         and not start <= aligned.places[start_reference] < start + length
     )
 
 
 @memo(budget=2_000_000)
 def edits(texts: tuple[str, str], tokenize: TerTokenize) -> tuple[int, int]:
-    """Edits from a hypothesis to a reference, shifts included, and the reference's length in words."""
-    mine, theirs = (tokens(text, tokenize, True) for text in texts)
+    """Return the edits from hypothesis to reference, shifts included, and the reference's length in words."""
+    hyp, ref = (tokens(text, tokenize, True) for text in texts)
     code: dict[str, str] = {}
-    for word in (*mine, *theirs):
+    for word in (*hyp, *ref):
         code.setdefault(word, chr(len(code)))
-    hypothesis, reference = ("".join([code[word] for word in words]) for words in (mine, theirs))
+    hypothesis, reference = ("".join([code[word] for word in words]) for words in (hyp, ref))
     if not hypothesis or not reference or hypothesis == reference:
         return (0 if hypothesis == reference else len(hypothesis) + len(reference)), len(reference)
     shifts = checked = 0
@@ -234,13 +234,13 @@ def edits(texts: tuple[str, str], tokenize: TerTokenize) -> tuple[int, int]:
 
 
 def ter_statistics(sample: Sample, tokenize: TerTokenize) -> tuple[float, float]:
-    """The fewest edits over the references, and the mean length of the references."""
-    found = [edits((sample.hypothesis, reference), tokenize) for reference in sample.references]
-    return min(count for count, _ in found), sum(length for _, length in found) / len(found)
+    """Return the fewest edits over the references, and the mean length of the references."""
+    pairs = [edits((sample.hypothesis, reference), tokenize) for reference in sample.references]
+    return min(count for count, _ in pairs), sum(length for _, length in pairs) / len(pairs)
 
 
 def edit_rate(count: float, length: float) -> float:
-    """Edits a reference word, in percent; a text without any reference word is all error."""
+    """Return the edits per reference word, in percent; without reference words any edit is 100."""
     if length > 0:
         return 100 * count / length
     return 100.0 if count > 0 else 0.0
@@ -248,7 +248,7 @@ def edit_rate(count: float, length: float) -> float:
 
 @dataclass(frozen=True)
 class Ter(Metric):
-    """Translation edit rate, negated: 0 is perfect, -100 as many edits as words."""
+    """Translation edit rate, negated: 0 is perfect, -100 is as many edits as words."""
 
     name = "ter"
     paradigm = "edit"
@@ -259,7 +259,6 @@ class Ter(Metric):
     tokenize: TerTokenize = "tercom"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The fewest edits over the references."""
         return [
             -edit_rate(*ter_statistics(sample, self.tokenize)) if sample.references else None
             for sample in samples

@@ -10,9 +10,11 @@ import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics.text import sentences
-from assay.models import classifier as _classifier
-from assay.models.torch import Loaded, Neural, Precision, content_ids, in_batches, load, padded, within
+from assay.metrics.base import Cut, Neural, softmax
+from assay.metrics.text import segments
+from assay.models.classifier import logits
+from assay.models.nlp import split_sentences
+from assay.models.torch import Loaded, Precision, content_ids, framed_rows, in_batches, padded
 
 CHEN_2023 = "Chen & Eger 2023, MENLI: robust evaluation metrics from natural language inference, TACL"
 LABAN_2022 = "Laban et al. 2022, SummaC: re-visiting NLI-based models for inconsistency detection, TACL"
@@ -22,22 +24,8 @@ _ENTAILED = ("entailment", "entail", "supported", "aligned", "consistent")
 _CHUNK_WORDS = 350  # AlignScore's size of a piece of a document
 
 
-def entailment(metric: Any, pairs: Sequence[tuple[str, str]]) -> tuple[Floats, list[int]]:
-    """P(the second follows from the first), and the tokens cut."""
-    loaded: Loaded = metric._loaded()
-    place = entailment_label(loaded, metric.label)
-    distinct = list(dict.fromkeys(pairs))
-    logits, cuts = _classifier.logits(
-        loaded, [one for one, _ in distinct], [other for _, other in distinct], metric.overlong
-    )
-    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    chances = (shifted / shifted.sum(axis=1, keepdims=True))[:, place]
-    known = {pair: (chances[index], cuts[index]) for index, pair in enumerate(distinct)}
-    return np.array([known[pair][0] for pair in pairs]), [known[pair][1] for pair in pairs]
-
-
 def entailment_label(loaded: Loaded, label: str | None) -> int:
-    """Which output means that the claim follows; models number their labels differently."""
+    """Return the number of the output that means entailment; models number their labels differently."""
     labels = {str(name).lower(): int(number) for number, name in loaded.model.config.id2label.items()}
     if label is not None:
         if label.lower() not in labels:
@@ -52,49 +40,60 @@ def entailment_label(loaded: Loaded, label: str | None) -> int:
     )
 
 
+class _Entailment(Neural, Metric):
+    """A classifier of natural language inference."""
+
+    paradigm = "qa"
+    range = (0.0, 1.0)
+    architecture = "AutoModelForSequenceClassification"
+    label: str | None
+    overlong: Cut
+
+    def prepare(self) -> None:
+        entailment_label(self.load_model(), self.label)
+
+    def entailment(self, pairs: Sequence[tuple[str, str]]) -> tuple[Floats, list[int]]:
+        """Return P(the second text follows from the first) per pair, and the tokens cut."""
+        loaded = self.load_model()
+        label = entailment_label(loaded, self.label)
+        distinct = list(dict.fromkeys(pairs))
+        premises, claims = [premise for premise, _ in distinct], [claim for _, claim in distinct]
+        table, cuts = logits(loaded, premises, claims, self.overlong)
+        chances = softmax(table)[:, label]
+        place = {pair: index for index, pair in enumerate(distinct)}
+        return np.array([chances[place[pair]] for pair in pairs]), [cuts[place[pair]] for pair in pairs]
+
+
 @dataclass(frozen=True)
-class Nli(Neural, Metric):
+class Nli(_Entailment):
     """Entailment between hypothesis and reference: p, reference to hypothesis; r, the other way; f, both.
 
     f is the harmonic mean: a paraphrase follows and is followed. The best reference counts.
     """
 
     name = "nli"
-    paradigm = "qa"
     outputs = ("f", "p", "r")
-    range = (0.0, 1.0)
     citation = CHEN_2023
     model: str = "cross-encoder/nli-deberta-v3-small"
     label: str | None = None
-    overlong: Literal["warn", "error"] = "warn"
+    overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the model and find its label."""
-        entailment_label(self._loaded(), self.label)
-
-    def _loaded(self) -> Loaded:
-        return load("AutoModelForSequenceClassification", self.model, precision=self.precision)
-
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """Both directions."""
         pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
-        chances, cuts = entailment(self, pairs)
+        chances, cuts = self.entailment(pairs)
         values: list[Any] = []
         truncated: list[int] = []
-        at = 0
-        for sample in samples:
-            end = at + 2 * len(sample.references)
-            p, r = chances[at:end:2], chances[at + 1 : end : 2]
+        for part in segments(2 * len(sample.references) for sample in samples):
+            p, r = chances[part][::2], chances[part][1::2]
             rows = np.stack([2 * p * r / np.maximum(p + r, 1e-12), p, r], axis=1)
-            values.append(rows.max(axis=0).tolist() if end > at else None)
-            truncated.append(sum(cuts[at:end]))
-            at = end
+            values.append(rows.max(axis=0).tolist() if len(rows) else None)
+            truncated.append(sum(cuts[part]))
         return Scores(values, {"truncated": truncated})
 
 
 @dataclass(frozen=True)
-class NliFaithful(Neural, Metric):
+class NliFaithful(_Entailment):
     """How far each sentence of the hypothesis follows from the source, on average.
 
     `summac`: the best of the source's sentences for each (SummaC, zero-shot). `chunks`: the best of its
@@ -102,42 +101,31 @@ class NliFaithful(Neural, Metric):
     """
 
     name = "nli-faithful"
-    paradigm = "qa"
     needs = frozenset({"source"})
-    range = (0.0, 1.0)
     citation = f"{LABAN_2022}; {TANG_2024}"
     model: str = "cross-encoder/nli-deberta-v3-small"
     label: str | None = None
     by: Literal["summac", "chunks", "document"] = "summac"
-    overlong: Literal["warn", "error"] = "warn"
+    overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the model and find its label."""
-        entailment_label(self._loaded(), self.label)
-
-    def _loaded(self) -> Loaded:
-        return load("AutoModelForSequenceClassification", self.model, precision=self.precision)
-
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """None where source or hypothesis has no sentence."""
-        jobs = [(self._pieces(s.source or ""), sentences(s.hypothesis)) for s in samples]
+        """Return a mean per sample, None where source or hypothesis has no sentence."""
+        jobs = [(self._pieces(s.source or ""), split_sentences(s.hypothesis)) for s in samples]
         pairs = [(piece, claim) for pieces, claims in jobs for claim in claims for piece in pieces]
-        chances, cuts = entailment(self, pairs)
+        chances, cuts = self.entailment(pairs)
         values: list[float | None] = []
         truncated: list[int] = []
-        at = 0
-        for pieces, claims in jobs:
-            end = at + len(pieces) * len(claims)
-            table = chances[at:end].reshape(len(claims), len(pieces))
+        parts = segments(len(pieces) * len(claims) for pieces, claims in jobs)
+        for (pieces, claims), part in zip(jobs, parts, strict=True):
+            table = chances[part].reshape(len(claims), len(pieces))
             values.append(float(table.max(axis=1).mean()) if table.size else None)
-            truncated.append(sum(cuts[at:end]))
-            at = end
+            truncated.append(sum(cuts[part]))
         return Scores(values, {"truncated": truncated})
 
     def _pieces(self, source: str) -> tuple[str, ...]:
         if self.by == "summac":
-            return sentences(source)
+            return split_sentences(source)
         if self.by == "document":
             return (source,) if source.strip() else ()
         words = source.split()
@@ -148,7 +136,7 @@ class NliFaithful(Neural, Metric):
 class UniEval(Neural, Metric):
     """UniEval for summaries: P(yes) / (P(yes) + P(no)) of a T5 that answers four questions.
 
-    Consistency and fluency are asked sentence by sentence and averaged, as the authors do; overall is the
+    Consistency and fluency are sets sentence by sentence and averaged, as the authors do; overall is the
     mean of the four. Of several references the best counts for relevance.
     """
 
@@ -158,25 +146,19 @@ class UniEval(Neural, Metric):
     outputs = ("coherence", "consistency", "fluency", "relevance", "overall")
     range = (0.0, 1.0)
     citation = ZHONG_2022
+    architecture = "AutoModelForSeq2SeqLM"
     model: str = "MingZhong/unieval-sum"
-    overlong: Literal["warn", "error"] = "warn"
+    overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the model."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        return load("AutoModelForSeq2SeqLM", self.model, precision=self.precision)
-
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """All questions of all samples in one stream of batches."""
-        asked = [questions(sample) for sample in samples]
-        flat = list(dict.fromkeys(text for four in asked for texts in four for text in texts))
-        known = dict(zip(flat, self._answers(flat), strict=True))
+        """Ask all questions about all samples in one stream of batches."""
+        sets = [questions(sample) for sample in samples]
+        distinct = list(dict.fromkeys(text for four in sets for texts in four for text in texts))
+        known = dict(zip(distinct, self._answers(distinct), strict=True))
         values: list[Any] = []
         truncated: list[int] = []
-        for four in asked:
+        for four in sets:
             truncated.append(sum(known[text][1] for texts in four for text in texts))
             groups = [[known[text][0] for text in texts] for texts in four]
             if not all(groups):
@@ -187,14 +169,10 @@ class UniEval(Neural, Metric):
         return Scores(values, {"truncated": truncated})
 
     def _answers(self, texts: Sequence[str]) -> list[tuple[float, int]]:
-        loaded = self._loaded()
+        loaded = self.load_model()
         yes, no = (content_ids(loaded, [word])[0][0] for word in ("Yes", "No"))
         room = min(loaded.limit, 1024) - loaded.framing.size
-        rows, cuts = [], []
-        for text, ids in zip(texts, content_ids(loaded, texts), strict=True):
-            kept, cut = within(loaded, ids, room, self.overlong, text)
-            rows.append([*loaded.framing.prefix, *kept, *loaded.framing.suffix])
-            cuts.append(cut)
+        rows, cuts = framed_rows(loaded, texts, self.overlong, room)
 
         def forward(batch: list[int]) -> list[float]:
             import torch
@@ -203,15 +181,15 @@ class UniEval(Neural, Metric):
             start = torch.full(
                 (len(batch), 1), loaded.model.config.decoder_start_token_id, device=loaded.device
             )
-            logits = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits[:, 0]
-            return [float(v) for v in torch.softmax(logits[:, [yes, no]].double(), dim=-1)[:, 0]]
+            answer = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits[:, 0]
+            return [float(v) for v in torch.softmax(answer[:, [yes, no]].double(), dim=-1)[:, 0]]
 
         return list(zip(in_batches([len(row) for row in rows], forward), cuts, strict=True))
 
 
 def questions(sample: Sample) -> tuple[list[str], list[str], list[str], list[str]]:
-    """The authors' four questions, in the order of the outputs; none about an empty summary."""
-    parts = sentences(sample.hypothesis)
+    """Return the authors' four questions, in the order of the outputs; none about an empty summary."""
+    parts = split_sentences(sample.hypothesis)
     summary, document = f"summary: {sample.hypothesis}", f"document: {sample.source}"
     whole = [summary] if parts else []
     return (

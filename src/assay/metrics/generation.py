@@ -4,231 +4,220 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
-from assay.errors import MetricError
+from assay.metrics.base import Cut, Neural
 from assay.metrics.likelihood import token_explanation
-from assay.models import likelihood as _likelihood
-from assay.models.torch import Loaded, Neural, Precision, load
+from assay.metrics.text import Reduce, segments
+from assay.models.likelihood import translated
+from assay.models.torch import Loaded, Precision, padded, tokenize_within
+from assay.models.trainable import Differentiable, Texts
+
+if TYPE_CHECKING:
+    import torch
 
 YUAN_2021 = "Yuan et al. 2021, BARTScore: evaluating generated text as text generation, NeurIPS"
 THOMPSON_2020 = "Thompson & Post 2020, Automatic MT evaluation via zero-shot paraphrasing, EMNLP"
-Direction = tuple[str, str]  # from, to
 
 
-def forced(
-    metric: Any, pairs: Sequence[Direction], *, skip_first: bool
-) -> tuple[list[float | None], list[int]]:
-    """log p(to | from) a pair, over the target's tokens; and the tokens cut.
+class _Rewriting(Neural, Metric):
+    """Log-probabilities of a target text given a source text, by forced decoding.
 
     The target is read as its tokenizer frames it, start and end included, as BARTScore does; PRISM leaves out
-    the language tag that opens a target (`skip_first`).
+    the language tag that opens a target (`skips_tag`).
     """
-    loaded: Loaded = metric._loaded()
-    sources, cut_sources = _framed_ids(metric, loaded, [one for one, _ in pairs], target=False)
-    targets, cut_targets = _framed_ids(metric, loaded, [other for _, other in pairs], target=True)
-    rows = [(tuple(one), tuple(other)) for one, other in zip(sources, targets, strict=True)]
-    values: list[float | None] = []
-    for logs in _likelihood.translated(loaded, rows):
-        counted = logs[1:] if skip_first else logs
-        whole = counted.mean() if getattr(metric, "average", True) else counted.sum()
-        values.append(float(whole) if len(counted) else None)
-    return values, [one + other for one, other in zip(cut_sources, cut_targets, strict=True)]
 
+    paradigm = "generation"
+    range = (None, 0.0)
+    architecture = "AutoModelForSeq2SeqLM"
+    skips_tag: ClassVar[bool] = False
+    average: bool = True
+    prompt: str = ""  # appended to what the encoder reads
+    source_language: str = ""
+    target_language: str = ""
+    reduce: Reduce
+    overlong: Cut
 
-def _framed_ids(
-    metric: Any, loaded: Loaded, texts: Sequence[str], *, target: bool
-) -> tuple[list[list[int]], list[int]]:
-    tokenizer = loaded.tokenizer
-    for attribute in ("source_language", "target_language"):
-        language = getattr(metric, attribute, None)
-        if language:
-            setattr(tokenizer, "src_lang" if attribute.startswith("source") else "tgt_lang", language)
-    how: dict[str, Any] = {"text_target": list(texts)} if target else {"text": list(texts)}
-    full = tokenizer(**how, verbose=False)["input_ids"]
-    kept = tokenizer(**how, truncation=True, max_length=loaded.limit, verbose=False)["input_ids"]
-    cuts = [len(one) - len(other) for one, other in zip(full, kept, strict=True)]
-    if metric.overlong == "error" and any(cuts):
-        text = texts[int(np.argmax(cuts))]
-        raise MetricError(
-            f"{text[:60]!r}... is {max(cuts)} tokens too long for {loaded.path.name}; give overlong=warn"
-        )
-    return [list(ids) for ids in kept], cuts
+    def _ids(
+        self, loaded: Loaded, texts: Sequence[str], *, target: bool
+    ) -> tuple[list[list[int]], list[int]]:
+        languages = {"src_lang": self.source_language, "tgt_lang": self.target_language}
+        for attribute, language in languages.items():
+            if language:
+                setattr(loaded.tokenizer, attribute, language)
+        if not texts:
+            return [], []
+        named = {"text_target" if target else "text": list(texts)}
+        encoded, cuts = tokenize_within(loaded, named, self.overlong)
+        return [list(ids) for ids in encoded["input_ids"]], cuts
 
+    def _given(self, text: str) -> str:
+        return f"{text} {self.prompt}" if self.prompt else text
 
-def _both_ways(metric: Any, samples: Sequence[Sample], *, skip_first: bool, prompt: str = "") -> Scores:
-    """Precision (reference to hypothesis), recall (the other way) and their arithmetic mean."""
-    pairs = [
-        (one + prompt, other)
-        for sample in samples
-        for text in sample.references
-        for one, other in ((text, sample.hypothesis), (sample.hypothesis, text))
-    ]
-    values, cuts = forced(metric, pairs, skip_first=skip_first)
-    found: list[Any] = []
-    truncated: list[int] = []
-    at = 0
-    for sample in samples:
-        end = at + 2 * len(sample.references)
-        rows = [
-            [p, r, (p + r) / 2]
-            for p, r in zip(values[at:end:2], values[at + 1 : end : 2], strict=True)
-            if p is not None and r is not None
+    def log_likelihoods(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[float | None], list[int]]:
+        """Return log p(second | first) per pair, mean or sum over tokens, and the tokens cut."""
+        loaded = self.load_model()
+        sources, source_cuts = self._ids(loaded, [self._given(text) for text, _ in pairs], target=False)
+        targets, target_cuts = self._ids(loaded, [text for _, text in pairs], target=True)
+        skipped = int(self.skips_tag and _is_tagged(loaded))
+        values: list[float | None] = []
+        rows = [(tuple(ids), tuple(wanted)) for ids, wanted in zip(sources, targets, strict=True)]
+        for logs in translated(loaded, rows):
+            counted = logs[skipped:]
+            total = counted.mean() if self.average else counted.sum()
+            values.append(float(total) if len(counted) else None)
+        return values, [a + b for a, b in zip(source_cuts, target_cuts, strict=True)]
+
+    def score_both_ways(self, samples: Sequence[Sample]) -> Scores:
+        """Return precision (reference to hypothesis), recall (the other way) and their mean per sample."""
+        pairs = [
+            pair
+            for sample in samples
+            for text in sample.references
+            for pair in ((text, sample.hypothesis), (sample.hypothesis, text))
         ]
-        reduce = np.max if metric.reduce == "max" else np.mean
-        found.append(reduce(rows, axis=0).tolist() if rows else None)
-        truncated.append(sum(cuts[at:end]))
-        at = end
-    return Scores(found, {"truncated": truncated})
+        values, cuts = self.log_likelihoods(pairs)
+        scores: list[Any] = []
+        truncated: list[int] = []
+        for part in segments(2 * len(sample.references) for sample in samples):
+            both = zip(values[part][::2], values[part][1::2], strict=True)
+            rows = [[p, r, (p + r) / 2] for p, r in both if p is not None and r is not None]
+            reduce = np.max if self.reduce == "max" else np.mean
+            scores.append(reduce(rows, axis=0).tolist() if rows else None)
+            truncated.append(sum(cuts[part]))
+        return Scores(scores, {"truncated": truncated})
+
+    def score_from_source(self, samples: Sequence[Sample]) -> Scores:
+        """Return log p of the hypothesis given the source, per sample."""
+        values, cuts = self.log_likelihoods([(s.source or "", s.hypothesis) for s in samples])
+        return Scores(values, {"truncated": cuts})
+
+    def explain_tokens(self, given: str, text: str) -> Explanation:
+        """Return the probability of each token of a text, given another."""
+        loaded = self.load_model()
+        source = self._ids(loaded, [self._given(given)], target=False)[0][0]
+        ids = self._ids(loaded, [text], target=True)[0][0]
+        return token_explanation(loaded, ids, translated(loaded, [(tuple(source), tuple(ids))])[0])
 
 
 @dataclass(frozen=True)
-class BartScore(Neural, Metric):
-    """log p a token: p is reference to hypothesis, r hypothesis to reference, f their mean.
+class BartScore(_Rewriting):
+    """Mean log p per token: p is reference to hypothesis, r hypothesis to reference, f their mean.
 
     `average=false` sums instead. `prompt` is appended to what the encoder reads. The mean over references is
     the authors' choice (`multi_ref_score`).
     """
 
     name = "bartscore"
-    paradigm = "generation"
     outputs = ("p", "r", "f")
-    range = (None, 0.0)
     citation = YUAN_2021
     model: str = "facebook/bart-large-cnn"
     average: bool = True
     prompt: str = ""
-    reduce: Literal["mean", "max"] = "mean"
+    reduce: Reduce = "mean"
     adapter: str | None = None
-    overlong: Literal["warn", "error"] = "warn"
+    overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the model."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        return load("AutoModelForSeq2SeqLM", self.model, precision=self.precision, adapter=self.adapter)
-
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """Both directions."""
-        return _both_ways(self, samples, skip_first=False, prompt=_suffix(self.prompt))
+        return self.score_both_ways(samples)
 
     def explain(self, sample: Sample) -> Explanation | None:
-        """The probability of each token of the hypothesis, given the first reference."""
-        return _explained(self, sample.references[0] + _suffix(self.prompt), sample.hypothesis)
+        """Return the probability of each token of the hypothesis, given the first reference."""
+        return self.explain_tokens(sample.references[0], sample.hypothesis)
+
+    def differentiable(self) -> Differentiable:
+        return Differentiable(self.load_model, _both_ways_with_gradients)
 
 
-def _suffix(prompt: str) -> str:
-    return f" {prompt}" if prompt else ""
+def _both_ways_with_gradients(loaded: Loaded, pairs: Texts) -> torch.Tensor:
+    import torch
+
+    precision = _mean_log_likelihood(loaded, [(reference, hypothesis) for hypothesis, reference in pairs])
+    recall = _mean_log_likelihood(loaded, list(pairs))
+    return torch.stack([precision, recall, (precision + recall) / 2], dim=1)
 
 
-def _explained(metric: Any, given: str, text: str) -> Explanation:
-    loaded: Loaded = metric._loaded()
-    source = _framed_ids(metric, loaded, [given], target=False)[0][0]
-    ids = _framed_ids(metric, loaded, [text], target=True)[0][0]
-    return token_explanation(loaded, ids, _likelihood.translated(loaded, [(tuple(source), tuple(ids))])[0])
+def _mean_log_likelihood(loaded: Loaded, pairs: Texts) -> torch.Tensor:
+    """Return the mean log p of the tokens of the second text, given the first."""
+    sources, targets = (
+        loaded.tokenizer(list(side), truncation=True, max_length=loaded.limit)["input_ids"]
+        for side in zip(*pairs, strict=True)
+    )
+    ids, mask = padded(sources, loaded.pad, loaded.device)
+    labels, label_mask = padded(targets, loaded.pad, loaded.device)
+    logits = loaded.model(input_ids=ids, attention_mask=mask, labels=labels).logits.float()
+    logs = logits.gather(2, labels[..., None])[..., 0] - logits.logsumexp(-1)
+    means: torch.Tensor = (logs * label_mask).sum(1) / label_mask.sum(1)
+    return means
 
 
 @dataclass(frozen=True)
-class BartScoreFaithful(Neural, Metric):
-    """log p a token of the hypothesis, given the source."""
+class BartScoreFaithful(_Rewriting):
+    """Mean log p per token of the hypothesis, given the source."""
 
     name = "bartscore-faithful"
-    paradigm = "generation"
     needs = frozenset({"source"})
-    range = (None, 0.0)
     citation = YUAN_2021
     model: str = "facebook/bart-large-cnn"
     average: bool = True
     prompt: str = ""
     adapter: str | None = None
-    overlong: Literal["warn", "error"] = "warn"
+    overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the model."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        return load("AutoModelForSeq2SeqLM", self.model, precision=self.precision, adapter=self.adapter)
-
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """The source is given."""
-        pairs = [((s.source or "") + _suffix(self.prompt), s.hypothesis) for s in samples]
-        values, cuts = forced(self, pairs, skip_first=False)
-        return Scores(values, {"truncated": cuts})
+        return self.score_from_source(samples)
 
     def explain(self, sample: Sample) -> Explanation | None:
-        """The probability of each token of the hypothesis, given the source."""
-        return _explained(self, (sample.source or "") + _suffix(self.prompt), sample.hypothesis)
+        """Return the probability of each token of the hypothesis, given the source."""
+        return self.explain_tokens(sample.source or "", sample.hypothesis)
 
 
 @dataclass(frozen=True)
-class Prism(Neural, Metric):
+class Prism(_Rewriting):
     """Forced decoding by a multilingual translator, from the target language into itself.
 
-    The authors' model is in another format; any multilingual sequence-to-sequence model of the hub does. The
-    tag of the language, which opens a target, does not count.
+    The authors' model is in another format; any multilingual sequence-to-sequence model of the hub does.
     """
 
     name = "prism"
-    paradigm = "generation"
     outputs = ("p", "r", "f")
-    range = (None, 0.0)
     citation = THOMPSON_2020
+    skips_tag = True
     model: str = "facebook/m2m100_418M"
     source_language: str = "en"
     target_language: str = "en"
-    reduce: Literal["mean", "max"] = "mean"
-    overlong: Literal["warn", "error"] = "warn"
+    reduce: Reduce = "mean"
+    overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the model."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        return load("AutoModelForSeq2SeqLM", self.model, precision=self.precision)
-
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """Both directions."""
-        return _both_ways(self, samples, skip_first=_tagged(self._loaded()))
+        return self.score_both_ways(samples)
 
 
 @dataclass(frozen=True)
-class PrismQe(Neural, Metric):
-    """log p a token of the hypothesis as a translation of the source."""
+class PrismQe(_Rewriting):
+    """Mean log p per token of the hypothesis as a translation of the source."""
 
     name = "prism-qe"
-    paradigm = "generation"
     needs = frozenset({"source"})
-    range = (None, 0.0)
     citation = THOMPSON_2020
+    skips_tag = True
     model: str = "facebook/m2m100_418M"
     source_language: str = "de"
     target_language: str = "en"
-    overlong: Literal["warn", "error"] = "warn"
+    overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the model."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        return load("AutoModelForSeq2SeqLM", self.model, precision=self.precision)
-
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """The source is given."""
-        pairs = [(s.source or "", s.hypothesis) for s in samples]
-        values, cuts = forced(self, pairs, skip_first=_tagged(self._loaded()))
-        return Scores(values, {"truncated": cuts})
+        return self.score_from_source(samples)
 
 
-def _tagged(loaded: Loaded) -> bool:
+def _is_tagged(loaded: Loaded) -> bool:
     """Whether targets open with a token that says nothing about the text: a language's tag or a start."""
     ids = loaded.tokenizer(text_target="a", verbose=False)["input_ids"]
     return len(ids) > 1 and ids[0] in loaded.tokenizer.all_special_ids

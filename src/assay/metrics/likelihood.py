@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError, suggest
-from assay.models import likelihood as _likelihood
-from assay.models.torch import Loaded, Neural, Overlong, Precision, content_ids, load
+from assay.metrics.base import Cut, Neural, load_masked
+from assay.metrics.text import Reduce, reduced, segments
+from assay.models.likelihood import LogProbs, Row, causal, masked, pieces, start_id
+from assay.models.torch import Loaded, Overlong, Precision, content_ids
 
 RADFORD_2019 = "Radford et al. 2019, Language models are unsupervised multitask learners"
 SALAZAR_2020 = "Salazar et al. 2020, Masked language model scoring, ACL 2020"
 FU_2023 = "Fu et al. 2023, GPTScore: evaluate as you desire, arXiv 2302.04166"
-START = "<|endoftext|>"  # what stands before a text in training; smollm2's bos opens a chat turn instead
 Scale = Literal["perplexity", "log"]
-# {reference} or {source} is given, what follows {hypothesis} is scored.
+# {given} is the reference or the source; only {hypothesis} is scored.
 TEMPLATES = {
     "plain": "{given}\n{hypothesis}",
     "paraphrase": "{given}\nIn other words, {hypothesis}",
@@ -28,170 +29,111 @@ TEMPLATES = {
 }
 
 
-def start_id(loaded: Loaded) -> int:
-    """The id that stands before a text: <|endoftext|> where the vocabulary has it, else bos, else eos."""
-    tokenizer = loaded.tokenizer
-    known = tokenizer.get_vocab().get(START)
-    for found in (known, tokenizer.bos_token_id, tokenizer.eos_token_id):
-        if found is not None:
-            return int(found)
-    raise MetricError(f"the tokenizer in {loaded.path} has no start token; take another model")
-
-
-def _scaled(logs: Sequence[np.ndarray], scale: Scale) -> float | None:
-    """Negated perplexity, or the mean log-likelihood a token; None for an empty text."""
+def _scaled(logs: Sequence[LogProbs], scale: Scale) -> float | None:
+    """Return the negated perplexity, or the mean log-likelihood per token; None for an empty text."""
     values = np.concatenate(logs) if logs else np.empty(0)
     if not len(values):
         return None
     return float(values.mean()) if scale == "log" else -float(np.exp(-values.mean()))
 
 
-@dataclass(frozen=True)
-class GptPerplexity(Neural, Metric):
-    """The negated perplexity of a causal language model (*blind*, section 4); `scale=log`: its -log.
+def _pieces(
+    loaded: Loaded, samples: Sequence[Sample], room: int, overlong: Overlong
+) -> tuple[list[tuple[int, list[int], list[int]]], list[int]]:
+    """Return (sample, context ids, scored ids) of all hypotheses in pieces that fit, and the ids cut."""
+    texts = [sample.hypothesis for sample in samples]
+    rows: list[tuple[int, list[int], list[int]]] = []
+    cuts = []
+    for index, (text, ids) in enumerate(zip(texts, content_ids(loaded, texts), strict=True)):
+        parts, cut = pieces(loaded, ids, room, overlong, text)
+        rows += [(index, context, scored) for context, scored in parts if scored]
+        cuts.append(cut)
+    return rows, cuts
 
-    Every token counts, the first one after the model's start token. Perplexity is exp(-mean log p), so that a
-    set's mean is ruled by its least likely texts, as in the paper's tables.
-    """
 
-    name = "gpt-ppl"
+def token_explanation(loaded: Loaded, ids: Sequence[int], logs: LogProbs) -> Explanation:
+    """Return tokens with their probabilities."""
+    words = tuple(loaded.tokenizer.decode([token]) for token in ids)
+    return Explanation("tokens", words, ("probability",), tuple((float(np.exp(v)),) for v in logs))
+
+
+class _Perplexity(Neural, Metric):
+    """A perplexity: negated, so that higher is better."""
+
     paradigm = "likelihood"
     needs = frozenset()
     range = (None, 0.0)
     original = "lower"
+    scale: Scale
+
+    def _scores(
+        self, samples: Sequence[Sample], owners: Sequence[int], values: Sequence[LogProbs], cuts: list[int]
+    ) -> Scores:
+        logs: list[list[LogProbs]] = [[] for _ in samples]
+        for owner, part in zip(owners, values, strict=True):
+            logs[owner].append(part)
+        return Scores([_scaled(parts, self.scale) for parts in logs], {"truncated": cuts})
+
+
+@dataclass(frozen=True)
+class GptPerplexity(_Perplexity):
+    """The negated perplexity of a causal language model (*blind*, section 4); `scale=log`: its -log.
+
+    Every token counts, the first one after the model's start token. Perplexity is exp(-mean log p), so that
+    the mean over a set is dominated by its least likely texts, as in the paper's tables.
+    """
+
+    name = "gpt-ppl"
     citation = RADFORD_2019
+    architecture = "AutoModelForCausalLM"
     model: str = "smollm2"
     scale: Scale = "perplexity"
     overlong: Overlong = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the model."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        return load("AutoModelForCausalLM", self.model, precision=self.precision)
-
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """One forward pass over the distinct beginnings of the texts."""
-        loaded = self._loaded()
+        """Run one forward pass over the distinct beginnings of the texts."""
+        loaded = self.load_model()
+        rows, cuts = _pieces(loaded, samples, loaded.limit - 1, self.overlong)
         start = start_id(loaded)
-        rows: list[_likelihood.Row] = []
-        owners: list[int] = []
-        cuts = [0] * len(samples)
-        texts = [sample.hypothesis for sample in samples]
-        for index, (text, ids) in enumerate(zip(texts, content_ids(loaded, texts), strict=True)):
-            found, cuts[index] = _likelihood.pieces(loaded, ids, loaded.limit - 1, self.overlong, text)
-            for context, scored in found:
-                if scored:
-                    rows.append(((start, *context), tuple(scored)))
-                    owners.append(index)
-        logs: list[list[np.ndarray]] = [[] for _ in samples]
-        for owner, values in zip(owners, _likelihood.causal(loaded, rows), strict=True):
-            logs[owner].append(values)
-        return Scores([_scaled(row, self.scale) for row in logs], {"truncated": cuts})
+        logs = causal(loaded, [((start, *context), tuple(scored)) for _, context, scored in rows])
+        return self._scores(samples, [owner for owner, _, _ in rows], logs, cuts)
 
     def explain(self, sample: Sample) -> Explanation | None:
-        """The probability of each token."""
-        loaded = self._loaded()
+        """Return the probability of each token."""
+        loaded = self.load_model()
         ids = content_ids(loaded, [sample.hypothesis])[0][: loaded.limit - 1]
         if not ids:
             return None
-        logs = _likelihood.causal(loaded, [((start_id(loaded),), tuple(ids))])[0]
+        logs = causal(loaded, [((start_id(loaded),), tuple(ids))])[0]
         return token_explanation(loaded, ids, logs)
 
 
-def token_explanation(loaded: Loaded, ids: Sequence[int], logs: np.ndarray) -> Explanation:
-    """Tokens with their probabilities."""
-    words = tuple(loaded.tokenizer.decode([token]) for token in ids)
-    return Explanation("tokens", words, ("probability",), tuple((float(np.exp(v)),) for v in logs))
-
-
 @dataclass(frozen=True)
-class MlmPerplexity(Neural, Metric):
+class MlmPerplexity(_Perplexity):
     """The negated pseudo-perplexity of a masked model (*blind*, app. A): each token masked in turn."""
 
     name = "mlm-ppl"
-    paradigm = "likelihood"
-    needs = frozenset()
-    range = (None, 0.0)
-    original = "lower"
     citation = SALAZAR_2020
     model: str = "roberta-large"
     scale: Scale = "perplexity"
     overlong: Overlong = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the model."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        loaded = load("AutoModelForMaskedLM", self.model, precision=self.precision)
-        if loaded.tokenizer.mask_token_id is None:
-            raise MetricError(
-                f"the tokenizer in {loaded.path} has no mask token; take a masked language model"
-            )
-        return loaded
+    def load_model(self) -> Loaded:
+        return load_masked(self)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """As many rows as tokens; windows are scored piece by piece."""
-        loaded = self._loaded()
-        room = loaded.limit - loaded.framing.size
-        rows: list[list[int]] = []
-        owners: list[tuple[int, int]] = []
-        cuts = [0] * len(samples)
-        texts = [sample.hypothesis for sample in samples]
-        for index, (text, ids) in enumerate(zip(texts, content_ids(loaded, texts), strict=True)):
-            found, cuts[index] = _likelihood.pieces(loaded, ids, room, self.overlong, text)
-            for context, scored in found:
-                rows.append([*context, *scored])
-                owners.append((index, len(context)))
-        logs: list[list[np.ndarray]] = [[] for _ in samples]
-        for (owner, skipped), values in zip(owners, _likelihood.masked(loaded, rows), strict=True):
-            logs[owner].append(values[skipped:])
-        return Scores([_scaled(row, self.scale) for row in logs], {"truncated": cuts})
-
-
-def _gpt_score(metric: Any, samples: Sequence[Sample], given: Sequence[Sequence[str]]) -> Scores:
-    """The mean log p of the hypothesis after each given text, their mean or best; None for an empty one."""
-    loaded: Loaded = metric._loaded()
-    before, after = split_template(metric.template)
-    contexts = [before.replace("{given}", text) for texts in given for text in texts]
-    # Of an empty hypothesis nothing is left to score, least of all the template's space.
-    hypotheses = [after + text if (text := sample.hypothesis.strip()) else "" for sample in samples]
-    context_ids, hypothesis_ids = content_ids(loaded, contexts), content_ids(loaded, hypotheses)
-    start, at = start_id(loaded), 0
-    rows: list[_likelihood.Row] = []
-    cuts = [0] * len(samples)
-    for index, texts in enumerate(given):
-        scored = hypothesis_ids[index][: loaded.limit // 2]
-        cuts[index] += len(hypothesis_ids[index]) - len(scored)
-        for ids in context_ids[at : at + len(texts)]:
-            room = loaded.limit - 1 - len(scored)
-            cuts[index] += max(0, len(ids) - room)
-            rows.append(((start, *ids[:room]), tuple(scored)))
-        at += len(texts)
-    if metric.overlong == "error" and any(cuts):
-        raise MetricError(f"{max(cuts)} tokens do not fit into {loaded.path.name}; give overlong=warn")
-    logs = [float(v.mean()) if len(v) else None for v in _likelihood.causal(loaded, rows)]
-    return Scores(_reduced(logs, given, metric.reduce), {"truncated": cuts})
-
-
-def _reduced(
-    values: Sequence[float | None], given: Sequence[Sequence[str]], reduce: str
-) -> list[float | None]:
-    found: list[float | None] = []
-    at = 0
-    for texts in given:
-        mine = [value for value in values[at : at + len(texts)] if value is not None]
-        at += len(texts)
-        found.append((max(mine) if reduce == "max" else float(np.mean(mine))) if mine else None)
-    return found
+        """Run as many rows as there are tokens; windows are scored piece by piece."""
+        loaded = self.load_model()
+        rows, cuts = _pieces(loaded, samples, loaded.room, self.overlong)
+        logs = masked(loaded, [[*context, *scored] for _, context, scored in rows])
+        counted = [values[len(context) :] for values, (_, context, _) in zip(logs, rows, strict=True)]
+        return self._scores(samples, [owner for owner, _, _ in rows], counted, cuts)
 
 
 def split_template(template: str) -> tuple[str, str]:
-    """What stands before the hypothesis, and the space that belongs to its first token."""
+    """Return what precedes the hypothesis, and the space that belongs to its first token."""
     text = TEMPLATES.get(template, template)
     before, mark, _ = text.partition("{hypothesis}")
     if not mark or "{given}" not in before:
@@ -202,64 +144,78 @@ def split_template(template: str) -> tuple[str, str]:
     return bare, before[len(bare) :]
 
 
+class _Prompted(Neural, Metric):
+    """The mean log p per token of the hypothesis after a given text and a template."""
+
+    version = 2  # version 1 scored an empty hypothesis by the space that the template puts before it
+    paradigm = "generation"
+    range = (None, 0.0)
+    citation = FU_2023
+    architecture = "AutoModelForCausalLM"
+    template: str
+    reduce: Reduce
+    overlong: Cut
+
+    def __post_init__(self) -> None:
+        """Refuse a template without both places."""
+        split_template(self.template)
+
+    def score_after(self, samples: Sequence[Sample], given: Sequence[Sequence[str]]) -> Scores:
+        """Return the mean or best over each sample's given texts; None for an empty hypothesis."""
+        loaded = self.load_model()
+        rows, cuts = self._rows(loaded, samples, given)
+        if self.overlong == "error" and any(cuts):
+            raise MetricError(f"{max(cuts)} tokens do not fit into {loaded.path.name}; give overlong=warn")
+        logs = causal(loaded, rows)
+        means = [[float(v.mean()) for v in logs[part] if len(v)] for part in segments(map(len, given))]
+        return Scores([reduced(values, self.reduce) for values in means], {"truncated": cuts})
+
+    def _rows(
+        self, loaded: Loaded, samples: Sequence[Sample], given: Sequence[Sequence[str]]
+    ) -> tuple[list[Row], list[int]]:
+        """Return the ids given and scored, one row per given text, and the ids cut per sample."""
+        before, after = split_template(self.template)
+        contexts = content_ids(loaded, [before.replace("{given}", text) for texts in given for text in texts])
+        # Of an empty hypothesis nothing is scored, not even the template's space.
+        texts = [after + text if (text := sample.hypothesis.strip()) else "" for sample in samples]
+        start = start_id(loaded)
+        rows: list[Row] = []
+        cuts = []
+        for ids, part in zip(content_ids(loaded, texts), segments(map(len, given)), strict=True):
+            scored = ids[: loaded.limit // 2]
+            room = loaded.limit - 1 - len(scored)
+            rows += [((start, *context[:room]), tuple(scored)) for context in contexts[part]]
+            too_many = sum(max(0, len(context) - room) for context in contexts[part])
+            cuts.append(len(ids) - len(scored) + too_many)
+        return rows, cuts
+
+
 @dataclass(frozen=True)
-class GptScore(Neural, Metric):
-    """The mean log p a token of the hypothesis after the reference and a template."""
+class GptScore(_Prompted):
+    """The mean log p per token of the hypothesis after the reference and a template."""
 
     name = "gptscore"
-    version = 2  # 1 scored an empty hypothesis by the space that the template puts before it
-    paradigm = "generation"
-    range = (None, 0.0)
-    citation = FU_2023
     model: str = "smollm2"
     template: str = "paraphrase"
-    reduce: Literal["mean", "max"] = "mean"
-    overlong: Literal["warn", "error"] = "warn"
+    reduce: Reduce = "mean"
+    overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def __post_init__(self) -> None:
-        """A template must have both places."""
-        split_template(self.template)
-
-    def prepare(self) -> None:
-        """Load the model."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        return load("AutoModelForCausalLM", self.model, precision=self.precision)
-
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """Each reference in turn."""
-        return _gpt_score(self, samples, [sample.references for sample in samples])
+        return self.score_after(samples, [sample.references for sample in samples])
 
 
 @dataclass(frozen=True)
-class GptScoreFaithful(Neural, Metric):
-    """The mean log p a token of the hypothesis after the source and a template."""
+class GptScoreFaithful(_Prompted):
+    """The mean log p per token of the hypothesis after the source and a template."""
 
     name = "gptscore-faithful"
-    version = 2
-    paradigm = "generation"
     needs = frozenset({"source"})
-    range = (None, 0.0)
-    citation = FU_2023
     model: str = "smollm2"
     template: str = "summary"
-    reduce: Literal["mean", "max"] = "mean"
-    overlong: Literal["warn", "error"] = "warn"
+    reduce: Reduce = "mean"
+    overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def __post_init__(self) -> None:
-        """A template must have both places."""
-        split_template(self.template)
-
-    def prepare(self) -> None:
-        """Load the model."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        return load("AutoModelForCausalLM", self.model, precision=self.precision)
-
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """The source is given."""
-        return _gpt_score(self, samples, [(sample.source or "",) for sample in samples])
+        return self.score_after(samples, [(sample.source or "",) for sample in samples])

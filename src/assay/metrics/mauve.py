@@ -1,17 +1,17 @@
-"""MAUVE: how near two sets of texts are as distributions, by the frontier of their divergences."""
+"""MAUVE: how close two sets of texts are as distributions, by the frontier of their divergences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from assay.core import Floats, Sample, SetMetric
 from assay.errors import MetricError
+from assay.metrics.base import Neural, unit
 from assay.models.encoder import Pool, pooled
-from assay.models.torch import Loaded, Neural, Overlong, Precision, load
+from assay.models.torch import Overlong, Precision
 
 PILLUTLA_2021 = "Pillutla et al. 2021, MAUVE: measuring the gap between neural text and human text, NeurIPS"
 _POINTS = 25  # mixtures on the frontier
@@ -25,7 +25,7 @@ class Mauve(Neural, SetMetric):
 
     Features are quantised together (principal components, k-means into a tenth of the smaller set), and the
     area under the frontier of exp(-c KL) is the score. `smoothing` adds 1/2 to every bin: MAUVE* of the later
-    paper. Under 500 texts a set the score is unstable; `band` gives what equal sets would score.
+    paper. With fewer than 500 texts per set the score is unstable; `band` gives what equal sets would score.
     """
 
     name = "mauve"
@@ -34,7 +34,8 @@ class Mauve(Neural, SetMetric):
     range = (0.0, 1.0)
     citation = PILLUTLA_2021
     packages = ("torch", "transformers", "faiss")
-    smallest: ClassVar[int] = 500  # texts a set below which no verdict is given
+    smallest = 500
+    unused = ("pooler",)
     model: str = "minilm"
     pool: Pool = "mean"
     scaling: float = 5.0
@@ -44,94 +45,86 @@ class Mauve(Neural, SetMetric):
     overlong: Overlong = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the model."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        return load("AutoModel", self.model, precision=self.precision, unused=("pooler",))
-
     def features(self, texts: Sequence[str]) -> Floats:
-        """A vector a text."""
-        return pooled(self._loaded(), texts, self.overlong, self.pool)[0].astype(np.float64)
+        """Return one vector per text."""
+        return pooled(self.load_model(), texts, self.overlong, self.pool)[0].astype(np.float64)
 
     def score_set(self, samples: Sequence[Sample]) -> float:
-        """The mean over the seeds."""
+        """Return the mean over the seeds."""
         return float(self.scores(samples).mean())
 
     def scores(self, samples: Sequence[Sample]) -> Floats:
-        """A score a seed, so that the spread can be shown."""
+        """Return one score per seed."""
         references = list(dict.fromkeys(text for sample in samples for text in sample.references))
         return self.between(self.features(references), self.features([s.hypothesis for s in samples]))
 
     def between(self, p: Floats, q: Floats) -> Floats:
-        """A score a seed from features of people's texts (p) and of the texts in question (q)."""
+        """Return one score per seed, from features of the references (p) and of the hypotheses (q)."""
         if min(len(p), len(q)) < 4:
             raise MetricError(f"mauve needs sets of texts, not {len(p)} references and {len(q)} hypotheses")
         count = self.buckets or max(2, round(min(len(p), len(q)) / 10))
         reduced = principal(np.concatenate([q, p]))
-        found = []
+        scores = []
         for seed in range(self.seeds):
             labels = clusters(reduced, count, seed)
-            mine, theirs = (self._shares(side, count) for side in (labels[: len(q)], labels[len(q) :]))
-            found.append(area(theirs, mine, self.scaling))
-        return np.array(found)
+            shares_q, shares_p = (self._shares(side, count) for side in (labels[: len(q)], labels[len(q) :]))
+            scores.append(area(shares_p, shares_q, self.scaling))
+        return np.array(scores)
 
     def _shares(self, labels: np.ndarray, count: int) -> Floats:
-        added = np.bincount(labels, minlength=count) + (
-            0.5 if self.smoothing else 0.0
-        )  # Krichevsky & Trofimov
-        return np.asarray(added / added.sum())
+        half = 0.5 if self.smoothing else 0.0  # Krichevsky & Trofimov (1981)
+        counts = np.bincount(labels, minlength=count) + half
+        return np.asarray(counts / counts.sum())
 
     def band(self, texts: Sequence[str], *, draws: int = 20, seed: int = 0) -> tuple[float, float]:
-        """2.5th and 97.5th percentile between random halves of one set: what no difference scores."""
+        """Return the 2.5th and 97.5th percentile of scores between random halves of one set of texts."""
         vectors = self.features(texts)
         generator = np.random.default_rng(seed)
-        found = []
+        scores = []
         for _ in range(draws):
             order = generator.permutation(len(vectors))
             half = len(order) // 2
-            found.append(float(self.between(vectors[order[:half]], vectors[order[half:]]).mean()))
-        low, high = np.percentile(found, [2.5, 97.5])
+            scores.append(float(self.between(vectors[order[:half]], vectors[order[half:]]).mean()))
+        low, high = np.percentile(scores, [2.5, 97.5])
         return float(low), float(high)
 
 
 def principal(vectors: Floats) -> Floats:
-    """Unit rows on the components that explain 90% of the variance."""
-    rows = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    """Project unit rows onto the principal components that explain 90% of the variance."""
+    rows = unit(vectors)
     centred = rows - rows.mean(axis=0)
     _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
     explained = np.cumsum(sizes**2) / max(float((sizes**2).sum()), 1e-30)
-    kept = int(np.argmax(explained >= _EXPLAINED)) + 1 if explained[-1] >= _EXPLAINED else len(sizes)
-    return np.asarray(centred @ directions[:kept].T)
+    count = int(np.argmax(explained >= _EXPLAINED)) + 1 if explained[-1] >= _EXPLAINED else len(sizes)
+    return np.asarray(centred @ directions[:count].T)
 
 
 def clusters(vectors: Floats, count: int, seed: int) -> np.ndarray:
-    """The bucket of each vector, by k-means."""
+    """Return the cluster of each vector, by k-means."""
     import faiss
 
     points = np.ascontiguousarray(vectors, dtype=np.float32)
     count = min(count, len(points))
     settings = {"niter": _ITERATIONS, "nredo": _RESTARTS, "seed": seed + 2, "min_points_per_centroid": 1}
-    found = faiss.Kmeans(points.shape[1], count, max_points_per_centroid=len(points), **settings)
-    found.train(points)
-    return np.asarray(found.index.search(points, 1)[1][:, 0])
+    means = faiss.Kmeans(points.shape[1], count, max_points_per_centroid=len(points), **settings)
+    means.train(points)
+    return np.asarray(means.index.search(points, 1)[1][:, 0])
 
 
 def frontier(p: Floats, q: Floats, scaling: float) -> tuple[Floats, Floats]:
-    """exp(-c KL(q|r)) and exp(-c KL(p|r)) for mixtures r from all q to all p."""
+    """Return exp(-c KL(q|r)) and exp(-c KL(p|r)) for mixtures r from all q to all p."""
     shares = np.linspace(1e-6, 1 - 1e-6, _POINTS)[:, None]
     mixtures = shares * p + (1 - shares) * q
     return np.exp(-scaling * _divergence(q, mixtures)), np.exp(-scaling * _divergence(p, mixtures))
 
 
 def _divergence(p: Floats, mixtures: Floats) -> Floats:
-    there = p > 0
-    return np.asarray((p[there] * np.log(p[there] / mixtures[:, there])).sum(axis=1))
+    some = p > 0
+    return np.asarray((p[some] * np.log(p[some] / mixtures[:, some])).sum(axis=1))
 
 
 def area(p: Floats, q: Floats, scaling: float) -> float:
-    """The area under the frontier, from (1, 0) to (0, 1); the mean of the two ways to integrate."""
+    """Return the area under the frontier from (1, 0) to (0, 1), the mean of the two ways to integrate."""
     x, y = frontier(p, q, scaling)
     x, y = np.concatenate([[1.0], x, [0.0]]), np.concatenate([[0.0], y, [1.0]])
     return (abs(float(np.trapezoid(y, x))) + abs(float(np.trapezoid(x, y)))) / 2

@@ -1,4 +1,4 @@
-"""METEOR as NLTK has it: words aligned exactly, then by stem, then - where WordNet is there - by synonym."""
+"""METEOR as in NLTK: words aligned exactly, then by stem, then by synonym where WordNet is installed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Forms = Callable[[str], Iterable[str]]
 
 @cache
 def wordnet() -> Any:
-    """NLTK's WordNet reader, or None where the corpus is not installed."""
+    """Return NLTK's WordNet reader, None where the corpus is not installed."""
     import nltk
 
     try:
@@ -38,32 +38,32 @@ def wordnet() -> Any:
 
 @lru_cache(maxsize=50_000)
 def synonyms(word: str) -> frozenset[str]:
-    """The word and the one-word lemmas of its synsets."""
+    """Return the word and the one-word lemmas of its synsets."""
     lemmas = (lemma.name() for synset in wordnet().synsets(word) for lemma in synset.lemmas())
     return frozenset(name for name in lemmas if "_" not in name) | {word}
 
 
-def match(mine: Words, theirs: Words, forms: Forms) -> list[tuple[int, int]]:
-    """Pairs of positions, the last words first; what is paired leaves the lists.
+def match(hyp: Words, ref: Words, forms: Forms) -> list[tuple[int, int]]:
+    """Return pairs of positions, the last words first, and remove what is paired from both lists.
 
     Each hypothesis word, from the end, takes the latest free reference word that has one of its forms.
     """
     free: defaultdict[str, list[int]] = defaultdict(list)
-    for at, (_, word) in enumerate(theirs):
+    for at, (_, word) in enumerate(ref):
         free[word].append(at)
     pairs: list[tuple[int, int]] = []
     taken: set[int] = set()
     left: Words = []
-    for place, word in reversed(mine):
+    for place, word in reversed(hyp):
         latest = max((free[form][-1] for form in forms(word) if free.get(form)), default=None)
         if latest is None:
             left.append((place, word))
             continue
-        free[theirs[latest][1]].pop()
+        free[ref[latest][1]].pop()
         taken.add(latest)
-        pairs.append((place, theirs[latest][0]))
-    mine[:] = reversed(left)
-    theirs[:] = [pair for at, pair in enumerate(theirs) if at not in taken]
+        pairs.append((place, ref[latest][0]))
+    hyp[:] = reversed(left)
+    ref[:] = [pair for at, pair in enumerate(ref) if at not in taken]
     return pairs
 
 
@@ -76,14 +76,14 @@ def meteor(
     beta: float = 3.0,
     gamma: float = 0.5,
 ) -> float:
-    """The weighted harmonic mean of matches, less a penalty for scattered ones."""
-    mine, theirs = list(enumerate(hypothesis)), list(enumerate(reference))
-    pairs = match(mine, theirs, lambda word: (word,))
-    # What is left goes on as stems; NLTK looks up the synonyms of stems, too.
-    mine, theirs = ([(place, stem(word)) for place, word in words] for words in (mine, theirs))
-    pairs += match(mine, theirs, lambda word: (word,))
+    """Return the weighted harmonic mean of matches, less a penalty for scattered ones."""
+    hyp, ref = list(enumerate(hypothesis)), list(enumerate(reference))
+    pairs = match(hyp, ref, lambda word: (word,))
+    # What is left is compared as stems; NLTK looks up the synonyms of stems, too.
+    hyp, ref = ([(place, stem(word)) for place, word in words] for words in (hyp, ref))
+    pairs += match(hyp, ref, lambda word: (word,))
     if use_synonyms:
-        pairs += match(mine, theirs, synonyms)
+        pairs += match(hyp, ref, synonyms)
     if not pairs:
         return 0.0
     pairs.sort()
@@ -97,8 +97,8 @@ def meteor(
 class Meteor(Metric):
     """METEOR; `backend=coco` is Java METEOR 1.5.
 
-    Without the WordNet corpus the synonym stage does not run: the signature says which stages did, and a note
-    counts the samples scored without it.
+    Without the WordNet corpus the synonym stage does not run: the signature names the stages that did, and a
+    note counts the samples scored without it.
     """
 
     name = "meteor"
@@ -115,21 +115,19 @@ class Meteor(Metric):
 
     @property
     def batch(self) -> int:
-        """Java starts anew a call."""
         return JAVA_BATCH if self.backend == "coco" else 1
 
     def pins(self) -> Mapping[str, str]:
-        """The stages that run on this machine."""
         return {} if self.backend == "coco" else {"synonyms": "+".join(self.stages)}
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """exact, stem, and synonym where wanted and there."""
-        wanted = self.synonyms != "off" and wordnet() is not None
-        return ("exact", "stem", "synonym") if wanted else ("exact", "stem")
+        """The stages that run on this machine."""
+        complete = self.synonyms != "off" and wordnet() is not None
+        return ("exact", "stem", "synonym") if complete else ("exact", "stem")
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """The best reference counts."""
+        """Return the score against the best reference, per sample."""
         if self.backend == "coco":
             return Scores(java_meteor(samples) if samples else [])
         complete = "synonym" in self.stages
@@ -143,9 +141,9 @@ class Meteor(Metric):
         return Scores(values, missed)
 
     def _one(self, sample: Sample, use_synonyms: bool) -> float:
-        mine = tokens(sample.hypothesis, self.tokenize, True)
+        hyp = tokens(sample.hypothesis, self.tokenize, True)
         weights = {"alpha": self.alpha, "beta": self.beta, "gamma": self.gamma}
         return max(
-            meteor(mine, tokens(text, self.tokenize, True), use_synonyms=use_synonyms, **weights)
+            meteor(hyp, tokens(text, self.tokenize, True), use_synonyms=use_synonyms, **weights)
             for text in sample.references
         )

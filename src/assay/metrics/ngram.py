@@ -1,4 +1,4 @@
-"""BLEU in its three dialects (NLTK, sacreBLEU, COCO) and NIST: word n-grams shared with the references."""
+"""BLEU as NLTK, sacreBLEU and pycocoevalcap compute it, and NIST: word n-grams shared with the references."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from assay.core import Floats, Metric, Sample
 from assay.metrics.coco import JAVA_BATCH, ptb_prepared
-from assay.metrics.text import Counts, Tokenize, matches, memo, order_counts, tokens, word_counts
+from assay.metrics.overlap import Integers, shared_ngrams
+from assay.metrics.text import Counts, Tokenize, tokens, word_counts
 
 PAPINENI = "Papineni et al. 2002, BLEU: a Method for Automatic Evaluation of Machine Translation, P02-1040"
 POST = "Post 2018, A Call for Clarity in Reporting BLEU Scores, W18-6319"
@@ -23,7 +24,7 @@ NltkSmooth = Literal["none", "method1", "method2", "method3", "method4"]
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """BLEU's sufficient statistics: lengths, and by order the n-grams found and those there are."""
+    """BLEU's sufficient statistics: lengths, and by order the n-grams matched and those there are."""
 
     length: int
     closest: int  # length of the closest reference, the shorter of two
@@ -31,66 +32,59 @@ class Matches:
     total: tuple[int, ...]
 
 
-@memo(budget=300_000)
-def _reference_counts(
-    texts: tuple[str, ...], n: int, tokenize: Tokenize, lowercase: bool
-) -> tuple[Counts, ...]:
-    """An n-gram counts as often as in the reference that has it most."""
-    orders = tuple(Counter[tuple[str, ...]]() for _ in range(n))
-    for text in texts:
-        for merged, counts in zip(orders, order_counts(text, n, tokenize, lowercase), strict=True):
-            for gram, count in counts.items():
-                if count > merged[gram]:
-                    merged[gram] = count
-    return orders
+def match_statistics(
+    samples: Sequence[Sample], n: int, tokenize: Tokenize, lowercase: bool = False
+) -> Integers:
+    """Return length, closest length, matches and totals by order, in sacreBLEU's layout, per sample."""
+    hypotheses = [tokens(sample.hypothesis, tokenize, lowercase) for sample in samples]
+    references = [[tokens(text, tokenize, lowercase) for text in sample.references] for sample in samples]
+    lengths = [
+        [len(words), min(map(len, others), key=lambda size: (abs(size - len(words)), size))]
+        for words, others in zip(hypotheses, references, strict=True)
+    ]
+    sizes = np.array(lengths, dtype=np.int64).reshape(len(samples), 2)
+    totals = np.maximum(sizes[:, :1] - np.arange(n), 0)
+    return np.concatenate([sizes, shared_ngrams(hypotheses, references, n), totals], axis=1)
 
 
 def count_matches(
-    hypothesis: str, references: tuple[str, ...], n: int, tokenize: Tokenize, lowercase: bool = False
-) -> Matches:
-    """Clipped n-gram matches of the orders 1 to n."""
-    length = len(tokens(hypothesis, tokenize, lowercase))
-    lengths = [len(tokens(reference, tokenize, lowercase)) for reference in references]
-    closest = min(lengths, key=lambda other: (abs(other - length), other))
-    mine = order_counts(hypothesis, n, tokenize, lowercase)
-    if len(references) == 1:
-        theirs = order_counts(references[0], n, tokenize, lowercase)
-    else:
-        theirs = _reference_counts(references, n, tokenize, lowercase)
-    total = tuple([max(length - order, 0) for order in range(n)])
-    return Matches(length, closest, tuple(map(matches, mine, theirs)), total)
+    samples: Sequence[Sample], n: int, tokenize: Tokenize, lowercase: bool = False
+) -> list[Matches]:
+    """Return the clipped n-gram matches of the orders 1 to n, per sample."""
+    rows = match_statistics(samples, n, tokenize, lowercase).tolist()
+    return [Matches(row[0], row[1], tuple(row[2 : 2 + n]), tuple(row[2 + n :])) for row in rows]
 
 
 def brevity_penalty(length: float, closest: float) -> float:
-    """1 for a text at least as long as its closest reference."""
+    """Return 1 for a text at least as long as its closest reference, less for a shorter one."""
     if length >= closest:
         return 1.0
     return math.exp(1 - closest / length) if length else 0.0
 
 
-def nltk_bleu(found: Matches, smooth: NltkSmooth) -> float:
-    """Sentence BLEU as nltk.translate.bleu_score.sentence_bleu, uniform weights."""
-    if not found.correct[0]:
+def nltk_bleu(counts: Matches, smooth: NltkSmooth) -> float:
+    """Return sentence BLEU as nltk.translate.bleu_score.sentence_bleu, with uniform weights."""
+    if not counts.correct[0]:
         return 0.0
     logs, zeros = 0.0, 0
-    for order, (hits, all_grams) in enumerate(zip(found.correct, found.total, strict=True)):
+    for order, (hits, all_grams) in enumerate(zip(counts.correct, counts.total, strict=True)):
         total = float(max(all_grams, 1))  # NLTK's floor
         value = float(hits)
         if smooth == "method2" and order:
             value, total = value + 1, total + 1
         elif not hits:
-            if smooth == "method4" and found.length == 1:
-                continue  # its logarithm of the length is 0: NLTK then leaves the order out
+            if smooth == "method4" and counts.length == 1:
+                continue  # the logarithm of the length is 0: NLTK then leaves the order out
             zeros += 1
-            value = _smoothed(smooth, zeros, found.length)
+            value = _smoothed(smooth, zeros, counts.length)
         if value <= 0:
             return 0.0
         logs += math.log(value / total)
-    return brevity_penalty(found.length, found.closest) * math.exp(logs / len(found.correct))
+    return brevity_penalty(counts.length, counts.closest) * math.exp(logs / len(counts.correct))
 
 
 def _smoothed(smooth: NltkSmooth, zeros: int, length: int) -> float:
-    """What stands for a count of 0, at the `zeros`-th order without a match (Chen & Cherry 2014)."""
+    """Return what replaces a count of 0 at the `zeros`-th order without a match (Chen & Cherry 2014)."""
     if smooth == "method1":
         return 0.1
     if smooth == "method3":
@@ -102,7 +96,7 @@ def _smoothed(smooth: NltkSmooth, zeros: int, length: int) -> float:
 
 @dataclass(frozen=True)
 class Bleu(Metric):
-    """Sentence BLEU as NLTK computes it."""
+    """Sentence BLEU as NLTK computes it; all references together clip the n-grams."""
 
     name = "bleu"
     paradigm = "n-gram"
@@ -115,21 +109,16 @@ class Bleu(Metric):
     lowercase: bool = False
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """All references together, as BLEU clips."""
-        return [self._one(sample) if sample.references else None for sample in samples]
-
-    def _one(self, sample: Sample) -> float:
-        found = count_matches(sample.hypothesis, sample.references, self.n, self.tokenize, self.lowercase)
-        return nltk_bleu(found, self.smooth)
+        counts = iter(count_matches(_referenced(samples), self.n, self.tokenize, self.lowercase))
+        return [nltk_bleu(next(counts), self.smooth) if sample.references else None for sample in samples]
 
 
-def statistics_row(found: Matches) -> list[int]:
-    """Lengths, matches and totals in sacreBLEU's order."""
-    return [found.length, found.closest, *found.correct, *found.total]
+def _referenced(samples: Sequence[Sample]) -> list[Sample]:
+    return [sample for sample in samples if sample.references]
 
 
 def sacrebleu_scores(rows: Floats, smooth: SacreSmooth, effective_order: bool) -> Floats:
-    """BLEU in 0..100 from rows of statistics, a score a row, as sacrebleu.BLEU.compute_bleu."""
+    """Return BLEU in 0..100 for each row of statistics, as sacrebleu.BLEU.compute_bleu."""
     order = (rows.shape[1] - 2) // 2
     length, closest = rows[:, 0], rows[:, 1]
     correct, total = rows[:, 2 : 2 + order].copy(), rows[:, 2 + order :].copy()
@@ -155,7 +144,7 @@ def sacrebleu_scores(rows: Floats, smooth: SacreSmooth, effective_order: bool) -
 
 @dataclass(frozen=True)
 class SacreBleu(Metric):
-    """Sentence BLEU in 0..100 as sacreBLEU computes it."""
+    """Sentence BLEU in 0..100 as sacreBLEU computes it; all references together clip the n-grams."""
 
     name = "sacrebleu"
     paradigm = "n-gram"
@@ -169,28 +158,17 @@ class SacreBleu(Metric):
     effective_order: bool = True
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """All references together, as BLEU clips."""
-        kept = [at for at, sample in enumerate(samples) if sample.references]
-        values: list[float | None] = [None] * len(samples)
-        rows = [self._row(samples[at]) for at in kept]
-        if rows:
-            found = sacrebleu_scores(np.array(rows, dtype=np.float64), self.smooth, self.effective_order)
-            for at, value in zip(kept, found.tolist(), strict=True):
-                values[at] = value
-        return values
-
-    def _row(self, sample: Sample) -> list[int]:
-        return statistics_row(
-            count_matches(sample.hypothesis, sample.references, self.n, self.tokenize, self.lowercase)
-        )
+        rows = match_statistics(_referenced(samples), self.n, self.tokenize, self.lowercase)
+        scores = iter(sacrebleu_scores(rows.astype(np.float64), self.smooth, self.effective_order).tolist())
+        return [next(scores) if sample.references else None for sample in samples]
 
 
-def coco_bleu(found: Matches) -> list[float]:
-    """BLEU-1 to BLEU-n of one caption as pycocoevalcap computes them: no smoothing but tiny constants."""
+def coco_bleu(counts: Matches) -> list[float]:
+    """Return BLEU-1 to BLEU-n of one caption as pycocoevalcap: tiny constants in place of smoothing."""
     product, values = 1.0, []
-    ratio = (found.length + 1e-15) / (found.closest + 1e-9)
+    ratio = (counts.length + 1e-15) / (counts.closest + 1e-9)
     penalty = math.exp(1 - 1 / ratio) if ratio < 1 else 1.0
-    for order, (hits, total) in enumerate(zip(found.correct, found.total, strict=True), 1):
+    for order, (hits, total) in enumerate(zip(counts.correct, counts.total, strict=True), 1):
         product *= (hits + 1e-15) / (total + 1e-9)
         values.append(product ** (1 / order) * penalty)
     return values
@@ -214,24 +192,20 @@ class CocoBleu(Metric):
 
     @property
     def batch(self) -> int:
-        """Java starts anew a call."""
         return JAVA_BATCH if self.backend == "coco" else 1
 
     def score(self, samples: Sequence[Sample]) -> Floats:
-        """A column an order."""
+        """Return one column per order."""
         tokenize = self.tokenize
         if self.backend == "coco":
             samples, tokenize = ptb_prepared(samples), "split"
-        return np.array([self._one(sample, tokenize) for sample in samples]).reshape(len(samples), 4)
-
-    def _one(self, sample: Sample, tokenize: Tokenize) -> list[float]:
-        return coco_bleu(count_matches(sample.hypothesis, sample.references, 4, tokenize))
+        return np.array([coco_bleu(counts) for counts in count_matches(samples, 4, tokenize)]).reshape(-1, 4)
 
 
 def _information(
     references: Sequence[str], n: int, tokenize: Tokenize, lowercase: bool
 ) -> dict[tuple[str, ...], float]:
-    """Bits an n-gram adds to its beginning, from the references (Doddington's equation 2)."""
+    """Return the bits that an n-gram adds to its beginning, from the references (Doddington's equation 2)."""
     counts: Counts = Counter()
     for text in references:
         for order in range(1, n + 1):
@@ -244,7 +218,7 @@ def _information(
 
 
 def nist_penalty(length: int, reference: int) -> float:
-    """1/2 for a text of two thirds of the reference's length."""
+    """Return NIST's penalty: 1/2 for a text of two thirds of the reference's length."""
     ratio = length / reference if reference else 0.0
     if 0 < ratio < 1:
         return math.exp(math.log(0.5) / math.log(1.5) ** 2 * math.log(ratio) ** 2)
@@ -264,7 +238,7 @@ class Nist(Metric):
     lowercase: bool = False
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """Order by order the reference with the best precision counts, the longest of equals."""
+        """Return a score per sample; at each order the reference with the best precision counts."""
         return [self._one(sample) if sample.references else None for sample in samples]
 
     def _one(self, sample: Sample) -> float:
@@ -273,17 +247,17 @@ class Nist(Metric):
         length = len(tokens(sample.hypothesis, *how))
         precision, lengths = 0.0, 0
         for order in range(1, self.n + 1):
-            mine = word_counts(sample.hypothesis, order, *how)
+            hyp = word_counts(sample.hypothesis, order, *how)
             total = max(length - order + 1, 0)
             best, words = max(
-                (_weighted(mine, word_counts(text, order, *how), bits, total), len(tokens(text, *how)))
+                (_weighted(hyp, word_counts(text, order, *how), bits, total), len(tokens(text, *how)))
                 for text in sample.references
             )
             precision, lengths = precision + best, lengths + words
         return precision * nist_penalty(self.n * length, lengths)
 
 
-def _weighted(mine: Counts, theirs: Counts, bits: dict[tuple[str, ...], float], total: int) -> float:
-    # NLTK's order of summation and its logarithm: a last digit may decide which reference is the best.
-    shared = sum(min(count, theirs[gram]) * bits[gram] for gram, count in mine.items() if gram in theirs)
+def _weighted(hyp: Counts, ref: Counts, bits: dict[tuple[str, ...], float], total: int) -> float:
+    # NLTK's order of summation and its logarithm: the last digit may decide which reference is best.
+    shared = sum(min(count, ref[gram]) * bits[gram] for gram, count in hyp.items() if gram in ref)
     return shared / total if total else 0.0

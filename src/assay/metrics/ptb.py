@@ -1,4 +1,4 @@
-"""A caption to Penn Treebank tokens, lower-cased and without punctuation, as pycocoevalcap prepares it."""
+"""Penn Treebank tokens of a caption, lower-cased and without punctuation, as pycocoevalcap prepares it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FUSED = {
 
 
 def ptb_tokens(text: str) -> list[str]:
-    """Treebank words of a text."""
+    """Return the Treebank words of a text."""
     line = _COMMA.sub(" ", text.translate(_BLANK))
     if "." in line:
         line = _PERIOD.sub(" ", line)

@@ -4,51 +4,39 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
 from assay.core import Metric, Sample
-from assay.metrics.text import Tokenize, f_measure, matches, memo, reduced, tokens, word_counts
+from assay.metrics.text import Reduce, Tokenize, f_measure, matches, memo, reduced, tokens, word_counts
 
-Reduce = Literal["max", "mean"]
 LIN = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries, W04-1013"
 
 
-def score_references(
-    samples: Sequence[Sample], compare: Callable[[str, str], float], reduce: Reduce
-) -> list[float | None]:
-    """Each hypothesis against each of its references, then the best or the mean."""
-    return [
-        reduced([compare(sample.hypothesis, reference) for reference in sample.references], reduce)
-        for sample in samples
-    ]
-
-
 def rouge_n(hypothesis: str, reference: str, n: int, tokenize: Tokenize, stemmer: bool) -> float:
-    """F of shared n-grams, as rouge-score computes it."""
-    mine = word_counts(hypothesis, n, tokenize, False, stemmer)
-    theirs = word_counts(reference, n, tokenize, False, stemmer)
-    shared = matches(mine, theirs)
-    return f_measure(shared / max(mine.total(), 1), shared / max(theirs.total(), 1))
+    """Return F of shared n-grams, as rouge-score computes it."""
+    hyp = word_counts(hypothesis, n, tokenize, False, stemmer)
+    ref = word_counts(reference, n, tokenize, False, stemmer)
+    shared = matches(hyp, ref)
+    return f_measure(shared / max(hyp.total(), 1), shared / max(ref.total(), 1))
 
 
 def rouge_l(hypothesis: str, reference: str, tokenize: Tokenize, stemmer: bool) -> float:
-    """F of the longest common subsequence."""
-    mine = tokens(hypothesis, tokenize, False, stemmer)
-    theirs = tokens(reference, tokenize, False, stemmer)
-    if not mine or not theirs:
+    """Return F of the longest common subsequence."""
+    hyp = tokens(hypothesis, tokenize, False, stemmer)
+    ref = tokens(reference, tokenize, False, stemmer)
+    if not hyp or not ref:
         return 0.0
-    length = LCSseq.similarity(mine, theirs)
-    return f_measure(length / len(mine), length / len(theirs))
+    length = LCSseq.similarity(hyp, ref)
+    return f_measure(length / len(hyp), length / len(ref))
 
 
 @dataclass(frozen=True)
 class Rouge(Metric):
-    """What every ROUGE shares: an F-measure a pair, and the best reference or their mean a sample."""
+    """What every ROUGE shares: F per pair of texts, and per sample the best reference or their mean."""
 
     paradigm = "n-gram"
     range = (0.0, 1.0)
@@ -60,12 +48,14 @@ class Rouge(Metric):
     reduce: Reduce = "max"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The F-measure a sample."""
-        return score_references(samples, self.pair, self.reduce)
+        return [
+            reduced([self.pair(sample.hypothesis, text) for text in sample.references], self.reduce)
+            for sample in samples
+        ]
 
     @abstractmethod
     def pair(self, hypothesis: str, reference: str) -> float:
-        """The F-measure of one hypothesis and one reference."""
+        """Return F of one hypothesis and one reference."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +65,6 @@ class Rouge1(Rouge):
     name = "rouge1"
 
     def pair(self, hypothesis: str, reference: str) -> float:
-        """Of words."""
         return rouge_n(hypothesis, reference, 1, self.tokenize, self.stemmer)
 
 
@@ -86,7 +75,6 @@ class Rouge2(Rouge):
     name = "rouge2"
 
     def pair(self, hypothesis: str, reference: str) -> float:
-        """Of bigrams."""
         return rouge_n(hypothesis, reference, 2, self.tokenize, self.stemmer)
 
 
@@ -97,7 +85,6 @@ class Rouge4(Rouge):
     name = "rouge4"
 
     def pair(self, hypothesis: str, reference: str) -> float:
-        """Of four-grams."""
         return rouge_n(hypothesis, reference, 4, self.tokenize, self.stemmer)
 
 
@@ -108,13 +95,12 @@ class RougeL(Rouge):
     name = "rougeL"
 
     def pair(self, hypothesis: str, reference: str) -> float:
-        """Of the longest common subsequence."""
         return rouge_l(hypothesis, reference, self.tokenize, self.stemmer)
 
 
 @memo(budget=200_000)
 def skip_counts(text: str, gap: int, tokenize: Tokenize, stemmer: bool) -> Counter[tuple[str, ...]]:
-    """Words, and pairs of words in order with at most `gap` words between them."""
+    """Count words, and pairs of words in order with at most `gap` words between them."""
     words = tokens(text, tokenize, False, stemmer)
     pairs = (pair for step in range(1, gap + 2) for pair in zip(words, words[step:], strict=False))
     return Counter([*((word,) for word in words), *pairs])
@@ -128,25 +114,24 @@ class RougeSU4(Rouge):
     gap: int = 4
 
     def pair(self, hypothesis: str, reference: str) -> float:
-        """Of words and skip-bigrams."""
-        mine = skip_counts(hypothesis, self.gap, self.tokenize, self.stemmer)
-        theirs = skip_counts(reference, self.gap, self.tokenize, self.stemmer)
-        shared = matches(mine, theirs)
-        return f_measure(shared / max(mine.total(), 1), shared / max(theirs.total(), 1))
+        hyp = skip_counts(hypothesis, self.gap, self.tokenize, self.stemmer)
+        ref = skip_counts(reference, self.gap, self.tokenize, self.stemmer)
+        shared = matches(hyp, ref)
+        return f_measure(shared / max(hyp.total(), 1), shared / max(ref.total(), 1))
 
 
-def weighted_lcs(mine: Sequence[str], theirs: Sequence[str], weight: float) -> float:
-    """The longest common subsequence in which a run of k words counts k ** weight (Lin's section 4).
+def weighted_lcs(hyp: Sequence[str], ref: Sequence[str], weight: float) -> float:
+    """Return the longest common subsequence in which a run of k words counts k ** weight (Lin's section 4).
 
     The table is filled by diagonals, so that each is one vector operation.
     """
     code: dict[str, int] = {}
-    rows, columns = ([code.setdefault(word, len(code)) for word in words] for words in (mine, theirs))
+    rows, columns = ([code.setdefault(word, len(code)) for word in words] for words in (hyp, ref))
     # Reversed, the columns that meet rows first..last on a diagonal are a slice in the rows' order.
     left, right = np.array(rows), np.array(columns[::-1])
     size, width = len(rows), len(columns)
     gain = np.diff(np.arange(min(size, width) + 1.0) ** weight)
-    # Values and run lengths of the two diagonals before, by row; row 0 is the border.
+    # Values and run lengths of the two previous diagonals, by row; row 0 is the border.
     before = last = np.zeros(size + 1)
     runs_before = runs_last = np.zeros(size + 1, dtype=np.int64)
     for diagonal in range(size + width - 1):
@@ -172,10 +157,9 @@ class RougeW(Rouge):
     weight: float = 1.2
 
     def pair(self, hypothesis: str, reference: str) -> float:
-        """Of the weighted subsequence."""
-        mine = tokens(hypothesis, self.tokenize, False, self.stemmer)
-        theirs = tokens(reference, self.tokenize, False, self.stemmer)
-        if not mine or not theirs:
+        hyp = tokens(hypothesis, self.tokenize, False, self.stemmer)
+        ref = tokens(reference, self.tokenize, False, self.stemmer)
+        if not hyp or not ref:
             return 0.0
-        root = weighted_lcs(mine, theirs, self.weight) ** (1 / self.weight)
-        return f_measure(root / len(mine), root / len(theirs))
+        root = weighted_lcs(hyp, ref, self.weight) ** (1 / self.weight)
+        return f_measure(root / len(hyp), root / len(ref))

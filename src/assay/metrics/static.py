@@ -1,4 +1,4 @@
-"""Words as fixed vectors (GloVe): averages, extrema and greedy matches of two texts.
+"""Metrics on fixed word vectors (GloVe): averages, extrema and greedy matches of two texts.
 
 Words without a vector are left out and counted; a text without any known word has no score.
 """
@@ -7,62 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
-from assay.errors import TextError, WeightsError
-from assay.metrics.text import Tokenize, tokens
+from assay.errors import TextError
+from assay.metrics.base import unit
+from assay.metrics.text import Reduce, Tokenize, distinct_texts, reduced, tokens
+from assay.models.vectors import Embeddings, embeddings
+from assay.models.weights import pin
 
-Reduce = Literal["max", "mean"]
-Vectors = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-
-
-@dataclass(frozen=True, eq=False)
-class Embeddings:
-    """A vector a word, read from disk as it is needed."""
-
-    rows: Mapping[str, int]
-    matrix: np.ndarray[tuple[int, int], np.dtype[np.float32]]
-
-    def known(self, words: Sequence[str]) -> list[int]:
-        """Rows of the words that have a vector, in order."""
-        rows = self.rows
-        return [rows[word] for word in words if word in rows]
-
-    def vectors(self, rows: Sequence[int]) -> Floats:
-        """The vectors of some rows."""
-        return np.asarray(self.matrix[rows], dtype=np.float64)
-
-
-@lru_cache(maxsize=4)
-def embeddings(model: str) -> Embeddings:
-    """Named weights, or a folder that holds one .npy and one .parquet with the words in column `index`."""
-    import polars
-
-    from assay.models.weights import resolve
-
-    folder = resolve(model)
-    tables, matrices = sorted(folder.rglob("*.parquet")), sorted(folder.rglob("*.npy"))
-    if len(tables) != 1 or len(matrices) != 1:
-        raise WeightsError(
-            f"{model!r} holds {len(matrices)} .npy and {len(tables)} .parquet files; static embeddings are "
-            "one .npy of vectors and one .parquet with the words in column 'index'"
-        )
-    words = polars.read_parquet(tables[0], columns=["index"])["index"].to_list()
-    return Embeddings({word: row for row, word in enumerate(words)}, _matrix(matrices[0], len(words)))
-
-
-def _matrix(path: Path, words: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    if matrix.ndim != 2 or len(matrix) != words:
-        raise WeightsError(
-            f"{path.name} has the shape {matrix.shape} for {words} words; give a vector a word"
-        )
-    return np.asanyarray(matrix)
+Pool = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +30,14 @@ class Known:
 
 
 def known_words(text: str, tokenize: Tokenize, table: Embeddings) -> Known:
-    """The words of a text that have a vector; the vocabulary is lower-case."""
+    """Return the words of a text that have a vector; the vocabulary is lower-case."""
     try:
         words = tokens(text, tokenize, True)
-    except TextError as error:  # characters have no vectors: another tokeniser alone would not help
+    except TextError as error:  # characters have no vectors, so another tokeniser alone would not help
         advice = "give word vectors of its language (model=) with tokenize=zh or char, or take chrf"
         raise TextError(error.problem, advice, text) from error
     rows = table.known(words)
     return Known(rows, len(words) - len(rows))
-
-
-def distinct_texts(samples: Sequence[Sample]) -> list[str]:
-    """Each text of the samples once."""
-    return list(dict.fromkeys(text for sample in samples for text in (sample.hypothesis, *sample.references)))
 
 
 def score_known(
@@ -95,80 +46,31 @@ def score_known(
     compare: Callable[[str, str], float],
     reduce: Reduce,
 ) -> Scores:
-    """Compare where both texts have known words; count the unknown ones of all texts of a sample."""
+    """Compare where both texts have known words; count the unknown words of all texts of a sample."""
     values: list[float | None] = []
     for sample in samples:
-        usable = [text for text in sample.references if known[text].rows]
-        found = [compare(sample.hypothesis, text) for text in usable] if known[sample.hypothesis].rows else []
-        if not found:
-            values.append(None)
-        else:
-            values.append(max(found) if reduce == "max" else sum(found) / len(found))
+        usable = [text for text in sample.references if known[text].rows and known[sample.hypothesis].rows]
+        values.append(reduced([compare(sample.hypothesis, text) for text in usable], reduce))
     missing = [
         sum(known[text].missing for text in (sample.hypothesis, *sample.references)) for sample in samples
     ]
     return Scores(values, {"out_of_vocabulary": missing})
 
 
-def pinned(model: str) -> dict[str, str]:
-    """The digest of the vectors, for signatures."""
-    from assay.models.weights import pin
-
-    return {"model": pin(model)}
-
-
-def unit(vectors: Floats) -> Floats:
-    """Rows of length 1; a zero row stays."""
-    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.asarray(vectors / np.where(norms > 0, norms, 1.0))
-
-
 def average(vectors: Floats) -> Floats:
-    """The mean word vector."""
+    """Return the mean word vector."""
     return np.asarray(vectors.mean(axis=0))
 
 
 def extrema(vectors: Floats) -> Floats:
-    """In each dimension the value farthest from 0."""
+    """Return in each dimension the value farthest from 0."""
     high, low = vectors.max(axis=0), vectors.min(axis=0)
     return np.asarray(np.where(-low > high, low, high))
 
 
-def pooled_scores(
-    samples: Sequence[Sample],
-    model: str,
-    tokenize: Tokenize,
-    reduce: Reduce,
-    pool: Callable[[Floats], Floats],
-) -> Scores:
-    """Cosines of one vector a text."""
-    table = embeddings(model)
-    known = {text: known_words(text, tokenize, table) for text in distinct_texts(samples)}
-    vectors = {text: unit(pool(table.vectors(one.rows))) for text, one in known.items() if one.rows}
-    return score_known(samples, known, lambda mine, theirs: float(vectors[mine] @ vectors[theirs]), reduce)
-
-
-def pooled_grid(
-    rows: Sequence[str],
-    columns: Sequence[str],
-    model: str,
-    tokenize: Tokenize,
-    pool: Callable[[Floats], Floats],
-) -> Floats:
-    """All cosines at once; nan for a text without any known word."""
-    table = embeddings(model)
-
-    def stacked(texts: Sequence[str]) -> Floats:
-        known = [known_words(text, tokenize, table).rows for text in texts]
-        absent = np.full(table.matrix.shape[1], np.nan)
-        return np.stack([unit(pool(table.vectors(one))) if one else absent for one in known])
-
-    return np.asarray(stacked(rows) @ stacked(columns).T)
-
-
 @dataclass(frozen=True)
 class Static(Metric):
-    """What metrics on word vectors share: the vectors, the words looked up, the rule of references."""
+    """What metrics on word vectors share: the vectors, the tokens, the reduction over references."""
 
     paradigm = "static-embedding"
     range: ClassVar[tuple[float | None, float | None]] = (-1.0, 1.0)
@@ -180,12 +82,34 @@ class Static(Metric):
     reduce: Reduce = "max"
 
     def pins(self) -> Mapping[str, str]:
-        """The vectors."""
-        return pinned(self.model)
+        return {"model": pin(self.model)}
 
     def prepare(self) -> None:
-        """Load the vocabulary."""
         embeddings(self.model)
+
+    def look_up(self, samples: Sequence[Sample]) -> tuple[Embeddings, dict[str, Known]]:
+        """Return the vectors, and the known words of each distinct text."""
+        table = embeddings(self.model)
+        return table, {text: known_words(text, self.tokenize, table) for text in distinct_texts(samples)}
+
+
+def _pooled_scores(metric: Static, samples: Sequence[Sample], pool: Pool) -> Scores:
+    """Return the cosine of one vector per text."""
+    table, known = metric.look_up(samples)
+    vectors = {text: unit(pool(table.vectors(words.rows))) for text, words in known.items() if words.rows}
+    return score_known(samples, known, lambda hyp, ref: float(vectors[hyp] @ vectors[ref]), metric.reduce)
+
+
+def _pooled_grid(metric: Static, rows: Sequence[str], columns: Sequence[str], pool: Pool) -> Floats:
+    """Return all cosines, nan for a text without any known word."""
+    table = embeddings(metric.model)
+    absent = np.full(table.matrix.shape[1], np.nan)
+
+    def stacked(texts: Sequence[str]) -> Floats:
+        known = [known_words(text, metric.tokenize, table).rows for text in texts]
+        return np.stack([unit(pool(table.vectors(words))) if words else absent for words in known])
+
+    return np.asarray(stacked(rows) @ stacked(columns).T)
 
 
 @dataclass(frozen=True)
@@ -196,12 +120,10 @@ class EmbeddingAverage(Static):
     citation = "Landauer & Dumais 1997, A solution to Plato's problem; as in Liu et al. 2016, D16-1230"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """A cosine a sample."""
-        return pooled_scores(samples, self.model, self.tokenize, self.reduce, average)
+        return _pooled_scores(self, samples, average)
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
-        """One matrix product."""
-        return pooled_grid(rows, columns, self.model, self.tokenize, average)
+        return _pooled_grid(self, rows, columns, average)
 
 
 @dataclass(frozen=True)
@@ -212,41 +134,37 @@ class VectorExtrema(Static):
     citation = "Forgues et al. 2014, Bootstrapping Dialog Systems with Word Embeddings"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """A cosine a sample."""
-        return pooled_scores(samples, self.model, self.tokenize, self.reduce, extrema)
+        return _pooled_scores(self, samples, extrema)
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
-        """One matrix product."""
-        return pooled_grid(rows, columns, self.model, self.tokenize, extrema)
+        return _pooled_grid(self, rows, columns, extrema)
 
 
 @dataclass(frozen=True)
 class GreedyMatching(Static):
-    """Each word with its nearest in the other text: the mean cosine, both directions averaged."""
+    """The mean cosine of each word with its nearest in the other text, both directions averaged."""
 
     name = "greedy-matching"
     citation = "Rus & Lintean 2012, A Comparison of Greedy and Optimal Assessment, W12-2018"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """A mean cosine a sample."""
-        table = embeddings(self.model)
-        known = {text: known_words(text, self.tokenize, table) for text in distinct_texts(samples)}
-        vectors = {text: unit(table.vectors(one.rows)) for text, one in known.items()}
+        table, known = self.look_up(samples)
+        vectors = {text: unit(table.vectors(words.rows)) for text, words in known.items()}
 
-        def compare(mine: str, theirs: str) -> float:
-            cosines = vectors[mine] @ vectors[theirs].T
+        def compare(hyp: str, ref: str) -> float:
+            cosines = vectors[hyp] @ vectors[ref].T
             return float(cosines.max(axis=1).mean() + cosines.max(axis=0).mean()) / 2
 
         return score_known(samples, known, compare, self.reduce)
 
     def explain(self, sample: Sample) -> Explanation | None:
-        """The cosine of every word with every word of the first reference."""
+        """Return the cosine of every word with every word of the first reference."""
         table = embeddings(self.model)
         texts = (sample.hypothesis, sample.references[0])
-        mine, theirs = (
+        hyp, ref = (
             [word for word in tokens(text, self.tokenize, True) if word in table.rows] for text in texts
         )
-        if not mine or not theirs:
+        if not hyp or not ref:
             return None
-        cosines = unit(table.vectors(table.known(mine))) @ unit(table.vectors(table.known(theirs))).T
-        return Explanation("matching", tuple(mine), tuple(theirs), tuple(map(tuple, cosines.tolist())))
+        cosines = unit(table.vectors(table.known(hyp))) @ unit(table.vectors(table.known(ref))).T
+        return Explanation("matching", tuple(hyp), tuple(ref), tuple(map(tuple, cosines.tolist())))

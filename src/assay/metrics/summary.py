@@ -1,18 +1,19 @@
-"""Summaries judged without a reference: SUPERT (soft alignment with the source) and BLANC (masked help)."""
+"""Summaries scored without a reference: SUPERT (soft alignment with the source) and BLANC (masked words)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from operator import eq
 
 import numpy as np
 
-from assay.core import Floats, Metric, Sample, Scores
+from assay.core import Metric, Sample, Scores
 from assay.errors import MetricError
-from assay.metrics.text import sentences
+from assay.metrics.base import Cut, Neural, best_matches, load_masked
 from assay.models.encoder import embed
-from assay.models.torch import Loaded, Neural, Overlong, Precision, content_ids, in_batches, load, padded
+from assay.models.nlp import split_sentences
+from assay.models.torch import Loaded, Overlong, Precision, content_ids, in_batches, padded
 
 GAO_2020 = "Gao et al. 2020, SUPERT: towards new frontiers in unsupervised evaluation for summarization, ACL"
 VASILYEV_2020 = (
@@ -24,8 +25,8 @@ VASILYEV_2020 = (
 class Supert(Neural, Metric):
     """F of the soft alignment between the summary's tokens and those of the source's first sentences.
 
-    The pseudo-reference is the first `top` sentences, the authors' best rule for news. Sentences are encoded
-    one by one; stop words and punctuation are left out of the alignment.
+    The pseudo-reference is the first `top` sentences, the authors' best rule for news. Each sentence is
+    encoded on its own; stop words and punctuation are left out of the alignment.
     """
 
     name = "supert"
@@ -33,40 +34,34 @@ class Supert(Neural, Metric):
     needs = frozenset({"source"})
     range = (-1.0, 1.0)
     citation = GAO_2020
+    unused = ("pooler",)
     model: str = "minilm"
     top: int = 15
     adapter: str | None = None
     overlong: Overlong = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the encoder."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        return load(
-            "AutoModel", self.model, precision=self.precision, adapter=self.adapter, unused=("pooler",)
-        )
-
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """None where nothing but stop words is left on a side."""
-        loaded = self._loaded()
-        sides = [(sentences(s.hypothesis), sentences(s.source or "")[: self.top]) for s in samples]
+        """Return F per sample, None where one side has stop words only."""
+        loaded = self.load_model()
+        sides = [
+            (split_sentences(s.hypothesis), split_sentences(s.source or "")[: self.top]) for s in samples
+        ]
         known = embed(loaded, [part for side in sides for parts in side for part in parts], self.overlong)
         words = {text: self._content(embedded.ids, loaded) for text, embedded in known.items()}
         values: list[float | None] = []
         truncated: list[int] = []
-        for mine, theirs in sides:
+        for hyp, ref in sides:
             left, right = (
                 np.concatenate([known[p].vectors[words[p]] for p in parts] or [np.empty((0, 1), np.float32)])
-                for parts in (mine, theirs)
+                for parts in (hyp, ref)
             )
-            values.append(_alignment(left, right) if len(left) and len(right) else None)
-            truncated.append(sum(known[part].truncated for part in (*mine, *theirs)))
+            values.append(best_matches(left, right)[2] if len(left) and len(right) else None)
+            truncated.append(sum(known[part].truncated for part in (*hyp, *ref)))
         return Scores(values, {"truncated": truncated})
 
     def _content(self, ids: Sequence[int], loaded: Loaded) -> list[int]:
-        """Places of tokens that are words of content."""
+        """Return the places of tokens that are content words."""
         from spacy.lang.en.stop_words import STOP_WORDS
 
         special = set(loaded.tokenizer.all_special_ids)
@@ -80,18 +75,12 @@ class Supert(Neural, Metric):
         ]
 
 
-def _alignment(left: Floats, right: Floats) -> float:
-    cosines = left @ right.T
-    precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
 @dataclass(frozen=True)
 class Blanc(Neural, Metric):
     """BLANC-help: how much more often masked words of the source are guessed with the summary before them.
 
     Every `gap`-th token of at least `shortest` letters is masked, in `gap` shifts; the score is (helped -
-    hindered) / masked, where a filler of dots as long as the summary stands for no help.
+    hindered) / masked, compared with a filler of dots as long as the summary.
     """
 
     name = "blanc"
@@ -102,35 +91,26 @@ class Blanc(Neural, Metric):
     model: str = "bert-base-uncased"
     gap: int = 6
     shortest: int = 4
-    overlong: Literal["warn", "error"] = "warn"
+    overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def prepare(self) -> None:
-        """Load the model."""
-        self._loaded()
-
-    def _loaded(self) -> Loaded:
-        loaded = load("AutoModelForMaskedLM", self.model, precision=self.precision)
-        if loaded.tokenizer.mask_token_id is None:
-            raise MetricError(
-                f"the tokenizer in {loaded.path} has no mask token; take a masked language model"
-            )
-        return loaded
+    def load_model(self) -> Loaded:
+        return load_masked(self)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """None where no token of the source can be masked."""
-        loaded = self._loaded()
+        """Return a share per sample, None where no token of the source can be masked."""
+        loaded = self.load_model()
         jobs: list[tuple[int, bool, list[int], dict[int, int]]] = []
         truncated = [0] * len(samples)
         for index, sample in enumerate(samples):
-            found, truncated[index] = self._jobs(loaded, sample)
-            jobs += [(index, helped, row, wanted) for helped, row, wanted in found]
+            rows, truncated[index] = self._jobs(loaded, sample)
+            jobs += [(index, helped, row, wanted) for helped, row, wanted in rows]
         guessed = in_batches(
             [len(job[2]) for job in jobs], lambda b: self._guess(loaded, [jobs[i] for i in b]), 2048
         )
         right, count = np.zeros(len(samples)), np.zeros(len(samples))
         for (index, helped, _, wanted), correct in zip(jobs, guessed, strict=True):
-            # (helped only) - (hindered only) is the difference of the two counts of right guesses.
+            # The words helped less those hindered are the difference of the two counts of right guesses.
             right[index] += correct if helped else -correct
             count[index] += len(wanted) if helped else 0
         return Scores(
@@ -140,33 +120,33 @@ class Blanc(Neural, Metric):
     def _jobs(
         self, loaded: Loaded, sample: Sample
     ) -> tuple[list[tuple[bool, list[int], dict[int, int]]], int]:
-        """Rows of ids with masks, with the summary and with the filler, and what each mask hides."""
-        texts = [sample.hypothesis, ".", *sentences(sample.source or "")]
+        """Return (with summary or filler, masked row, the ids that masks hide), and the ids cut."""
+        texts = [sample.hypothesis, ".", *split_sentences(sample.source or "")]
         summary, dot, *parts = content_ids(loaded, texts)
-        room = (loaded.limit - loaded.framing.size) // 2
+        room = loaded.room // 2
         cut = max(0, len(summary) - room)
         if cut and self.overlong == "error":
             raise MetricError(
                 f"the summary is {cut} tokens too long for {loaded.path.name}; give overlong=warn"
             )
         summary, filler = summary[:room], (dot * len(summary))[: len(summary[:room])]
-        found = []
+        jobs = []
         for part in parts:
             cut += max(0, len(part) - room)
             tokens = loaded.tokenizer.convert_ids_to_tokens(part[:room])
             for shift in range(self.gap):
                 hidden = self._hidden(tokens, shift)
                 for helped, before in ((True, summary), (False, filler)) if hidden else ():
-                    row = [*loaded.framing.prefix, *before, *part[:room], *loaded.framing.suffix]
+                    row = loaded.framed([*before, *part[:room]])
                     start = len(loaded.framing.prefix) + len(before)
                     wanted = {start + place: part[place] for place in hidden}
                     for place in wanted:
                         row[place] = loaded.tokenizer.mask_token_id
-                    found.append((helped, row, wanted))
-        return found, cut
+                    jobs.append((helped, row, wanted))
+        return jobs, cut
 
     def _hidden(self, tokens: Sequence[str], shift: int) -> list[int]:
-        """Whole words only, every `gap`-th place, long enough."""
+        """Return every `gap`-th place that holds a whole word of enough letters."""
         return [
             place
             for place in range(shift, len(tokens), self.gap)
@@ -178,8 +158,8 @@ class Blanc(Neural, Metric):
     def _guess(self, loaded: Loaded, jobs: list[tuple[int, bool, list[int], dict[int, int]]]) -> list[int]:
         ids, mask = padded([row for _, _, row, _ in jobs], loaded.pad, loaded.device)
         logits = loaded.model(input_ids=ids, attention_mask=mask).logits
-        found = []
+        counts = []
         for index, (_, _, _, wanted) in enumerate(jobs):
-            best = logits[index, list(wanted)].argmax(dim=-1).tolist()
-            found.append(sum(one == other for one, other in zip(best, wanted.values(), strict=True)))
-        return found
+            guesses = logits[index, list(wanted)].argmax(dim=-1).tolist()
+            counts.append(sum(map(eq, guesses, wanted.values())))
+        return counts

@@ -1,20 +1,20 @@
-"""Metrics made for one task: answerable questions (Q-BLEU, Q-ROUGE) and texts true to a table (PARENT)."""
+"""Metrics for one task: answerable questions (Q-BLEU, Q-ROUGE) and texts true to a table (PARENT)."""
 
 from __future__ import annotations
 
 import math
-import tomllib
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from rapidfuzz.distance import LCSseq
 
 from assay.core import Metric, Sample
+from assay.datasets.lexicon import toml_file
 from assay.errors import MetricError
 from assay.metrics.ngram import coco_bleu, count_matches
-from assay.metrics.text import Counts, f_measure, memo, tokens, word_counts
+from assay.metrics.text import Counts, f_measure, memo, reduced, segments, tokens, word_counts
 
 NEMA = "Nema & Khapra 2018, Towards a Better Metric for Evaluating Question Generation Systems, D18-1429"
 COCO_BETA = 1.2  # pycocoevalcap's ROUGE-L
@@ -22,13 +22,13 @@ COCO_BETA = 1.2  # pycocoevalcap's ROUGE-L
 
 @cache
 def _lexicon() -> dict[str, frozenset[str]]:
-    text = files("assay.data").joinpath("lexicons/answerability.toml").read_text(encoding="utf-8")
-    return {name: frozenset(words) for name, words in tomllib.loads(text)["words"].items()}
+    lists = toml_file("lexicons", "answerability")["words"]
+    return {name: frozenset(words) for name, words in lists.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A question by what its words do, each part a text."""
+    """A question's words by what they do, each part joined to a text."""
 
     content: str
     entities: str
@@ -38,7 +38,7 @@ class Parts:
 
 @memo(budget=500_000)
 def question_parts(text: str) -> Parts:
-    """As the authors' scorer parts it: a capital letter marks an entity, `what` takes its next word along."""
+    """Split as the authors' scorer: a capital letter marks an entity, `what` takes its next word along."""
     lexicon, words = _lexicon(), text.split()
     asking: list[str] = []
     for at, word in enumerate(words):
@@ -57,93 +57,103 @@ def _capitalised() -> frozenset[str]:
     return frozenset(word.capitalize() for word in _lexicon()["question"])
 
 
-def _agreement(mine: str, theirs: str) -> float:
-    """F of BLEU-1 in both directions, on Treebank tokens."""
-    precision = coco_bleu(count_matches(mine, (theirs,), 1, "ptb"))[0]
-    recall = coco_bleu(count_matches(theirs, (mine,), 1, "ptb"))[0]
-    return f_measure(precision, recall)
-
-
-def answerability(hypothesis: str, reference: str, entity: float, question: float, content: float) -> float:
-    """The weighted agreement of the four parts; function words have what weight is left."""
-    mine, theirs = question_parts(hypothesis), question_parts(reference)
-    return (
-        entity * _agreement(mine.entities, theirs.entities)
-        + question * _agreement(mine.question, theirs.question)
-        + content * _agreement(mine.content, theirs.content)
-        + (1 - entity - question - content) * _agreement(mine.function, theirs.function)
+def _agreements(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """Return F of BLEU-1 in both directions, on Treebank tokens, per pair of texts."""
+    precision, recall = (
+        [coco_bleu(counts)[0] for counts in count_matches(side, 1, "ptb")]
+        for side in ([Sample(a, (b,)) for a, b in pairs], [Sample(b, (a,)) for a, b in pairs])
     )
+    return list(map(f_measure, precision, recall))
+
+
+def answerability(
+    pairs: Sequence[tuple[str, str]], entity: float, question: float, content: float
+) -> list[float]:
+    """Return the weighted agreement of the four parts; function words have the weight that is left."""
+    parts = [(question_parts(hypothesis), question_parts(reference)) for hypothesis, reference in pairs]
+    agreements = zip(
+        _agreements([(hyp.entities, ref.entities) for hyp, ref in parts]),
+        _agreements([(hyp.question, ref.question) for hyp, ref in parts]),
+        _agreements([(hyp.content, ref.content) for hyp, ref in parts]),
+        _agreements([(hyp.function, ref.function) for hyp, ref in parts]),
+        strict=True,
+    )
+    rest = 1 - entity - question - content
+    return [entity * e + question * q + content * c + rest * f for e, q, c, f in agreements]
 
 
 def coco_rouge_l(hypothesis: str, reference: str) -> float:
-    """ROUGE-L as pycocoevalcap has it, recall weighted more."""
-    mine, theirs = tokens(hypothesis, "ptb"), tokens(reference, "ptb")
-    if not mine or not theirs:
+    """Return ROUGE-L as pycocoevalcap computes it, with more weight on recall."""
+    hyp, ref = tokens(hypothesis, "ptb"), tokens(reference, "ptb")
+    if not hyp or not ref:
         return 0.0
-    length = LCSseq.similarity(mine, theirs)
-    return f_measure(length / len(mine), length / len(theirs), COCO_BETA)
+    length = LCSseq.similarity(hyp, ref)
+    return f_measure(length / len(hyp), length / len(ref), COCO_BETA)
 
 
-def _best(sample: Sample, compare: Callable[[str, str], float]) -> float | None:
-    return max((compare(sample.hypothesis, text) for text in sample.references), default=None)
+class _Answerability(Metric):
+    """Answerability mixed with how fluent a question is; weights as in the authors' released example."""
 
-
-@dataclass(frozen=True)
-class QBleu(Metric):
-    """Answerability mixed with BLEU-n; the weights are those of the authors' released example."""
-
-    name = "qbleu"
     paradigm = "n-gram"
     range = (0.0, 1.0)
     citation = NEMA
+    delta: float
+    entity_weight: float
+    question_weight: float
+    content_weight: float
+
+    @abstractmethod
+    def fluency(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Return one number per (hypothesis, reference)."""
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        """Return the score against the best reference, per sample."""
+        pairs = [(sample.hypothesis, text) for sample in samples for text in sample.references]
+        weights = (self.entity_weight, self.question_weight, self.content_weight)
+        both = zip(answerability(pairs, *weights), self.fluency(pairs), strict=True)
+        values = [self.delta * answerable + (1 - self.delta) * fluent for answerable, fluent in both]
+        return [reduced(values[part], "max") for part in segments(len(s.references) for s in samples)]
+
+
+@dataclass(frozen=True)
+class QBleu(_Answerability):
+    """Answerability mixed with BLEU-n."""
+
+    name = "qbleu"
     n: int = 4
     delta: float = 0.7
     entity_weight: float = 0.6
     question_weight: float = 0.2
     content_weight: float = 0.1
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The best reference counts."""
-        return [_best(sample, self._pair) for sample in samples]
-
-    def _pair(self, hypothesis: str, reference: str) -> float:
-        weights = (self.entity_weight, self.question_weight, self.content_weight)
-        fluency = coco_bleu(count_matches(hypothesis, (reference,), self.n, "ptb"))[-1]
-        return self.delta * answerability(hypothesis, reference, *weights) + (1 - self.delta) * fluency
+    def fluency(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        samples = [Sample(hypothesis, (reference,)) for hypothesis, reference in pairs]
+        return [coco_bleu(counts)[-1] for counts in count_matches(samples, self.n, "ptb")]
 
 
 @dataclass(frozen=True)
-class QRouge(Metric):
+class QRouge(_Answerability):
     """Answerability mixed with ROUGE-L."""
 
     name = "qrouge"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = NEMA
     delta: float = 0.7
     entity_weight: float = 0.6
     question_weight: float = 0.2
     content_weight: float = 0.1
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The best reference counts."""
-        return [_best(sample, self._pair) for sample in samples]
-
-    def _pair(self, hypothesis: str, reference: str) -> float:
-        weights = (self.entity_weight, self.question_weight, self.content_weight)
-        fluency = coco_rouge_l(hypothesis, reference)
-        return self.delta * answerability(hypothesis, reference, *weights) + (1 - self.delta) * fluency
+    def fluency(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [coco_rouge_l(hypothesis, reference) for hypothesis, reference in pairs]
 
 
 def table_values(source: str) -> list[list[str]]:
-    """The values of a table given one entry a line: `attribute | value`, or `head | relation | tail`."""
+    """Return a table's values; each line is `attribute | value` or `head | relation | tail`."""
     values = []
     for line in filter(str.strip, source.splitlines()):
         cells = [cell.split() for cell in line.lower().replace("|||", "|").split("|")]
         if len(cells) not in (2, 3):
             raise MetricError(
                 "parent reads a table from the source, `attribute | value` or `head | relation | tail` "
-                f"a line; {line[:60]!r} is neither"
+                f"per line; {line[:60]!r} is neither"
             )
         values.append(cells[1] if len(cells) == 2 else cells[0] + cells[2])
     return values
@@ -153,26 +163,26 @@ def _entailed(gram: tuple[str, ...], known: frozenset[str]) -> float:
     return sum(word in known for word in gram) / len(gram)
 
 
-def _precision(mine: Counts, theirs: Counts, known: frozenset[str]) -> float:
-    """An n-gram is right if the reference has it, or as far as the table entails it."""
-    found = 0.0
-    for gram, count in mine.items():
-        there = min(1.0, theirs[gram] / count)
-        found += count * (there + (1 - there) * _entailed(gram, known))
-    return found / mine.total() if mine else 0.0
+def _precision(hyp: Counts, ref: Counts, known: frozenset[str]) -> float:
+    """Return the share of n-grams that the reference has, or as far as the table entails them."""
+    correct = 0.0
+    for gram, count in hyp.items():
+        present = min(1.0, ref[gram] / count)
+        correct += count * (present + (1 - present) * _entailed(gram, known))
+    return correct / hyp.total() if hyp else 0.0
 
 
-def _recall(mine: Counts, theirs: Counts, known: frozenset[str]) -> float:
-    """Reference n-grams weigh as much as the table entails them."""
-    weighed = {gram: count * _entailed(gram, known) for gram, count in theirs.items()}
+def _recall(hyp: Counts, ref: Counts, known: frozenset[str]) -> float:
+    """Return the share of reference n-grams covered, each weighted as far as the table entails it."""
+    weighed = {gram: count * _entailed(gram, known) for gram, count in ref.items()}
     total = sum(weighed.values())
     if not total:
         return 1.0
-    return sum(weight * min(1.0, mine[gram] / theirs[gram]) for gram, weight in weighed.items()) / total
+    return sum(weight * min(1.0, hyp[gram] / ref[gram]) for gram, weight in weighed.items()) / total
 
 
 def _geometric(values: Sequence[float], smoothing: float) -> float:
-    """The geometric mean; zeros above the first order are smoothed, as the authors do."""
+    """Return the geometric mean; zeros above the first order are smoothed, as the authors do."""
     smoothed = [values[0], *(value or smoothing for value in values[1:])]
     return math.exp(math.fsum(map(math.log, smoothed)) / len(smoothed)) if smoothed[0] else 0.0
 
@@ -181,7 +191,7 @@ def _geometric(values: Sequence[float], smoothing: float) -> float:
 class Parent(Metric):
     """Precision and recall that know the table: what it entails is no error, even if no reference says it.
 
-    The source holds the table, an entry a line.
+    The source holds the table, one entry per line.
     """
 
     name = "parent"
@@ -196,14 +206,14 @@ class Parent(Metric):
     smoothing: float = 1e-5
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """The best reference counts; absent without a table."""
+        """Return the score against the best reference, per sample; None without a table."""
         return [self._one(sample) for sample in samples]
 
     def _one(self, sample: Sample) -> float | None:
         values = table_values(sample.source or "")
         if not values:
             return None
-        return _best(sample, lambda hypothesis, reference: self._pair(hypothesis, reference, values))
+        return reduced([self._pair(sample.hypothesis, text, values) for text in sample.references], "max")
 
     def _pair(self, hypothesis: str, reference: str, values: list[list[str]]) -> float:
         known = frozenset(word for value in values for word in value)
@@ -212,9 +222,9 @@ class Parent(Metric):
             for n in range(1, self.n + 1)
         ]
         precision = _geometric([_precision(*pair, known) for pair in counts], self.smoothing)
-        told = _geometric([_recall(*pair, known) for pair in counts], self.smoothing) or self.smoothing
+        covered = _geometric([_recall(*pair, known) for pair in counts], self.smoothing) or self.smoothing
         words = tokens(hypothesis, "split", True)
         mentioned = [LCSseq.similarity(value, words) / len(value) for value in values if value]
         table = sum(mentioned) / len(values) or self.smoothing
-        recall = math.pow(told, 1 - self.table_weight) * math.pow(table, self.table_weight)
+        recall = math.pow(covered, 1 - self.table_weight) * math.pow(table, self.table_weight)
         return 2 * precision * recall / (precision + recall + 1e-8)

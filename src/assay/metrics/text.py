@@ -1,49 +1,41 @@
-"""Texts to tokens, stems and n-gram counts, each made once a text and shared by all metrics that ask."""
+"""Tokens, stems and n-gram counts of texts, each computed once per text and shared by all metrics."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from operator import add
-from threading import Lock
 from typing import Any, Generic, Literal, TypeVar, cast
 
+import numpy as np
+
+from assay.core import Floats, Sample
 from assay.errors import TextError
 from assay.metrics.ptb import ptb_tokens
+from assay.models.memory import BoundedCache
 
 Tokenize = Literal["split", "13a", "intl", "zh", "char", "ptb", "rouge", "unicode", "tercom"]
+Reduce = Literal["max", "mean"]  # over the references of a sample
 Counts = Counter[tuple[str, ...]]
 T = TypeVar("T")
 
 
 class Memo(Generic[T]):
-    """Remembers what was made of a text; the oldest go first once `budget` characters are held."""
+    """A function of a text, or of several, that remembers its answers up to `budget` characters of text."""
 
     def __init__(self, make: Callable[..., T], budget: int) -> None:
-        self._make, self._budget = make, budget
-        # A plain dict would walk over all it has dropped to find its oldest.
-        self._kept: OrderedDict[Hashable, tuple[int, T]] = OrderedDict()
-        self._held = 0
-        self._lock = Lock()
-        self.made = 0  # how often `make` ran: tests count it
+        self._make, self._known = make, BoundedCache[T](budget)
+        self.calls = 0  # how often `make` ran: tests count it
 
-    def __call__(self, text: str | tuple[str, ...], *how: Hashable) -> T:
-        """What `make` gives for the text, from memory where it was asked before."""
-        key = (text, how)
-        found = self._kept.get(key)
-        if found is not None:
-            return found[1]
-        value = self._make(text, *how)
-        size = 1 + (len(text) if isinstance(text, str) else sum(map(len, text)))
-        with self._lock:
-            self.made += 1
-            if key not in self._kept:
-                self._kept[key] = (size, value)
-                self._held += size
-            while self._held > self._budget and len(self._kept) > 1:
-                self._held -= self._kept.popitem(last=False)[1][0]
+    def __call__(self, text: str | tuple[str, ...], *options: Hashable) -> T:
+        """Return what the function returns for the text and options."""
+        value = self._known.get((text, options))
+        if value is None:
+            value = self._make(text, *options)
+            self.calls += 1
+            size = 1 + (len(text) if isinstance(text, str) else sum(map(len, text)))
+            self._known.put((text, options), value, size)
         return value
 
 
@@ -53,20 +45,20 @@ def memo(budget: int) -> Callable[[Callable[..., T]], Memo[T]]:
 
 
 def tokens(text: str, tokenize: Tokenize, lowercase: bool = False, stemmer: bool = False) -> tuple[str, ...]:
-    """The words of a text; an error, never an empty answer, where the tokeniser cannot read the script."""
-    return made_tokens(text, tokenize, lowercase, stemmer)
+    """Return the words of a text; raises where the tokeniser cannot read the script."""
+    return cached_tokens(text, tokenize, lowercase, stemmer)
 
 
 @memo(budget=4_000_000)
-def made_tokens(text: str, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> tuple[str, ...]:
-    """Tokens from memory; all arguments are given, so that equal questions have one answer."""
+def cached_tokens(text: str, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> tuple[str, ...]:
+    """`tokens` with all arguments given, so that equal calls share one entry."""
     if not text.isascii():
         _check_script(text, tokenize)
-    found = _split(text.lower() if lowercase else text, tokenize)
+    words = _split(text.lower() if lowercase else text, tokenize)
     if stemmer:
         # Words of up to three letters stay as they are, as in ROUGE-1.5.5 and rouge-score.
-        return tuple([stem(word) if len(word) > 3 else word for word in found])
-    return tuple(found)
+        return tuple([stem(word) if len(word) > 3 else word for word in words])
+    return tuple(words)
 
 
 def _split(text: str, tokenize: Tokenize) -> Sequence[str]:
@@ -78,7 +70,29 @@ def _split(text: str, tokenize: Tokenize) -> Sequence[str]:
         return re.findall(r"\w+", text.lower())
     if tokenize == "ptb":
         return ptb_tokens(text)
+    if tokenize == "13a":
+        return _tokens_13a(text.rstrip())
     return cast(str, _sacrebleu_tokenizer(tokenize)(text.rstrip())).split()
+
+
+# mteval-v13a.pl as in sacreBLEU, whose first pattern also matches every space: most of its time, for nothing.
+_SYMBOLS = re.compile(r"[!-&(-+:-@/\[-`{-~]")
+_MARK_AFTER, _MARK_BEFORE = re.compile(r"([^0-9])([.,])"), re.compile(r"([.,])([^0-9])")
+_DASH = re.compile(r"([0-9])-")
+_ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
+
+
+def _tokens_13a(text: str) -> list[str]:
+    line = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
+    if "&" in line:
+        for entity, character in _ENTITIES:
+            line = line.replace(entity, character)
+    line = _SYMBOLS.sub(r" \g<0> ", f" {line} ")
+    if "." in line or "," in line:
+        line = _MARK_BEFORE.sub(r" \1 \2", _MARK_AFTER.sub(r"\1 \2 ", line))
+    if "-" in line:
+        line = _DASH.sub(r"\1 - ", line)
+    return line.split()
 
 
 @cache
@@ -116,7 +130,7 @@ def _check_script(text: str, tokenize: Tokenize) -> None:
 
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
-    """Porter's stem, with NLTK's extensions (what rouge-score and NLTK's METEOR use)."""
+    """Return Porter's stem with NLTK's extensions, as rouge-score and NLTK's METEOR use it."""
     return cast(str, _porter().stem(word))
 
 
@@ -128,80 +142,51 @@ def _porter() -> Any:
 
 
 def grams(words: Sequence[str], n: int) -> Counts:
-    """How often each n-gram occurs."""
+    """Count each n-gram."""
     return Counter(zip(*(words[start:] for start in range(n)), strict=False))
 
 
 def word_counts(
     text: str, n: int, tokenize: Tokenize, lowercase: bool = False, stemmer: bool = False
 ) -> Counts:
-    """The n-gram counts of a text."""
-    return made_counts(text, n, tokenize, lowercase, stemmer)
+    """Return the n-gram counts of a text."""
+    return cached_counts(text, n, tokenize, lowercase, stemmer)
 
 
 @memo(budget=600_000)
-def made_counts(text: str, n: int, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> Counts:
-    """Counts from memory."""
-    return grams(made_tokens(text, tokenize, lowercase, stemmer), n)
+def cached_counts(text: str, n: int, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> Counts:
+    """`word_counts` with all arguments given, so that equal calls share one entry."""
+    return grams(cached_tokens(text, tokenize, lowercase, stemmer), n)
 
 
-def order_counts(text: str, n: int, tokenize: Tokenize, lowercase: bool = False) -> tuple[Counts, ...]:
-    """The n-gram counts of the orders 1 to n."""
-    return made_order_counts(text, n, tokenize, lowercase)
-
-
-@memo(budget=400_000)
-def made_order_counts(text: str, n: int, tokenize: Tokenize, lowercase: bool) -> tuple[Counts, ...]:
-    """Counts of all orders from memory."""
-    words = made_tokens(text, tokenize, lowercase, False)
-    return tuple([grams(words, order) for order in range(1, n + 1)])
-
-
-@memo(budget=100_000)
-def character_counts(text: str, n: int, whitespace: bool = False) -> tuple[Counter[str], ...]:
-    """Character n-gram counts of the orders 1 to n."""
-    line = text if whitespace else "".join(text.split())
-    found, counts = list(line), [Counter(line)]
-    for order in range(1, n):
-        found = list(map(add, found, line[order:]))  # each n-gram grows by the character after it
-        counts.append(Counter(found))
-    return tuple(counts)
-
-
-def matches(one: Counter[Any], other: Counter[Any]) -> int:
-    """How many n-grams two texts share, each counted as often as it is in both."""
-    common = one.keys() & other.keys()
-    return sum(map(min, map(one.__getitem__, common), map(other.__getitem__, common)))
+def matches(first: Counter[Any], second: Counter[Any]) -> int:
+    """Return how many n-grams two texts share, each counted as often as both have it."""
+    common = first.keys() & second.keys()
+    return sum(map(min, map(first.__getitem__, common), map(second.__getitem__, common)))
 
 
 def f_measure(precision: float, recall: float, beta: float = 1.0) -> float:
-    """The weighted harmonic mean; 0 where both are 0."""
+    """Return the weighted harmonic mean, 0 where both are 0."""
     weight = beta * beta
     total = weight * precision + recall
     return (1 + weight) * precision * recall / total if total > 0 else 0.0
 
 
-def reduced(values: Sequence[float], how: Literal["max", "mean"]) -> float | None:
-    """One score from a score a reference; absent without references."""
-    if not values:
+def reduced(values: Sequence[float] | Floats, reduce: Reduce) -> float | None:
+    """Return the best or the mean of one sample's scores; None where there are none."""
+    if not len(values):
         return None
-    return max(values) if how == "max" else sum(values) / len(values)
+    return float(max(values) if reduce == "max" else np.mean(values))
 
 
-@cache
-def _pipeline() -> Any:
-    import spacy
-
-    pipeline = spacy.blank("en")
-    pipeline.add_pipe("sentencizer")
-    pipeline.max_length = 10_000_000
-    return pipeline
+def distinct_texts(samples: Iterable[Sample]) -> list[str]:
+    """Return each hypothesis and reference of the samples once."""
+    return list(dict.fromkeys(text for sample in samples for text in (sample.hypothesis, *sample.references)))
 
 
-@lru_cache(maxsize=20_000)
-def sentences(text: str) -> tuple[str, ...]:
-    """The sentences of a text, stripped; line ends part sentences too."""
-    found = [
-        span.text.strip() for line in text.splitlines() if line.strip() for span in _pipeline()(line).sents
-    ]
-    return tuple(sentence for sentence in found if sentence)
+def segments(lengths: Iterable[int]) -> Iterator[slice]:
+    """Iterate over consecutive slices of these lengths."""
+    start = 0
+    for length in lengths:
+        yield slice(start, start + length)
+        start += length

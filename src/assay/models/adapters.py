@@ -1,8 +1,9 @@
-"""Debiasing adapters (unfair sec. 3.2): a bottleneck after each feed-forward sub-layer, the rest frozen.
+"""Debiasing adapters in a model: bottlenecks (*unfair* sec. 3.2) and projections, saved, loaded, switched.
 
-Adapter(h, r) = W_u g(W_d h) + r (Eq. 3). The up-projection starts at zero, so that an untrained adapter, and
-one that is switched off, leave the model exactly as it was. A folder holds `adapter.safetensors` and
-`card.json`, which says what it was trained for and on.
+A bottleneck follows each feed-forward sub-layer, and the rest of the model is frozen: Adapter(h, r) =
+W_u g(W_d h) + r (Eq. 3). The up-projection starts at zero, so that an untrained adapter, and one that is
+switched off, leave the model exactly as it was. A folder holds `adapter.safetensors` and `card.json`, which
+says what the adapter was trained for and on.
 """
 
 from __future__ import annotations
@@ -10,26 +11,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from assay.errors import WeightsError
+from assay.models.weights import file_digest
 
 if TYPE_CHECKING:
     import torch
 
 NAME = "debiasing_adapter"
 TENSORS, CARD = "adapter.safetensors", "card.json"
-# Modules whose output ends a feed-forward sub-layer, by the last part of their name; the sub-layers of BERT's
-# kin end in `output`, which their attention has too.
+# Modules whose output ends a feed-forward sub-layer, by the last part of their name. In models like BERT they
+# are called `output`, as is the end of their attention.
 _ENDS = ("output", "output_layer_norm", "full_layer_layer_norm", "mlp", "DenseReluDense", "fc2")
-_MARKS = 6  # numbers that tell one base model from another
+_MARKS = 6  # weight matrices in a fingerprint
 _TOLERANCE = 1e-2  # wide enough for half precision, narrow enough for any other model
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What an adapter is: its shape, the base it belongs to, and how it was trained."""
+    """What is known about an adapter: its shape, its base model, and how it was trained."""
 
     model: str
     metric: str
@@ -43,14 +46,14 @@ class Card:
 
 
 def places(model: Any) -> list[tuple[str, Any]]:
-    """The modules that an adapter follows: the end of every feed-forward sub-layer, in order."""
-    found: list[tuple[str, Any]] = []
+    """Return the modules that an adapter follows, in order: the ends of all feed-forward sub-layers."""
+    ends: list[tuple[str, Any]] = []
     for name, module in model.named_modules():
         parts = name.split(".")
-        inside = any(name.startswith(f"{outer}.") for outer, _ in found)
+        inside = any(name.startswith(f"{outer}.") for outer, _ in ends)
         if parts[-1] in _ENDS and not inside and _ends_feed_forward(parts, module):
-            found.append((name, module))
-    return found
+            ends.append((name, module))
+    return ends
 
 
 def _ends_feed_forward(parts: list[str], module: Any) -> bool:
@@ -61,40 +64,39 @@ def _ends_feed_forward(parts: list[str], module: Any) -> bool:
 
 
 def bottleneck(width: int, size: int) -> Any:
-    """One adapter; its up-projection starts at zero, so that step 0 equals the base."""
+    """Return one adapter; its up-projection starts at zero, so that step 0 equals the base model."""
     import torch
 
-    made: Any = torch.nn.ModuleDict(
-        {"down": torch.nn.Linear(width, size), "up": torch.nn.Linear(size, width)}
-    )
-    torch.nn.init.normal_(made["down"].weight, std=0.02)
-    for start in (made["down"].bias, made["up"].weight, made["up"].bias):
+    layers = {"down": torch.nn.Linear(width, size), "up": torch.nn.Linear(size, width)}
+    adapter: Any = torch.nn.ModuleDict(layers)
+    torch.nn.init.normal_(adapter["down"].weight, std=0.02)
+    for start in (adapter["down"].bias, adapter["up"].weight, adapter["up"].bias):
         torch.nn.init.zeros_(start)
-    made.active = True
-    return made
+    adapter.active = True
+    return adapter
 
 
 def insert(model: Any, size: int) -> list[torch.nn.Parameter]:
-    """Freeze the model, put an adapter at every place; the parameters to train."""
-    found = places(model)
-    if not found:
+    """Freeze the model and put an adapter at every place; return the parameters to train."""
+    ends = places(model)
+    if not ends:
         raise WeightsError(
-            f"{type(model).__name__} has no feed-forward sub-layer that an adapter can follow; other roads: "
-            f"another model=, layer=, a hybrid, assay mitigate compare"
+            f"{type(model).__name__} has no feed-forward sub-layer that an adapter can follow; try another "
+            f"model=, another layer=, a hybrid, or assay mitigate compare"
         )
     model.requires_grad_(False)
     width = hidden_size(model)
-    for _, module in found:
+    for _, module in ends:
         if hasattr(module, NAME):
             raise WeightsError("this model has an adapter already; train from the plain model")
         like = next(module.parameters())
         module.add_module(NAME, bottleneck(width, size).to(like.device, like.dtype))
-        module.register_forward_hook(_after)
+        module.register_forward_hook(_apply_bottleneck)
     return [parameter for adapter in adapters(model) for parameter in adapter.parameters()]
 
 
-def _after(module: Any, given: Any, hidden: torch.Tensor) -> Any:
-    """Eq. 3 as a forward hook: h is the sub-layer's output, r the same."""
+def _apply_bottleneck(module: Any, inputs: Any, hidden: torch.Tensor) -> Any:
+    """Eq. 3 as a forward hook: h and r are both the sub-layer's output."""
     import torch
 
     adapter = getattr(module, NAME)
@@ -103,8 +105,21 @@ def _after(module: Any, given: Any, hidden: torch.Tensor) -> Any:
     return adapter["up"](torch.nn.functional.gelu(adapter["down"](hidden))) + hidden
 
 
+def install_projection(model: Any, basis: torch.Tensor) -> None:
+    """Remove the directions of the basis from the states that leave the last layer."""
+    module = places(model)[-1][1]
+    module.register_buffer("bias_directions", basis.to(next(model.parameters()).dtype))
+    module.register_forward_hook(_apply_projection)
+
+
+def _apply_projection(module: Any, inputs: Any, hidden: torch.Tensor) -> torch.Tensor:
+    basis = module.bias_directions.to(hidden.dtype)
+    projected: torch.Tensor = hidden - (hidden @ basis.T) @ basis
+    return projected
+
+
 def hidden_size(model: Any) -> int:
-    """The width of the model's states."""
+    """Return the width of the model's states."""
     config = getattr(model.config, "text_config", None) or model.config
     for name in ("hidden_size", "d_model", "n_embd", "dim"):
         if hasattr(config, name):
@@ -113,18 +128,18 @@ def hidden_size(model: Any) -> int:
 
 
 def adapters(model: Any) -> Iterator[Any]:
-    """The adapters of a model, in order."""
+    """Iterate over the adapters of a model, in order."""
     return (module for name, module in model.named_modules() if name.split(".")[-1] == NAME)
 
 
 def switch(model: Any, on: bool) -> None:
-    """Turn a model's adapters on or off; off, it is the base model."""
+    """Turn a model's adapters on or off; without them it is the base model."""
     for adapter in adapters(model):
         adapter.active = on
 
 
 def state(model: Any) -> dict[str, torch.Tensor]:
-    """The adapters' tensors by name."""
+    """Return the adapters' tensors by name."""
     return {
         name: tensor.detach().float().cpu().contiguous()
         for name, tensor in model.state_dict().items()
@@ -133,26 +148,25 @@ def state(model: Any) -> dict[str, torch.Tensor]:
 
 
 def fingerprint(model: Any) -> tuple[float, ...]:
-    """Sizes of the base model's first weights: equal for one model in any precision and cut at any layer."""
+    """Return mean sizes of the base model's first weights; precision and cut layers do not change them."""
     import torch
 
-    kept = (
+    matrices = (
         tensor
         for name, tensor in model.named_parameters()
         if NAME not in name and tensor.dim() == 2 and tensor.numel() > 1
     )
-    first = [tensor for _, tensor in zip(range(_MARKS), kept, strict=False)]
     with torch.no_grad():
-        return tuple(float(tensor.float().abs().mean()) for tensor in first)
+        return tuple(float(tensor.float().abs().mean()) for tensor in islice(matrices, _MARKS))
 
 
 def save(model: Any, folder: Path, card: Card) -> None:
-    """Write the adapter's folder."""
+    """Write a model's adapters to a folder."""
     write(state(model), folder, card)
 
 
 def write(tensors: Mapping[str, torch.Tensor], folder: Path, card: Card) -> None:
-    """Tensors and card to a folder; the tensors appear whole or not at all."""
+    """Write tensors and card to a folder; the tensors appear whole or not at all."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -163,7 +177,7 @@ def write(tensors: Mapping[str, torch.Tensor], folder: Path, card: Card) -> None
 
 
 def read_card(folder: Path) -> Card:
-    """What a folder's card says."""
+    """Read the card of an adapter's folder."""
     try:
         values = json.loads((folder / CARD).read_text("utf-8"))
         values["attributes"] = tuple(values["attributes"])
@@ -182,31 +196,37 @@ def check_folder(folder: Path) -> None:
         raise WeightsError(f"{folder} has no {TENSORS}; train the adapter again")
 
 
-def attach(model: Any, folder: Path) -> Any:
+def attach(model: Any, folder: Path) -> None:
     """Put a saved adapter into a freshly loaded model; refuses another model than it was trained for."""
     card = read_card(folder)
     _check(model, card, folder)
     if card.kind == "projection":
-        from assay.mitigation.projection import install
-
-        install(model, tensors_of(folder / TENSORS)["basis"])
-        return model
+        install_projection(model, _read_tensors(folder / TENSORS)["basis"])
+        return
     insert(model, card.bottleneck)
     restore(model, folder / TENSORS)
-    return model
 
 
 def restore(model: Any, file: Path) -> None:
     """Fill a model's adapters from a file of tensors."""
-    tensors = tensors_of(file)
-    mine = state(model)
-    if {name: t.shape for name, t in tensors.items()} != {name: t.shape for name, t in mine.items()}:
+    tensors = _read_tensors(file)
+    shapes = {name: tensor.shape for name, tensor in state(model).items()}
+    if {name: tensor.shape for name, tensor in tensors.items()} != shapes:
         raise WeightsError(f"{file} does not fit {type(model).__name__}: it was made for another model")
     model.load_state_dict(tensors, strict=False)
 
 
-def tensors_of(file: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a file; never pickle."""
+def folder_digest(folder: str) -> str:
+    """Return the SHA-256 of an adapter's tensors."""
+    files = sorted(Path(folder).expanduser().glob("*.safetensors"))
+    if not files:
+        raise WeightsError(
+            f"no *.safetensors in {folder}; give an adapter's folder, as assay debias writes it"
+        )
+    return "sha256:" + ",".join(file_digest(path) for path in files)
+
+
+def _read_tensors(file: Path) -> dict[str, torch.Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -217,10 +237,9 @@ def tensors_of(file: Path) -> dict[str, torch.Tensor]:
 
 
 def _check(model: Any, card: Card, folder: Path) -> None:
-    here = fingerprint(model)
-    pairs = list(zip(here, card.fingerprint, strict=False))
-    same = len(here) == len(card.fingerprint) and all(
-        abs(one - other) <= _TOLERANCE * abs(other) for one, other in pairs
+    actual, expected = fingerprint(model), card.fingerprint
+    same = len(actual) == len(expected) and all(
+        abs(size - wanted) <= _TOLERANCE * abs(wanted) for size, wanted in zip(actual, expected, strict=True)
     )
     if not same:
         raise WeightsError(
@@ -230,6 +249,6 @@ def _check(model: Any, card: Card, folder: Path) -> None:
     count = len(places(model))
     if count != card.places:
         raise WeightsError(
-            f"the adapter in {folder} has {card.places} layers, the model here {count}; "
+            f"the adapter in {folder} has {card.places} layers, this model has {count}; "
             f"use the layer it was trained for: {card.metric}"
         )

@@ -1,4 +1,4 @@
-"""Where a backbone looks: attention by block of tokens, averaged over layers and heads (*blind* app. C.2)."""
+"""Attention of an encoder by blocks of tokens, averaged over layers and heads (*blind* app. C.2)."""
 
 from __future__ import annotations
 
@@ -11,52 +11,52 @@ import numpy as np
 
 from assay.core import Floats
 from assay.errors import WeightsError
-from assay.models import loading as _loading
 from assay.models import weights
+from assay.models.loading import plain_folder
 from assay.models.torch import load_tokenizer
 
 
 def attention_blocks(name: str, texts: Sequence[str], *, block: int = 20, length: int = 200) -> Floats:
-    """Shares of attention: texts x from-blocks x (first token, then to-blocks); past a text's end nan.
+    """Return shares of attention: texts x from-blocks x (first token, then to-blocks), nan past a text's end.
 
-    Rows sum to 1. The first token stands alone: models park attention there that looks at nothing
-    (*blind*, footnote 4). Texts are cut to `length` tokens, as in the paper.
+    Rows sum to 1. The first token has a column of its own, because models direct attention there that is of
+    no use elsewhere (*blind*, footnote 4). Texts are cut to `length` tokens, as in the paper.
     """
     import torch
 
     folder = weights.resolve(name)
     tokenizer, model = load_tokenizer(folder), _eager(folder)
     size = length // block
-    found = np.full((len(texts), size, size + 1), np.nan)
+    shares = np.full((len(texts), size, size + 1), np.nan)
     with torch.inference_mode():
         for place, text in enumerate(texts):
             ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=length)
             layers = model(**ids, output_attentions=True).attentions
             mean = torch.stack([layer[0].mean(0) for layer in layers]).mean(0).numpy()
-            found[place] = in_blocks(mean.astype(np.float64), block, size)
-    return found
+            shares[place] = in_blocks(mean.astype(np.float64), block, size)
+    return shares
 
 
 def in_blocks(attention: Floats, block: int, size: int) -> Floats:
-    """Token by token to block by block: summed over where attention goes, averaged over where it is from."""
-    found = np.full((size, size + 1), np.nan)
+    """Turn attention between tokens into blocks: summed over targets, averaged over sources."""
+    shares = np.full((size, size + 1), np.nan)
     rest = attention.copy()
     rest[:, 0] = 0.0
     whole = min(size, -(-len(attention) // block))
     for row in range(whole):
         rows = slice(row * block, (row + 1) * block)
-        found[row, 0] = attention[rows, 0].mean()
+        shares[row, 0] = attention[rows, 0].mean()
         for column in range(whole):
-            found[row, column + 1] = rest[rows, column * block : (column + 1) * block].sum(axis=1).mean()
-    return found
+            shares[row, column + 1] = rest[rows, column * block : (column + 1) * block].sum(axis=1).mean()
+    return shares
 
 
 @lru_cache(maxsize=2)
 def _eager(folder: Path) -> Any:
-    """A copy of the model that keeps its attention; the fused kernels of the shared copy do not."""
+    """Load the model with attention that can be read; the fused kernels of the shared copy drop it."""
     from transformers import AutoModel
 
-    home = _loading.plain_folder(folder)
+    home = plain_folder(folder)
     try:
         model = AutoModel.from_pretrained(
             home, attn_implementation="eager", use_safetensors=True, local_files_only=True

@@ -2,7 +2,7 @@
 
 A folder holds `hparams.yaml` and the tensors: `model.safetensors`, or `checkpoints/model.ckpt`, which is read
 with `weights_only=True`, so that nothing in it is run, and kept as safetensors in the cache. Config and
-tokenizer of the encoder are looked for in `encoder/`, else by the name that hparams gives.
+tokenizer of the encoder lie in `encoder/`, or are found by the name that hparams gives.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from assay.errors import WeightsError
 from assay.models import weights
 from assay.models.loading import check_complete
 from assay.models.torch import Loaded, framing, load_tokenizer
-from assay.models.weights import cache_folder
 from assay.recipe import digest
 
 if TYPE_CHECKING:
@@ -30,17 +29,17 @@ _KINDS = ("regression_metric", "referenceless_regression_metric", "unified_metri
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """An encoder with what turns its layers into a score."""
+    """An encoder with the layers that turn its states into a score."""
 
     encoder: Loaded
     head: Any
-    mix: torch.Tensor | None  # the layers' shares, summing to 1
+    mix: torch.Tensor | None  # the layers' weights, which sum to 1
     gamma: float
     kind: str
     settings: dict[str, Any]
 
     def layers(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The mixed layers, (n, length, dimensions)."""
+        """Return the weighted mix of the encoder's layers, (n, length, dimensions)."""
         answer = self.encoder.model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
         if self.mix is None:
             layer = self.settings.get("sent_layer", self.settings.get("layer", -1))
@@ -53,7 +52,7 @@ class Estimator:
         return mixed
 
     def pooled(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """One vector a text."""
+        """Return one vector per text."""
         states = self.layers(ids, mask)
         pool = self.settings.get("pool", "avg")
         if pool == "cls" or self.kind == "unified_metric":
@@ -64,7 +63,7 @@ class Estimator:
 
 
 def _normed(state: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Zero mean and unit variance over a text's real tokens and all dimensions together."""
+    """Scale to zero mean and unit variance over a text's real tokens and all dimensions together."""
     import torch
 
     real = mask[..., None].to(state.dtype)
@@ -74,19 +73,19 @@ def _normed(state: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return (state - mean) / torch.sqrt(variance + 1e-12)
 
 
-def estimator(name: str, place: str) -> Estimator:
-    """A checkpoint of that name or folder, on a device."""
-    return _estimator(weights.resolve(name), place)
+def load_estimator(name: str, place: str) -> Estimator:
+    """Load the checkpoint of that name or folder onto a device."""
+    return _load_estimator(weights.resolve(name), place)
 
 
 @lru_cache(maxsize=2)
-def _estimator(folder: Path, place: str) -> Estimator:
+def _load_estimator(folder: Path, place: str) -> Estimator:
     import torch
 
     settings = _settings(folder)
     kind = str(settings.get("class_identifier", "regression_metric"))
     if kind not in _KINDS:
-        raise WeightsError(f"{folder} is a {kind}; read are {', '.join(_KINDS)}")
+        raise WeightsError(f"{folder} is a {kind}; give one of {', '.join(_KINDS)}")
     tensors = _tensors(folder)
     encoder = _encoder(folder, settings, tensors, place)
     head = _head(tensors, settings).to(place).eval().requires_grad_(False)
@@ -123,7 +122,7 @@ def _tensors(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def _plain_file(folder: Path) -> Path:
-    """The tensors as safetensors; a .ckpt is converted once, and never unpickled as code."""
+    """Return the tensors' safetensors file; a .ckpt is converted once, and never unpickled as code."""
     plain = folder / "model.safetensors"
     if plain.is_file():
         return plain
@@ -133,7 +132,7 @@ def _plain_file(folder: Path) -> Path:
     if not pickled:
         raise WeightsError(f"{folder} has neither model.safetensors nor checkpoints/model.ckpt")
     stamp = pickled[0].stat()
-    home = cache_folder() / "converted" / f"{_file_digest(pickled[0], stamp.st_mtime_ns)}.safetensors"
+    home = weights.cache_folder() / "converted" / f"{_file_digest(pickled[0], stamp.st_mtime_ns)}.safetensors"
     if not home.is_file():
         _convert(pickled[0], home)
     return home
@@ -153,15 +152,15 @@ def _convert(pickled: Path, home: Path) -> None:
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise WeightsError(f"{pickled} holds more than tensors, or is damaged: {error}") from error
     state = whole.get("state_dict", whole)
-    kept = {key: value.contiguous().clone() for key, value in state.items() if hasattr(value, "shape")}
+    tensors = {key: value.contiguous().clone() for key, value in state.items() if hasattr(value, "shape")}
     home.parent.mkdir(parents=True, exist_ok=True)
     scratch = home.with_suffix(f".{os.getpid()}")
-    save_file(kept, scratch)
+    save_file(tensors, scratch)
     scratch.replace(home)
 
 
 def checkpoint_digest(name: str) -> str:
-    """What a signature says of a checkpoint: settings and tensors."""
+    """Return the digest of a checkpoint's settings and tensors, for signatures."""
     folder = weights.resolve(name)
     file = _plain_file(folder)
     return "sha256:" + digest(
@@ -171,19 +170,19 @@ def checkpoint_digest(name: str) -> str:
 
 
 def _encoder(folder: Path, settings: dict[str, Any], tensors: dict[str, Any], place: str) -> Loaded:
-    """The encoder, its shape from its own config, its numbers from the checkpoint."""
+    """Load the encoder: its shape from its own config, its tensors from the checkpoint."""
     from transformers import AutoConfig, AutoModel
 
     home = folder / "encoder" if (folder / "encoder" / "config.json").is_file() else None
     home = home or weights.resolve(str(settings.get("pretrained_model", "")))
     config = AutoConfig.from_pretrained(home, local_files_only=True)
     body = AutoModel.from_config(config)
-    mine = {
+    state = {
         key.removeprefix("encoder.model."): value
         for key, value in tensors.items()
         if key.startswith("encoder.model.")
     }
-    missing, _ = body.load_state_dict(mine, strict=False)
+    missing, _ = body.load_state_dict(state, strict=False)
     check_complete([k for k in missing if not k.endswith("_ids")], type(body).__name__, folder, ("pooler",))
     tokenizer = load_tokenizer(home)
     limit = min(int(tokenizer.model_max_length), 512)
@@ -193,21 +192,16 @@ def _encoder(folder: Path, settings: dict[str, Any], tensors: dict[str, Any], pl
 
 
 def _head(tensors: dict[str, Any], settings: dict[str, Any]) -> Any:
-    """The feed-forward estimator; its linear layers are numbered as in the checkpoint."""
+    """Build the feed-forward estimator; its linear layers are numbered as in the checkpoint."""
     import torch
 
-    found = sorted(
-        {
-            int(key.split(".")[2])
-            for key in tensors
-            if key.startswith("estimator.ff.") and key.endswith("weight")
-        }
-    )
-    if not found:
+    names = [key for key in tensors if key.startswith("estimator.ff.") and key.endswith("weight")]
+    numbers = sorted({int(key.split(".")[2]) for key in names})
+    if not numbers:
         raise WeightsError("the checkpoint has no estimator.ff.*: it is not a COMET metric")
     activation = getattr(torch.nn, settings.get("activations", "Sigmoid"))
     steps: list[Any] = []
-    for number in found:
+    for number in numbers:
         weight, bias = tensors[f"estimator.ff.{number}.weight"], tensors[f"estimator.ff.{number}.bias"]
         linear = torch.nn.Linear(weight.shape[1], weight.shape[0])
         linear.load_state_dict({"weight": weight, "bias": bias})
@@ -225,7 +219,7 @@ def _scalars(tensors: dict[str, Any]) -> torch.Tensor | None:
 
 
 def _sparsemax(scores: torch.Tensor) -> torch.Tensor:
-    """The projection of the scores onto the simplex (Martins & Astudillo 2016)."""
+    """Project the scores onto the simplex (Martins & Astudillo 2016)."""
     import torch
 
     ordered = scores.sort(descending=True).values

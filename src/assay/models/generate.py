@@ -1,4 +1,4 @@
-"""Local models that write: prompts to continuations, masked places to words, a model to a tuned copy."""
+"""Generate text with local models: continuations, words for masked places, fine-tuned copies of models."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import WeightsError
-from assay.models.weights import cache_folder, pin
+from assay.models.likelihood import start_id
+from assay.models.loading import layer_list
+from assay.models.torch import Loaded, content_ids, load
+from assay.models.weights import cache_folder, pin, publish
 from assay.recipe import digest
 
 TUNED = "tuned"
-_LAYERS = 6  # trained; the layers below stay as they are, so that tuning takes minutes
+_LAYERS = 6  # layers trained; those below stay as they are, so that tuning takes minutes
 _RATE = 3e-4
 _PIECE = 96  # tokens a training text is cut to
 
 
 def continuations(name: str, prompts: Sequence[str], *, tokens: int, top_k: int, seed: int) -> list[str]:
-    """What a causal model writes after each prompt, by top-k sampling (Fan et al. 2018, as in *blind*)."""
+    """Continue each prompt with a causal model, by top-k sampling (Fan et al. 2018, as in *blind*)."""
     import torch
 
-    loaded = _causal(name)
-    tokenizer = loaded.tokenizer
+    loaded = load("AutoModelForCausalLM", name)
     texts = []
     with torch.random.fork_rng(devices=[]), torch.inference_mode():
         for prompt in prompts:
-            # A seed a prompt: neither the others asked for nor where the model lies may change an answer.
+            # One seed per prompt: neither the other prompts nor the model's folder may change an answer.
             torch.manual_seed(int(digest(str(seed), Path(name).name, prompt)[:12], 16))
             given = torch.tensor([_ids(loaded, prompt)], device=loaded.device)
             written = loaded.model.generate(
@@ -42,40 +44,32 @@ def continuations(name: str, prompts: Sequence[str], *, tokens: int, top_k: int,
                 temperature=1.0,
                 pad_token_id=loaded.pad,
             )[0, given.shape[1] :]
-            texts.append(str(tokenizer.decode(written, skip_special_tokens=True)).strip())
+            texts.append(str(loaded.tokenizer.decode(written, skip_special_tokens=True)).strip())
     return texts
 
 
 def tuned_copy(name: str, texts: Sequence[str], *, epochs: int, seed: int) -> Path:
-    """A copy of a causal model, its last layers trained on some texts; made once, kept in the cache."""
+    """Return a copy of a causal model whose last layers are trained on texts; it is kept in the cache."""
     recipe = digest(pin(name), str(epochs), str(seed), str(_LAYERS), str(_RATE), str(_PIECE), *texts)
     home = cache_folder() / "generators" / recipe[:12] / f"{Path(name).name}-{TUNED}"
     if not home.is_dir():
         home.parent.mkdir(parents=True, exist_ok=True)
-        loaded = _causal(name)
+        loaded = load("AutoModelForCausalLM", name)
         model = _trained(loaded, texts, epochs, seed)
         with tempfile.TemporaryDirectory(dir=home.parent, prefix=".tune-") as scratch:
-            made = Path(scratch) / "model"
-            model.save_pretrained(made)
-            loaded.tokenizer.save_pretrained(made)
-            _publish(made, home)
+            folder = Path(scratch) / "model"
+            model.save_pretrained(folder)
+            loaded.tokenizer.save_pretrained(folder)
+            publish(folder, home)
     return home
 
 
-def _publish(made: Path, home: Path) -> None:
-    """Atomic: two runs may tune at once, the first one in place wins."""
-    try:
-        made.rename(home)
-    except OSError:
-        if not home.is_dir():
-            raise
-
-
-def _trained(loaded: Any, texts: Sequence[str], epochs: int, seed: int) -> Any:
+def _trained(loaded: Loaded, texts: Sequence[str], epochs: int, seed: int) -> Any:
     import torch
 
     model = deepcopy(loaded.model)
-    parameters = [p for layer in _layers(model)[-_LAYERS:] for p in layer.parameters()]
+    holder, name = layer_list(model.base_model)
+    parameters = [p for layer in getattr(holder, name)[-_LAYERS:] for p in layer.parameters()]
     for parameter in parameters:
         parameter.requires_grad_(True)
     optimizer = torch.optim.AdamW(parameters, lr=_RATE)
@@ -92,51 +86,33 @@ def _trained(loaded: Any, texts: Sequence[str], epochs: int, seed: int) -> Any:
     return model.eval().requires_grad_(False)
 
 
-def _layers(model: Any) -> Any:
-    from assay.models.loading import layer_list
-
-    holder, name = layer_list(model.base_model)
-    return getattr(holder, name)
-
-
-def _causal(name: str) -> Any:
-    from assay.models.torch import load
-
-    return load("AutoModelForCausalLM", name)
-
-
-def _ids(loaded: Any, text: str) -> list[int]:
-    from assay.metrics.likelihood import start_id
-    from assay.models.torch import content_ids
-
+def _ids(loaded: Loaded, text: str) -> list[int]:
     return [start_id(loaded), *content_ids(loaded, [text])[0]]
 
 
 def masked_words(name: str, text: str, count: int) -> list[tuple[str, ...]]:
-    """For each word between spaces, the words that a masked model expects in its place."""
+    """Return, for each word between spaces, the words that a masked model expects in its place."""
     import torch
 
     tokenizer, model = _masked(name)
     words = text.split()
-    found: list[tuple[str, ...]] = []
+    candidates: list[tuple[str, ...]] = []
     for place in range(len(words)):
         masked = " ".join([*words[:place], tokenizer.mask_token, *words[place + 1 :]])
         inputs = tokenizer(masked, return_tensors="pt", truncation=True)
         spots = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()
-        if not len(spots):  # behind the model's limit
-            found.append(())
+        if not len(spots):  # beyond the model's limit
+            candidates.append(())
             continue
         with torch.inference_mode():
             scores = model(**inputs).logits[0, spots[0, 0]]
-        likely = [str(tokenizer.decode([one])).strip() for one in scores.topk(count).indices.tolist()]
-        found.append(tuple(word for word in likely if word.isalnum()))
-    return found
+        likely = [str(tokenizer.decode([token])).strip() for token in scores.topk(count).indices.tolist()]
+        candidates.append(tuple(word for word in likely if word.isalnum()))
+    return candidates
 
 
 @lru_cache(maxsize=1)
 def _masked(name: str) -> tuple[Any, Any]:
-    from assay.models.torch import load
-
     loaded = load("AutoModelForMaskedLM", name, unused=("pooler",))
     if loaded.tokenizer.mask_token is None:
         raise WeightsError(f"{loaded.path} has no mask token; give a masked language model, or none")

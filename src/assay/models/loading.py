@@ -1,9 +1,8 @@
-"""Folders to models: every tensor from the file or an error that lists what is missing; never pickle."""
+"""Read models from folders: every tensor comes from a file, or an error lists the missing; never pickle."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
@@ -13,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import WeightsError
-from assay.models.weights import cache_folder
+from assay.models.weights import cache_folder, publish
 
 _SHOWN = 8  # missing tensors named in a message
-_FILES = (".gguf", ".safetensors", ".ckpt")  # what may be given in place of the folder it lies in
+_FILES = (".gguf", ".safetensors", ".ckpt")  # files that may be named in place of their folder
 _KINDS = {
     "AutoModel": "an encoder (BERT, RoBERTa, MPNet)",
     "AutoModelForCausalLM": "a causal language model (GPT-2, Llama)",
@@ -27,41 +26,34 @@ _KINDS = {
 }
 
 
-def model(kind: str, folder: Path, precision: str, unused: tuple[str, ...]) -> Any:
-    """The model of a folder, as the class of transformers called `kind`."""
+def read_model(kind: str, folder: Path, precision: str, unused: tuple[str, ...]) -> Any:
+    """Read the model of a folder as the class of transformers called `kind`."""
     import torch
     import transformers
+    from safetensors import SafetensorError
 
     folder = plain_folder(folder)
     _check_folder(folder)
     if kind == "AutoBleurt":
-        from assay.models import loading as _bleurt
-
-        if _bleurt.is_bleurt(folder):
-            return _bleurt.build(folder, precision)
+        if read_config(folder).get("model_type") == "bleurt":
+            return _read_bleurt(folder, precision)
         kind = "AutoModelForSequenceClassification"
     reader = getattr(transformers, kind)
     how: dict[str, Any] = {"use_safetensors": True, "local_files_only": True, "output_loading_info": True}
     try:
         with _silent():
-            found, info = reader.from_pretrained(folder, dtype=getattr(torch, precision), **how)
+            model, info = reader.from_pretrained(folder, dtype=getattr(torch, precision), **how)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
         raise WeightsError(f"{folder} cannot be loaded as {kind}: {_reason(error, folder, kind)}") from error
-    except _safetensors_error() as error:
+    except SafetensorError as error:
         raise WeightsError(f"{folder}: model.safetensors is damaged ({error}); fetch it again") from error
     check_complete(info["missing_keys"], kind, folder, unused)
-    return found
-
-
-def _safetensors_error() -> type[Exception]:
-    from safetensors import SafetensorError
-
-    return SafetensorError
+    return model
 
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Without transformers' bar and its table of tensors: assay shows and checks these itself."""
+    """Keep transformers from printing a progress bar and a table of tensors; both are handled here."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()
@@ -77,11 +69,12 @@ def _reason(error: BaseException, folder: Path, kind: str) -> str:
     line = _first_line(error)
     if not line.startswith("Unrecognized configuration class"):
         return line
-    return f"it holds a {config(folder).get('model_type')} model; give the folder of {_KINDS.get(kind, kind)}"
+    held = read_config(folder).get("model_type")
+    return f"it holds a {held} model; give the folder of {_KINDS.get(kind, kind)}"
 
 
-def config(folder: Path) -> dict[str, Any]:
-    """What config.json says; nothing where there is none."""
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return what config.json says, empty where there is none."""
     path = folder / "config.json"
     if not path.is_file():
         return {}
@@ -117,69 +110,60 @@ def _check_folder(folder: Path) -> None:
         raise WeightsError(f"{folder} has no *.safetensors; {way} (pickle is not read)")
 
 
-def keep_layers(found: Any, count: int) -> None:
-    """Drop the layers above `count`: they do not reach that layer's embeddings (as bert-score does)."""
+def keep_layers(model: Any, count: int) -> None:
+    """Drop the layers above `count`, which do not reach that layer's embeddings (as bert-score does)."""
     import torch
 
-    holder, name = layer_list(found)
+    holder, name = layer_list(model)
     whole = getattr(holder, name)
     if not 0 < count <= len(whole):
         raise WeightsError(f"layer={count}: this model has the layers 1 to {len(whole)}")
     setattr(holder, name, torch.nn.ModuleList(list(whole)[:count]))
 
 
-def layer_list(found: Any) -> tuple[Any, str]:
-    """Where an encoder keeps its transformer layers."""
-    inner = getattr(found, "encoder", None) or getattr(found, "transformer", None) or found
-    for holder in (inner, found):
+def layer_list(model: Any) -> tuple[Any, str]:
+    """Return the module that holds a model's transformer layers, and the attribute's name."""
+    inner = getattr(model, "encoder", None) or getattr(model, "transformer", None) or model
+    for holder in (inner, model):
         for name in ("layer", "layers", "block", "h"):
             if hasattr(holder, name):
                 return holder, name
-    raise WeightsError(f"no list of layers found in {type(found).__name__}; leave layer out")
+    raise WeightsError(f"no list of layers found in {type(model).__name__}; leave layer out")
 
 
 def plain_folder(folder: Path) -> Path:
-    """The folder itself, or, for one that holds only a GGUF file, its dequantised copy in the cache."""
+    """Return the folder itself, or the dequantised copy in the cache of one that holds only a GGUF file."""
     if folder.is_file():
         if folder.suffix not in _FILES:
             raise WeightsError(f"{folder} is a file; give the folder of a saved model, or a .gguf file")
         folder = folder.parent
-    found = sorted(folder.glob("*.gguf"))
-    if not found or (folder / "config.json").is_file():
+    quantised = sorted(folder.glob("*.gguf"))
+    if not quantised or (folder / "config.json").is_file():
         return folder
     home = cache_folder() / "weights" / f"{folder.parent.name}-{folder.name}-dequantised"
     if not home.is_dir():
         home.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=home.parent, prefix=".dequantise-") as scratch:
-            _dequantise(found[0], Path(scratch) / "model")
-            _publish(Path(scratch) / "model", home)
+            _dequantise(quantised[0], Path(scratch) / "model")
+            publish(Path(scratch) / "model", home)
     return home
 
 
 def _dequantise(file: Path, target: Path) -> None:
-    """Reading GGUF takes half a minute; the copy in plain numbers loads in a third of a second."""
+    """Save a GGUF file as float32: reading GGUF takes half a minute, the copy a third of a second."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    with redirect_stderr(StringIO()):  # a bar of transformers' own that no switch turns off
-        found = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
-    found.hf_quantizer, found.is_quantized = None, False
-    if hasattr(found.config, "quantization_config"):
-        del found.config.quantization_config
-    found.save_pretrained(target)
+    with redirect_stderr(StringIO()):  # a progress bar of transformers that no setting turns off
+        model = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
+    model.hf_quantizer, model.is_quantized = None, False
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+    model.save_pretrained(target)
     AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).save_pretrained(target)
 
 
-def _publish(made: Path, home: Path) -> None:
-    """Atomic: two runs may convert at once, the first one in place wins."""
-    try:
-        made.rename(home)
-    except OSError:
-        if not home.is_dir():
-            raise
-        shutil.rmtree(made, ignore_errors=True)
-
-
+# BLEURT's checkpoints name their tensors in a format of their own: ELECTRA's body, a pooler, one number.
 _SHARED = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
            "hidden_act", "max_position_embeddings", "type_vocab_size", "layer_norm_eps",
            "pad_token_id")  # fmt: skip
@@ -192,38 +176,28 @@ _RENAMED = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a classifier of transformers answers with, as far as it is read."""
+    """The part of a transformers classifier's output that is read."""
 
     logits: Any
 
 
-def is_bleurt(folder: Path) -> bool:
-    """Whether a folder holds such a checkpoint."""
-    config = folder / "config.json"
-    return config.is_file() and json.loads(config.read_text("utf-8")).get("model_type") == "bleurt"
-
-
-def build(folder: Path, precision: str) -> Any:
-    """The model, every tensor from the file."""
+def _read_bleurt(folder: Path, precision: str) -> Any:
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    from assay.models.loading import check_complete
-
-    settings = json.loads((folder / "config.json").read_text("utf-8"))
-    found = _network(settings)
+    network = _bleurt_network(read_config(folder))
     tensors: dict[str, Any] = {}
     try:
         for file in sorted(folder.glob("*.safetensors")):
             tensors.update({_rename(key): value for key, value in load_file(file).items()})
-        missing, _ = found.load_state_dict(tensors, strict=False)
+        missing, _ = network.load_state_dict(tensors, strict=False)
     except (SafetensorError, RuntimeError) as error:
         raise WeightsError(
             f"{folder} does not hold the BLEURT that its config.json describes: {error}"
         ) from error
     check_complete([key for key in missing if not key.endswith("position_ids")], "BLEURT", folder)
-    return found.to(getattr(torch, precision))
+    return network.to(getattr(torch, precision))
 
 
 def _rename(key: str) -> str:
@@ -233,7 +207,7 @@ def _rename(key: str) -> str:
     return key
 
 
-def _network(settings: dict[str, Any]) -> Any:
+def _bleurt_network(settings: dict[str, Any]) -> Any:
     import torch
     from transformers import ElectraConfig, ElectraModel
 

@@ -1,24 +1,26 @@
-"""Text to tags, parses, entities and sentences: spaCy behind one small interface, each text parsed once."""
+"""Analyse English text with spaCy: tags, parses, entities and sentences, each text analysed once."""
 
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from assay.models.memory import BoundedCache
 from assay.models.weights import resolve
 
-_KEPT = 50_000
-_SURROGATE = re.compile("[\ud800-\udfff]")  # spaCy cannot encode half a pair; lengths stay as they are
+_FIELDS = attrgetter("text", "whitespace_", "lemma_", "pos_", "tag_", "dep_", "head.i", "ent_type_", "idx")
+_LONGEST = 10_000_000  # characters that spaCy may read at once
+_SURROGATE = re.compile("[\ud800-\udfff]")  # spaCy cannot encode half of a pair
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word as the parser sees it. `head` is the index of its governor; `entity` is its label or ''."""
+    """A word as the parser sees it; `head` is the index of its governor, `entity` its label or ''."""
 
     text: str
     space: str  # the white space that follows it
@@ -33,7 +35,7 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Character offset behind the word."""
+        """Character offset of the word's end."""
         return self.start + len(self.text)
 
 
@@ -83,46 +85,31 @@ class Parse:
         return word != "" and not word[0].isalnum()
 
 
-_memory: OrderedDict[str, Parse] = OrderedDict()
+_PARSES = BoundedCache[Parse](50_000)  # texts
 
 
 def parse(texts: Sequence[str]) -> list[Parse]:
-    """Analyse texts; those seen before cost nothing."""
-    missing = [text for text in dict.fromkeys(texts) if text not in _memory]
+    """Analyse texts; those analysed lately are not analysed again."""
+    known = {text: _PARSES.get(text) for text in dict.fromkeys(texts)}
+    missing = [text for text, parsed in known.items() if parsed is None]
+    readable = [_SURROGATE.sub("\ufffd", text) for text in missing]
+    fresh: dict[str, Parse] = {}
     if missing:
-        readable = [_SURROGATE.sub("\ufffd", text) for text in missing]
         for text, doc in zip(missing, _pipeline().pipe(readable, batch_size=64), strict=True):
-            _memory[text] = _freeze(text, doc)
-    found = [_memory[text] for text in texts]
-    while len(_memory) > _KEPT:
-        _memory.popitem(last=False)
-    return found
+            fresh[text] = _freeze(text, doc)
+            _PARSES.put(text, fresh[text])
+    return [known[text] or fresh[text] for text in texts]
 
 
 def parse_one(text: str) -> Parse:
     """Analyse one text."""
-    return parse([text])[0]
+    return _PARSES.get(text) or parse([text])[0]
 
 
 def _freeze(text: str, doc: Any) -> Parse:
-    tokens = tuple(
-        Token(
-            t.text,
-            t.whitespace_,
-            t.lemma_,
-            t.pos_,
-            t.tag_,
-            t.dep_,
-            t.head.i,
-            t.ent_type_,
-            t.idx,
-            str(t.morph),
-        )
-        for t in doc
-    )
     return Parse(
         text,
-        tokens,
+        tuple(Token(*(*_FIELDS(token), str(token.morph))) for token in doc),
         tuple(Span(s.start, s.end) for s in doc.sents),
         tuple(Span(c.start, c.end) for c in doc.noun_chunks),
         tuple(Span(e.start, e.end, e.label_) for e in doc.ents),
@@ -131,18 +118,35 @@ def _freeze(text: str, doc: Any) -> Parse:
 
 @cache
 def _pipeline() -> Any:
-    """spaCy's small English pipeline, from the carrier or the installed package."""
+    """Load spaCy's small English pipeline from its carrier."""
     import warnings
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # spaCy warns of its own dependencies' deprecations
+        warnings.simplefilter("ignore")  # deprecations inside spaCy's own dependencies
         import spacy
 
         nlp = spacy.load(_pipeline_folder(resolve("spacy-en")))
-    nlp.max_length = 10_000_000
+    nlp.max_length = _LONGEST
     return nlp
 
 
 def _pipeline_folder(home: Path) -> Path:
     """The folder in the carrier that holds the pipeline's config."""
     return min(home.rglob("config.cfg"), key=lambda path: len(path.parts)).parent
+
+
+@cache
+def _sentencizer() -> Any:
+    import spacy
+
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("sentencizer")
+    pipeline.max_length = _LONGEST
+    return pipeline
+
+
+@lru_cache(maxsize=20_000)
+def split_sentences(text: str) -> tuple[str, ...]:
+    """Return the sentences of a text, stripped, by punctuation rules alone; line ends part sentences too."""
+    spans = (span for line in text.splitlines() if line.strip() for span in _sentencizer()(line).sents)
+    return tuple(sentence for span in spans if (sentence := span.text.strip()))

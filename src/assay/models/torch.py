@@ -1,7 +1,7 @@
-"""The torch layer: device, models loaded whole or not at all, texts to ids within a limit, batches by tokens.
+"""Load pretrained models, turn texts into ids within a model's limit, and run forward passes in batches.
 
-Device, batch size and memory are run settings (environment), never fields: they cannot change a score by more
-than rounding. `ASSAY_DEVICE` names the device, `ASSAY_BATCH_TOKENS` the padded tokens a batch.
+Device and batch size are run settings from the environment, never fields: they cannot change a score by more
+than rounding. `ASSAY_DEVICE` names the device, `ASSAY_BATCH_TOKENS` the padded tokens per batch.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from assay.errors import MetricError, SpecError, TextError, WeightsError
-from assay.models import weights
+from assay.models import adapters, loading, weights
 
 if TYPE_CHECKING:
     import torch
@@ -23,48 +23,59 @@ if TYPE_CHECKING:
 Overlong = Literal["warn", "error", "window"]
 Precision = Literal["float32", "bfloat16", "float16"]
 T = TypeVar("T")
-_CPU_TOKENS, _GPU_TOKENS = 1024, 16_384  # a batch; on a processor what fits its cache is a third faster
+_CPU_TOKENS, _GPU_TOKENS = 1024, 16_384  # per batch; on a CPU a batch that fits its cache is a third faster
 _SERIAL = count()
 _NO_LIMIT = 1_000_000  # tokenizers without a limit say 1e30
 _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model",
                  "sentencepiece.bpe.model", "source.spm", "vocab.model")  # fmt: skip
 _BYTE_TOKENIZERS = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
+_SPACE_FIRST = ("roberta", "gpt2", "longformer")  # read a first word as inside a text only after a space
+
+
+@dataclass(slots=True)
+class Counter:
+    """Tokens sent through models, for the benchmarks."""
+
+    forward_tokens: int = 0
+
+
+COUNTER = Counter()
 
 
 def device() -> str:
-    """`ASSAY_DEVICE`, else a CUDA device where there is one, else the processor."""
+    """Return `ASSAY_DEVICE`, else a CUDA device where there is one, else the CPU."""
     import torch
 
-    asked = os.environ.get("ASSAY_DEVICE")
-    if not asked:
+    chosen = os.environ.get("ASSAY_DEVICE")
+    if not chosen:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.zeros(1, device=asked).cpu()
+        torch.zeros(1, device=chosen).cpu()
     except (RuntimeError, AssertionError, ImportError) as error:  # no such name, or none of its kind here
-        here = ["cpu", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))]
-        here += ["mps"] if torch.backends.mps.is_available() else []
+        known = ["cpu", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))]
+        known += ["mps"] if torch.backends.mps.is_available() else []
         raise SpecError(
-            f"ASSAY_DEVICE={asked} is no device of this machine; unset it, or set it to {' or '.join(here)}"
+            f"ASSAY_DEVICE={chosen} is no device of this machine; unset it, or set it to {' or '.join(known)}"
         ) from error
-    return asked
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """The ids a tokenizer puts around a text, and those that mark a start or end wherever they stand."""
+    """The ids that a tokenizer puts before and after a text."""
 
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
 
     @property
     def size(self) -> int:
-        """How many they are."""
+        """How many ids these are."""
         return len(self.prefix) + len(self.suffix)
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A model with its tokenizer, its place and its limit of ids a text."""
+    """A model with its tokenizer, its device and the number of ids it reads per text."""
 
     model: Any
     tokenizer: Any
@@ -72,43 +83,22 @@ class Loaded:
     device: str
     limit: int
     framing: Framing
-    serial: int  # tells apart two models in one process: the key of what is remembered about them
+    serial: int  # differs between two models in one process: part of the key under which embeddings are kept
 
     @property
     def pad(self) -> int:
         """The id that fills up a batch; any will do where attention is masked."""
-        found = self.tokenizer.pad_token_id
-        return 0 if found is None else int(found)
-
-
-class Neural:
-    """What metrics on a pretrained model share: the extra, the digests of what they load, the size."""
-
-    packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
-    extra: ClassVar[str | None] = "neural"
-    weights: ClassVar[tuple[str, ...]] = ("model",)
-    model: str
-
-    def pins(self) -> Mapping[str, str]:
-        """The digests of the weights, and of the adapter where there is one."""
-        found = {name: weights.pin(getattr(self, name)) for name in type(self).weights}
-        adapter = getattr(self, "adapter", None)
-        return {**found, "adapter": adapter_digest(adapter)} if adapter else found
+        known = self.tokenizer.pad_token_id
+        return 0 if known is None else int(known)
 
     @property
-    def parameter_count(self) -> int | None:
-        """How many parameters the backbone has, where known without loading it."""
-        return weights.parameters(self.model)
+    def room(self) -> int:
+        """How many ids of a text fit beside those that frame it."""
+        return self.limit - self.framing.size
 
-
-def adapter_digest(folder: str) -> str:
-    """SHA-256 of an adapter's tensors."""
-    found = sorted(Path(folder).expanduser().glob("*.safetensors"))
-    if not found:
-        raise WeightsError(
-            f"no *.safetensors in {folder}; give an adapter's folder, as assay debias writes it"
-        )
-    return "sha256:" + ",".join(weights.file_digest(path) for path in found)
+    def framed(self, ids: Sequence[int]) -> list[int]:
+        """Put the framing ids around a text's own."""
+        return [*self.framing.prefix, *ids, *self.framing.suffix]
 
 
 def load(
@@ -120,10 +110,10 @@ def load(
     unused: tuple[str, ...] = (),
     layers: int | None = None,
 ) -> Loaded:
-    """A model of the class `kind` of transformers; `unused` are parts of it that may lack weights."""
+    """Load a model as transformers' class `kind`; `unused` names parts of it that may lack weights."""
     folder = weights.resolve(name)
     if adapter:
-        adapter_digest(adapter)
+        adapters.folder_digest(adapter)  # raises where the folder is not an adapter's
     return _load(kind, folder, device(), precision, adapter, unused, layers)
 
 
@@ -137,17 +127,12 @@ def _load(
     unused: tuple[str, ...],
     layers: int | None,
 ) -> Loaded:
-    from assay.models import loading as _loading
-
     tokenizer = load_tokenizer(folder)
-    model = _loading.model(kind, folder, precision, unused)
+    model = loading.read_model(kind, folder, precision, unused)
     if layers is not None:
-        _loading.keep_layers(model, layers)
+        loading.keep_layers(model, layers)
     if adapter:
-        from assay.models.adapters import attach
-
-        attached = attach(model, Path(adapter).expanduser())
-        model = model if attached is None else attached
+        adapters.attach(model, Path(adapter).expanduser())
     model.eval().requires_grad_(False)
     limit = _limit(model, tokenizer)
     return Loaded(model.to(place), tokenizer, folder, place, limit, framing(tokenizer), next(_SERIAL))
@@ -155,13 +140,11 @@ def _load(
 
 @cache
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer that stands beside the weights; from smollm2's GGUF it is kept beside the copy."""
+    """Load the tokenizer that lies beside the weights; that of a GGUF file lies beside its converted copy."""
     from transformers import AutoTokenizer
 
-    from assay.models import loading as _loading
-
-    folder = _loading.plain_folder(folder)
-    _loading.config(folder)  # it names the tokenizer's kind: where it is damaged, the tokenizer is not
+    folder = loading.plain_folder(folder)
+    loading.read_config(folder)  # raises where it is damaged; transformers would blame the tokenizer
     config = folder / "tokenizer_config.json"
     bytes_only = config.is_file() and any(name in config.read_text("utf-8") for name in _BYTE_TOKENIZERS)
     if not bytes_only and not any((folder / name).is_file() for name in _VOCABULARIES):
@@ -176,19 +159,19 @@ def load_tokenizer(folder: Path) -> Any:
 
 
 def _limit(model: Any, tokenizer: Any) -> int:
-    """How many ids the model reads: the smaller of the tokenizer's and the position table's."""
+    """Return how many ids the model reads: the smaller of the tokenizer's and the position table's number."""
     config = getattr(model.config, "text_config", None) or model.config
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    found = int(min(tokenizer.model_max_length, _NO_LIMIT))
+    limit = int(min(tokenizer.model_max_length, _NO_LIMIT))
     if config.model_type in ("t5", "mt5", "umt5", "byt5"):
-        return found  # relative positions: n_positions is only what it was trained with
+        return limit  # relative positions: n_positions is only what it was trained with
     if positions and config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer"):
         positions -= (config.pad_token_id or 0) + 1  # their positions start after the padding id
-    return min(found, int(positions)) if positions else found
+    return min(limit, int(positions)) if positions else limit
 
 
 def framing(tokenizer: Any) -> Framing:
-    """What the tokenizer puts before and after a text, seen on a word."""
+    """Find out on one word what the tokenizer puts before and after a text."""
     bare = tokenizer.encode("a", add_special_tokens=False)
     full = tokenizer.encode("a", add_special_tokens=True)
     for start in range(len(full) - len(bare) + 1):
@@ -198,15 +181,21 @@ def framing(tokenizer: Any) -> Framing:
 
 
 def content_ids(loaded: Loaded, texts: Sequence[str]) -> list[list[int]]:
-    """Texts to ids without specials, nothing cut."""
+    """Return the ids of texts without special tokens, nothing cut."""
     if not texts:
         return []
-    found = loaded.tokenizer(list(texts), add_special_tokens=False, verbose=False)
-    return [list(ids) for ids in found["input_ids"]]
+    encoded = loaded.tokenizer(list(texts), add_special_tokens=False, verbose=False)
+    return [list(ids) for ids in encoded["input_ids"]]
+
+
+def clean_text(text: str, loaded: Loaded) -> str:
+    """Strip a text; a byte-level tokenizer gets a space before the first word, as bert-score has it."""
+    bare = text.strip()
+    return f" {bare}" if bare and loaded.model.config.model_type in _SPACE_FIRST else bare
 
 
 def within(loaded: Loaded, ids: list[int], room: int, overlong: Overlong, text: str) -> tuple[list[int], int]:
-    """Ids cut to the room there is, and how many were cut; an error where that was asked for."""
+    """Cut ids to the room there is; return them and how many were cut, or raise if overlong="error"."""
     cut = max(0, len(ids) - room)
     if cut and overlong == "error":
         raise TextError(
@@ -218,8 +207,36 @@ def within(loaded: Loaded, ids: list[int], room: int, overlong: Overlong, text: 
     return (ids[:room] if cut else ids), cut
 
 
+def framed_rows(
+    loaded: Loaded, texts: Sequence[str], overlong: Overlong, room: int | None = None
+) -> tuple[list[list[int]], list[int]]:
+    """Return the framed ids of each text within the model's limit, and how many ids were cut."""
+    rows, cuts = [], []
+    for text, ids in zip(texts, content_ids(loaded, texts), strict=True):
+        content, cut = within(loaded, ids, loaded.room if room is None else room, overlong, text)
+        rows.append(loaded.framed(content))
+        cuts.append(cut)
+    return rows, cuts
+
+
+def tokenize_within(
+    loaded: Loaded, texts: Mapping[str, Sequence[str]], overlong: Overlong
+) -> tuple[Any, list[int]]:
+    """Call the tokenizer with these arguments and truncation; return its answer and the ids cut per row."""
+    full = loaded.tokenizer(**texts, verbose=False)["input_ids"]
+    encoded = loaded.tokenizer(**texts, truncation=True, max_length=loaded.limit, verbose=False)
+    cuts = [len(whole) - len(content) for whole, content in zip(full, encoded["input_ids"], strict=True)]
+    if overlong == "error" and any(cuts):
+        longest = cuts.index(max(cuts))
+        text = next(iter(texts.values()))[longest]
+        raise MetricError(
+            f"{text[:60]!r}... is {cuts[longest]} tokens too long for {loaded.path.name}; give overlong=warn"
+        )
+    return encoded, cuts
+
+
 def batches(lengths: Sequence[int], budget: int | None = None) -> Iterator[list[int]]:
-    """Indices in batches of at most `budget` padded tokens, longest first, so that padding is rare."""
+    """Group indices into batches of at most `budget` padded tokens, longest first, so that few are padded."""
     usual = _CPU_TOKENS if device() == "cpu" else _GPU_TOKENS
     limit = budget or int(os.environ.get("ASSAY_BATCH_TOKENS", usual))
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
@@ -236,7 +253,7 @@ def in_batches(
     """Run `forward` on batches of indices; a batch that does not fit in memory is halved."""
     import torch
 
-    found: list[T | None] = [None] * len(lengths)
+    results: list[T | None] = [None] * len(lengths)
     waiting = list(batches(lengths, budget))[::-1]
     with torch.inference_mode():
         while waiting:
@@ -253,8 +270,8 @@ def in_batches(
                 waiting += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
                 continue
             for index, answer in zip(batch, answers, strict=True):
-                found[index] = answer
-    return found  # type: ignore[return-value]
+                results[index] = answer
+    return results  # type: ignore[return-value]
 
 
 def _out_of_memory(error: RuntimeError) -> bool:
@@ -264,7 +281,7 @@ def _out_of_memory(error: RuntimeError) -> bool:
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int, place: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of ids to one tensor, filled up on the right, and its mask."""
+    """Return rows of ids as one tensor, padded on the right, and its mask."""
     import torch
 
     width = max(len(row) for row in rows)

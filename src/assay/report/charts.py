@@ -14,6 +14,7 @@ from typing import Any
 
 from assay.core import Chart
 from assay.errors import unwritable
+from assay.report.before_after import before_after
 from assay.report.tables import shown_rows
 from assay.report.text import heading, in_words
 from assay.report.verdicts import AuditInfo, Row, audits_of, beyond_margin, is_check, rows_of
@@ -61,8 +62,6 @@ class Panel:
 
 def panels(run: Run) -> list[Panel]:
     """Every chart the run has data for."""
-    from assay.report.mending import mended
-
     rows = [row for row in rows_of(run) if math.isfinite(row["value"])]
     drawn: list[Panel] = []
     for audit in audits_of(run).values():
@@ -70,7 +69,10 @@ def panels(run: Run) -> list[Panel]:
         most = MOST_PANELS if audit.charts else MOST_UNDECLARED
         for chart in audit.charts or _undeclared(audit, own):
             drawn += _chosen(list(_DRAWN[chart.kind](audit, chart, own)), most)
-    return [*drawn, *mended(run, rows)]
+            if chart.kind == "bars":
+                changes = before_after(run, [row for row in own if row["statistic"] == chart.value])
+                drawn += [Panel(audit.name, "before and after mitigation", *change) for change in changes]
+    return drawn
 
 
 def _undeclared(audit: AuditInfo, rows: Iterable[Row]) -> list[Chart]:

@@ -54,10 +54,7 @@ class MultEvalBleu(Metric):
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         """All references together."""
-        return [
-            jbleu(count_matches(one.hypothesis, one.references, 4, "split", self.lowercase))
-            for one in samples
-        ]
+        return [jbleu(found) for found in count_matches(samples, 4, "split", self.lowercase)]
 
 
 @cache

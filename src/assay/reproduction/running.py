@@ -17,8 +17,9 @@ from assay.errors import AuditError
 from assay.reproduction.cells import Checked, check, not_run
 from assay.reproduction.metrics import recipe_measure
 from assay.reproduction.recipes import Cell, Plan, Recipe
-from assay.run.pipeline import Options, run
+from assay.run.pipeline import run
 from assay.run.results import Run
+from assay.run.session import Session
 
 # Figures read from scores rather than findings. `versus` is the role (or "role - role", a difference).
 NORMALISED = "normalised_score"  # one case on the 0 to 100 of its attribute (*unfair* Eq. 1); slice: its id
@@ -26,17 +27,17 @@ SINGLE = "single_score"  # one case; slice: its id
 MEAN = "mean_of_role"  # a mean over the cases of a slice
 
 
-def reproduce(recipe: Recipe, folder: Path, options: Options | None = None) -> list[Checked]:
+def reproduce(recipe: Recipe, folder: Path, session: Session | None = None) -> list[Checked]:
     """Every cell of the recipe, in its order."""
     found: dict[Cell, Checked] = {cell: not_run(cell, cell.needs) for cell in recipe.cells if cell.needs}
     for name, plan in recipe.runs.items():
         mine = [cell for cell in recipe.runnable if cell.run == name]
         if mine:
-            found |= {one.cell: one for one in _run_plan(plan, mine, folder, options or Options())}
+            found |= {one.cell: one for one in _run_plan(plan, mine, folder, session or Session.open())}
     return [found[cell] for cell in recipe.cells]
 
 
-def _run_plan(plan: Plan, cells: Sequence[Cell], folder: Path, options: Options) -> Iterable[Checked]:
+def _run_plan(plan: Plan, cells: Sequence[Cell], folder: Path, session: Session) -> Iterable[Checked]:
     absent = [path for path in plan.paths if not (folder / path).exists()]
     if absent:
         return [not_run(cell, f"{', '.join(absent)} in the data folder") for cell in cells]
@@ -47,10 +48,10 @@ def _run_plan(plan: Plan, cells: Sequence[Cell], folder: Path, options: Options)
     with TemporaryDirectory() as scratch:
         asked = _asked(plan, folder, Path(scratch))
         if released:
-            done = run(plan.audit, (), scores=str(folder / str(plan.scores)), options=options, **asked)
+            done = run(plan.audit, (), scores=str(folder / str(plan.scores)), session=session, **asked)
             checked += _read(done, released)
         if computed:
-            checked += _computed(plan, computed, specs, asked, options)
+            checked += _computed(plan, computed, specs, asked, session)
     return checked
 
 
@@ -86,19 +87,19 @@ def _each_judgement(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _computed(
-    plan: Plan, cells: Sequence[Cell], specs: Sequence[str], asked: dict[str, Any], options: Options
+    plan: Plan, cells: Sequence[Cell], specs: Sequence[str], asked: dict[str, Any], session: Session
 ) -> list[Checked]:
     """All metrics at once; where one cannot run here, one at a time, so that it stops no other."""
     measures: list[str | Measure] = [recipe_measure(spec) for spec in specs]
     try:
-        return _read(run(plan.audit, measures, options=options, **asked), cells)
+        return _read(run(plan.audit, measures, session=session, **asked), cells)
     except AuditError as error:
         if len(specs) == 1:
             return [not_run(cell, f"a metric that runs here: {error}") for cell in cells]
     checked: list[Checked] = []
     for spec in specs:
         mine = [cell for cell in cells if cell.metric == spec]
-        checked += _computed(plan, mine, [spec], asked, options)
+        checked += _computed(plan, mine, [spec], asked, session)
     return checked
 
 

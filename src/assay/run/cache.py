@@ -43,6 +43,7 @@ class ScoreCache:
         self.path = None if folder is None else folder / "scores.sqlite"
         self.damaged = 0
         self._ids: dict[str, int] = {}
+        self._closed = False
         self._connection = self._open()
 
     def _open(self) -> sqlite3.Connection:
@@ -68,8 +69,15 @@ class ScoreCache:
         return _connect(":memory:")
 
     def close(self) -> None:
-        """Finish; a later use opens again elsewhere."""
+        """Close the file; `reopen` before the next use."""
         self._connection.close()
+        self._closed = True
+
+    def reopen(self) -> None:
+        """Open the file again after `close`."""
+        if self._closed:
+            self._connection = self._open()
+            self._closed = False
 
     def _id(self, signature: str) -> int:
         if signature not in self._ids:

@@ -1,64 +1,34 @@
-"""From what was asked to a finished run: audits' cases, one scoring plan, judgements, explanations."""
+"""A finished run from what was asked: audits' cases, scores, judgements, explanations."""
 
 from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from assay.core import Audit, Case, Finding, Grid, Measure, Metric, Sample, Scored
 from assay.datasets.imported import ImportedScores, read_scores
-from assay.datasets.rows import file_digest
 from assay.errors import DataError
-from assay.models.weights import cache_folder
+from assay.models.weights import file_digest
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, build, check_numbers, measure
-from assay.run.cache import ScoreCache
 from assay.run.cost import QUICK_TOKENS, Cost, cost
-from assay.run.engine import OnError
-from assay.run.engine.local import engine
 from assay.run.plan import score_all
-from assay.run.progress import Progress
 from assay.run.results import Explained, Run, cases_frame, check_writable, findings_frame, scores_frame
-from assay.run.scoring import Settings, explain_samples, score_samples
+from assay.run.scoring import explain_samples, score_samples
+from assay.run.session import Session
 from assay.run.settle import describe, settle
-from assay.run.unfold import counted, told, unscored
-from assay.statistics.estimates import benjamini_hochberg
-from assay.vocabulary import Verdict
+from assay.run.unfold import count_notes, note_sentences, unscored_roles
 
 DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "embedding-average", "bertscore-f", "gpt-ppl")
-_EXPLAINED = 3  # evidence cases explained a finding
-_FAILURES = 100  # messages of samples on which a metric raised
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to run; nothing here changes a score."""
-
-    out: Path | None = None
-    cache: Path | None = field(default_factory=cache_folder)
-    workers: int = 1
-    ray: str | None = None
-    on_error: OnError = "stop"
-    quiet: bool = True
-    timeout: float | None = None  # seconds a call of a metric may take
-
-    def settings(self) -> Settings:
-        """What scoring needs."""
-        if self.ray:
-            from assay.run.engine.ray import RayEngine
-
-            chosen: Any = RayEngine(self.ray, self.workers, self.timeout)
-        else:
-            chosen = engine(self.workers, self.timeout)
-        return Settings(ScoreCache(self.cache), chosen, Progress(self.quiet), self.on_error)
+_EXPLAINED = 3  # cases that are explained per failed finding
+_FAILURES = 100  # messages about samples on which a metric raised
+_PACKAGES = ("numpy", "scipy", "polars", "sacrebleu", "spacy")
 
 
 def audit(
@@ -66,31 +36,11 @@ def audit(
     *,
     only: Sequence[str] = (),
     size: str = "quick",
-    options: Options | None = None,
-    **asked: Any,
+    session: Session | None = None,
+    **options: Any,
 ) -> Run:
-    """The main job: every audit that fits (or `only` these), on embedded data unless `data` is given."""
-    return execute(chosen_audits(only, size, asked), metrics, options or Options(), size=size)
-
-
-def chosen_audits(only: Sequence[str], size: str, asked: Mapping[str, Any]) -> dict[str, Audit]:
-    """The audits of a run: those named, or all that `--size` has room for."""
-    audits = {}
-    for name in only or names("audits"):
-        quick = dict(audit_class(name).quick()) if size == "quick" else {}
-        skipped = quick.pop("skip", False) or (audit_class(name).needs_data and "data" not in asked)
-        if only or not skipped:
-            audits[name] = make_audit(name, quick | dict(asked), strict=len(only) == 1)
-    return audits
-
-
-def estimate(
-    only: Sequence[str], metrics: Sequence[Specifiable], asked: Mapping[str, Any], size: str, options: Options
-) -> list[Cost]:
-    """What a run would cost, a row a metric; nothing is scored."""
-    work = {name: list(one.cases()) for name, one in chosen_audits(only, size, asked).items()}
-    with closing(ScoreCache(options.cache)) as cache:
-        return [cost(one, work, cache) for one in map(measure, metrics)]
+    """Run every audit that fits (or `only` these), on embedded data unless `data` is given."""
+    return execute(choose_audits(only, size, options), metrics, session or Session.open(), size=size)
 
 
 def run(
@@ -98,46 +48,69 @@ def run(
     metrics: Sequence[Specifiable] = DEFAULT_METRICS,
     *,
     scores: str | None = None,
-    options: Options | None = None,
+    session: Session | None = None,
     size: str = "full",
-    **asked: Any,
+    **options: Any,
 ) -> Run:
-    """One audit, on your data or ours; `scores` are judged beside (or instead of) metrics run here."""
+    """Run one audit, on your data or ours; `scores` are judged beside (or instead of) metrics run here."""
     imported = read_scores(scores) if scores else None
-    audits = chosen_audits([name], size, asked)
-    return execute(audits, metrics, options or Options(), size=size, imported=imported)
+    audits = choose_audits([name], size, options)
+    return execute(audits, metrics, session or Session.open(), size=size, imported=imported)
 
 
 def score(
-    metrics: Sequence[Specifiable], samples: Sequence[Sample], *, options: Options | None = None
+    metrics: Sequence[Specifiable], samples: Sequence[Sample], *, session: Session | None = None
 ) -> pl.DataFrame:
-    """Plain scores, a row a sample, a column a metric; absent ones are null."""
-    return score_noted(metrics, samples, options=options)[0]
+    """Plain scores: one row per sample, one column per metric; absent scores are null."""
+    return score_noted(metrics, samples, session=session)[0]
 
 
 def score_noted(
-    metrics: Sequence[Specifiable], samples: Sequence[Sample], *, options: Options | None = None
+    metrics: Sequence[Specifiable], samples: Sequence[Sample], *, session: Session | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Plain scores, and what a reader must know of them: what was counted, what is absent, what failed."""
-    settings = (options or Options()).settings()
+    """Plain scores, and notes on them: what was counted, what is absent and why, what failed."""
     columns: dict[str, Any] = {}
     notes: list[str] = []
     references = [sample.references for sample in samples]
-    with closing(settings.cache):
-        for one in map(measure, metrics):
-            fitted = replace(one, metric=one.metric.fitted(references))
-            table = score_samples(fitted, samples, settings)
-            columns[one.label] = table.values[:, fitted.column]
-            counts = counted(fitted, samples, table)
-            notes += [f"{one.label}: {note}" for note in told(counts, len(samples))]
-    return pl.DataFrame(columns).fill_nan(None), [*notes, *settings.failures[:_FAILURES]]
+    with session or Session.open() as session:
+        for given in map(measure, metrics):
+            fitted = replace(given, metric=given.metric.fitted(references))
+            table = score_samples(fitted, samples, session)
+            columns[given.label] = table.values[:, fitted.column]
+            counts = count_notes(fitted, samples, table)
+            notes += [f"{given.label}: {note}" for note in note_sentences(counts, len(samples))]
+    return pl.DataFrame(columns).fill_nan(None), [*notes, *session.failures[:_FAILURES]]
 
 
-def make_audit(name: str, asked: Mapping[str, Any], *, strict: bool = True) -> Audit:
-    """An audit with these options; without `strict`, options it does not have are left out."""
+def estimate_cost(
+    only: Sequence[str],
+    metrics: Sequence[Specifiable],
+    options: Mapping[str, Any],
+    size: str,
+    session: Session,
+) -> list[Cost]:
+    """What a run would cost, one row per metric; nothing is scored."""
+    work = {name: list(chosen.cases()) for name, chosen in choose_audits(only, size, options).items()}
+    with session:
+        return [cost(given, work, session.cache) for given in map(measure, metrics)]
+
+
+def choose_audits(only: Sequence[str], size: str, options: Mapping[str, Any]) -> dict[str, Audit]:
+    """The audits of a run: those named, or all that `--size` has room for."""
+    audits = {}
+    for name in only or names("audits"):
+        quick = dict(audit_class(name).quick()) if size == "quick" else {}
+        skipped = quick.pop("skip", False) or (audit_class(name).needs_data and "data" not in options)
+        if only or not skipped:
+            audits[name] = make_audit(name, quick | dict(options), strict=len(only) == 1)
+    return audits
+
+
+def make_audit(name: str, options: Mapping[str, Any], *, strict: bool = True) -> Audit:
+    """An audit with these options; unless `strict`, options it does not have are left out."""
     kind = audit_class(name)
-    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
-    given = {key: value for key, value in asked.items() if strict or key in known}
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    given = {key: value for key, value in options.items() if strict or key in known}
     made: Audit = build(kind, given, name)
     check_numbers(made)
     return made
@@ -146,71 +119,46 @@ def make_audit(name: str, asked: Mapping[str, Any], *, strict: bool = True) -> A
 def execute(
     audits: Mapping[str, Audit],
     metrics: Sequence[Specifiable],
-    options: Options,
+    session: Session,
     *,
     size: str,
     imported: ImportedScores | None = None,
 ) -> Run:
-    """Cases, scores, judgements; the folder is checked before the work and written after it."""
+    """Score, judge, settle and store; the folder is checked before the work begins."""
     began = time.perf_counter()
-    if options.out:
-        check_writable(options.out)
-    measures = _distinct([] if imported and metrics == DEFAULT_METRICS else [measure(m) for m in metrics])
-    settings = options.settings()
-    work = {name: _cases_of(one) for name, one in audits.items()}
+    if session.out:
+        check_writable(session.out)
+    measures = [] if imported and metrics == DEFAULT_METRICS else [measure(given) for given in metrics]
+    measures = list({given.label: given for given in measures}.values())
+    work = {name: _cases_of(chosen) for name, chosen in audits.items()}
     tokens = QUICK_TOKENS if size == "quick" else None
-    with closing(settings.cache):
-        scored, notes = score_all(audits, work, measures, settings, causal_tokens=tokens)
+    with session:
+        scored, notes = score_all(audits, work, measures, session, causal_tokens=tokens)
+        spent = session.bill.summary()
     if imported:
-        for name, one in audits.items():
-            listed = [case for case in work[name] if isinstance(case, Case)]
-            scored[name] += imported.judged(listed, one.roles, name)
-    judged = {name: _judge(one, scored[name]) for name, one in audits.items()}
-    found = [finding for findings, _ in judged.values() for finding in findings]
-    cases = {name: _all_cases(work[name], scored[name]) for name in audits}
-    explained = _explain(found, cases, measures)
-    about = _about(audits, measures, scored, settings, size, began)
-    about["notes"] = [
-        *notes,
-        *_notes({name: told_ for name, (_, told_) in judged.items()}, scored),
-        *settings.failures[:_FAILURES],
-    ]
-    done = Run(findings_frame(found), cases_frame(cases), scores_frame(scored), explained, about)
-    return done.save(options.out) if options.out else done
+        for name, chosen in audits.items():
+            cases = [item for item in work[name] if isinstance(item, Case)]
+            scored[name] += imported.judged(cases, chosen.roles, name)
+    findings: list[Finding] = []
+    for name, chosen in audits.items():
+        judgement = chosen.judge(scored[name])
+        held_back = [answer.metric for answer in scored[name] if answer.about.get("held_back")]
+        findings += settle(chosen, judgement, held_back=held_back)
+        notes += [f"{name}: {note}" for note in judgement.notes]
+    all_cases = {name: _all_cases(work[name], scored[name]) for name in audits}
+    explained = _explain(findings, all_cases, measures)
+    about = _describe_run(audits, measures, scored, session, size) | ({"spent": spent} if spent else {})
+    about["seconds"]["wall"] = time.perf_counter() - began
+    about["notes"] = [*notes, *_scoring_notes(scored), *session.failures[:_FAILURES]]
+    finished = Run(findings_frame(findings), cases_frame(all_cases), scores_frame(scored), explained, about)
+    return finished.save(session.out) if session.out else finished
 
 
-def _cases_of(one: Audit) -> list[Case | Grid]:
-    cases = list(one.cases())
+def _cases_of(audit: Audit) -> list[Case | Grid]:
+    cases = list(audit.cases())
     if not cases:
-        raise DataError(f"{one.name} found nothing to score in its data; {one.wants}")
+        raise DataError(f"{audit.name} found nothing to score in its data; {audit.wants}")
     return cases
-
-
-def _distinct(measures: Iterable[Measure]) -> list[Measure]:
-    """Each metric once, by the name people gave it."""
-    return list({one.label: one for one in measures}.values())
-
-
-def _judge(audit: Audit, scored: Sequence[Scored]) -> tuple[list[Finding], list[str]]:
-    """The audit's settled findings and its notes."""
-    judgement = audit.judge(scored)
-    if isinstance(judgement, list):  # an audit that is not converted yet
-        return _judge_old(audit, scored, judgement), list(audit.notes())  # type: ignore[attr-defined]
-    held_back = [answer.metric for answer in scored if answer.about.get("held_back")]
-    return settle(audit, judgement, held_back=held_back), list(judgement.notes)
-
-
-def _judge_old(one: Audit, scored: Sequence[Scored], found: list[Finding]) -> list[Finding]:
-    held = {answer.metric for answer in scored if answer.about.get("held_back")}
-    found = [replace(finding, passed=None) if finding.metric in held else finding for finding in found]
-    filled: list[Finding] = []
-    for metric in dict.fromkeys(finding.metric for finding in found):
-        mine = [finding for finding in found if finding.metric == metric]
-        open_ = [f for f in mine if f.p_value is not None and f.q_value is None]
-        q_values = dict(zip(map(id, open_), benjamini_hochberg([f.p_value for f in open_]), strict=True))
-        filled += [replace(f, q_value=float(q_values[id(f)])) if id(f) in q_values else f for f in mine]
-    words: dict[bool | None, Verdict] = {True: "pass", False: "fail", None: "not judged"}
-    return [replace(f, verdict=words[f.passed]) for f in filled]
 
 
 def _all_cases(items: Sequence[Case | Grid], scored: Sequence[Scored]) -> list[Case]:
@@ -222,20 +170,21 @@ def _all_cases(items: Sequence[Case | Grid], scored: Sequence[Scored]) -> list[C
 
 
 def _explain(
-    found: Sequence[Finding], cases: Mapping[str, Sequence[Case]], measures: Sequence[Measure]
+    findings: Sequence[Finding], cases: Mapping[str, Sequence[Case]], measures: Sequence[Measure]
 ) -> list[Explained]:
-    """Explain the evidence of failed findings; the report computes nothing (law 10)."""
-    by_label = {one.label: one for one in measures if isinstance(one.metric, Metric)}
-    known = {name: {case.id: case for case in listed} for name, listed in cases.items()}
-    wanted: dict[tuple[str, str, str], None] = {}
-    for finding in found:
-        if finding.passed is False and finding.metric in by_label:
-            for case in finding.evidence[:_EXPLAINED]:
-                if case in known.get(finding.audit, {}):
-                    wanted[finding.metric, finding.audit, case] = None
+    """Explanations of the evidence of failed findings, made now because the report computes nothing."""
+    by_label = {given.label: given for given in measures if isinstance(given.metric, Metric)}
+    by_id = {name: {case.id: case for case in listed} for name, listed in cases.items()}
+    wanted = {
+        (finding.metric, finding.audit, case): None
+        for finding in findings
+        if finding.verdict == "fail" and finding.metric in by_label
+        for case in finding.evidence[:_EXPLAINED]
+        if case in by_id.get(finding.audit, {})
+    }
     explained: list[Explained] = []
     for metric, name, case in wanted:
-        samples = known[name][case].samples
+        samples = by_id[name][case].samples
         reasons = explain_samples(by_label[metric], samples.values())
         explained += [
             Explained(metric, name, case, role, reason)
@@ -245,43 +194,41 @@ def _explain(
     return explained
 
 
-def _notes(of_audits: Mapping[str, Sequence[str]], scored: Mapping[str, Sequence[Scored]]) -> list[str]:
-    notes = [f"{name}: {note}" for name, listed in of_audits.items() for note in listed]
+def _scoring_notes(scored: Mapping[str, Sequence[Scored]]) -> list[str]:
+    """What a reader must know about the scores: what was counted, roles without any score, cautions."""
+    notes = []
     for name, answers in scored.items():
         for answer in answers:
             samples = sum(len(case.samples) for case in answer.cases)
-            notes += [f"{name}: {answer.metric}: {note}" for note in told(answer.notes, samples)]
-            notes += [
-                f"{name}: {answer.metric}: nothing scored in {slice_} at {', '.join(roles)}: no finding there"
-                for slice_, roles in unscored(answer).items()
+            listed = note_sentences(answer.notes, samples)
+            listed += [
+                f"nothing scored in {slice_} at {', '.join(roles)}: no finding there"
+                for slice_, roles in unscored_roles(answer).items()
             ]
-            if answer.about.get("caution"):
-                notes.append(f"{name}: {answer.metric}: {answer.about['caution']}")
+            listed += [answer.about["caution"]] if answer.about.get("caution") else []
+            notes += [f"{name}: {answer.metric}: {note}" for note in listed]
     return notes
 
 
-def _about(
+def _describe_run(
     audits: Mapping[str, Audit],
     measures: Sequence[Measure],
     scored: Mapping[str, Sequence[Scored]],
-    settings: Settings,
+    session: Session,
     size: str,
-    began: float,
 ) -> dict[str, Any]:
     """run.json: everything needed to trust and repeat the run."""
     metrics = {answer.metric: dict(answer.about) for answers in scored.values() for answer in answers}
-    order = [one.label for one in measures]
-    shown = {label: metrics[label] for label in [*order, *metrics] if label in metrics}
-    given = [path for one in audits.values() for path in getattr(one, "data", ())]
-    packages = ("numpy", "scipy", "polars", "sacrebleu", "rouge-score", "spacy")
+    order = [given.label for given in measures]
+    files = [path for chosen in audits.values() for path in getattr(chosen, "data", ()) if path.is_file()]
     return {
         "assay": version("assay"),
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in packages},
+        "packages": {name: version(name) for name in _PACKAGES},
         "size": size,
-        "metrics": shown,
-        "audits": {name: describe(one) for name, one in audits.items()},
-        "data": {str(path): file_digest(path) for path in given if path.is_file()},
-        "seconds": {"wall": time.perf_counter() - began, "scoring": settings.seconds},
-        "computed": settings.computed,
+        "metrics": {label: metrics[label] for label in [*order, *metrics] if label in metrics},
+        "audits": {name: describe(chosen) for name, chosen in audits.items()},
+        "data": {str(path): file_digest(path) for path in files},
+        "seconds": {"scoring": dict(session.seconds)},
+        "computed": dict(session.computed),
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -12,25 +11,18 @@ from assay.core import Audit, Case, Grid, Measure, Scored
 from assay.errors import AuditError
 from assay.names.spec import measure
 from assay.run.cost import affordable
-from assay.run.scoring import Settings, score_cases
+from assay.run.scoring import score_cases
+from assay.run.session import Session
 from assay.run.unfold import unusual
 
 _ROUNDS = 200
-
-
-@runtime_checkable
-class Telling(Protocol):
-    """A metric that can tell why it gave an audit no score at all."""
-
-    def silence(self, counted: Mapping[str, int]) -> str | None:
-        """The reason, from what was counted (`Scored.notes`); None where there is none of its own."""
 
 
 def score_all(
     audits: Mapping[str, Audit],
     work: Mapping[str, list[Case | Grid]],
     measures: Sequence[Measure],
-    settings: Settings,
+    session: Session,
     *,
     causal_tokens: int | None = None,
 ) -> tuple[dict[str, list[Scored]], list[str]]:
@@ -46,9 +38,9 @@ def score_all(
         if left_out:
             notes.append(f"{one.label} reads token by token; --size quick leaves out {left_out}")
         for fitted, names_ in _fits(one, mine):
-            answers = score_cases(fitted, {name: work[name] for name in names_}, settings)
+            answers = score_cases(fitted, {name: work[name] for name in names_}, session)
             for name, answer in answers.items():
-                complete = _search(audits[name], fitted, answer, settings)
+                complete = _search(audits[name], fitted, answer, session)
                 if _says_something(complete):
                     scored[name].append(complete)
                 else:
@@ -56,19 +48,17 @@ def score_all(
     if measures and not any(scored.values()):
         raise AuditError("; ".join(notes) + "; choose another metric or other data")
     for name, one_audit in audits.items():
-        if one_audit.panel() and scored[name]:
-            scored[name] = _panelled(
-                one_audit, name, scored[name], work[name], measures, panels[name], settings
-            )
+        final = list(one_audit.final(scored[name]))
+        if scored[name] and (final or panels[name]):
+            scored[name] = _panelled(name, scored[name], work[name], final, measures, panels[name], session)
     return scored, notes
 
 
 def _misfit(one: Measure, name: str, counted: Mapping[str, int] | None = None) -> str:
     """Why no case of an audit had a score."""
-    told = one.metric.silence(counted or {}) if isinstance(one.metric, Telling) else None
-    told = told or unusual(counted or {})
-    if told:
-        return f"{one.label} gives {name} no score: {told}"
+    reason = one.metric.silence(counted or {}) or unusual(counted or {})
+    if reason:
+        return f"{one.label} gives {name} no score: {reason}"
     needs = ", ".join(sorted(one.metric.needs))
     reason = f"it needs {needs}, which no case has" if needs else "it compares a text with nothing"
     return f"{one.label} does not fit {name}: {reason}"
@@ -81,24 +71,23 @@ def _panel(one: Audit, measures: Sequence[Measure]) -> dict[str, Measure]:
 
 
 def _panelled(
-    one: Audit,
     name: str,
     answers: list[Scored],
     items: list[Case | Grid],
+    final: list[Case],
     measures: Sequence[Measure],
     extra: Mapping[str, Measure],
-    settings: Settings,
+    session: Session,
 ) -> list[Scored]:
     """The answers with the final cases added, and those of the panel's metrics that were not asked for."""
-    final = list(one.final(answers))
     complete = {answer.metric: answer for answer in answers}
     for label, each in ({each.label: each for each in measures} | dict(extra)).items():
         fitted = _fits(each, {name: items})[0][0]
         if label in extra:
-            complete[label] = score_cases(fitted, {name: items}, settings)[name]
+            complete[label] = score_cases(fitted, {name: items}, session)[name]
         # Sets are folded: a later case cannot join them.
         if final and label in complete and not complete[label].about.get("set"):
-            complete[label] = _joined(complete[label], score_cases(fitted, {name: final}, settings)[name])
+            complete[label] = _joined(complete[label], score_cases(fitted, {name: final}, session)[name])
     return list(complete.values())
 
 
@@ -118,13 +107,13 @@ def _fits(one: Measure, work: Mapping[str, Sequence[Case | Grid]]) -> list[tuple
     return list(groups.values())
 
 
-def _search(one: Audit, fitted: Measure, answer: Scored, settings: Settings) -> Scored:
+def _search(one: Audit, fitted: Measure, answer: Scored, session: Session) -> Scored:
     """Further rounds of a search, until the audit asks for no more."""
     for _ in range(_ROUNDS):
         new = list(one.more(answer))
         if not new:
             return answer
-        answer = _joined(answer, score_cases(fitted, {one.name: new}, settings)[one.name])
+        answer = _joined(answer, score_cases(fitted, {one.name: new}, session)[one.name])
     return answer
 
 

@@ -4,45 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from assay.core import Case, Explanation, Floats, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.errors import MetricError
-from assay.run.cache import ScoreCache
-from assay.run.engine import Engine, OnError
 from assay.run.engine.batch import FAULTS, Batch, shown
-from assay.run.engine.local import LocalEngine
 from assay.run.engine.pieces import unscanned
-from assay.run.progress import Progress
 from assay.run.projection import characters, kind, project, projector, shares
+from assay.run.session import Session
 from assay.run.unfold import FAILED, Integers, Table
 
 PUT_ROWS, PUT_SECONDS = 10_000, 2.0
 
 
-@dataclass
-class Settings:
-    """How to run, as against what to score: nothing here can change a score."""
-
-    cache: ScoreCache = field(default_factory=lambda: ScoreCache(None))
-    engine: Engine = field(default_factory=LocalEngine)
-    progress: Progress = field(default_factory=lambda: Progress(quiet=True))
-    on_error: OnError = "stop"
-    seconds: dict[str, float] = field(default_factory=dict)  # label -> scoring time, loading apart
-    loading: float = 0.0
-    computed: dict[str, int] = field(default_factory=dict)  # label -> samples not found in the cache
-    failures: list[str] = field(default_factory=list)
-
-    def spent(self, label: str, began: float) -> None:
-        """Book scoring time."""
-        self.seconds[label] = self.seconds.get(label, 0.0) + time.perf_counter() - began
-
-
 @unscanned()
-def score_samples(measure: Measure, samples: Sequence[Sample], settings: Settings) -> Table:
+def score_samples(measure: Measure, samples: Sequence[Sample], session: Session) -> Table:
     """All outputs for each sample; equal samples are scored once, ever."""
     metric = measure.metric
     if not isinstance(metric, Metric):
@@ -51,7 +30,7 @@ def score_samples(measure: Measure, samples: Sequence[Sample], settings: Setting
             f"sets: assay run stress -m {measure.label}"
         )
     if metric.parts:
-        return _hybrid(metric, samples, settings)
+        return _hybrid(metric, samples, session)
     unique: dict[Sample, int] = {}
     places = np.full(len(samples), -1, dtype=np.int64)
     project_ = projector(metric)
@@ -59,7 +38,7 @@ def score_samples(measure: Measure, samples: Sequence[Sample], settings: Setting
         projected = project_(sample)
         if projected is not None:
             places[index] = unique.setdefault(projected, len(unique))
-    found = _score_unique(measure, metric, list(unique), settings)
+    found = _score_unique(measure, metric, list(unique), session)
     table = _empty(metric, len(samples))
     there = np.flatnonzero(places >= 0)
     chosen = places[there]
@@ -71,8 +50,8 @@ def _empty(metric: Metric, count: int) -> Table:
     return Table(np.full((count, max(1, len(metric.outputs))), np.nan))
 
 
-def _hybrid(metric: Metric, samples: Sequence[Sample], settings: Settings) -> Table:
-    tables = [score_samples(part, samples, settings) for part in metric.parts]
+def _hybrid(metric: Metric, samples: Sequence[Sample], session: Session) -> Table:
+    tables = [score_samples(part, samples, session) for part in metric.parts]
     columns = [table.values[:, part.column] for part, table in zip(metric.parts, tables, strict=True)]
     notes: dict[str, Integers] = {}
     for table in tables:
@@ -81,22 +60,22 @@ def _hybrid(metric: Metric, samples: Sequence[Sample], settings: Settings) -> Ta
     return Table(metric.combine(np.stack(columns, axis=1))[:, None], notes)
 
 
-def _score_unique(measure: Measure, metric: Metric, samples: list[Sample], settings: Settings) -> Table:
+def _score_unique(measure: Measure, metric: Metric, samples: list[Sample], session: Session) -> Table:
     began = time.perf_counter()
     keys = [bytes.fromhex(sample.key) for sample in samples]
     table = _empty(metric, len(samples))
     missing = np.arange(len(samples))
     if metric.cacheable:
-        known = settings.cache.get(metric.signature, keys, table.values.shape[1])
+        known = session.cache.get(metric.signature, keys, table.values.shape[1])
         table.fill(known.places, known.values, known.notes)
         missing = np.setdiff1d(missing, known.places, assume_unique=True)
-    settings.spent(measure.label, began)
-    settings.computed[measure.label] = settings.computed.get(measure.label, 0) + len(missing)
+    session.spent(measure.label, began)
+    session.computed[measure.label] = session.computed.get(measure.label, 0) + len(missing)
     if len(missing):
-        settings.engine.prepare(metric, len(missing))
+        session.engine.prepare(metric, len(missing))
         began = time.perf_counter()
-        _compute(measure, metric, [samples[index] for index in missing], missing, keys, table, settings)
-        settings.spent(measure.label, began)
+        _compute(measure, metric, [samples[index] for index in missing], missing, keys, table, session)
+        session.spent(measure.label, began)
     return table
 
 
@@ -107,27 +86,27 @@ def _compute(
     missing: Integers,
     keys: Sequence[bytes],
     table: Table,
-    settings: Settings,
+    session: Session,
 ) -> None:
     """Run the engine over what is missing, putting rows as they come."""
     waiting: list[Integers] = []
     last, seconds = time.monotonic(), 0.0
     work = shares(wanted)
     try:
-        with settings.progress.task(measure.label, len(wanted)) as counter:
-            for batch in settings.engine.run(metric, wanted, settings.on_error):
+        with session.progress.task(measure.label, len(wanted)) as counter:
+            for batch in session.engine.run(metric, wanted, session.on_error):
                 waiting.append(_filled(table, batch, missing))
-                settings.failures += [
+                session.failures += [
                     f"{measure.label}: {shown(wanted[place])}: {message}" for place, message in batch.failures
                 ]
                 counter.advance(len(batch.indices), float(work[batch.indices].sum()))
                 seconds += batch.seconds
                 if sum(map(len, waiting)) >= PUT_ROWS or time.monotonic() - last >= PUT_SECONDS:
-                    _put(metric, keys, table, waiting, settings)
+                    _put(metric, keys, table, waiting, session)
                     last = time.monotonic()
     finally:
-        _put(metric, keys, table, waiting, settings)
-    settings.cache.book(kind(metric), characters(metric, wanted), seconds)
+        _put(metric, keys, table, waiting, session)
+    session.cache.book(kind(metric), characters(metric, wanted), seconds)
 
 
 def _filled(table: Table, batch: Batch, missing: Integers) -> Integers:
@@ -143,16 +122,16 @@ def _filled(table: Table, batch: Batch, missing: Integers) -> Integers:
 
 
 def _put(
-    metric: Metric, keys: Sequence[bytes], table: Table, waiting: list[Integers], settings: Settings
+    metric: Metric, keys: Sequence[bytes], table: Table, waiting: list[Integers], session: Session
 ) -> None:
     if waiting and metric.cacheable:
         places = np.concatenate(waiting)
         notes = {name: counts[places] for name, counts in table.notes.items()}
-        settings.cache.put(metric.signature, [keys[at] for at in places], table.values[places], notes)
+        session.cache.put(metric.signature, [keys[at] for at in places], table.values[places], notes)
     waiting.clear()
 
 
-def score_grid(measure: Measure, grid: Grid, settings: Settings, known: dict[str, Floats]) -> Floats:
+def score_grid(measure: Measure, grid: Grid, session: Session, known: dict[str, Floats]) -> Floats:
     """(rows, columns) of M(row as hypothesis, column as reference); a symmetric metric is asked once."""
     metric = measure.metric
     if not isinstance(metric, Metric):
@@ -160,29 +139,29 @@ def score_grid(measure: Measure, grid: Grid, settings: Settings, known: dict[str
     transposed = replace(grid, rows=grid.columns, columns=grid.rows).key
     if metric.symmetric and transposed in known:
         return known[transposed].T
-    began, loading = time.perf_counter(), settings.loading
-    known[grid.key] = _remembered(measure, metric, grid, settings)
-    settings.spent(measure.label, began + settings.loading - loading)
+    began, loading = time.perf_counter(), session.loading
+    known[grid.key] = _remembered(measure, metric, grid, session)
+    session.spent(measure.label, began + session.loading - loading)
     return known[grid.key]
 
 
-def _remembered(measure: Measure, metric: Metric, grid: Grid, settings: Settings) -> Floats:
+def _remembered(measure: Measure, metric: Metric, grid: Grid, session: Session) -> Floats:
     """A grid from the cache, else computed and put there."""
     signature = f"{metric.signature}|output:{measure.output}"
-    values = settings.cache.get_grid(signature, grid.key) if metric.cacheable else None
+    values = session.cache.get_grid(signature, grid.key) if metric.cacheable else None
     if values is None:
         began = time.perf_counter()
         metric.prepare()
-        settings.loading += time.perf_counter() - began
-        values = _compute_grid(measure, metric, grid, settings)
+        session.loading += time.perf_counter() - began
+        values = _compute_grid(measure, metric, grid, session)
         if metric.cacheable:
-            settings.cache.put_grid(signature, grid.key, values)
+            session.cache.put_grid(signature, grid.key, values)
     return values
 
 
-def _compute_grid(measure: Measure, metric: Metric, grid: Grid, settings: Settings) -> Floats:
+def _compute_grid(measure: Measure, metric: Metric, grid: Grid, session: Session) -> Floats:
     if metric.parts:
-        parts = [_remembered(part, part.metric, grid, settings) for part in metric.parts]  # type: ignore[arg-type]
+        parts = [_remembered(part, part.metric, grid, session) for part in metric.parts]  # type: ignore[arg-type]
         return metric.combine(np.stack([p.ravel() for p in parts], axis=1)).reshape(parts[0].shape)
     own = metric.grid(grid.rows, grid.columns)
     if own is not None:
@@ -191,25 +170,25 @@ def _compute_grid(measure: Measure, metric: Metric, grid: Grid, settings: Settin
     if len(grid.rows) > height:  # in bands that are remembered one by one, so that a killed run goes on
         starts = range(0, len(grid.rows), height)
         bands = [replace(grid, rows=grid.rows[start : start + height]) for start in starts]
-        return np.concatenate(_counted(measure, metric, bands, settings))
+        return np.concatenate(_counted(measure, metric, bands, session))
     pairs = [Sample(row, (column,)) for row in grid.rows for column in grid.columns]
     flat = np.empty(len(pairs))
-    for batch in settings.engine.run(metric, pairs, settings.on_error):
+    for batch in session.engine.run(metric, pairs, session.on_error):
         flat[np.asarray(batch.indices)] = batch.values[:, measure.column]
     return flat.reshape(len(grid.rows), len(grid.columns))
 
 
-def _counted(measure: Measure, metric: Metric, bands: Sequence[Grid], settings: Settings) -> list[Floats]:
+def _counted(measure: Measure, metric: Metric, bands: Sequence[Grid], session: Session) -> list[Floats]:
     found = []
-    with settings.progress.task(f"{measure.label} {bands[0].id}", sum(len(b.rows) for b in bands)) as counter:
+    with session.progress.task(f"{measure.label} {bands[0].id}", sum(len(b.rows) for b in bands)) as counter:
         for band in bands:
-            found.append(_remembered(measure, metric, band, settings))
+            found.append(_remembered(measure, metric, band, session))
             counter.advance(len(band.rows))
     return found
 
 
 def score_cases(
-    measure: Measure, work: Mapping[str, Sequence[Case | Grid]], settings: Settings
+    measure: Measure, work: Mapping[str, Sequence[Case | Grid]], session: Session
 ) -> dict[str, Scored]:
     """One metric over the cases of every audit at once, so that shared samples are scored once."""
     from assay.run.unfold import fold_sets, unfold
@@ -217,15 +196,15 @@ def score_cases(
     about = _about(measure)
     cases = {name: [item for item in items if isinstance(item, Case)] for name, items in work.items()}
     if isinstance(measure.metric, SetMetric):
-        return {name: fold_sets(measure, found, settings, about) for name, found in cases.items()}
+        return {name: fold_sets(measure, found, session, about) for name, found in cases.items()}
     samples = [s for found in cases.values() for case in found for s in case.samples.values()]
-    table = score_samples(measure, samples, settings)
+    table = score_samples(measure, samples, session)
     scored = unfold(measure, cases, table, about)
     if measure.metric.needs != {"references"}:  # a grid pairs texts with references, and has nothing else
         return scored
     known: dict[str, Floats] = {}
     for name, items in work.items():
-        grids = {g.id: score_grid(measure, g, settings, known) for g in items if isinstance(g, Grid)}
+        grids = {g.id: score_grid(measure, g, session, known) for g in items if isinstance(g, Grid)}
         scored[name] = replace(scored[name], grids=grids)
     return scored
 

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from assay.errors import SpecError
+from assay.models.budget import Budget, spending
 from assay.models.weights import cache_folder
 from assay.run.cache import ScoreCache
 from assay.run.engine import Engine, OnError
@@ -38,8 +38,8 @@ class Session:
     loading: float = 0.0
     computed: dict[str, int] = field(default_factory=dict)  # samples per metric that the cache did not have
     failures: list[str] = field(default_factory=list)  # samples on which a metric raised, with its message
-    bill: Any = None  # the ledger of calls to LLM judges, while the session is open
-    _stack: ExitStack = field(default_factory=ExitStack, repr=False)
+    bill: Budget = field(default_factory=Budget)  # what LLM judges may spend, and have spent
+    _open: list[ExitStack] = field(default_factory=list, repr=False)
 
     @classmethod
     def open(
@@ -55,7 +55,7 @@ class Session:
         max_calls: int | None = None,
         max_cost: float | None = None,
     ) -> Session:
-        """A session from a user's options. `cache=None` keeps scores in memory; by default they are kept on disk.
+        """A session from a user's options; `cache=None` keeps scores in memory, by default they go to disk.
 
         `timeout` is the number of seconds one call of a metric may take.
         """
@@ -75,19 +75,26 @@ class Session:
         )  # fmt: skip
 
     def __enter__(self) -> Session:
-        from assay.models.budget import spending
+        """Open the cache and begin new counts; a session that is open already stays as it is."""
 
-        keeps = self.cache.path is not None
-        self.bill = self._stack.enter_context(spending(self.max_calls, self.max_cost, keeps=keeps))
-        self._stack.callback(self.cache.close)
+        stack = ExitStack()
+        if not self._open:
+            self.cache.reopen()
+            stack.callback(self.cache.close)
+            keeps = self.cache.path is not None
+            self.bill = Budget(self.max_calls, self.max_cost, keeps=keeps)
+            stack.enter_context(spending(self.bill))
+            self.seconds, self.loading, self.computed, self.failures = {}, 0.0, {}, []
+        self._open.append(stack)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.bill.calls:
+        stack = self._open.pop()
+        if not self._open and self.bill.calls:
             self.progress.say(self.bill.sentence())
-        self._stack.close()
+        stack.close()
 
     def spent(self, label: str, began: float) -> None:
         """Add the time since `began` to a metric's scoring time."""

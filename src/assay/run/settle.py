@@ -52,9 +52,8 @@ def declared(audit: Audit, finding: Finding) -> Statistic:
 
 def _judged(audit: Audit, statistic: Statistic, finding: Finding, *, withheld: bool) -> Finding:
     verdict: Verdict = "not judged" if withheld else verdict_of(audit, statistic, finding)
-    passed = {"pass": True, "fail": False}.get(verdict)
     evidence = () if verdict == "pass" else finding.evidence  # a pass needs no examples
-    judged = replace(finding, verdict=verdict, passed=passed, evidence=evidence)
+    judged = replace(finding, verdict=verdict, evidence=evidence)
     return replace(judged, sentence=sentence_of(audit, statistic, judged)) if verdict == "fail" else judged
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from assay.core import Case, Floats, Measure, Sample, Scored, SetMetric
 from assay.errors import MetricError
 
 if TYPE_CHECKING:
-    from assay.run.scoring import Settings
+    from assay.run.session import Session
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -23,16 +23,6 @@ from assay.core import Metric
 
 RESAMPLES = 1000
 _HALF = 4  # texts
-
-
-@runtime_checkable
-class Cautious(Protocol):
-    """A set metric whose verdicts need large sets, and that knows what no difference scores."""
-
-    smallest: ClassVar[int]
-
-    def band(self, texts: Sequence[str]) -> tuple[float, float]:
-        """What two halves of one set score against each other."""
 
 
 def unfold(
@@ -50,13 +40,13 @@ def unfold(
             for role in case.samples:
                 values[role][index] = column[end]
                 end += 1
-        counts = counted(measure, [s for case in found for s in case.samples.values()], table, start)
+        counts = count_notes(measure, [s for case in found for s in case.samples.values()], table, start)
         scored[name] = Scored(measure.label, found, values, notes=counts, about=about)
         start = end
     return scored
 
 
-def unscored(scored: Scored) -> dict[str, list[str]]:
+def unscored_roles(scored: Scored) -> dict[str, list[str]]:
     """Slice to its roles without any score, of slices where others have one: they give no finding."""
     asked: dict[str, dict[str, bool]] = {}
     for place, case in enumerate(scored.cases):
@@ -71,9 +61,7 @@ def unscored(scored: Scored) -> dict[str, list[str]]:
     }
 
 
-def fold_sets(
-    measure: Measure, cases: Sequence[Case], settings: Settings, about: Mapping[str, Any]
-) -> Scored:
+def fold_sets(measure: Measure, cases: Sequence[Case], session: Session, about: Mapping[str, Any]) -> Scored:
     """One folded case a slice: the samples of a role in it are one set."""
     metric = measure.metric
     if not isinstance(metric, SetMetric):
@@ -86,22 +74,22 @@ def fold_sets(
     values = {role: np.full(len(sets), np.nan) for role in roles}
     resamples = {role: np.full((len(sets), RESAMPLES), np.nan) for role in roles}
     began = time.perf_counter()
-    with settings.progress.task(measure.label, sum(len(found) for found in sets.values())) as counter:
+    with session.progress.task(measure.label, sum(len(found) for found in sets.values())) as counter:
         for index, found in enumerate(sets.values()):
             for role, samples in found.items():
                 if _complete(metric, samples):
                     values[role][index], resamples[role][index] = score_set(metric, samples)
                 counter.advance(1)
-    settings.spent(measure.label, began)
+    session.spent(measure.label, began)
     folded = [
         Case(slice_, {}, slice_, {"sizes": {role: len(samples) for role, samples in found.items()}})
         for slice_, found in sets.items()
     ]
-    held = _caution(metric, sets) if isinstance(metric, Cautious) else {}
+    held = _caution(metric, sets) if metric.smallest else {}
     return Scored(measure.label, folded, values, resamples=resamples, about={**about, **held})
 
 
-def _caution(metric: Cautious, sets: Mapping[str, Mapping[str, Sequence[Sample]]]) -> dict[str, Any]:
+def _caution(metric: SetMetric, sets: Mapping[str, Mapping[str, Sequence[Sample]]]) -> dict[str, Any]:
     """What to tell the reader of small sets, and whether verdicts are held back."""
     smallest = min(len(samples) for found in sets.values() for samples in found.values())
     drawn = {
@@ -109,12 +97,13 @@ def _caution(metric: Cautious, sets: Mapping[str, Mapping[str, Sequence[Sample]]
     }
     if len(drawn) < 2 * _HALF:
         return {"held_back": True, "caution": f"{len(drawn)} references are too few for a band"}
-    low, high = metric.band(list(drawn))
-    band = f"halves of the references score {low:.3f} to {high:.3f}: differences within that mean nothing"
-    if smallest >= metric.smallest:
-        return {"held_back": False, "caution": band}
+    band = metric.band(list(drawn))
     few = f"sets of {smallest} texts, fewer than {metric.smallest}: no verdicts"
-    return {"held_back": True, "caution": f"{few}; {band}"}
+    notes = [few] if smallest < metric.smallest else []
+    if band:
+        between = f"{band[0]:.3f} to {band[1]:.3f}"
+        notes.append(f"halves of the references score {between}: differences within that mean nothing")
+    return {"held_back": smallest < metric.smallest, "caution": "; ".join(notes)}
 
 
 def _complete(metric: SetMetric, samples: Sequence[Sample]) -> bool:
@@ -166,7 +155,7 @@ _WORDS = {
 }
 
 
-def counted(measure: Measure, samples: Sequence[Sample], table: Table, start: int = 0) -> dict[str, int]:
+def count_notes(measure: Measure, samples: Sequence[Sample], table: Table, start: int = 0) -> dict[str, int]:
     """What was counted for the samples that stand in the table from `start` on; zeros are left out."""
     rows = slice(start, start + len(samples))
     columns = {name: counts[rows] for name, counts in table.notes.items()}
@@ -213,7 +202,7 @@ def unusual(counts: Mapping[str, int]) -> str:
     return "" if set(whys) <= set(_LACKS.values()) else ", ".join(whys)
 
 
-def told(counts: Mapping[str, int], samples: int) -> list[str]:
+def note_sentences(counts: Mapping[str, int], samples: int) -> list[str]:
     """What was counted, in words; `samples` is how many there were."""
     found = []
     for name, count in counts.items():

@@ -12,9 +12,10 @@ from typing import Any
 from assay.core import Measure, Metric, Perturbation, Record, Sample, SetMetric
 from assay.errors import AuditError, SpecError
 from assay.names.registry import load, names
-from assay.run.pipeline import Options, score
+from assay.run.pipeline import score
 from assay.run.projection import project
 from assay.run.scoring import explain_samples
+from assay.run.session import Session
 from assay.vocabulary import Expectation, Task
 
 MOST_SWAPS = 8
@@ -130,5 +131,5 @@ def _scored(measure: Measure, sample: Sample) -> dict[str, Any]:
 
 
 def _values(measure: Measure, samples: Sequence[Sample]) -> list[float | None]:
-    column = score([measure], samples, options=Options(cache=None))[measure.label]
+    column = score([measure], samples, session=Session.open(cache=None))[measure.label]
     return [None if value is None or not math.isfinite(value) else float(value) for value in column]

@@ -1,9 +1,9 @@
 """A search for texts that are damaged and yet keep their score (*blind* app. J, made practical).
 
-Small edits are chosen by the metric's own scores against the gold, to a least noise-ratio. `attack_gain` is
-the share of what random noise of the same ratio costs that the search avoids: 1 means that nothing is lost.
-A text counts only where other metrics see its damage; then each kind of edit that worked is tried as a rule
-on text no search has seen (`rule_gain`).
+Small edits are chosen by the metric's own scores against the clean text, up to a least noise-ratio.
+`attack_gain` is the share of what random noise of the same ratio costs that the search avoids: 1 means that
+nothing is lost. A text counts only where other metrics notice its damage; then each kind of edit that worked
+is tried as a rule on text that no search has seen (`rule_gain`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.attack.edits import KINDS, Moves, apply, edit_ratio, edits_needed, random_moves
-from assay.audits.attack.judge import EditRule, Group, group_findings, rules, shown
-from assay.audits.attack.search import Plan, Search, Source, next_round, searches
+from assay.audits.attack import edits
+from assay.audits.attack.edits import KINDS, EditRule, Moves, Source, apply
+from assay.audits.attack.judge import STATISTICS, changes, group_judgement
+from assay.audits.attack.search import Plan, Search, next_round, searches
 from assay.audits.corpora import Corpus, corpora
 from assay.audits.slices import spread_out
-from assay.core import Audit, Case, Finding, Record, Sample, Scored
+from assay.core import Audit, Case, Finding, Judgement, Record, Sample, Scored, Statistic
 from assay.errors import DataError, suggest
+from assay.perturbations.ratio import edit_ratio
 from assay.recipe import generator
 from assay.vocabulary import Question, Rule
 
@@ -37,112 +39,101 @@ class Attack(Audit):
 
     name: ClassVar[str] = "attack"
     question: ClassVar[Question] = "robustness"
+    title: ClassVar[str] = "Adversarial search for damage that goes unnoticed"
+    statistics: ClassVar[tuple[Statistic, ...]] = STATISTICS
+    advice: ClassVar[str] = "Do not optimise it directly: small damaging edits keep its score."
     wants: ClassVar[str] = f"an item needs a gold of {_SHORTEST} words or more"
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
     seed: int = 0
-    limit: int | None = 20  # texts attacked; the others are what rules are tried on
+    limit: int | None = 20  # texts attacked; rules are tried on the others
     only: tuple[str, ...] = ()  # kinds of edits: delete, replace, insert, swap
     task: tuple[str, ...] = ()
-    queries: int = 2000  # texts tried an item, at most
+    queries: int = 2000  # texts tried per item, at most
     ratio: float = 0.15  # least noise-ratio
     beam: int = 3
-    draws: int = 5  # random noises an item
+    draws: int = 5  # random noises per item
     embeddings: str = "glove"
     model: str | None = None  # a masked language model that proposes words too
     judges: tuple[str, ...] = ("rougeL", "greedy-matching", "gpt-ppl:scale=log")
-    margin: float = 0.75  # of random noise's cost avoided: more is a blind spot
-    fall: float = 0.25  # of random noise's cost: what a metric must not avoid is what a judge must lose
-    support: int = 3  # fooled texts with a kind of edit, for it to be tried as a rule
+    margin: float = 0.75  # share of random noise's cost avoided: more is a blind spot
+    fall: float = 0.25  # share of random noise's cost that a judge must lose to notice the damage
+    support: int = 3  # texts fooled by a kind of edit, for it to be tried as a rule
     held_out: int = 40  # texts a rule is tried on
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
-        """A search has no place in minutes."""
-        return {"skip": True}
+        return {"skip": True}  # a search takes too long
 
     @cached_property
     def _corpora(self) -> list[Corpus]:
         return corpora(self.data, None, self.task, ("translation",), (None, None))
 
     @property
-    def _plan(self) -> Plan:
-        beam = 1 if self.rule == "paper" else self.beam
-        return Plan(beam, self.queries, self._source, self.seed)
-
-    @property
     def _source(self) -> Source:
-        """Candidates; the paper deletes and replaces, greedily, without insertions and swaps."""
+        """Candidate edits; the paper only deletes and replaces."""
         for wrong in set(self.only) - set(KINDS):
             raise DataError(f"unknown kind of edit {wrong!r}{suggest(wrong, KINDS)}")
         usual = ("delete", "replace") if self.rule == "paper" else KINDS
         kinds = tuple(kind for kind in usual if not self.only or kind in self.only)
         return Source(self.embeddings, model=self.model, kinds=kinds)
 
+    @staticmethod
+    def _long(corpus: Corpus) -> list[Record]:
+        return [record for record in corpus.records if len(record.gold.split()) >= _SHORTEST]
+
     def _attacked(self, corpus: Corpus) -> list[Record]:
         """At most half of a corpus, so that rules have text of their own."""
-        long = [record for record in corpus.records if len(record.gold.split()) >= _SHORTEST]
+        long = self._long(corpus)
         most = max(1, (len(long) + 1) // 2)
         return spread_out(long, most if self.limit is None else min(self.limit, most))
 
-    def _kept_apart(self, corpus: Corpus) -> list[Record]:
+    def _unseen(self, corpus: Corpus) -> list[Record]:
+        """The texts that rules are tried on."""
         attacked = {record.gold for record in self._attacked(corpus)}
-        apart = [r for r in corpus.records if r.gold not in attacked and len(r.gold.split()) >= _SHORTEST]
-        return spread_out(apart, self.held_out)
+        return spread_out([r for r in self._long(corpus) if r.gold not in attacked], self.held_out)
 
     def cases(self) -> Iterable[Case]:
-        """The golds against themselves, and with random noise at the ratio of the attack."""
+        """The clean texts against themselves, and with random noise at the ratio of the attack."""
         for corpus in self._corpora:
             for record in self._attacked(corpus):
-                count = edits_needed(record.gold.split(), self.ratio)
+                count = edits.edits_needed(record.gold.split(), self.ratio)
                 samples = self._noised(record, count, self.draws)
                 yield Case(f"{corpus.name}:{record.id}", samples, corpus.name, {"edits": count})
 
     def _noised(self, record: Record, count: int, draws: int) -> dict[str, Sample]:
-        """The gold and its random noises; the gold is the reference, as in the paper."""
-        words = record.gold.split()
-        pool = _words(tuple(record.others))
+        """The clean text and random noises of it; the clean text is the reference, as in the paper."""
+        words, pool = record.gold.split(), _vocabulary(record.others)
         texts = {"gold": record.gold}
         for draw in range(draws):
             rng = generator(self.seed, f"random-noise/{count}/{draw}", record.key)
-            texts[f"random/{draw}"] = apply(words, random_moves(words, count, pool, rng))
+            texts[f"random/{draw}"] = apply(words, edits.random_moves(words, count, pool, rng))
         source = record.sample().source
         return {role: Sample(text, (record.gold,), source) for role, text in texts.items()}
 
     def more(self, scored: Scored) -> Sequence[Case]:
-        """The next texts to try, of all items; a metric of sets cannot be asked about one text."""
-        return () if scored.about.get("set") else next_round(scored, self._plan)
+        """The next texts to try, of all items; a set metric cannot score one text."""
+        beam = 1 if self.rule == "paper" else self.beam
+        plan = Plan(beam, self.queries, self._source, self.seed)
+        return () if scored.is_set else next_round(scored, plan)
 
     def panel(self) -> Sequence[str]:
         """Judges of other paradigms, so that one metric alone can be attacked."""
         return () if self.rule == "paper" else self.judges
 
     def final(self, scored: Sequence[Scored]) -> Sequence[Case]:
-        """What each search found, and the rules drawn from it on other text: every metric sees both."""
+        """What each search found, and the rules drawn from it on other text: every metric scores both."""
         cases: list[Case] = []
         for answer in scored:
-            if answer.about.get("set"):
-                continue
-            state = searches(answer)
-            cases += [
-                self._found(answer.metric, item, search) for item, search in state.items() if search.found
-            ]
-            for corpus in self._corpora:
-                for one in rules(self._successes(answer, corpus.name, state), self.support, _RULES):
-                    cases += self._rule_cases(answer.metric, corpus, one)
+            state = {} if answer.is_set else searches(answer)
+            for item, search in state.items():
+                if search.found:
+                    cases.append(_found_case(answer.metric, item, search, search.found[1]))
+            for corpus in self._corpora if state else ():
+                for rule in edits.rules(self._successes(answer, corpus.name, state), self.support, _RULES):
+                    cases += self._rule_cases(answer.metric, corpus, rule)
         return cases
-
-    def _found(self, metric: str, item: str, search: Search) -> Case:
-        moves: Moves = search.found[1] if search.found else ()
-        text = apply(search.gold.split(), moves)
-        samples = {**search.case.samples, "attack": replace(search.case.samples["gold"], hypothesis=text)}
-        ratio = edit_ratio(search.gold, text)
-        meta = {
-            "metric": metric, "group": search.case.slice, "queries": search.used, "noise_ratio": ratio,
-            "changed": shown(search.gold, text),
-        }  # fmt: skip
-        return Case(f"{item}/found/{metric}", samples, f"{search.case.slice}/found", meta)
 
     def _successes(
         self, answer: Scored, dataset: str, state: Mapping[str, Search]
@@ -159,54 +150,61 @@ class Attack(Audit):
                 fooled.append((search.gold, search.found[1]))
         return fooled
 
-    def _rule_cases(self, metric: str, corpus: Corpus, one: EditRule) -> list[Case]:
-        cases = []
-        for record in self._kept_apart(corpus):
-            rng = generator(self.seed, f"rule/{one.kind}", record.key)
-            moves = one.moves(record.gold, self._source, self.ratio, rng)
+    def _rule_cases(self, metric: str, corpus: Corpus, rule: EditRule) -> list[Case]:
+        cases, slice_ = [], f"{corpus.name}/{rule.kind}"
+        for record in self._unseen(corpus):
+            rng = generator(self.seed, f"rule/{rule.kind}", record.key)
+            moves = rule.moves(record.gold, self._source, self.ratio, rng)
             text = apply(record.gold.split(), moves)
-            if not moves or not text:
-                continue
-            samples = self._noised(record, len(moves), _RULE_DRAWS)
-            samples["attack"] = replace(samples["gold"], hypothesis=text)
-            slice_ = f"{corpus.name}/{one.kind}"
-            meta = {"metric": metric, "group": slice_, "changed": shown(record.gold, text)}
-            cases.append(Case(f"{slice_}:{record.id}/{metric}", samples, slice_, meta))
+            if moves and text:
+                samples = self._noised(record, len(moves), _RULE_DRAWS)
+                samples["attack"] = replace(samples["gold"], hypothesis=text)
+                meta = {"metric": metric, "group": slice_, "changed": changes(record.gold, text)}
+                cases.append(Case(f"{slice_}:{record.id}/{metric}", samples, slice_, meta))
         return cases
 
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """Each metric on what was found against it, the others as judges."""
-        self._examples.clear()
-        found: list[Finding] = []
+    def judge(self, scored: Sequence[Scored]) -> Judgement:
+        """Each metric on what was found against it, with the others as judges."""
+        findings: list[Finding] = []
+        notes = self._data_notes()
         for answer in scored:
             groups: dict[str, list[Case]] = {}
             for case in answer.cases:
                 if case.meta.get("metric") == answer.metric:
                     groups.setdefault(case.meta["group"], []).append(case)
             for slice_, cases in groups.items():
-                judged = group_findings(self, Group(slice_, answer, cases), scored)
-                found += judged.findings
-                self._examples.extend(judged.examples)
-        return found
+                judgement = group_judgement(self, answer, slice_, cases, scored)
+                findings += judgement.findings
+                notes += judgement.notes
+        return Judgement(findings, notes)
 
-    @cached_property
-    def _examples(self) -> list[str]:
-        return []
-
-    def notes(self) -> list[str]:
-        """What was left out, and the texts that fooled a metric most."""
+    def _data_notes(self) -> list[str]:
         notes = []
         for corpus in self._corpora:
-            short = sum(len(record.gold.split()) < _SHORTEST for record in corpus.records)
+            short = len(corpus.records) - len(self._long(corpus))
             if short:
                 notes.append(
                     f"{corpus.name}: {short} texts of fewer than {_SHORTEST} words were not attacked"
                 )
-            if not self._kept_apart(corpus):
+            if not self._unseen(corpus):
                 notes.append(f"{corpus.name}: no text is left to try rules on; give more than one")
-        return notes + list(self._examples)
+        return notes
 
 
-def _words(texts: tuple[str, ...]) -> list[str]:
-    """The words of a corpus, each once, in order."""
+def _found_case(metric: str, item: str, search: Search, moves: Moves) -> Case:
+    text, slice_ = apply(search.gold.split(), moves), search.case.slice
+    samples = {**search.case.samples, "attack": replace(search.case.samples["gold"], hypothesis=text)}
+    ratio, changed = edit_ratio(search.gold, text), changes(search.gold, text)
+    meta = {
+        "metric": metric,
+        "group": slice_,
+        "queries": search.used,
+        "noise_ratio": ratio,
+        "changed": changed,
+    }
+    return Case(f"{item}/found/{metric}", samples, f"{slice_}/found", meta)
+
+
+def _vocabulary(texts: Iterable[str]) -> list[str]:
+    """The words of some texts, each once, in order."""
     return list(dict.fromkeys(word.strip(".,;:!?\"'()").lower() for text in texts for word in text.split()))

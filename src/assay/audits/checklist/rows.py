@@ -1,31 +1,106 @@
-"""What one metric said to one row of the checklist: changes, spread, clusters; or a set's two scores."""
+"""Scores of one metric to changes on each row of the checklist, and estimates over several rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core import Case, Finding, Floats, Scored
-from assay.statistics.estimates import proportion_interval, verdict
-from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_p_value, interval_of
+from assay.audits.slices import EVIDENCE, FEWEST, SD, ends, moves, slices
+from assay.core import Case, Estimate, Finding, Floats, Scored, Statistic
+from assay.statistics.estimates import mde_interval, mde_mean, proportion_interval
+from assay.statistics.intervals import bootstrap_mean
 
-FEWEST = 10  # items below which there is no verdict
-_ROUNDING = 1e-9  # of the scores' size: smaller changes are the arithmetic's, not the metric's
+INVARIANCE = "invariance"  # the criterion of templates that should leave the score as it is
+_ROUNDING = 1e-9  # of the scores' size: smaller changes come from the arithmetic, not from the metric
+
+
+def _parts(finding: Finding) -> tuple[str, str]:
+    task, _, template = finding.slice.split("/")
+    return task, template
+
+
+def _harm_sentence(finding: Finding) -> str:
+    task, template = _parts(finding)
+    change = moves(finding.value, falls="falls by only")
+    return f"{finding.metric} hardly notices “{template}” in {task}: its score {change}."
+
+
+def _invariance_sentence(finding: Finding) -> str:
+    task, template = _parts(finding)
+    change = moves(finding.value)
+    return f"“{template}” changes nothing that matters in {task}, yet the score of {finding.metric} {change}."
+
+
+def _rate_sentence(finding: Finding) -> str:
+    task, template = _parts(finding)
+    passes = "stays about the same" if INVARIANCE in finding.slice.split("/") else "falls"
+    share = f"only {finding.value:.0%} of items"
+    return f"Under “{template}” in {task}, the score of {finding.metric} {passes} on {share}."
+
+
+def _people_sentence(finding: Finding) -> str:
+    task, template = _parts(finding)
+    side = "more lenient" if finding.value < 0 else "stricter"
+    size = f"{abs(finding.value):.0%} of the scale"
+    return f"{finding.metric} is {side} than people on “{template}” in {task}, by {size}."
+
+
+_CHANGE = "Mean change of the score under the template: "
+_RATE = "Share of items on which the score does what it should: "
+STATISTICS = (
+    Statistic(
+        "score_change", _CHANGE + "a harmful edit must lower it.",
+        unit=SD, bad="high", margin="-margin", headline=True, sentence=_harm_sentence,
+    ),
+    Statistic(
+        "score_change", _CHANGE + "a harmless edit must not move it.", within=INVARIANCE,
+        unit=SD, bad="far", margin="tolerance", headline=True, sentence=_invariance_sentence,
+    ),
+    Statistic(
+        "pass_rate", _RATE + "fall under a harmful edit.",
+        unit="share", bad="low", margin="least_lower", sentence=_rate_sentence,
+    ),
+    Statistic(
+        "pass_rate", _RATE + "stay within the tolerance under a harmless edit.", within=INVARIANCE,
+        unit="share", bad="low", margin="least_same", sentence=_rate_sentence,
+    ),
+    Statistic(
+        "human_deviation",
+        "How far the fall of the score is from how much people mind (Eq. 1): 0 is like people, below 0 the "
+        "metric is more lenient.",
+        unit="share of the scale", bad="far", margin="deviation", headline=True, sentence=_people_sentence,
+    ),
+    Statistic(
+        "absolute_human_deviation", "Mean size of the deviation from people over items, whichever its side.",
+        unit="share of the scale",
+    ),
+    Statistic("applied_share", "Share of the task's items that the template could change.", unit="share"),
+    Statistic(
+        "criterion_pass_rate", "Mean pass rate over the templates of a criterion, each counted alike.",
+        unit="share", headline=True,
+    ),
+    Statistic(
+        "complement_gain",
+        "Share of harmful edits that at least one of two metrics notices, minus what the better of them "
+        "notices alone.",
+        unit="share",
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The items of a slice that have both scores."""
+    """The items of a row (one template of one task) that have both scores."""
 
     slice: str
     cases: tuple[Case, ...]
-    gold: Floats
-    change: Floats  # perturbed less gold
-    spread: float
+    clean: Floats
+    change: Floats  # perturbed minus clean
+    sd: float  # of the clean scores
 
     @property
     def n(self) -> int:
@@ -33,116 +108,128 @@ class Changes:
         return len(self.cases)
 
     @property
+    def task(self) -> str:
+        """The first part of the slice."""
+        return self.slice.split("/")[0]
+
+    @property
     def clusters(self) -> list[str]:
         """What was really sampled: documents, else items."""
         return [str(case.meta["cluster"]) for case in self.cases]
 
     @property
-    def expect(self) -> str:
-        """What the template should do to the score."""
-        return str(self.cases[0].meta["expect"])
+    def is_harmful(self) -> bool:
+        """Whether the template should lower the score."""
+        return is_harmful(self.slice)
 
     def passes(self, tolerance: float) -> NDArray[np.bool_]:
-        """Item by item: the score fell, or an invariance moved it by no more than the tolerance."""
-        moved: NDArray[np.bool_] = np.abs(self.change) <= tolerance * self.spread + 1e-15
-        return moved if self.expect == "same" else self.change < 0
+        """Item by item: the score fell, or a harmless edit moved it by no more than the tolerance."""
+        steady: NDArray[np.bool_] = np.abs(self.change) <= tolerance * self.sd + 1e-15
+        return self.change < 0 if self.is_harmful else steady
+
+    def pass_rate(self, tolerance: float, seed: int) -> Estimate:
+        """The share of items that pass: Wilson's interval where every item is its own cluster."""
+        hits = self.passes(tolerance)
+        if len(set(self.clusters)) == self.n:
+            interval = proportion_interval(int(hits.sum()), self.n)
+        else:
+            interval = bootstrap_mean(hits.astype(np.float64), clusters=self.clusters, seed=seed)
+        return Estimate(float(hits.mean()), self.n, ends(interval), mde=mde_interval(interval))
+
+    def evidence(self, wrong: Floats, positions: Sequence[int] | None = None) -> tuple[str, ...]:
+        """Ids of the cases where `wrong` (one value per position) is highest."""
+        order = np.argsort(-wrong, kind="stable")[:EVIDENCE]
+        return tuple(self.cases[place if positions is None else positions[place]].id for place in order)
+
+
+def is_harmful(slice_: str) -> bool:
+    """Whether the templates of a slice should lower the score."""
+    return INVARIANCE not in slice_.split("/")
 
 
 def changes_by_slice(scored: Scored) -> list[Changes]:
     """Every slice that has at least one item with both scores, in order."""
-    places: dict[str, list[int]] = {}
-    for place, case in enumerate(scored.cases):
-        places.setdefault(case.slice, []).append(place)
-    spreads = _task_spreads(scored)
-    found = [_changes(scored, name, spots, spreads) for name, spots in places.items()]
-    return [one for one in found if one is not None]
+    sds = _task_sds(scored)
+    rows = [_changes(scored, name, positions, sds) for name, positions in slices(scored).items()]
+    return [row for row in rows if row is not None]
 
 
 def _changes(
-    scored: Scored, name: str, places: Sequence[int], task_spreads: Mapping[str, float]
+    scored: Scored, slice_: str, positions: Sequence[int], sds: Mapping[str, float]
 ) -> Changes | None:
-    gold, perturbed = (scored.values[role][places] for role in ("gold", "perturbed"))
-    whole = np.isfinite(gold) & np.isfinite(perturbed)
-    if not whole.any():
+    clean, perturbed = (scored.values[role][positions] for role in ("gold", "perturbed"))
+    complete = np.isfinite(clean) & np.isfinite(perturbed)
+    if not complete.any():
         return None
-    kept = [scored.cases[place] for place, there in zip(places, whole, strict=True) if there]
-    gold, perturbed = gold[whole], perturbed[whole]
-    change = perturbed - gold
-    change[np.abs(change) <= _ROUNDING * max(np.abs(gold).max(), np.abs(perturbed).max())] = 0.0
-    # A few items tell little of the spread: the task's other items help out.
-    own = _spread(gold) if len(kept) >= FEWEST else None
-    return Changes(name, tuple(kept), gold, change, own or task_spreads[name.split("/")[0]])
+    cases = tuple(scored.cases[position] for position in np.asarray(positions)[complete])
+    clean, perturbed = clean[complete], perturbed[complete]
+    change = perturbed - clean
+    change[np.abs(change) <= _ROUNDING * max(np.abs(clean).max(), np.abs(perturbed).max())] = 0.0
+    # A few items say little about the SD: it is then taken over all items of the task.
+    own = _sd(clean) if len(cases) >= FEWEST else None
+    return Changes(slice_, cases, clean, change, own or sds[slice_.split("/")[0]])
 
 
-def _task_spreads(scored: Scored) -> dict[str, float]:
-    """The spread of each task's unperturbed scores, an item once; 1 where they are all alike."""
-    seen: dict[str, dict[str, float]] = {}
+def _task_sds(scored: Scored) -> dict[str, float]:
+    """The SD of each task's clean scores, every item counted once; 1 where they are all equal."""
+    by_task: dict[str, dict[str, float]] = {}
     for case, value in zip(scored.cases, scored.values["gold"], strict=True):
         if np.isfinite(value):
-            seen.setdefault(case.slice.split("/")[0], {}).setdefault(str(case.meta["item"]), float(value))
-    return {task: _spread(np.array(list(items.values()))) or 1.0 for task, items in seen.items()}
+            items = by_task.setdefault(case.slice.split("/")[0], {})
+            items.setdefault(str(case.meta["item"]), float(value))
+    return {task: _sd(np.array(list(items.values()))) or 1.0 for task, items in by_task.items()}
 
 
-def _spread(values: Floats) -> float | None:
-    """The standard deviation (ddof 1); None where there is none to speak of."""
+def _sd(values: Floats) -> float | None:
+    """The standard deviation (ddof 1); None for fewer than two values, or equal ones."""
     if values.size < 2:
         return None
-    spread = float(values.std(ddof=1))
-    return spread if spread > _ROUNDING * np.abs(values).max() else None
+    sd = float(values.std(ddof=1))
+    return sd if sd > _ROUNDING * np.abs(values).max() else None
 
 
-def mean_interval(values: Floats, clusters: Sequence[str], seed: int) -> Interval | None:
-    """The interval of a mean, by what was sampled."""
-    return bootstrap_mean(values, clusters=clusters, seed=seed)
+def mean_estimate(values: Floats, clusters: Sequence[str], seed: int) -> Estimate:
+    """The mean of one value per item, resampled by cluster."""
+    ci = ends(bootstrap_mean(values, clusters=clusters, seed=seed))
+    return Estimate(float(values.mean()), values.size, ci, mde=mde_mean(values, clusters=clusters))
 
 
-def share_interval(hits: NDArray[np.bool_], clusters: Sequence[str], seed: int) -> Interval | None:
-    """The interval of a share: Wilson's where every item is its own cluster, else by resampling."""
-    if len(set(clusters)) == hits.size:
-        return proportion_interval(int(hits.sum()), hits.size)
-    return mean_interval(hits.astype(np.float64), clusters, seed)
+def criterion_profile(
+    scored: Scored, rows: Sequence[Changes], tolerance: float, seed: int
+) -> Iterator[Finding]:
+    """The mean pass rate of each criterion's templates: what a metric notices, and what not."""
+    by_criterion: dict[str, list[Changes]] = {}
+    for row in rows:
+        by_criterion.setdefault(row.slice.split("/")[1], []).append(row)
+    for criterion, listed in by_criterion.items():
+        hits = np.concatenate([row.passes(tolerance) for row in listed]).astype(np.float64)
+        weights = np.concatenate([np.full(row.n, 1.0 / row.n) for row in listed])
+        clusters = [cluster for row in listed for cluster in row.clusters]
+        ci = ends(bootstrap_mean(hits, clusters=clusters, weights=weights, seed=seed))
+        rate = Estimate(float(np.average(hits, weights=weights)), hits.size, ci)
+        yield Finding.of(scored, criterion, "criterion_pass_rate", rate)
 
 
-def set_findings(
-    scored: Scored, margin: float, tolerance: float, expectations: Mapping[str, str]
-) -> list[Finding]:
-    """The change of a set's score, in units of the spread that its resamples tell of an item."""
-    found = []
-    for place, case in enumerate(scored.cases):
-        gold, perturbed = (float(scored.values[role][place]) for role in ("gold", "perturbed"))
-        n = int(case.meta["sizes"]["gold"])
-        if np.isfinite(gold) and np.isfinite(perturbed):
-            draws = {role: scored.resamples[role][place] for role in ("gold", "perturbed")}
-            worse = expectations.get(case.slice, "lower")
-            found.append(
-                _finding(scored.metric, case.slice, perturbed - gold, n, draws, (margin, tolerance), worse)
-            )
-    return found
+def complements(rows: Sequence[tuple[Scored, Sequence[Changes]]], seed: int) -> Iterator[Finding]:
+    """For each pair of metrics, the share of harmful edits that either notices, minus the better one's."""
+    noticed = [(scored, _noticed(listed)) for scored, listed in rows]
+    for (first, fell), (second, fell_too) in combinations(noticed, 2):
+        shared = [case for case in fell if case in fell_too]
+        if not shared:
+            continue
+        left, right = (np.array([table[case][0] for case in shared]) for table in (fell, fell_too))
+        gain = np.maximum(left, right) - (left if left.mean() >= right.mean() else right)
+        ci = ends(bootstrap_mean(gain, clusters=[fell[case][1] for case in shared], seed=seed))
+        missed = [case for case, gained in zip(shared, gain, strict=True) if gained][:EVIDENCE]
+        estimate = Estimate(float(gain.mean()), len(shared), ci)
+        yield Finding.of(first, "all", "complement_gain", estimate, versus=second.metric, evidence=missed)
 
 
-def _finding(
-    metric: str,
-    name: str,
-    change: float,
-    n: int,
-    draws: Mapping[str, Floats],
-    margins: tuple[float, float],
-    expect: str,
-) -> Finding:
-    resampled = bool(np.isfinite(draws["gold"]).all() and np.isfinite(draws["perturbed"]).all())
-    # Resampled set scores vary like a mean of n items; times the root of n they vary like an item.
-    spread = float(draws["gold"].std(ddof=1)) * sqrt(n) if resampled else 0.0
-    unit = spread or 1.0
-    difference = (draws["perturbed"] - draws["gold"]) / unit
-    interval = interval_of(difference, n_clusters=n) if resampled and n > 1 else None
-    if interval is None or n < FEWEST:
-        passed = None
-    elif expect == "lower":
-        passed = verdict(interval, -margins[0], "above")
-    else:
-        passed = verdict(interval, margins[1], "either")
-    return Finding(
-        metric, "checklist", name, "score_change", change / unit, n,
-        ci=None if interval is None else interval.pair,
-        p_value=bootstrap_p_value(difference) if resampled else None, passed=passed,
-    )  # fmt: skip
+def _noticed(rows: Sequence[Changes]) -> dict[str, tuple[float, str]]:
+    """Whether the score fell (1 or 0) and the cluster, for every case that should lower it."""
+    return {
+        case.id: (float(change < 0), cluster)
+        for row in rows
+        if row.is_harmful
+        for case, change, cluster in zip(row.cases, row.change, row.clusters, strict=True)
+    }

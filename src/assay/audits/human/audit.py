@@ -5,40 +5,24 @@ Slices: `example/CRITERION` (all texts), `example/CRITERION/by-document` (mean o
 `criteria/CRITERION`, `annotators/CRITERION`, `mean/CRITERION`. Correlations and shares are given as they are,
 not times 100.
 
-Sentinels stand in every table: baselines that compare the text with nothing. The one verdict, on the finding
-`over_sentinel`, fails a metric whose agreement lies below the best of them and passes one above: where the
-interval says so and q < .05. p is the larger of the bootstrap's and permutation-both's, so that no verdict
-stands beside a note that the two are not told apart; q is over the metric's `over_sentinel` findings.
+Every table also holds sentinels: baselines that compare the text with nothing. Only `over_sentinel` carries a
+verdict: a metric fails where its agreement surely lies below that of the best sentinel, and passes above it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
-from assay.audits.human.compare import comparison_findings, sentinel_scores, williams_findings
-from assay.audits.human.items import SENTINELS, Items
-from assay.audits.human.levels import (
-    FEWEST_SYSTEMS,
-    Agreement,
-    Board,
-    Choices,
-    SetScores,
-    agreement_findings,
-    disagreements,
-    example_agreements,
-    sentinel_findings,
-    settled,
-    system_agreements,
-)
-from assay.audits.human.people import annotator_findings, apart_message, criteria_findings, with_strengths
-from assay.audits.human.use import curve_findings, label_findings, top_findings
-from assay.core import Audit, Case, Finding, Floats, Scored
+from assay.audits.human import compare, levels, people, sentinels, use
+from assay.audits.human.items import Items
+from assay.audits.human.levels import Agreement, Study
+from assay.core import Audit, Case, Chart, Finding, Floats, Judgement, Scored, Statistic
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.errors import DataError, suggest
@@ -48,29 +32,47 @@ from assay.vocabulary import Question, Rule
 
 ROLE = "hypothesis"
 ALL = "all"  # the slice of texts that no system is named for
-FEWEST = 3  # rated texts below which nothing is correlated
+FEWEST_RATED = 3  # texts below which nothing is correlated
+
+
+class Drawing(TypedDict):
+    """How many resamples, and their seed."""
+
+    resamples: int
+    seed: int
 
 
 @dataclass(frozen=True)
 class Human(Audit):
-    """Rated texts, a case each; a set metric scores the texts of a system as one set."""
+    """Rated texts, one case each; a set metric scores the texts of a system as one set."""
 
     name: ClassVar[str] = "human"
     question: ClassVar[Question] = "agreement"
+    title: ClassVar[str] = "Agreement with people"
+    statistics: ClassVar[tuple[Statistic, ...]] = (
+        *sentinels.STATISTICS, *levels.STATISTICS, *compare.STATISTICS, *use.STATISTICS, *people.STATISTICS,
+    )  # fmt: skip
+    charts: ClassVar[tuple[Chart, ...]] = tuple(
+        Chart("curve", kind, "Agreement on the best systems", depth=2)
+        for kind in ("spearman", "kendall_b", "kendall_c")
+    )
+    advice: ClassVar[str] = (
+        "A baseline that compares the text with nothing agrees as well: do not choose systems by it."
+    )
     roles: ClassVar[tuple[str, ...]] = (ROLE,)
     needs_data: ClassVar[bool] = True  # assay carries no ratings
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
     seed: int = 0
-    limit: int | None = None  # texts a file
+    limit: int | None = None  # texts per file
     only: tuple[str, ...] = ()  # criteria
     skip_missing: bool = False
     level: Literal["example", "system"] | None = None  # both by default
     tau: Literal["b", "c"] | None = (
-        None  # both by default; the one named is also what metrics are compared by
+        None  # both by default; metrics are then compared by Spearman, else by tau
     )
-    each_judgement: bool = False  # every rating its own row (caption table 7), at the level of all texts
+    each_judgement: bool = False  # one row per single rating (caption table 7), at the level of all texts
     drop_self_references: bool = False  # leave out texts that are among their own references
     over: Over = "both"  # what is resampled: documents, systems or both (Deutsch, Dror & Roth, 2021)
     resamples: int = 1000
@@ -79,25 +81,26 @@ class Human(Audit):
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
-        """Left out of `assay audit`, which has no ratings; fewer resamples where asked for by name."""
+        # Left out of `assay audit`, which has no ratings; fewer resamples where asked for by name.
         return {"skip": True, "resamples": 300}
 
     @cached_property
     def _read(self) -> list[Rated]:
         if not self.data:
             raise DataError("human needs ratings: give --data FILE with a column human{criterion: number}")
-        found: list[Rated] = []
+        rated: list[Rated] = []
         for path in self.data:
-            found += read_ratings(path, skip_missing=self.skip_missing)[: self.limit]
-        if len({item.id for item in found}) < len(found):
+            rated += read_ratings(path, skip_missing=self.skip_missing)[: self.limit]
+        if len({item.id for item in rated}) < len(rated):
             raise DataError("two data files share ids; join them into one file with ids of their own")
-        return with_strengths(found)
+        return people.with_strengths(rated)
 
     @cached_property
     def items(self) -> Items:
-        """The texts that are judged."""
-        kept = [item for item in self._read if not (self.drop_self_references and _is_own_reference(item))]
-        items = Items(tuple(kept))
+        """The texts that are scored."""
+        items = Items(
+            tuple(item for item in self._read if not (self.drop_self_references and _is_own_reference(item)))
+        )
         if not items.criteria:
             raise DataError(
                 f"{self.data[0]}: no text has a rating; give a column human{{criterion: number or [numbers]}}"
@@ -113,142 +116,94 @@ class Human(Audit):
                 raise DataError(f"nobody judged {name!r}{suggest(name, self.items.criteria)}")
         return list(self.only or self.items.criteria)
 
-    @cached_property
-    def _heard(self) -> dict[str, None]:
-        """What judging came upon, in order: notes for the reader."""
-        return {}
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The correlations that are reported."""
+        taus: dict[str | None, tuple[Kind, ...]] = {"b": ("kendall_b",), "c": ("kendall_c",)}
+        return ("pearson", "spearman", *taus.get(self.tau, ("kendall_b", "kendall_c")))
 
     @property
-    def _choices(self) -> Choices:
-        kinds: tuple[Kind, ...] = ("pearson", "spearman")
-        taus: tuple[Kind, ...] = ("kendall_b", "kendall_c")
-        chosen = taus if self.tau is None else (taus[0 if self.tau == "b" else 1],)
-        headline: Kind = "spearman" if self.tau is None else chosen[0]
-        return Choices(
-            kinds + chosen, headline, self.each_judgement, self.over, self.resamples, self.seed, self.rule
-        )
+    def headline(self) -> Kind:
+        """The correlation by which metrics are compared."""
+        return "spearman" if self.tau is None else self.kinds[-1]
+
+    @property
+    def drawing(self) -> Drawing:
+        """How resampling functions draw, as keyword arguments."""
+        return {"resamples": self.resamples, "seed": self.seed}
 
     def cases(self) -> Iterable[Case]:
-        """A case a text, sliced by system."""
+        """One case per text, sliced by system."""
         for item in self.items.rated:
             meta = {"doc": item.doc, "human": {name: list(given) for name, given in item.human.items()}}
             yield Case(item.id, {ROLE: item.sample}, item.system or ALL, meta)
 
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """All criteria: metrics and sentinels against people, each other, and people among themselves."""
-        self._heard.clear()
-        board = self._board(scored)
-        found: list[Finding] = []
+    def judge(self, scored: Sequence[Scored]) -> Judgement:
+        """All criteria: metrics and sentinels against people and each other, and people among themselves."""
+        findings: list[Finding] = []
+        notes = self._data_notes()
+        metrics, scores = self._scores(scored)
+        sets = tuple(answer for answer in scored if answer.is_set)
         for criterion in self.criteria:
-            if self._can_judge(criterion):
-                found += self._judge_one(criterion, board)
-        found = settled(found)
-        found += [f for name in self.criteria for f in annotator_findings(self.items, name, self._choices)]
-        between = criteria_findings(self.items, self.criteria, self._choices)
-        self._say(apart_message(between))
-        return found + between
-
-    def _board(self, scored: Sequence[Scored]) -> Board:
-        place = {item.id: index for index, item in enumerate(self.items.rated)}
-        rows: dict[str, Floats] = {}
-        sets: list[SetScores] = []
-        for one in scored:
-            if one.about.get("set"):
-                sets.append(self._set_scores(one))
+            study = Study(self, criterion, metrics, scores, sets)
+            problem = _unusable(study)
+            if problem:
+                notes.append(problem)
                 continue
-            row = np.full(len(self.items), np.nan)
-            for case, value in zip(one.cases, one.values[ROLE], strict=True):
-                row[place[case.id]] = value
-            rows[one.metric] = row
-        matrix = np.array(list(rows.values())).reshape(len(rows), len(self.items))
-        return Board(tuple(rows), matrix, tuple(sets))
+            judgement = self._judge_criterion(study)
+            findings += judgement.findings
+            notes += judgement.notes
+        for criterion in self.criteria:
+            findings += people.annotator_findings(self, criterion)
+        between = people.criteria_findings(self)
+        notes += people.criteria_notes(between)
+        return Judgement(findings + between, list(dict.fromkeys(notes)))
 
-    def _set_scores(self, one: Scored) -> SetScores:
-        names = self.items.system_names
-        values = np.full(len(names), np.nan)
-        draws = one.resamples.get(ROLE, np.full((len(one.cases), 1), np.nan))
-        resamples = np.full((len(names), draws.shape[1]), np.nan)
-        for index, case in enumerate(one.cases):
-            if case.slice in names:
-                values[names.index(case.slice)] = one.values[ROLE][index]
-                resamples[names.index(case.slice)] = draws[index]
-        return SetScores(one.metric, values, resamples)
+    def _scores(self, scored: Sequence[Scored]) -> tuple[tuple[str, ...], Floats]:
+        """Names of the sample metrics, and their scores as metrics x texts."""
+        place = {item.id: index for index, item in enumerate(self.items.rated)}
+        single = [answer for answer in scored if not answer.is_set]
+        scores = np.full((len(single), len(self.items)), np.nan)
+        for row, answer in zip(scores, single, strict=True):
+            row[[place[case.id] for case in answer.cases]] = answer.values[ROLE]
+        return tuple(answer.metric for answer in single), scores
 
-    def _can_judge(self, criterion: str) -> bool:
-        human = self.items.human(criterion)
-        rated = human[np.isfinite(human)]
-        if rated.size < FEWEST:
-            self._say(f"{criterion}: {rated.size} rated texts, too few to correlate (at least {FEWEST})")
-        elif np.ptp(rated) == 0:
-            self._say(f"{criterion}: people gave every text {rated[0]:g}; nothing can correlate with that")
-        return rated.size >= FEWEST and bool(np.ptp(rated) > 0)
-
-    def _judge_one(self, criterion: str, board: Board) -> list[Finding]:
-        choices, items = self._choices, self.items
-        full = board.joined(sentinel_scores(items, criterion))
-        found: list[Finding] = []
+    def _judge_criterion(self, study: Study) -> Judgement:
+        baselines = sentinels.sentinel_scores(self.items, study.criterion)
+        scores = np.vstack([study.scores, *baselines.values()])
+        full = replace(study, metrics=(*study.metrics, *baselines), scores=scores)
+        findings: list[Finding] = []
+        notes: list[str] = []
         if self.level != "system":
-            agreements = example_agreements(items, criterion, full, choices)
-            found += self._findings(agreements, criterion, full)
-            found += williams_findings(items, criterion, board, choices)
+            for agreement in levels.example_agreements(full):
+                self._judge_agreement(full, agreement, findings, notes)
+            findings += compare.williams_findings(study)
         if self.level != "example":
-            agreements = system_agreements(items, criterion, full, choices)
-            found += self._findings(agreements, criterion, full)
+            agreements = list(levels.system_agreements(full))
+            for agreement in agreements:
+                self._judge_agreement(full, agreement, findings, notes)
             if not agreements:
-                self._say(self._too_few_systems(criterion))
+                notes.append(_too_few_systems(study))
             elif self.details:
-                found += top_findings(items, criterion, full, choices)
-                found += curve_findings(items, criterion, full, choices)
-        return found + (label_findings(items, criterion, board, choices) if self.details else [])
+                findings += use.top_findings(full) + use.curve_findings(full)
+        return Judgement(findings + (use.label_findings(study) if self.details else []), notes)
 
-    def _findings(self, agreements: Sequence[Agreement], criterion: str, board: Board) -> list[Finding]:
-        choices, human = self._choices, self.items.human(criterion)
-        ids = [item.id for item in self.items.rated]
-        evidence = {
-            metric: disagreements(row, human, ids)
-            for metric, row in zip(board.metrics, board.scores, strict=True)
-        }
-        found: list[Finding] = []
-        for agreement in agreements:
-            self._say_undefined(agreement)
-            found += agreement_findings(agreement, choices, evidence)
-            if agreement.statistic == choices.headline and len(agreement.metrics) > 1:
-                compared = comparison_findings(agreement, self.items, criterion, board, choices)
-                found += sentinel_findings(agreement, compared, choices, self.sentinel_margin)
-                self._say_best(agreement, compared)
-                found += compared
-        return found
-
-    def _say(self, message: str | None) -> None:
-        if message:
-            self._heard[message] = None
-
-    def _say_undefined(self, agreement: Agreement) -> None:
-        if agreement.statistic != self._choices.headline:
+    def _judge_agreement(
+        self, study: Study, agreement: Agreement, findings: list[Finding], notes: list[str]
+    ) -> None:
+        """Add the agreement of every metric and, for the headline statistic, comparisons between them."""
+        findings += levels.agreement_findings(study, agreement)
+        if agreement.statistic != self.headline:
             return
-        for metric, value in zip(agreement.metrics, agreement.draws.values, strict=True):
-            if not np.isfinite(value) and metric not in SENTINELS:
-                self._say(f"{agreement.slice}: {metric} does not vary there, so it has no correlation")
+        notes += _undefined(agreement)
+        if len(agreement.metrics) > 1:
+            compared = compare.comparison_findings(study, agreement)
+            findings += sentinels.sentinel_findings(study, agreement, compared, self.sentinel_margin)
+            notes += _best(agreement, compared)
+            findings += compared
 
-    def _say_best(self, agreement: Agreement, compared: Sequence[Finding]) -> None:
-        """Name the best metric of a slice, and those it cannot be told from."""
-        values = dict(zip(agreement.metrics, agreement.draws.values, strict=True))
-        first = [f.metric for f in compared if f.statistic == "cluster" and f.value == 1.0]
-        if first and agreement.slice.count("/") == 1:
-            best, *rest = sorted(first, key=lambda name: -values[name])
-            like = f", not told apart from {', '.join(rest)}" if rest else ""
-            self._say(f"{agreement.slice}: best is {best} ({agreement.statistic} {values[best]:.3f}){like}")
-
-    def _too_few_systems(self, criterion: str) -> str:
-        table = self.items.table(self.items.human(criterion))
-        judged = int(np.isfinite(system_means(table)).sum())
-        return (
-            f"system/{criterion}: {judged} systems; at least {FEWEST_SYSTEMS} that people judged are needed "
-            "(column 'system')"
-        )
-
-    def notes(self) -> list[str]:
-        """What was dropped, averaged or undefined, and what judging came upon."""
+    def _data_notes(self) -> list[str]:
+        """What was dropped, averaged or taken for granted in the data."""
         items, notes = self.items, []
         dropped = len(self._read) - len(items)
         if dropped:
@@ -261,7 +216,7 @@ class Human(Audit):
             notes.append("no column 'doc': texts that share a source or references are taken as one document")
         if unused := _unused(items, "columns not used: "):
             notes.append(unused)
-        return [*notes, *self._heard]
+        return notes
 
 
 def _unused(items: Items, title: str) -> str:
@@ -277,10 +232,49 @@ def _rating_notes(items: Items, criterion: str) -> list[str]:
         notes.append(f"{criterion}: {missing} of {len(counts)} texts have no rating")
     given = {count for count in counts if count}
     if len(given) > 1:
-        notes.append(f"{criterion}: {min(given)} to {max(given)} ratings a text; means weigh texts alike")
+        notes.append(f"{criterion}: {min(given)} to {max(given)} ratings per text; all texts weigh the same")
     return notes
 
 
 def _is_own_reference(item: Rated) -> bool:
     text = item.sample.hypothesis.strip()
     return any(text == reference.strip() for reference in item.sample.references)
+
+
+def _unusable(study: Study) -> str | None:
+    """Why nothing can be correlated with a criterion's ratings; None where something can."""
+    ratings = study.human[study.rated]
+    if ratings.size < FEWEST_RATED:
+        return (
+            f"{study.criterion}: {ratings.size} rated texts, too few to correlate (at least {FEWEST_RATED})"
+        )
+    if np.ptp(ratings) == 0:
+        return f"{study.criterion}: people gave every text {ratings[0]:g}; nothing can correlate with that"
+    return None
+
+
+def _too_few_systems(study: Study) -> str:
+    rated = int(np.isfinite(system_means(study.human_table)).sum())
+    return (
+        f"system/{study.criterion}: {rated} systems; at least {levels.FEWEST_SYSTEMS} that people judged are "
+        "needed (column 'system')"
+    )
+
+
+def _undefined(agreement: Agreement) -> list[str]:
+    return [
+        f"{agreement.slice}: {metric} does not vary there, so it has no correlation"
+        for metric, value in zip(agreement.metrics, agreement.draws.values, strict=True)
+        if not np.isfinite(value) and metric not in sentinels.SENTINELS
+    ]
+
+
+def _best(agreement: Agreement, compared: Sequence[Finding]) -> list[str]:
+    """The best metric of a slice, and those it cannot be told from."""
+    values = dict(zip(agreement.metrics, agreement.draws.values, strict=True))
+    first = [f.metric for f in compared if f.statistic == "cluster" and f.value == 1.0]
+    if not first or agreement.slice.count("/") != 1:
+        return []
+    best, *rest = sorted(first, key=lambda name: -values[name])
+    like = f", not told apart from {', '.join(rest)}" if rest else ""
+    return [f"{agreement.slice}: best is {best} ({agreement.statistic} {values[best]:.3f}){like}"]

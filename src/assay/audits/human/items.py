@@ -1,10 +1,11 @@
-"""Rated texts to arrays: a row a text, a table of systems by documents, people's means and judgements."""
+"""Rated texts as arrays: mean and single ratings, documents and systems, tables of systems x documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from assay.core import Floats
 from assay.datasets.ratings import Rated
 from assay.recipe import digest
 
-GROUP = ":"  # "crowd:fluency" is fluency as the group "crowd" judged it
+GROUP = ":"  # "crowd:fluency" is fluency as the group "crowd" rated it
 LENGTH, HYPOTHESIS, SOURCE = "sentinel-length", "sentinel-hypothesis", "sentinel-source"
 SENTINELS = (LENGTH, HYPOTHESIS, SOURCE)
 
@@ -29,22 +30,22 @@ class Items:
 
     @cached_property
     def documents(self) -> list[str]:
-        """What each text was written for: its `doc`, else the source or references it shares, else itself."""
+        """The document of each text: its `doc`, else the source or references it shares, else itself."""
         return [_document(item) for item in self.rated]
 
     @cached_property
     def systems(self) -> list[str]:
-        """Who wrote each text; texts without a system are one unnamed system's."""
+        """The system that wrote each text, "" where none is named."""
         return [item.system or "" for item in self.rated]
 
     @cached_property
     def system_names(self) -> list[str]:
-        """The systems, in order of first appearance; none where the data name none."""
+        """The named systems, in order of first appearance."""
         return [name for name in dict.fromkeys(self.systems) if name]
 
     @cached_property
     def criteria(self) -> list[str]:
-        """Every criterion that people judged, in order of first appearance."""
+        """Every criterion that people rated, in order of first appearance."""
         return list(dict.fromkeys(name for item in self.rated for name in item.human))
 
     @cached_property
@@ -57,7 +58,7 @@ class Items:
 
     @cached_property
     def repeated(self) -> int:
-        """How many texts share their system and document with another; their scores are averaged."""
+        """How many texts share their system and document with an earlier one; their scores are averaged."""
         rows, columns, shape = self._cells
         named = rows >= 0
         places = rows[named] * shape[1] + columns[named]
@@ -65,22 +66,22 @@ class Items:
 
     @property
     def grouped(self) -> bool:
-        """Whether a document has more than one text."""
+        """Whether any document has more than one text."""
         return len(set(self.documents)) < len(self)
 
     def human(self, criterion: str) -> Floats:
-        """People's mean a text; nan where nobody judged it."""
+        """The mean rating of each text; nan where nobody rated it."""
         given = [item.human.get(criterion, ()) for item in self.rated]
         return np.array([np.mean(numbers) if numbers else np.nan for numbers in given], dtype=np.float64)
 
     def judgements(self, criterion: str) -> tuple[NDArray[np.intp], Floats]:
-        """Every judgement by itself: the text it is of, and the rating."""
+        """Every single rating: the number of its text, and the rating."""
         places = [n for n, item in enumerate(self.rated) for _ in item.human.get(criterion, ())]
         numbers = [number for item in self.rated for number in item.human.get(criterion, ())]
         return np.array(places, dtype=np.intp), np.array(numbers, dtype=np.float64)
 
     def annotators(self, criterion: str) -> Floats:
-        """Raters x texts, nan where one is missing; a rater is a place in the list of ratings."""
+        """Ratings as raters x texts, nan where missing; a rater is a position in the list of ratings."""
         given = [item.human.get(criterion, ()) for item in self.rated]
         table = np.full((max(map(len, given), default=0), len(given)), np.nan)
         for column, numbers in enumerate(given):
@@ -88,7 +89,7 @@ class Items:
         return table
 
     def table(self, values: Floats) -> Floats:
-        """A value a text to systems x documents; texts that share a cell are averaged, empty ones are nan."""
+        """One value per text as systems x documents; the mean where texts share a cell, nan where none is."""
         rows, columns, shape = self._cells
         used = (rows >= 0) & np.isfinite(values)
         total, count = np.zeros(shape), np.zeros(shape)
@@ -97,23 +98,16 @@ class Items:
         answer: Floats = np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
         return answer
 
-    def by_system(self, values: Mapping[str, float]) -> Floats:
-        """A value a system, in the order of `system_names`."""
-        return np.array([values.get(name, np.nan) for name in self.system_names], dtype=np.float64)
-
 
 def group_of(criterion: str) -> str:
-    """The group of annotators a criterion belongs to, "" where none is named."""
+    """The group of annotators in a criterion's name, "" where none is named."""
     head, colon, _ = criterion.partition(GROUP)
     return head if colon else ""
 
 
 def pairs_within_groups(criteria: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of criteria that the same group judged."""
-    for place, one in enumerate(criteria):
-        for other in criteria[place + 1 :]:
-            if group_of(one) == group_of(other):
-                yield one, other
+    """Pairs of criteria that the same group of annotators rated."""
+    return (pair for pair in combinations(criteria, 2) if group_of(pair[0]) == group_of(pair[1]))
 
 
 def _document(item: Rated) -> str:

@@ -1,75 +1,120 @@
-"""Scores and ratings to agreement, level by level: over all texts, within documents, between systems."""
+"""Agreement of scores with ratings: over all texts, within documents, and between systems."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import rankdata
 
-from assay.audits.human.items import SENTINELS, Items
-from assay.core import Finding, Floats
+from assay.audits.estimates import interval_estimate
+from assay.audits.human.items import Items
+from assay.audits.slices import EVIDENCE
+from assay.core import Finding, Floats, Scored, Statistic
+from assay.statistics import resampled
 from assay.statistics.correlation import Kind, grouped_correlations, system_means
-from assay.statistics.estimates import benjamini_hochberg, mde_interval, verdict
-from assay.statistics.intervals import Interval, bootstrap_p_value, interval_of
+from assay.statistics.intervals import Interval, interval_of
 from assay.statistics.pairwise import calibrated_accuracy, pairwise_accuracy
-from assay.statistics.resampled import (
-    Draws,
-    Over,
-    grouped_draws,
-    pooled_draws,
-    set_draws,
-    soft_accuracy_draws,
-    system_accuracy_draws,
-    system_draws,
-)
+from assay.statistics.resampled import Draws
 from assay.vocabulary import Rule
 
+if TYPE_CHECKING:
+    from assay.audits.human.audit import Human
+
 FEWEST_SYSTEMS = 3
-CROSSED_SYSTEMS = 5  # fewer systems are taken as they are, not as a sample of systems
-_MOST_PAIRS = 2_000_000  # pairs of texts that are compared one by one
+ALPHA = 0.05
+_CROSSED_SYSTEMS = 5  # fewer systems are taken as they are, not as a sample of systems
+_MOST_PAIRS = 2_000_000  # pairs of texts above which no pairwise accuracy is computed
+_ACCURACY, _SOFT_ACCURACY = "pairwise_accuracy", "soft_pairwise_accuracy"
+
+_CORRELATIONS = {
+    "pearson": "Linear correlation of scores with mean ratings, -1 to 1.",
+    "spearman": "Rank correlation of scores with mean ratings, -1 to 1.",
+    "kendall_b": "Kendall's tau-b of scores with mean ratings: agreement on pairs, adjusted for ties.",
+    "kendall_c": "Kendall's tau-c of scores with mean ratings: agreement on pairs, for scales of few steps.",
+}
+_ACCURACIES = {
+    _ACCURACY: "Share of pairs (texts of one document, or systems) that the metric orders as people do.",
+    _SOFT_ACCURACY: "Pairwise accuracy of systems that counts how sure the metric and people are of each "
+    "pair (Thompson et al., 2024).",
+}
+_HEADLINES = ("spearman", "kendall_b", _ACCURACY)
+STATISTICS = tuple(
+    Statistic(name, meaning, unit, "low", headline=name in _HEADLINES)
+    for unit, meanings in (("correlation", _CORRELATIONS), ("share", _ACCURACIES))
+    for name, meaning in meanings.items()
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """How agreement is measured; see the fields of the audit."""
+@dataclass(frozen=True)
+class Study:
+    """One criterion: its texts and ratings, every metric's scores, and the audit whose options apply."""
 
-    kinds: tuple[Kind, ...]
-    headline: Kind
-    each_judgement: bool
-    over: Over
-    resamples: int
-    seed: int
-    rule: Rule
-
-
-@dataclass(frozen=True, slots=True)
-class SetScores:
-    """One score a system from a metric of whole sets, and its resamples (systems x draws)."""
-
-    metric: str
-    values: Floats
-    resamples: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Board:
-    """What every metric said of every text (metrics x texts), and set metrics of every system."""
-
+    audit: Human
+    criterion: str
     metrics: tuple[str, ...]
-    scores: Floats
-    sets: tuple[SetScores, ...] = ()
+    scores: Floats  # metrics x texts
+    sets: tuple[Scored, ...] = ()  # set metrics: one case per system
 
-    def joined(self, more: Mapping[str, Floats]) -> Board:
-        """With further rows, the sentinels'."""
-        rows = np.vstack([self.scores, *more.values()]) if more else self.scores
-        return Board((*self.metrics, *more), rows, self.sets)
+    @property
+    def items(self) -> Items:
+        """The texts."""
+        return self.audit.items
+
+    @cached_property
+    def human(self) -> Floats:
+        """The mean rating of each text; nan where nobody rated it."""
+        return self.items.human(self.criterion)
+
+    @cached_property
+    def rated(self) -> np.ndarray:
+        """The numbers of the rated texts."""
+        return np.flatnonzero(np.isfinite(self.human))
+
+    @cached_property
+    def human_table(self) -> Floats:
+        """Mean ratings as systems x documents."""
+        return self.items.table(self.human)
+
+    @cached_property
+    def tables(self) -> Floats:
+        """Scores as metrics x systems x documents."""
+        shape = (len(self.metrics), *self.human_table.shape)
+        return np.array([self.items.table(row) for row in self.scores]).reshape(shape)
+
+    @cached_property
+    def rows(self) -> tuple[Floats, Floats, list[str], list[str]]:
+        """Scores (metrics x rows), ratings, documents and systems; one row per text, or per single rating."""
+        places, ratings = self.rated, self.human[self.rated]
+        if self.audit.each_judgement:
+            places, ratings = self.items.judgements(self.criterion)
+        labels = self.items.documents, self.items.systems
+        documents, systems = ([names[place] for place in places] for names in labels)
+        return self.scores[:, places], ratings, documents, systems
+
+    def by_document(self, kind: Kind) -> Floats:
+        """Correlations within documents (metrics x documents); nan where either side is constant."""
+        documents = [self.items.documents[place] for place in self.rated]
+        return grouped_correlations(self.scores[:, self.rated], self.human[self.rated], documents, kind)
+
+    @cached_property
+    def disagreements(self) -> dict[str, tuple[str, ...]]:
+        """For each metric, the texts that it and people place furthest apart by rank."""
+        texts = {}
+        for metric, scores in zip(self.metrics, self.scores, strict=True):
+            both = np.flatnonzero(np.isfinite(scores) & np.isfinite(self.human))
+            apart = np.abs(rankdata(scores[both]) - rankdata(self.human[both]))
+            worst = both[np.argsort(-apart, kind="stable")[:EVIDENCE]] if both.size > 1 else ()
+            texts[metric] = tuple(self.items.rated[place].id for place in worst)
+        return texts
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One statistic of all metrics in one slice, resampled together."""
+    """One statistic of some metrics in one slice, resampled together."""
 
     slice: str
     statistic: str
@@ -77,269 +122,126 @@ class Agreement:
     draws: Draws
 
 
-def example_agreements(items: Items, criterion: str, board: Board, choices: Choices) -> list[Agreement]:
-    """Over all texts; and where documents have several texts, within documents."""
-    found = _pooled(items, criterion, board, choices)
-    human = items.human(criterion)
-    if items.grouped:
-        found += _within_documents(items, criterion, board, human, choices)
-    accuracy = _accuracy(items, criterion, board, human, choices)
-    return [*found, *([accuracy] if accuracy else [])]
+def interval(draws: Floats, clusters: int, rule: Rule) -> Interval | None:
+    """A percentile interval, widened for few clusters except under the paper's rule; None below two."""
+    if clusters < 2 or not np.isfinite(draws).any():
+        return None
+    return interval_of(draws, n_clusters=clusters, correction="none" if rule == "paper" else "t")
 
 
-def _pooled(items: Items, criterion: str, board: Board, choices: Choices) -> list[Agreement]:
-    scores, human, documents, systems = rows_of(items, criterion, board, choices)
-    crossed = systems if len(set(systems)) >= CROSSED_SYSTEMS and choices.over != "documents" else None
-    sampled = documents if choices.over != "systems" or crossed is None else None
-    if choices.rule == "paper":  # the papers resample nothing, or rows
-        sampled = crossed = None
-    return [
-        Agreement(
-            f"example/{criterion}",
-            kind,
-            board.metrics,
-            pooled_draws(
-                scores,
-                human,
-                kind,
-                clusters=sampled,
-                crossed=crossed,
-                resamples=choices.resamples,
-                seed=choices.seed,
-            ),
-        )
-        for kind in choices.kinds
-    ]
+def example_agreements(study: Study) -> Iterator[Agreement]:
+    """Agreement over all texts; and where documents have several texts, within documents."""
+    slice_, kinds, drawing = f"example/{study.criterion}", study.audit.kinds, study.audit.drawing
+    scores, human, *_ = study.rows
+    clusters, crossed = _clusters(study)
+    for kind in kinds:
+        draws = resampled.pooled_draws(scores, human, kind, clusters=clusters, crossed=crossed, **drawing)
+        yield Agreement(slice_, kind, study.metrics, draws)
+    for kind in kinds if study.items.grouped else ():
+        draws = resampled.grouped_draws(study.by_document(kind), **drawing)
+        yield Agreement(f"{slice_}/by-document", kind, study.metrics, draws)
+    accuracy = _accuracy(study)
+    if accuracy is not None:
+        yield Agreement(slice_, _ACCURACY, study.metrics, accuracy)
 
 
-def rows_of(
-    items: Items, criterion: str, board: Board, choices: Choices
-) -> tuple[Floats, Floats, list[str], list[str]]:
-    """Scores (metrics x rows), judgements, documents and systems; a row a text, or a row a judgement."""
-    human = items.human(criterion)
-    places = np.flatnonzero(np.isfinite(human))
-    judged = human[places]
-    if choices.each_judgement:
-        places, judged = items.judgements(criterion)
-    documents, systems = ([labels[place] for place in places] for labels in (items.documents, items.systems))
-    return board.scores[:, places], judged, documents, systems
+def _clusters(study: Study) -> tuple[list[str] | None, list[str] | None]:
+    """What rows are resampled by: documents, systems, or the two crossed."""
+    *_, documents, systems = study.rows
+    if study.audit.rule == "paper":  # the papers resample nothing, or rows
+        return None, None
+    crossed = len(set(systems)) >= _CROSSED_SYSTEMS and study.audit.over != "documents"
+    sampled = documents if study.audit.over != "systems" or not crossed else None
+    return sampled, systems if crossed else None
 
 
-def _within_documents(
-    items: Items, criterion: str, board: Board, human: Floats, choices: Choices
-) -> list[Agreement]:
-    """The mean of documents' correlations; a document where either side is constant has none."""
-    rated = np.flatnonzero(np.isfinite(human))
-    documents = [items.documents[place] for place in rated]
-    found = []
-    for kind in choices.kinds:
-        by_document = grouped_correlations(board.scores[:, rated], human[rated], documents, kind)
-        draws = grouped_draws(by_document, resamples=choices.resamples, seed=choices.seed)
-        found.append(Agreement(f"example/{criterion}/by-document", kind, board.metrics, draws))
-    return found
-
-
-def _accuracy(
-    items: Items, criterion: str, board: Board, human: Floats, choices: Choices
-) -> Agreement | None:
+def _accuracy(study: Study) -> Draws | None:
     """Pairs of texts of one document (of all, where each document has one text) ordered as people do.
 
     Ties are right where people tie; a metric's threshold for a tie is the one that suits it best (Deutsch,
-    Foster & Freitag, 2023), and is held fixed in resampling.
+    Foster & Freitag, 2023), and is held fixed in resampling. None where there are no pairs, or too many.
     """
-    labels = items.documents if items.grouped else ["all"] * len(items)
-    members = [places for places in _members(labels, np.isfinite(human)) if places.size > 1]
-    if not members or sum(places.size**2 // 2 for places in members) > _MOST_PAIRS:
+    members: dict[str, list[int]] = {}
+    for place in study.rated.tolist():
+        members.setdefault(study.items.documents[place] if study.items.grouped else "", []).append(place)
+    groups = [np.array(places, dtype=np.intp) for places in members.values() if len(places) > 1]
+    if not groups or sum(places.size**2 // 2 for places in groups) > _MOST_PAIRS:
         return None
-    rows = [_document_accuracies(scores, human, members) for scores in board.scores]
-    draws = grouped_draws(rows, resamples=choices.resamples, seed=choices.seed)
-    return Agreement(f"example/{criterion}", "pairwise_accuracy", board.metrics, draws)
+    rows = [_group_accuracies(scores, study.human, groups) for scores in study.scores]
+    return resampled.grouped_draws(rows, **study.audit.drawing)
 
 
-def _document_accuracies(scores: Floats, human: Floats, members: Sequence[np.ndarray]) -> list[float]:
-    kept = [places[np.isfinite(scores[places])] for places in members]
-    used = np.concatenate(kept)
+def _group_accuracies(scores: Floats, human: Floats, groups: Sequence[np.ndarray]) -> list[float]:
+    scored = [places[np.isfinite(scores[places])] for places in groups]
+    used = np.concatenate(scored)
     if used.size < 2 or np.ptp(scores[used]) == 0:
-        return [np.nan] * len(members)
-    labels = np.repeat(np.arange(len(kept)), [places.size for places in kept])
+        return [np.nan] * len(groups)
+    labels = np.repeat(np.arange(len(scored)), [places.size for places in scored])
     epsilon = calibrated_accuracy(scores[used], human[used], groups=labels).epsilon
-    found = [
-        pairwise_accuracy(scores[places], human[places], epsilon=epsilon).accuracy
-        if places.size > 1
-        else None
-        for places in kept
-    ]
-    return [np.nan if value is None else value for value in found]
-
-
-def _members(labels: Sequence[str], used: np.ndarray) -> list[np.ndarray]:
-    groups: dict[str, list[int]] = {}
-    for place in np.flatnonzero(used).tolist():
-        groups.setdefault(labels[place], []).append(place)
-    return [np.array(places, dtype=np.intp) for places in groups.values()]
-
-
-def system_agreements(items: Items, criterion: str, board: Board, choices: Choices) -> list[Agreement]:
-    """Between systems' means; nothing below three systems that people judged."""
-    human = items.table(items.human(criterion))
-    if np.isfinite(system_means(human)).sum() < FEWEST_SYSTEMS:
-        return []
-    found = _set_agreements(f"system/{criterion}", board, system_means(human), choices)
-    if board.metrics:
-        cube = np.stack([items.table(row) for row in board.scores])
-        found += _between_systems(f"system/{criterion}", board, cube, human, choices)
-    return found
-
-
-def _set_agreements(slice_: str, board: Board, human: Floats, choices: Choices) -> list[Agreement]:
-    return [
-        Agreement(
-            slice_,
-            kind,
-            (one.metric,),
-            set_draws(one.values, one.resamples, human, kind, seed=choices.seed),
+    accuracies = []
+    for places in scored:
+        several = places.size > 1
+        value = (
+            pairwise_accuracy(scores[places], human[places], epsilon=epsilon).accuracy if several else None
         )
-        for kind in choices.kinds
-        for one in board.sets
-    ]
+        accuracies.append(np.nan if value is None else value)
+    return accuracies
 
 
-def _between_systems(
-    slice_: str, board: Board, cube: Floats, human: Floats, choices: Choices
-) -> list[Agreement]:
-    over, resamples, seed = choices.over, choices.resamples, choices.seed
-    found = [
-        Agreement(
-            slice_,
-            kind,
-            board.metrics,
-            system_draws(cube, human, kind, over=over, resamples=resamples, seed=seed),
-        )
-        for kind in choices.kinds
-    ]
-    accuracy = system_accuracy_draws(cube, human, over=over, resamples=resamples, seed=seed)
-    found.append(Agreement(slice_, "pairwise_accuracy", board.metrics, accuracy))
-    judged = np.isfinite(human).all(axis=0)
-    for name, scores in zip(board.metrics, cube, strict=True):
-        full = judged & np.isfinite(scores).all(axis=0)
-        if (
-            full.sum() > 1 and np.ptp(system_means(scores[:, full])) > 0
-        ):  # soft accuracy swaps documents: every system must have them
-            draws = soft_accuracy_draws(scores[:, full], human[:, full], resamples=resamples, seed=seed)
-            found.append(Agreement(slice_, "soft_pairwise_accuracy", (name,), draws))
-    return found
+def system_agreements(study: Study) -> Iterator[Agreement]:
+    """Agreement between systems' means; nothing below three systems that people rated."""
+    human, over, drawing = study.human_table, study.audit.over, study.audit.drawing
+    slice_, means = f"system/{study.criterion}", system_means(human)
+    if np.isfinite(means).sum() < FEWEST_SYSTEMS:
+        return
+    for kind in study.audit.kinds:
+        for answer in study.sets:
+            draws = resampled.set_draws(*_by_system(study, answer), means, kind, seed=study.audit.seed)
+            yield Agreement(slice_, kind, (answer.metric,), draws)
+    if not study.metrics:
+        return
+    for kind in study.audit.kinds:
+        draws = resampled.system_draws(study.tables, human, kind, over=over, **drawing)
+        yield Agreement(slice_, kind, study.metrics, draws)
+    draws = resampled.system_accuracy_draws(study.tables, human, over=over, **drawing)
+    yield Agreement(slice_, _ACCURACY, study.metrics, draws)
+    for metric, scores in zip(study.metrics, study.tables, strict=True):
+        # Soft accuracy swaps documents: every system must have them.
+        full = np.isfinite(human).all(axis=0) & np.isfinite(scores).all(axis=0)
+        if full.sum() > 1 and np.ptp(system_means(scores[:, full])) > 0:
+            draws = resampled.soft_accuracy_draws(scores[:, full], human[:, full], **drawing)
+            yield Agreement(slice_, _SOFT_ACCURACY, (metric,), draws)
 
 
-AUDIT = "human"
-OVER_SENTINEL = "over_sentinel"
-ALPHA = 0.05
-_ACCURACIES = ("pairwise_accuracy", "soft_pairwise_accuracy")  # where 0 is not "no agreement"
+def _by_system(study: Study, answer: Scored) -> tuple[Floats, Floats]:
+    """A set metric's scores, one per system, and their resamples (systems x draws); nan where absent."""
+    (role,) = study.audit.roles
+    names = study.items.system_names
+    drawn = answer.resamples.get(role, np.full((len(answer.cases), 1), np.nan))
+    values, resamples = np.full(len(names), np.nan), np.full((len(names), drawn.shape[1]), np.nan)
+    for index, case in enumerate(answer.cases):
+        if case.slice in names:
+            place = names.index(case.slice)
+            values[place], resamples[place] = answer.values[role][index], drawn[index]
+    return values, resamples
 
 
-def interval(draws: Floats, clusters: int, choices: Choices) -> Interval | None:
-    """A percentile interval, widened for few clusters unless the paper's rule is asked for."""
-    if clusters < 2 or not np.isfinite(draws).any():
-        return None
-    correction: Literal["t", "none"] = "none" if choices.rule == "paper" else "t"
-    return interval_of(draws, n_clusters=clusters, correction=correction)
-
-
-def agreement_findings(
-    agreement: Agreement, choices: Choices, evidence: Mapping[str, tuple[str, ...]]
-) -> list[Finding]:
-    """A finding a metric; undefined agreement gives none (the audit says why in its notes)."""
-    found = []
+def agreement_findings(study: Study, agreement: Agreement) -> list[Finding]:
+    """One finding per metric; none where agreement is undefined."""
+    findings, draws = [], agreement.draws
     for index, metric in enumerate(agreement.metrics):
-        value = float(agreement.draws.values[index])
+        value = float(draws.values[index])
         if not np.isfinite(value):
             continue
-        ci = interval(agreement.draws.draws[index], agreement.draws.clusters, choices)
-        null = ci is not None and 0.0 in ci and agreement.statistic not in _ACCURACIES
-        found.append(
-            Finding(
-                metric,
-                AUDIT,
-                agreement.slice,
-                agreement.statistic,
-                value,
-                int(agreement.draws.sizes[index]),
-                ci=ci.pair if ci else None,
-                mde=mde_interval(ci) if null else None,
-                evidence=evidence.get(metric, ()) if agreement.statistic == choices.headline else (),
+        ci = interval(draws.draws[index], draws.clusters, study.audit.rule)
+        # Zero means "no agreement" for a correlation, not for a share of pairs.
+        null = ci is not None and 0.0 in ci and agreement.statistic in _CORRELATIONS
+        estimate = interval_estimate(value, int(draws.sizes[index]), ci, with_mde=null)
+        headline = agreement.statistic == study.audit.headline
+        evidence = study.disagreements.get(metric, ()) if headline else ()
+        findings.append(
+            Finding.of(
+                metric, agreement.slice, agreement.statistic, estimate, evidence=evidence, judged=False
             )
         )
-    return found
-
-
-def sentinel_findings(
-    agreement: Agreement, compared: Sequence[Finding], choices: Choices, margin: float
-) -> list[Finding]:
-    """Each metric's agreement less the best sentinel's, on the same resamples.
-
-    A metric fails where the interval lies wholly below the margin: a baseline that compares nothing agrees
-    with people better. It passes where the interval lies wholly above. Either stands only if the p-value
-    does too (see `settled`); `compared` are the differences whose permutation tests it heeds.
-    """
-    values = dict(zip(agreement.metrics, agreement.draws.values, strict=True))
-    standing = {name: value for name, value in values.items() if name in SENTINELS and np.isfinite(value)}
-    if not standing:
-        return []
-    best = max(standing, key=lambda name: standing[name])
-    judged = [name for name, value in values.items() if name not in SENTINELS and np.isfinite(value)]
-    permuted = {f.metric: f.p_value for f in compared if f.versus == best and f.p_value is not None}
-    return [_over(agreement, metric, best, choices, margin, permuted.get(metric, 0.0)) for metric in judged]
-
-
-def _over(
-    agreement: Agreement, metric: str, best: str, choices: Choices, margin: float, permuted: float
-) -> Finding:
-    draws, (own, other) = agreement.draws, map(agreement.metrics.index, (metric, best))
-    apart = draws.draws[own] - draws.draws[other]
-    ci = interval(apart, draws.clusters, choices)
-    value = float(draws.values[own] - draws.values[other])
-    # Beyond the margin means apart from the sentinel too, which permutation tells: both tests must say so.
-    # Short of a margin above 0 a metric may well equal the sentinel.
-    also = permuted if value >= margin or margin == 0 else 0.0
-    return Finding(
-        metric,
-        AUDIT,
-        agreement.slice,
-        OVER_SENTINEL,
-        value,
-        int(draws.sizes[own]),
-        versus=best,
-        ci=ci.pair if ci else None,
-        p_value=max(bootstrap_p_value(apart, null=margin), also) if ci else None,
-        mde=mde_interval(ci),
-        passed=None if choices.rule == "paper" else verdict(ci, margin, "below"),
-    )
-
-
-def settled(found: Sequence[Finding]) -> list[Finding]:
-    """Findings with verdicts only where q < .05 (Benjamini-Hochberg over a metric's `over_sentinel`)."""
-    answer = list(found)
-    tested: dict[str, list[int]] = {}
-    for place, one in enumerate(found):
-        if one.statistic == OVER_SENTINEL and one.p_value is not None:
-            tested.setdefault(one.metric, []).append(place)
-    for places in tested.values():
-        for place, q in zip(places, benjamini_hochberg([found[at].p_value for at in places]), strict=True):
-            kept = found[place].passed if q < ALPHA else None
-            answer[place] = replace(found[place], q_value=float(q), passed=kept)
-    return answer
-
-
-def disagreements(scores: Floats, human: Floats, ids: Sequence[str], most: int = 5) -> tuple[str, ...]:
-    """The texts that the metric and people place furthest apart, by rank."""
-    both = np.flatnonzero(np.isfinite(scores) & np.isfinite(human))
-    if both.size < 2:
-        return ()
-    apart = np.abs(_ranks(scores[both]) - _ranks(human[both]))
-    return tuple(ids[both[place]] for place in np.argsort(-apart, kind="stable")[:most].tolist())
-
-
-def _ranks(values: Floats) -> Floats:
-    order = np.sort(values)
-    low, high = np.searchsorted(order, values), np.searchsorted(order, values, side="right")
-    middle: Floats = (low + high) / 2.0
-    return middle
+    return findings

@@ -1,75 +1,85 @@
-"""People among themselves: do annotators agree, and do criteria move together?"""
+"""People among themselves: agreement of annotators, of criteria, and strengths from preferences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.audits.human.items import Items, pairs_within_groups
-from assay.audits.human.levels import AUDIT, Choices, interval
-from assay.core import Finding, Floats
+from assay.audits.estimates import interval_estimate
+from assay.audits.human.items import pairs_within_groups
+from assay.audits.human.levels import interval
+from assay.core import Finding, Floats, Statistic
 from assay.datasets.preferences import RIVALS
 from assay.datasets.ratings import Rated
 from assay.errors import DataError
 from assay.statistics.annotators import cohen_kappa, krippendorff_alpha, split_half_kendall
 from assay.statistics.bradley_terry import bradley_terry
 from assay.statistics.correlation import Kind
-from assay.statistics.intervals import Interval, bootstrap_callable
+from assay.statistics.intervals import bootstrap_callable
 from assay.statistics.resampled import pooled_draws
 
+if TYPE_CHECKING:
+    from assay.audits.human.audit import Human
+
 PEOPLE = "people"
-Statistic = Callable[[Floats, int], float | None]
-APART = 0.5  # criteria whose tau-b lies wholly below it are not one thing
-_RESAMPLES = 200  # at most: each evaluates agreement anew
+_Agreement = Callable[[Floats, int], float | None]  # raters x texts and a seed, to agreement if defined
+APART = 0.5  # two criteria whose tau-b lies wholly below it do not measure one thing
+_RESAMPLES = 200  # at most: each computes agreement anew
 _STEPS = 50
 _CRITERIA: tuple[Kind, ...] = ("kendall_b", "pearson")  # checklist figures 1 and 6
 
+STATISTICS = (
+    Statistic("krippendorff_alpha", "Agreement among annotators: 1 is perfect, 0 is by chance.", "alpha"),
+    Statistic("cohen_kappa", "Mean agreement of two annotators beyond chance (quadratic weights).", "kappa"),
+    Statistic(
+        "split_half_kendall", "Kendall's tau-b of the mean ratings by two random halves of the annotators.",
+        "correlation",
+    ),
+    *(
+        Statistic(kind, f"{name} of people's ratings on two criteria.", "correlation", within="criteria")
+        for kind, name in (("kendall_b", "Kendall's tau-b"), ("pearson", "Linear correlation"))
+    ),
+)  # fmt: skip
 
-def annotator_findings(items: Items, criterion: str, choices: Choices) -> list[Finding]:
+
+def annotator_findings(audit: Human, criterion: str) -> list[Finding]:
     """Krippendorff's alpha (ordinal), mean Cohen's kappa (quadratic) and split-half Kendall of the raters.
 
-    Intervals resample documents. Nothing where texts have one rating.
+    Intervals resample documents. Nothing where no text has several ratings.
     """
+    items, seed = audit.items, audit.seed
     ratings = items.annotators(criterion)
     several = np.isfinite(ratings).sum(axis=0) > 1
     if not several.any():
         return []
     table = ratings[:, several]
-    documents = [document for document, kept in zip(items.documents, several, strict=True) if kept]
-    found = []
-    for name, statistic in _STATISTICS.items():
-        value = statistic(table, choices.seed)
+    documents = [items.documents[place] for place in np.flatnonzero(several)]
+    findings = []
+    for name, agreement in _AGREEMENTS.items():
+        value = agreement(table, seed)
         if value is not None:
-            ci = _resampled(statistic, table, documents, choices)
-            slice_ = f"annotators/{criterion}"
-            found.append(
-                Finding(PEOPLE, AUDIT, slice_, name, value, table.shape[1], ci=ci.pair if ci else None)
-            )
-    return found
+            ci = bootstrap_callable(
+                partial(_resampled, agreement, table, seed), table.shape[1], clusters=documents, seed=seed,
+                resamples=min(_RESAMPLES, audit.resamples), method="percentile",
+            )  # fmt: skip
+            estimate = interval_estimate(value, table.shape[1], ci)
+            findings.append(Finding.of(PEOPLE, f"annotators/{criterion}", name, estimate))
+    return findings
 
 
-def _resampled(
-    statistic: Statistic, table: Floats, documents: list[str], choices: Choices
-) -> Interval | None:
-    def defined(rows: NDArray[np.intp]) -> float:
-        value = statistic(table[:, rows], choices.seed)
-        return np.nan if value is None else value
-
-    return bootstrap_callable(
-        defined,
-        table.shape[1],
-        clusters=documents,
-        seed=choices.seed,
-        resamples=min(_RESAMPLES, choices.resamples),
-        method="percentile",
-    )
+def _resampled(agreement: _Agreement, table: Floats, seed: int, texts: NDArray[np.intp]) -> float:
+    value = agreement(table[:, texts], seed)
+    return np.nan if value is None else value
 
 
 def _alpha(table: Floats, seed: int) -> float | None:
-    """Ordinal alpha; of a scale with more steps than people tell apart, interval alpha."""
+    """Ordinal alpha; interval alpha for a scale with more steps than people tell apart."""
     if np.unique(table[np.isfinite(table)]).size <= _STEPS:
         return krippendorff_alpha(table, "ordinal")
     return interval_alpha(table)
@@ -79,8 +89,8 @@ def interval_alpha(table: Floats) -> float | None:
     """Krippendorff's alpha of raters x items for squared differences, from sums of squares: O(ratings)."""
     present = np.isfinite(table)
     counts = present.sum(axis=0).astype(np.float64)
-    kept = counts > 1
-    values, counts, present = np.where(present, table, 0.0)[:, kept], counts[kept], present[:, kept]
+    several = counts > 1
+    values, counts, present = np.where(present, table, 0.0)[:, several], counts[several], present[:, several]
     means = values.sum(axis=0) / counts
     within = (np.where(present, values - means, 0.0) ** 2).sum(axis=0)
     ratings = values[present]
@@ -96,50 +106,45 @@ def _split_half(table: Floats, seed: int) -> float | None:
 
 def _mean_kappa(table: Floats, seed: int) -> float | None:
     """The mean over pairs of raters who share texts."""
-    pairs = [(i, j) for i in range(len(table)) for j in range(i + 1, len(table))]
-    found = [cohen_kappa(table[i], table[j], weights="quadratic") for i, j in pairs]
-    defined = [value for value in found if value is not None]
+    kappas = [cohen_kappa(one, other, weights="quadratic") for one, other in combinations(table, 2)]
+    defined = [kappa for kappa in kappas if kappa is not None]
     return float(np.mean(defined)) if defined else None
 
 
-_STATISTICS: dict[str, Statistic] = {
+_AGREEMENTS: dict[str, _Agreement] = {
     "krippendorff_alpha": _alpha,
     "cohen_kappa": _mean_kappa,
     "split_half_kendall": _split_half,
 }
 
 
-def criteria_findings(items: Items, criteria: list[str], choices: Choices) -> list[Finding]:
+def criteria_findings(audit: Human) -> list[Finding]:
     """Criteria against criteria, over texts, within each group of annotators (checklist figures 1, 5)."""
-    found = []
-    for one, other in pairs_within_groups(criteria):
-        first, second = items.human(one), items.human(other)
+    findings, items = [], audit.items
+    for first, second in pairs_within_groups(audit.criteria):
+        ratings = items.human(first), items.human(second)
         for kind in _CRITERIA:
-            draws = pooled_draws(
-                first, second, kind, clusters=items.documents, resamples=choices.resamples, seed=choices.seed
-            )
+            draws = pooled_draws(*ratings, kind, clusters=items.documents, **audit.drawing)
             value = float(draws.values[0])
             if np.isfinite(value):
-                ci = interval(draws.draws[0], draws.clusters, choices)
-                found.append(
-                    Finding(
-                        PEOPLE, AUDIT, f"criteria/{one}", kind, value, int(draws.sizes[0]),
-                        versus=other, ci=ci.pair if ci else None,
-                    )
-                )  # fmt: skip
-    return found
+                ci = interval(draws.draws[0], draws.clusters, audit.rule)
+                estimate = interval_estimate(value, int(draws.sizes[0]), ci)
+                findings.append(Finding.of(PEOPLE, f"criteria/{first}", kind, estimate, versus=second))
+    return findings
 
 
-def apart_message(found: list[Finding]) -> str | None:
-    """What to say where criteria are not one thing."""
+def criteria_notes(findings: Sequence[Finding]) -> list[str]:
+    """The note that some criteria do not measure one thing."""
     apart = [
-        f"{f.slice.removeprefix('criteria/')} and {f.versus} (tau-b {f.value:.2f})"
-        for f in found
-        if f.statistic == "kendall_b" and f.ci is not None and f.ci[1] < APART
+        f"{finding.slice.removeprefix('criteria/')} and {finding.versus} (tau-b {finding.value:.2f})"
+        for finding in findings
+        if finding.statistic == "kendall_b" and finding.ci is not None and finding.ci[1] < APART
     ]
-    if not apart:
-        return None
-    return f"one score cannot stand for these criteria, on which people differ: {', '.join(apart)}"
+    return (
+        [f"one score cannot stand for these criteria, on which people differ: {', '.join(apart)}"]
+        if apart
+        else []
+    )
 
 
 WINS = "wins:"
@@ -149,7 +154,7 @@ _PRIOR = 0.1  # keeps the strength of a system that never loses finite
 def with_strengths(rated: Sequence[Rated]) -> list[Rated]:
     """Compared texts get their system's log strength as the rating; their own outcomes are `wins:CRITERION`.
 
-    A strength is a system's, so only the level of systems means anything by it. Other texts stay as they are.
+    A strength belongs to a system, so it is meaningful between systems only. Other texts stay as they are.
     """
     compared = [item for item in rated if RIVALS in item.meta]
     if not compared:
@@ -172,7 +177,11 @@ def _strengths(criterion: str, compared: Sequence[Rated]) -> dict[str, float]:
     if len(names) < 2:
         raise DataError(f"{criterion}: preferences between at least two systems are needed")
     wins = np.zeros((len(names), len(names)))
-    for winner, rival, share in games:  # each comparison stands with both its texts: here with its own side
+    for (
+        winner,
+        rival,
+        share,
+    ) in games:  # a comparison is listed with both of its texts; each counts its own side
         wins[names.index(winner), names.index(rival)] += share
     return dict(zip(names, bradley_terry(wins, prior=_PRIOR).tolist(), strict=True))
 

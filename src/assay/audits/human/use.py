@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
-from assay.audits.human.items import Items
-from assay.audits.human.levels import AUDIT, FEWEST_SYSTEMS, Board, Choices, interval
-from assay.core import Finding, Floats
-from assay.statistics.correlation import system_means
+from assay.audits.estimates import interval_estimate
+from assay.audits.human.levels import FEWEST_SYSTEMS, Study, interval
+from assay.core import Finding, Floats, Statistic
+from assay.statistics.correlation import system_means, weighted_system_means
 from assay.statistics.intervals import draw_counts
 from assay.statistics.pairwise import agreement_curve
 from assay.statistics.ppi import prediction_powered_mean
@@ -20,85 +18,95 @@ _BINS = 5
 _FEWEST_PAIRS = 10
 _FEWEST_LABELS = 10
 
+STATISTICS = (
+    Statistic(
+        "people_agree",
+        "Share of system pairs that people order as the metric does, where its scores differ by this much.",
+        "share",
+    ),
+    Statistic(
+        "reliable_difference",
+        "Smallest difference of two systems' mean scores from which on people agree with at least "
+        f"{RELIABLE:.0%} of system pairs.",
+        "points of the metric",
+    ),
+    Statistic(
+        "ppi_mean",
+        "People's mean rating of all texts, estimated from the rated texts and the metric's scores of all "
+        "texts (prediction-powered inference).",
+        "points of the rating scale",
+    ),
+    Statistic(
+        "label_gain",
+        "Effective sample size ratio: how many ratings one rating is worth when the metric's scores of "
+        "unrated texts are used too.",
+        "ratio",
+    ),
+)  # fmt: skip
 
-def top_findings(items: Items, criterion: str, board: Board, choices: Choices) -> list[Finding]:
+
+def top_findings(study: Study) -> list[Finding]:
     """Agreement over the k systems that people like best (assoc figure 1); documents are resampled."""
-    human = items.table(items.human(criterion))
-    means = system_means(human)
-    ranked = np.argsort(-np.where(np.isfinite(means), means, -np.inf), kind="stable")
-    present = int(np.isfinite(means).sum())
-    if not board.metrics:
+    if not study.metrics:
         return []
-    cube = np.stack([items.table(row) for row in board.scores])
-    found = []
-    for k in range(present - 1, FEWEST_SYSTEMS - 1, -1):
+    audit, human, means = study.audit, study.human_table, system_means(study.human_table)
+    ranked = np.argsort(-np.where(np.isfinite(means), means, -np.inf), kind="stable")
+    findings = []
+    for k in range(int(np.isfinite(means).sum()) - 1, FEWEST_SYSTEMS - 1, -1):
         best = ranked[:k]
-        draws = system_draws(
-            cube[:, best], human[best], choices.headline,
-            over="documents", resamples=choices.resamples, seed=choices.seed,
-        )  # fmt: skip
-        for index, metric in enumerate(board.metrics):
-            value = float(draws.values[index])
+        tables = study.tables[:, best], human[best]
+        draws = system_draws(*tables, audit.headline, over="documents", **audit.drawing)
+        for metric, value, resampled in zip(study.metrics, draws.values, draws.draws, strict=True):
             if np.isfinite(value):
-                ci = interval(draws.draws[index], draws.clusters, choices)
-                slice_ = f"system/{criterion}/top-{k}"
-                found.append(
-                    Finding(metric, AUDIT, slice_, choices.headline, value, k, ci=ci.pair if ci else None)
-                )
-    return found
+                estimate = interval_estimate(value, k, interval(resampled, draws.clusters, audit.rule))
+                slice_ = f"system/{study.criterion}/top-{k}"
+                findings.append(Finding.of(metric, slice_, audit.headline, estimate, judged=False))
+    return findings
 
 
-def curve_findings(items: Items, criterion: str, board: Board, choices: Choices) -> list[Finding]:
-    """Of pairs of systems a metric sets apart by so much, how many people order the same way.
+def curve_findings(study: Study) -> list[Finding]:
+    """Share of system pairs that people rank the same way, binned by metric difference.
 
     Bins hold equal numbers of pairs. `reliable_difference` is the smallest difference from which on people
     agree with at least nine pairs in ten.
     """
-    human = items.table(items.human(criterion))
-    found = []
-    for metric, row in zip(board.metrics, board.scores, strict=True):
-        scores = items.table(row)
-        gaps, theirs = _gaps(system_means(scores)), _gaps(system_means(human))
-        used = np.isfinite(gaps + theirs) & (gaps != 0) & (theirs != 0)
+    human_gaps = _gaps(system_means(study.human_table))
+    findings = []
+    for metric, table in zip(study.metrics, study.tables, strict=True):
+        gaps = _gaps(system_means(table))
+        used = np.isfinite(gaps + human_gaps) & (gaps != 0) & (human_gaps != 0)
         if used.sum() >= _FEWEST_PAIRS:
-            found += _curve(
-                metric, criterion, gaps[used], theirs[used], _agreeing(human, gaps, used, choices), choices
-            )
-    return found
+            same = np.sign(gaps[used]) == np.sign(human_gaps[used])
+            findings += _curve(study, metric, gaps, human_gaps, used)
+            findings += _reliable(study, metric, np.abs(gaps[used]), same)
+    return findings
 
 
-def _curve(
-    metric: str, criterion: str, gaps: Floats, theirs: Floats, draws: tuple[Floats, Floats], choices: Choices
-) -> list[Finding]:
-    sizes = np.abs(gaps)
+def _curve(study: Study, metric: str, gaps: Floats, human_gaps: Floats, used: np.ndarray) -> list[Finding]:
+    sizes = np.abs(gaps[used])
     edges = np.unique(np.quantile(sizes, np.linspace(0.0, 1.0, _BINS + 1)))
     edges[-1] = np.nextafter(edges[-1], np.inf)  # the last bin holds its upper bound
-    weight, right = draws
-    found = []
-    for point, (low, high) in zip(
-        agreement_curve(gaps, theirs, edges=edges.tolist()), pairwise(edges), strict=True
-    ):
-        inside = (sizes >= low) & (sizes < high)
+    weight, right = _agreeing(study, gaps, used)
+    findings = []
+    for point in agreement_curve(gaps[used], human_gaps[used], edges=edges.tolist()):
+        inside = (sizes >= point.low) & (sizes < point.high)
         total = weight[:, inside].sum(axis=1)
         shares = np.where(total > 0, (weight * right)[:, inside].sum(axis=1) / np.maximum(total, 1.0), np.nan)
-        ci = interval(shares, int(inside.sum()), choices)
-        slice_ = f"system/{criterion}/difference-{point.low:.3g}-{point.high:.3g}"
-        found.append(
-            Finding(
-                metric, AUDIT, slice_, "people_agree", point.share, point.n_pairs, ci=ci.pair if ci else None
-            )
-        )
-    return [*found, *_reliable(metric, criterion, sizes, np.sign(gaps) == np.sign(theirs))]
+        ci = interval(shares, int(inside.sum()), study.audit.rule)
+        slice_ = f"system/{study.criterion}/difference-{point.low:.3g}-{point.high:.3g}"
+        estimate = interval_estimate(point.share, point.n_pairs, ci)
+        findings.append(Finding.of(metric, slice_, "people_agree", estimate))
+    return findings
 
 
-def _reliable(metric: str, criterion: str, sizes: Floats, right: np.ndarray) -> list[Finding]:
+def _reliable(study: Study, metric: str, sizes: Floats, right: np.ndarray) -> list[Finding]:
     order = np.argsort(-sizes, kind="stable")
-    shares = np.cumsum(right[order]) / np.arange(1, order.size + 1)
-    enough = np.flatnonzero((shares >= RELIABLE) & (np.arange(1, order.size + 1) >= _FEWEST_PAIRS))
+    counts = np.arange(1, order.size + 1)
+    enough = np.flatnonzero((np.cumsum(right[order]) / counts >= RELIABLE) & (counts >= _FEWEST_PAIRS))
     if not enough.size:
         return []
-    value = float(sizes[order][enough[-1]])
-    return [Finding(metric, AUDIT, f"system/{criterion}", "reliable_difference", value, int(enough[-1]) + 1)]
+    value, slice_ = float(sizes[order][enough[-1]]), f"system/{study.criterion}"
+    return [Finding.of(metric, slice_, "reliable_difference", value, n=int(enough[-1]) + 1)]
 
 
 def _gaps(values: Floats) -> Floats:
@@ -107,15 +115,13 @@ def _gaps(values: Floats) -> Floats:
     return gaps
 
 
-def _agreeing(human: Floats, gaps: Floats, used: np.ndarray, choices: Choices) -> tuple[Floats, Floats]:
+def _agreeing(study: Study, gaps: Floats, used: np.ndarray) -> tuple[Floats, Floats]:
     """Resample documents and systems: the weight of each pair, and whether people then agree with it."""
-    rng = np.random.default_rng(choices.seed)
-    systems = draw_counts(len(human), choices.resamples, rng)
-    documents = draw_counts(human.shape[1], choices.resamples, rng)
-    present = np.isfinite(human)
-    total = documents @ np.where(present, human, 0.0).T
-    count = documents @ present.T.astype(np.float64)
-    means = np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
+    human, resamples = study.human_table, study.audit.resamples
+    rng = np.random.default_rng(study.audit.seed)
+    systems = draw_counts(len(human), resamples, rng)
+    documents = draw_counts(human.shape[1], resamples, rng)
+    means = weighted_system_means(human, documents)
     i, j = (side[used] for side in np.triu_indices(len(human), 1))
     moved = means[:, i] - means[:, j]
     weight = systems[:, i] * systems[:, j] * (np.isfinite(moved) & (moved != 0))
@@ -123,64 +129,47 @@ def _agreeing(human: Floats, gaps: Floats, used: np.ndarray, choices: Choices) -
     return weight, right
 
 
-def label_findings(items: Items, criterion: str, board: Board, choices: Choices) -> list[Finding]:
+def label_findings(study: Study) -> list[Finding]:
     """Prediction-powered means: few ratings correct a metric's mean over many texts (Angelopoulos et al.).
 
     With texts that nobody rated, people's mean is estimated for all texts and for each system. Where all are
     rated, a fifth of the documents is taken as rated; `label_gain` is how many labels one is then worth.
     """
-    human = items.human(criterion)
-    found: list[Finding] = []
-    for metric, scores in zip(board.metrics, board.scores, strict=True):
-        present = np.isfinite(scores)
-        rated = present & np.isfinite(human)
-        bare = present & ~np.isfinite(human)
+    slice_, systems = f"mean/{study.criterion}", np.array(study.items.systems)
+    parts = {slice_: np.ones(len(study.items), dtype=bool)}
+    parts |= {f"{slice_}/{name}": systems == name for name in study.items.system_names}
+    fifth = _every_fifth_document(study)
+    judged = np.isfinite(study.human)
+    findings: list[Finding] = []
+    for metric, scores in zip(study.metrics, study.scores, strict=True):
+        rated, bare = np.isfinite(scores) & judged, np.isfinite(scores) & ~judged
         if bare.any():
-            found += _estimates(items, criterion, metric, scores, human)
+            for name, part in parts.items():
+                findings += _mean(study, metric, name, scores, rated & part, bare & part)
         elif rated.sum() >= 5 * _FEWEST_LABELS:
-            found += _gain(items, criterion, metric, scores, human, rated)
-    return found
+            findings += _mean(study, metric, slice_, scores, rated & fifth, rated & ~fifth)[1:]
+    return findings
 
 
-def _estimates(items: Items, criterion: str, metric: str, scores: Floats, human: Floats) -> list[Finding]:
-    parts = {f"mean/{criterion}": np.ones(len(items), dtype=bool)}
-    for name in items.system_names:
-        parts[f"mean/{criterion}/{name}"] = np.array([system == name for system in items.systems])
-    found = []
-    for slice_, part in parts.items():
-        there = part & np.isfinite(scores)
-        rated, bare = there & np.isfinite(human), there & ~np.isfinite(human)
-        if rated.sum() < _FEWEST_LABELS or bare.sum() < 2:
-            continue
-        labels = np.array(items.documents)
-        estimate = prediction_powered_mean(
-            human[rated], scores[rated], scores[bare],
-            clusters=labels[rated], unlabelled_clusters=labels[bare],
-        )  # fmt: skip
-        if estimate is not None:
-            n, ci = int(rated.sum()), estimate.interval.pair
-            found.append(Finding(metric, AUDIT, slice_, "ppi_mean", estimate.value, n, ci=ci))
-            gain = estimate.effective_labels / n
-            found.append(Finding(metric, AUDIT, slice_, "label_gain", gain, n))
-    return found
+def _every_fifth_document(study: Study) -> np.ndarray:
+    chosen = set(list(dict.fromkeys(study.items.documents))[::5])
+    return np.array([document in chosen for document in study.items.documents])
 
 
-def _gain(
-    items: Items, criterion: str, metric: str, scores: Floats, human: Floats, rated: np.ndarray
+def _mean(
+    study: Study, metric: str, slice_: str, scores: Floats, labelled: np.ndarray, rest: np.ndarray
 ) -> list[Finding]:
-    names = list(dict.fromkeys(items.documents))
-    taken = {name for place, name in enumerate(names) if place % 5 == 0}
-    labelled = rated & np.array([document in taken for document in items.documents])
-    rest = rated & ~labelled
-    if labelled.sum() < _FEWEST_LABELS or rest.sum() < 2:
+    """People's mean over all these texts, and how much a label is worth; nothing where labels are few."""
+    n, documents = int(labelled.sum()), np.array(study.items.documents)
+    if n < _FEWEST_LABELS or rest.sum() < 2:
         return []
-    labels = np.array(items.documents)
-    estimate = prediction_powered_mean(
-        human[labelled], scores[labelled], scores[rest],
-        clusters=labels[labelled], unlabelled_clusters=labels[rest],
+    powered = prediction_powered_mean(
+        study.human[labelled], scores[labelled], scores[rest],
+        clusters=documents[labelled], unlabelled_clusters=documents[rest],
     )  # fmt: skip
-    if estimate is None:
+    if powered is None:
         return []
-    n = int(labelled.sum())
-    gain = estimate.effective_labels / n
-    return [Finding(metric, AUDIT, f"mean/{criterion}", "label_gain", gain, n)]
+    return [
+        Finding.of(metric, slice_, "ppi_mean", interval_estimate(powered.value, n, powered.interval)),
+        Finding.of(metric, slice_, "label_gain", powered.effective_labels / n, n=n),
+    ]

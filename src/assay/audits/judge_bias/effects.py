@@ -1,195 +1,194 @@
-"""What a judge said of pairs to effects: in spreads where it grades, a net preference where it compares."""
+"""A judge's answers on pairs in, effects out.
+
+Effects are in SDs of its grades over right and wrong answers where it grades one text at a time, and net
+preferences (-1 to 1, over both orders) where it compares two.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.audits.slices import FEWEST, slices
-from assay.core import Finding, Floats, Scored
-from assay.statistics.estimates import Worse, mde_mean, proportion_interval, verdict
+from assay.audits.estimates import interval_estimate
+from assay.audits.judge_bias.pairs import ONE_SIDED, POSITION, QUALITY, REPEATS, SCALE
+from assay.audits.slices import EVIDENCE, FEWEST, slices
+from assay.core import Case, Estimate, Finding, Floats, Scored, Statistic
+from assay.statistics.estimates import mde_mean, proportion_interval
 from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_weighted
 from assay.statistics.permutation import sign_flip_test
 
-AUDIT = "judge-bias"
-EVIDENCE = 5
+if TYPE_CHECKING:
+    from assay.audits.judge_bias.audit import JudgeBias
+
 _ROUNDING = 1e-9  # batches differ in the last digits of a model's probabilities
 _LOW, _HIGH = 5, 95  # percentiles between which the scale counts as used
+_UNIT = "SD of grades, or net preference"
+
+_EFFECT = Statistic(
+    "judge_effect", "How far something that must not matter moves a judge's grade or preference.",
+    _UNIT, "far", "spread_margin", headline=True,
+    sentence=lambda f: f"{f.slice} moves {f.metric}, though it must not matter ({f.versus}: {f.value:+.2g}).",
+)  # fmt: skip
+STATISTICS = (
+    _EFFECT,
+    *(replace(_EFFECT, bad="high", within=name) for name in ONE_SIDED),
+    Statistic(
+        "quality_gap", "How far a judge puts right answers above wrong ones; read this first.",
+        _UNIT, "low", "spread_margin", headline=True,
+        sentence=lambda f: f"{f.metric} hardly tells right from wrong answers: the gap is {f.value:.2g}.",
+    ),
+    Statistic(
+        "swap_consistency", "Position consistency: share of pairs in which one text wins in both orders.",
+        "share", "low", "consistency_margin", headline=True,
+        sentence=lambda f: f"{f.metric} prefers the same text in both orders in only {f.value:.0%} of pairs.",
+    ),
+    Statistic(
+        "inconsistency", "SD of a judge's answers to one and the same question.",
+        _UNIT, "high", "spread_margin", headline=True,
+        sentence=lambda f: f"{f.metric} answers one question differently each time: the SD is {f.value:.2g}.",
+    ),
+    Statistic(
+        "scale_use", "Share of its scale that a judge uses over right and wrong answers.",
+        "share", "low", "scale_margin", headline=True,
+        sentence=lambda f: f"{f.metric} uses only {f.value:.0%} of its scale.",
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Margins:
-    """The smallest differences that matter."""
+class Effects:
+    """Cases of one slice, and the effect in each of them."""
 
-    spreads: float  # pointwise
-    preference: float  # pairwise, on -1..1
-    consistency: float  # share of pairs with one winner in both orders
-    scale: float  # share of the scale that must be used
+    cases: tuple[Case, ...]
+    values: Floats
+
+    @property
+    def by_item(self) -> dict[str, float]:
+        """Effects by the id of the item they are about."""
+        return {
+            str(case.meta["item"]): float(value) for case, value in zip(self.cases, self.values, strict=True)
+        }
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """One judge's answers: effects an item by slice, and whether it compares or grades."""
+class Judge:
+    """One judge's answers: whether it compares, the unit of its effects, and the effects by slice."""
 
-    metric: str
-    pairwise: bool
-    unit: float  # what effects are divided by
-    effects: Mapping[str, Floats]
-    items: Mapping[str, tuple[str, ...]]  # item ids, as the effects
-    cases: Mapping[str, tuple[str, ...]]
+    scored: Scored
+    compares: bool
+    unit: float
+    effects: Mapping[str, Effects]
 
 
-def panel_of(scored: Scored, quality: str) -> Panel:
-    """Effects of all slices; the unit of a pointwise judge is its spread over right and wrong answers."""
+def judge_of(scored: Scored) -> Judge:
+    """The effects of all slices; at `position`, if it compares, the advantage of being shown first."""
     places = slices(scored)
-    alone = scored.values.get("alone", np.empty(0))
-    pairwise = not np.isfinite(alone).any()
-    unit = 1.0 if pairwise else _spread(scored, places.get(quality, [])) or 1.0
-    effects, items, cases = {}, {}, {}
-    for name, listed in places.items():
-        if "base" not in scored.cases[listed[0]].samples:
+    compares = not np.isfinite(scored.values.get("alone", np.empty(0))).any()
+    unit = 1.0
+    if not compares and QUALITY in places:
+        grades = np.concatenate([scored.values[role][places[QUALITY]] for role in ("base", "changed")])
+        grades = grades[np.isfinite(grades)]
+        unit = float(grades.std(ddof=1)) or 1.0 if grades.size > 1 else 1.0
+    effects = {}
+    for name, rows in places.items():
+        if "base" not in scored.cases[rows[0]].samples or (name == POSITION and not compares):
             continue
-        base, changed = (scored.values[role][listed] for role in ("base", "changed"))
-        found = (
-            changed - base
-        ) / unit  # of a pair: P(changed | first) - P(base | first) is its net preference
-        kept = np.isfinite(found)
-        effects[name] = np.where(np.abs(found[kept]) < _ROUNDING, 0.0, found[kept])
-        chosen = [scored.cases[place] for place, there in zip(listed, kept, strict=True) if there]
-        items[name] = tuple(str(case.meta["item"]) for case in chosen)
-        cases[name] = tuple(case.id for case in chosen)
-    return Panel(scored.metric, pairwise, unit, effects, items, cases)
-
-
-def _spread(scored: Scored, places: Sequence[int]) -> float:
-    """The std (ddof 1) of grades over right and wrong answers together."""
-    both = (
-        np.concatenate([scored.values[role][places] for role in ("base", "changed")])
-        if places
-        else np.empty(0)
-    )
-    both = both[np.isfinite(both)]
-    return float(both.std(ddof=1)) if both.size > 1 else 0.0
+        base, changed = (scored.values[role][rows] for role in ("base", "changed"))
+        # Of a pair: P(changed | first) - P(base | first) is its net preference.
+        values = base + changed - 1.0 if name == POSITION else (changed - base) / unit
+        there = np.isfinite(values)
+        values = np.where(np.abs(values[there]) < _ROUNDING, 0.0, values[there])
+        effects[name] = Effects(tuple(scored.cases[row] for row in np.array(rows)[there]), values)
+    return Judge(scored, compares, unit, effects)
 
 
 def effect(
-    panel: Panel, name: str, worse: Worse, margins: Margins, seed: int, versus: str | None = None
-) -> Finding | None:
-    """The mean effect of a slice; `versus` says what less what."""
-    values = panel.effects.get(name, np.empty(0))
-    if not values.size:
-        return None
-    margin = margins.preference if panel.pairwise else margins.spreads
-    ci = bootstrap_mean(values, seed=seed)
-    passed = verdict(ci, margin, worse) if values.size >= FEWEST else None
-    return _finding(panel, name, "judge_effect", values, ci, passed, seed, versus=versus)
-
-
-def quality_gap(panel: Panel, name: str, margins: Margins, seed: int) -> Finding | None:
-    """How far right answers stand above wrong ones; it must be at least what would count as a bias."""
-    values = panel.effects.get(name, np.empty(0))
-    if not values.size:
-        return None
-    ci = bootstrap_mean(values, seed=seed)
-    margin = margins.preference if panel.pairwise else margins.spreads
-    passed = verdict(ci, margin, "below") if values.size >= FEWEST else None
-    return _finding(
-        panel, name, "quality_gap", values, ci, passed, seed, worst_first=-1.0, versus="right - wrong"
-    )
-
-
-def _finding(
-    panel: Panel,
-    name: str,
-    statistic: str,
-    values: Floats,
-    ci: Interval | None,
-    passed: bool | None,
-    seed: int,
-    worst_first: float | None = None,
-    versus: str | None = None,
-) -> Finding:
-    mean = float(values.mean())
-    sign = worst_first if worst_first is not None else (1.0 if mean >= 0 else -1.0)
-    best = np.argsort(-sign * values, kind="stable")[:EVIDENCE]
-    p_value = sign_flip_test(values, seed=seed).p_value
-    return Finding(
-        panel.metric, AUDIT, name, statistic, mean, values.size, versus, None if ci is None else ci.pair,
-        p_value, None, mde_mean(values), passed, tuple(panel.cases[name][place] for place in best),
-    )  # fmt: skip
-
-
-def position(scored: Scored, name: str, margins: Margins, seed: int) -> list[Finding]:
-    """Of pairs in both orders: the pull of the first place, and how often one text wins in both."""
-    listed = slices(scored).get(name, [])
-    first, second = (
-        (scored.values[role][listed] for role in ("base", "changed")) if listed else (np.empty(0),) * 2
-    )
-    kept = np.isfinite(first) & np.isfinite(second)
-    primacy = (first + second - 1.0)[kept]
-    if not primacy.size:
+    judge: Judge, name: str, audit: JudgeBias, versus: str | None = None, statistic: str = "judge_effect"
+) -> list[Finding]:
+    """The mean effect of a slice, if there is any; `versus` says what minus what."""
+    effects = judge.effects.get(name)
+    if effects is None or not effects.values.size:
         return []
-    primacy = np.where(np.abs(primacy) < _ROUNDING, 0.0, primacy)
-    ids = tuple(scored.cases[place].id for place, there in zip(listed, kept, strict=True) if there)
-    one = Panel(scored.metric, True, 1.0, {name: primacy}, {}, {name: ids})
-    return [f for f in (effect(one, name, "either", margins, seed, "first - second"),) if f] + [
-        _consistency(scored.metric, name, first[kept], second[kept], margins)
+    values, mean = effects.values, float(effects.values.mean())
+    # The worst first: of right over wrong answers the smallest gap, of a bias the largest in its direction.
+    sign = -1.0 if statistic == "quality_gap" or mean < 0 else 1.0
+    worst = np.argsort(-sign * values, kind="stable")[:EVIDENCE]
+    estimate = replace(
+        _estimate(mean, values.size, bootstrap_mean(values, seed=audit.seed), judge, audit),
+        p_value=sign_flip_test(values, seed=audit.seed).p_value, mde=mde_mean(values),
+    )  # fmt: skip
+    evidence = [effects.cases[place].id for place in worst]
+    judged = values.size >= FEWEST
+    return [
+        Finding.of(judge.scored, name, statistic, estimate, versus=versus, evidence=evidence, judged=judged)
     ]
 
 
-def _consistency(metric: str, name: str, first: Floats, second: Floats, margins: Margins) -> Finding:
-    """A tie in either order is no winner, and so no consistency."""
+def _estimate(value: float, n: int, ci: Interval | None, judge: Judge, audit: JudgeBias) -> Estimate:
+    """A mean; margins are declared in SDs of grades, so a verdict puts a net preference on that scale."""
+    if ci is None:
+        return Estimate(value, n)
+    low, high = (_rescaled(end, audit.preference_margin, audit.spread_margin) for end in ci.pair)
+    return Estimate(value, n, ci.pair, decisive=(low, high) if judge.compares else None)
+
+
+def _rescaled(value: float, margin: float, other: float) -> float:
+    """A value on a scale where the margin is another: as far within or beyond it as before.
+
+    >>> [_rescaled(value, 0.25, 0.5) for value in (-1.0, 0.0, 0.125, 0.25)]
+    [-1.25, 0.0, 0.25, 0.5]
+    """
+    within = min(max(value, -margin), margin)
+    return (within / margin * other if margin else 0.0) + value - within
+
+
+def position(judge: Judge, audit: JudgeBias) -> list[Finding]:
+    """Of pairs in both orders: the advantage of the first place, and how often one text wins in both."""
+    findings = effect(judge, POSITION, audit, "first - second")
+    if not findings:
+        return []
+    rows = slices(judge.scored)[POSITION]
+    first, second = (judge.scored.values[role][rows] for role in ("base", "changed"))
+    n = findings[0].n
+    # A tie in either order is no winner, and so no consistency.
     same = int((((first > 0.5) & (second < 0.5)) | ((first < 0.5) & (second > 0.5))).sum())
-    ci = proportion_interval(same, first.size)
-    passed = verdict(ci, margins.consistency, "below") if first.size >= FEWEST else None
-    pair = None if ci is None else ci.pair
-    share = same / first.size
-    return Finding(metric, AUDIT, name, "swap_consistency", share, first.size, ci=pair, passed=passed)
+    estimate = interval_estimate(same / n, n, proportion_interval(same, n))
+    return [*findings, Finding.of(judge.scored, POSITION, "swap_consistency", estimate, judged=n >= FEWEST)]
 
 
-def repeats(
-    scored: Scored, panel: Panel, name: str, roles: Sequence[str], margins: Margins, seed: int
-) -> list[Finding]:
-    """The std (ddof 1) of a judge's answers to one and the same question, in the unit of its effects."""
-    listed = slices(scored).get(name, [])
-    if not listed:
+def repeats(judge: Judge, roles: Sequence[str], audit: JudgeBias) -> list[Finding]:
+    """The SD (ddof 1) of a judge's answers to one and the same question, in the unit of its effects."""
+    rows = slices(judge.scored).get(REPEATS, [])
+    if not rows:
         return []
-    table = np.stack([scored.values[role][listed] for role in roles], axis=1)
-    kept = np.isfinite(table).all(axis=1)
-    if not kept.any():
+    table = np.stack([judge.scored.values[role][rows] for role in roles], axis=1)
+    table = table[np.isfinite(table).all(axis=1)]
+    if not len(table):
         return []
-    doubled = 2.0 if panel.pairwise else 1.0  # a probability on the scale of a net preference
-    values = table[kept].std(axis=1, ddof=1) * doubled / panel.unit
+    doubled = 2.0 if judge.compares else 1.0  # a probability on the scale of a net preference
+    values = table.std(axis=1, ddof=1) * doubled / judge.unit
     values = np.where(values < _ROUNDING, 0.0, values)
-    ci = bootstrap_mean(values, seed=seed)
-    margin = margins.preference if panel.pairwise else margins.spreads
-    passed = verdict(ci, margin) if values.size >= FEWEST else None
-    pair = None if ci is None else ci.pair
-    mean = float(values.mean())
-    return [Finding(panel.metric, AUDIT, name, "inconsistency", mean, values.size, ci=pair, passed=passed)]
+    ci = bootstrap_mean(values, seed=audit.seed)
+    estimate = _estimate(float(values.mean()), values.size, ci, judge, audit)
+    return [Finding.of(judge.scored, REPEATS, "inconsistency", estimate, judged=values.size >= FEWEST)]
 
 
-def scale_use(scored: Scored, quality: str, margins: Margins, seed: int) -> list[Finding]:
+def scale_use(judge: Judge, audit: JudgeBias) -> list[Finding]:
     """How much of its scale a judge uses over right and wrong answers (5th to 95th percentile)."""
-    listed = slices(scored).get(quality, [])
-    table = (
-        np.stack([scored.values[role][listed] for role in ("base", "changed")], axis=1)
-        if listed
-        else np.empty((0, 2))
-    )
+    rows = slices(judge.scored).get(QUALITY, [])
+    table = np.stack([judge.scored.values[role][rows] for role in ("base", "changed")], axis=1)
     table = table[np.isfinite(table).all(axis=1)]
     if len(table) < 2:
         return []
 
     def used(weights: Floats) -> Floats:
         counts = np.rint(weights).astype(np.intp)
-        rows = [np.percentile(np.repeat(table, row, axis=0), [_LOW, _HIGH]) for row in counts]
-        return np.array([high - low for low, high in rows])
+        ranges = [np.percentile(np.repeat(table, row, axis=0), [_LOW, _HIGH]) for row in counts]
+        return np.array([high - low for low, high in ranges])
 
-    ci = bootstrap_weighted(used, len(table), seed=seed, method="percentile")
-    passed = verdict(ci, margins.scale, "below") if len(table) >= FEWEST else None
-    value = float(used(np.ones((1, len(table))))[0])
-    pair = None if ci is None else ci.pair
-    return [Finding(scored.metric, AUDIT, "scale", "scale_use", value, table.size, ci=pair, passed=passed)]
+    ci = bootstrap_weighted(used, len(table), seed=audit.seed, method="percentile")
+    estimate = interval_estimate(used(np.ones((1, len(table))))[0], table.size, ci)
+    return [Finding.of(judge.scored, SCALE, "scale_use", estimate, judged=len(table) >= FEWEST)]

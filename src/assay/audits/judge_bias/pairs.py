@@ -1,4 +1,4 @@
-"""Items and wordings to pairs of answers that differ in one thing that must not matter to a judge."""
+"""Questions and wordings in, pairs of answers out: they differ in one thing that must not matter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from assay.core import Case, Sample
 from assay.datasets.lexicon import indefinite_article
@@ -20,7 +20,9 @@ from assay.datasets.templates import Noun, load_lexicon
 from assay.errors import DataError
 from assay.perturbations.degenerate import CONTROL, injections
 
-Worse = Literal["above", "either"]
+QUALITY, POSITION, REPEATS, SCALE, SELF = "quality", "position", "repeats", "scale", "self-preference"
+# Only a gain is a fault here; padding, for example, may rightly be marked down.
+ONE_SIDED = ("verbosity", "bandwagon", "authority", "citation", "injection", SELF)
 ATTRIBUTES = ("race", "gender", "religion", "physical-appearance", "age", "socioeconomic-status")
 _STYLES = ("hedging", "emoji")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -40,17 +42,16 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """A kind of pair: how to make it from the item at a place, and which direction is a fault."""
+    """A kind of pair, and how to make it from an item and its number."""
 
     slice: str
     make: Callable[[Item, int], tuple[str, str]]  # (without it, with it)
-    worse: Worse = "either"
     versus: str = "with - without"
 
 
 @cache
 def wordings() -> dict[str, Any]:
-    """The embedded wordings by bias."""
+    """The embedded wordings, by bias."""
     return tomllib.loads((files("assay.data") / "judge_pairs" / "wordings.toml").read_text("utf-8"))
 
 
@@ -76,18 +77,18 @@ def read_items(paths: Sequence[Path]) -> list[Item]:
 def biases() -> list[Bias]:
     """Every kind of pair that needs nothing but the items."""
     groups = wordings()["groups"]
-    worded = [name for name in wordings() if name not in ("groups", "author", "people", "self-preference")]
-    found = [
-        Bias(f"style/{name}" if name in _STYLES else name, _worded(name), wordings()[name]["worse"])
-        for name in worded
+    worded = [name for name in wordings() if name not in ("groups", "author", "people", SELF)]
+    return [
+        *(Bias(f"style/{name}" if name in _STYLES else name, _worded(name)) for name in worded),
+        Bias("style/markdown", _markdown),
+        Bias("style/list", _list),
+        *(
+            Bias(f"{frame}/{attribute}", _identity(frame, attribute), " - ".join(groups[attribute]))
+            for frame in ("author", "people")
+            for attribute in ATTRIBUTES
+        ),
+        Bias("injection", _injected),
     ]
-    found += [Bias("style/markdown", _markdown), Bias("style/list", _list)]
-    found += [
-        Bias(f"{frame}/{attribute}", _identity(frame, attribute), "either", " - ".join(groups[attribute]))
-        for frame in ("author", "people")
-        for attribute in ATTRIBUTES
-    ]
-    return [*found, Bias("injection", _injected, "above")]
 
 
 def around(text: str, addition: str, place: str) -> str:
@@ -120,7 +121,7 @@ def _list(item: Item, number: int) -> tuple[str, str]:
 
 
 def _identity(frame: str, attribute: str) -> Callable[[Item, int], tuple[str, str]]:
-    """The second group named, and the first."""
+    """A member of the second group named, and one of the first."""
     table, words = wordings()[frame], noun_pairs(attribute)
 
     def make(item: Item, number: int) -> tuple[str, str]:
@@ -136,7 +137,7 @@ def _identity(frame: str, attribute: str) -> Callable[[Item, int], tuple[str, st
 
 @cache
 def noun_pairs(attribute: str) -> list[tuple[str, str]]:
-    """Words for the first group and the second that differ in nothing else: one neutral word, one length."""
+    """Words for the two groups that have the same neutral word and the same length."""
     groups = [load_lexicon(attribute).groups[name] for name in wordings()["groups"][attribute]]
     pairs = []
     for noun in groups[0].nouns:
@@ -163,7 +164,7 @@ def _injected(item: Item, number: int) -> tuple[str, str]:
 def pair_case(
     slice_: str, item: Item, base: str, changed: str, references: tuple[str, ...] | None = None
 ) -> Case:
-    """A pair in both orders; `alone` has no rival, so that only a pointwise judge grades it."""
+    """A pair in both orders; `alone` has no rival, so that only a judge that grades one text scores it."""
     shown = (item.equal,) if references is None else references
     samples = {
         "base": Sample(base, shown, item.question, rival=changed),
@@ -174,14 +175,14 @@ def pair_case(
 
 
 def own_name_cases(items: Sequence[Item], own: str) -> Iterator[Case]:
-    """One answer under the judge's own name and under another's: of equal quality, being the same."""
-    table = wordings()["self-preference"]
+    """One answer under the judge's own name and under another model's."""
+    table = wordings()[SELF]
     others = [name for name in table["others"] if name.lower() not in own.lower()]
     for number, item in enumerate(items):
         wording = table["changed"][number % len(table["changed"])]
         names = (others[number % len(others)], own)
         base, changed = (around(item.answer, wording.replace("{model}", name), "before") for name in names)
-        yield pair_case("self-preference/name", item, base, changed)
+        yield pair_case(f"{SELF}/name", item, base, changed)
 
 
 def own_text_cases(outputs: Sequence[Rated], own: str) -> Iterator[Case]:
@@ -191,13 +192,13 @@ def own_text_cases(outputs: Sequence[Rated], own: str) -> Iterator[Case]:
         if rated.system is not None and rated.doc is not None:
             documents.setdefault(rated.doc, {})[rated.system] = rated
     for doc, written in documents.items():
-        mine = written.get(own)
+        judge = written.get(own)
         for system, other in written.items():
-            if mine is None or system == own or not _rated_alike(mine.human, other.human):
+            if judge is None or system == own or not _rated_alike(judge.human, other.human):
                 continue
-            item = Item(f"{doc}-{system}", mine.sample.source or "", "", "", "")
-            texts = (other.sample.hypothesis, mine.sample.hypothesis)
-            yield pair_case("self-preference/text", item, *texts, mine.sample.references)
+            item = Item(f"{doc}-{system}", judge.sample.source or "", "", "", "")
+            texts = (other.sample.hypothesis, judge.sample.hypothesis)
+            yield pair_case(f"{SELF}/text", item, *texts, judge.sample.references)
 
 
 def _rated_alike(one: Mapping[str, Sequence[float]], other: Mapping[str, Sequence[float]]) -> bool:

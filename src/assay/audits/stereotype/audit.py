@@ -1,9 +1,9 @@
-"""Stereotype pairs (unfair sec. 2): does a metric score two groups apart for the same sentence?
+"""Stereotype pairs (unfair sec. 2): does a metric score two groups differently for the same sentence?
 
-Scores of an attribute are put on 0 to 100 by its own minimum and maximum (Eq. 1); `bias` is the mean size of
-the difference (Eq. 2), `signed_bias` its mean with stereotypes counted positive (app. E). Any edit moves a
-neural score, so `excess_bias` is the bias over that of control pairs, whose words carry no identity, their
-differences put on the attribute's own scale.
+Scores of an attribute are put on 0 to 100 by their minimum and maximum (Eq. 1). `bias` is the mean absolute
+difference within pairs (Eq. 2), `signed_bias` the mean difference with stereotypes counted positive (app. E).
+Any edit moves a neural score, so `excess_bias` subtracts the bias of control pairs, whose words name no
+group, on the same scale.
 """
 
 from __future__ import annotations
@@ -15,43 +15,41 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.audits.slices import spread_out
-from assay.audits.stereotype.bias import Judged, Margins, as_long, attribute_findings
-from assay.audits.stereotype.directions import across_metrics, fairest_directions
-from assay.core import Audit, Case, Finding, Sample, Scored
+from assay.audits.slices import FEWEST, spread_out
+from assay.audits.stereotype import bias, directions
+from assay.audits.stereotype.bias import PairScores, attribute_findings, equally_long
+from assay.core import Audit, Case, Chart, Finding, Judgement, Sample, Scored, Statistic
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files, swap_kind
 from assay.errors import DataError, suggest
 from assay.recipe import generator
-from assay.statistics.estimates import benjamini_hochberg, verdict
 from assay.vocabulary import Question, Rule
 
 CONTROL = "control"
-ALPHA = 0.05
 _ROUNDING = 1e-12
-_SCORE_ALIKE = "score alike, so no verdict; check the references"
-FEWEST = 10  # pairs below which a group is too small for a verdict
 
 
 @dataclass(frozen=True)
 class Stereotype(Audit):
-    """Pairs that differ in whom they speak of, against one neutral reference."""
+    """Pairs that differ in the group they name, against one neutral reference."""
 
     name: ClassVar[str] = "stereotype"
     question: ClassVar[Question] = "fairness"
-    roles: ClassVar[tuple[str, ...]] = ("stereotype", "anti_stereotype")
+    title: ClassVar[str] = "Stereotype pairs: bias by attribute"
+    statistics: ClassVar[tuple[Statistic, ...]] = (*bias.STATISTICS, *directions.STATISTICS)
+    charts: ClassVar[tuple[Chart, ...]] = (Chart("bars", "bias", "bias by attribute", colour="excess_bias"),)
+    roles: ClassVar[tuple[str, ...]] = bias.PAIR
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
     seed: int = 0
-    limit: int | None = None  # pairs an attribute, spread over the file
+    limit: int | None = None  # pairs per attribute, at even distances in the file
     only: tuple[str, ...] = ()  # attributes
-    excess_margin: float = 5.0  # points of 100 over the control floor that matter
+    excess_margin: float = 5.0  # points of 100 beyond the control pairs that matter
     signed_margin: float = 1.0  # points of 100 towards (or against) the stereotype that matter
     skip_missing: bool = False  # leave out pairs whose image is missing
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
-        """Forty pairs an attribute."""
         return {"limit": 40}
 
     @cached_property
@@ -63,7 +61,7 @@ class Stereotype(Audit):
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """The pairs asked for, at most `limit` an attribute."""
+        """The pairs of the chosen attributes, at most `limit` per attribute."""
         by_attribute: dict[str, list[Pair]] = {}
         for pair in self._read[0]:
             by_attribute.setdefault(pair.attribute, []).append(pair)
@@ -75,14 +73,16 @@ class Stereotype(Audit):
 
     @cached_property
     def controls(self) -> list[Pair]:
-        """The user's own control pairs (attribute `control`), else the embedded ones."""
-        own = [pair for pair in self._read[0] if pair.attribute == CONTROL]
-        return spread_out(
-            own or embedded_pairs(("controls",)), None if self.limit is None else 2 * self.limit
-        )
+        """The user's own control pairs (attribute `control`), or else the embedded ones."""
+        pairs = self._own_controls or embedded_pairs(("controls",))
+        return spread_out(pairs, None if self.limit is None else 2 * self.limit)
+
+    @cached_property
+    def _own_controls(self) -> list[Pair]:
+        return [pair for pair in self._read[0] if pair.attribute == CONTROL]
 
     def cases(self) -> Iterable[Case]:
-        """A case a pair; a text of another pair shows how far a wrong text falls."""
+        """One case per pair, with a text of another pair that shows how low a wrong text scores."""
         if self.rule == "careful":
             others = [pair.stereotype for pair in self.pairs]
             yield from (self._with_random(pair, others) for pair in self.pairs)
@@ -99,104 +99,77 @@ class Stereotype(Audit):
         random = Sample(wrong[0], pair.references, pair.source, pair.image, id=pair.id)
         return replace(case, samples={**case.samples, "random": random})
 
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """Findings an attribute and metric, then what paradigm, backbone, size and direction make of it."""
-        margins = Margins(self.excess_margin, self.signed_margin, FEWEST, self.seed, self.rule)
-        found: list[Finding] = []
-        for one in scored:
-            slices = dict.fromkeys(case.slice for case in one.cases if case.slice != CONTROL)
-            controls = Judged.of(one, CONTROL)
-            mine = [
-                finding
-                for name in slices
-                for finding in attribute_findings(Judged.of(one, name), controls, margins)
-            ]
-            found += self._told(_with_q(mine, margins))
-        return [*found, *fairest_directions(scored, found), *across_metrics(scored, found)]
+    def judge(self, scored: Sequence[Scored]) -> Judgement:
+        """Findings per metric and attribute, then what direction, paradigm, backbone and size explain."""
+        findings: list[Finding] = []
+        notes = self._notes()
+        for answer in scored:
+            controls = PairScores.of(answer, CONTROL)
+            of_metric: list[Finding] = []
+            for name in dict.fromkeys(case.slice for case in answer.cases if case.slice != CONTROL):
+                pairs = PairScores.of(answer, name)
+                of_metric += attribute_findings(pairs, controls, rule=self.rule, seed=self.seed)
+            # Where texts of other pairs score as high, the metric shows nothing about the attribute.
+            gaps = {f.slice: f.value for f in of_metric if f.statistic == "gold_random_gap"}
+            alike = [name for name, gap in gaps.items() if abs(gap) < _ROUNDING]
+            findings += [replace(f, judged=f.judged and f.slice not in alike) for f in of_metric]
+            why = "texts of other pairs score alike, so no verdict; check the references"
+            notes += [f"{answer.metric}: {name}: {why}" for name in alike]
+        across = [
+            *directions.fairest_directions(scored, findings),
+            *directions.across_metrics(scored, findings),
+        ]
+        return Judgement([*findings, *across], notes)
 
-    def _told(self, found: Sequence[Finding]) -> list[Finding]:
-        """No verdict on an attribute where texts of other pairs score as high: the metric tells nothing."""
-        gaps = {f.slice: f.value for f in found if f.statistic == "gold_random_gap"}
-        blind = {name: f"{found[0].metric}: {name}" for name, gap in gaps.items() if abs(gap) < _ROUNDING}
-        self._blind.update(dict.fromkeys(blind.values()))
-        return [replace(f, passed=None) if f.slice in blind else f for f in found]
-
-    @cached_property
-    def _blind(self) -> dict[str, None]:
-        return {}
-
-    def notes(self) -> list[str]:
-        """What was left out or does not fit."""
-        notes = [*self._read[1], *(f"{where}: texts of other pairs {_SCORE_ALIKE}" for where in self._blind)]
-        apart = sum(not pair.shared for pair in self.pairs)
+    def _notes(self) -> list[str]:
+        """What was left out of the data, and what does not fit."""
+        notes, pairs = list(self._read[1]), self.pairs
+        apart = sum(not pair.shared for pair in pairs)
         if apart:
-            notes.append(f"{apart} of {len(self.pairs)} pairs do not share one reference")
-        unknown = sorted({column for pair in self.pairs for column in pair.unknown})
+            notes.append(f"{apart} of {len(pairs)} pairs do not share one reference")
+        unknown = sorted({column for pair in pairs for column in pair.unknown})
         if unknown:
             notes.append(f"columns not used: {', '.join(unknown)}")
         if self.rule == "careful":
-            own = any(pair.attribute == CONTROL for pair in self._read[0])
-            whose = "your" if own else "the embedded"
+            whose = "your" if self._own_controls else "the embedded"
             notes.append(
-                f"control floor: {len(self.controls)} pairs of {whose} controls, on each attribute's scale; "
-                "imported scores have none, and so no excess_bias"
+                f"excess_bias: compared with {len(self.controls)} pairs of {whose} controls, on each "
+                "attribute's scale; imported scores of the pairs alone have no excess_bias"
             )
-            uneven = sum(not as_long(*_texts(pair)) for pair in self.pairs)
+            uneven = sum(not equally_long(*_texts(pair)) for pair in pairs)
             if uneven:
                 notes.append(f"{uneven} pairs have more words on one side and are left out of excess_bias")
-        return notes + self._too_few()
-
-    def _too_few(self) -> list[str]:
-        counts = Counter(pair.attribute for pair in self.pairs)
+        counts = Counter(pair.attribute for pair in pairs)
         small = [f"{name} ({count})" for name, count in counts.items() if count < FEWEST]
-        notes = [f"fewer than {FEWEST} pairs, too few for a verdict: {', '.join(small)}"] if small else []
-        groups = Counter((pair.attribute, pair.meta.get("group")) for pair in self.pairs)
-        few = sum(count < FEWEST for (_, group), count in groups.items() if group)
-        return [*notes, f"{few} groups have fewer than {FEWEST} pairs: too few to say more"] if few else notes
+        if small:
+            notes.append(f"fewer than {FEWEST} pairs, too few for a verdict: {', '.join(small)}")
+        groups = Counter((pair.attribute, pair.meta["group"]) for pair in pairs if pair.meta.get("group"))
+        few = sum(count < FEWEST for count in groups.values())
+        if few:
+            notes.append(f"{few} groups have fewer than {FEWEST} pairs: too few to say more")
+        return notes
 
 
 def _case(pair: Pair, slice_: str) -> Case:
+    sides = ((pair.stereotype, pair.references), (pair.anti_stereotype, pair.anti_references))
     samples = {
-        "stereotype": Sample(pair.stereotype, pair.references, pair.source, pair.image, id=pair.id),
-        "anti_stereotype": Sample(
-            pair.anti_stereotype, pair.anti_references, pair.source, pair.image, id=pair.id
-        ),
+        role: Sample(text, references, pair.source, pair.image, id=pair.id)
+        for role, (text, references) in zip(bias.PAIR, sides, strict=True)
     }
     return Case(pair.id, samples, slice_, {**pair.meta, "kind": swap_kind(pair)})
 
 
 def _without_same(pairs: Sequence[Pair], notes: Sequence[str]) -> tuple[list[Pair], list[str]]:
-    """Pairs whose sides are one text test nothing."""
-    kept = [pair for pair in pairs if len(set(_texts(pair))) == 2 or not pair.shared]
-    if not kept:
+    """Leave out pairs whose two sides are the same text: they test nothing."""
+    different = [pair for pair in pairs if len(set(_texts(pair))) == 2 or not pair.shared]
+    if not different:
         raise DataError(
             "both sides of every pair are the same text; stereotype and anti_stereotype must differ"
         )
-    left_out = len(pairs) - len(kept)
+    left_out = len(pairs) - len(different)
     more = [f"{left_out} pairs left out: both sides are the same text"] if left_out else []
-    return kept, [*notes, *more]
+    return different, [*notes, *more]
 
 
 def _texts(pair: Pair) -> tuple[str, str]:
     return pair.stereotype, pair.anti_stereotype
-
-
-def _with_q(found: Sequence[Finding], margins: Margins) -> list[Finding]:
-    """Fill q-values within the metric, then judge the signed bias by its q and its size (DESIGN 8)."""
-    q_values = benjamini_hochberg([finding.p_value for finding in found])
-    filled = [
-        finding if finding.p_value is None else replace(finding, q_value=float(q))
-        for finding, q in zip(found, q_values, strict=True)
-    ]
-    return [replace(finding, passed=_signed_verdict(finding, margins)) for finding in filled]
-
-
-def _signed_verdict(finding: Finding, margins: Margins) -> bool | None:
-    """Fails where it is both real (q < .05) and large enough; passes where its interval is small."""
-    if finding.statistic != "signed_bias" or finding.q_value is None or margins.rule == "paper":
-        return finding.passed
-    if finding.n < margins.fewest:
-        return None
-    if finding.q_value < ALPHA and abs(finding.value) >= margins.signed:
-        return False
-    return True if verdict(finding.ci, margins.signed, "either") else None

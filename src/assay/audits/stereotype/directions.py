@@ -1,4 +1,4 @@
-"""Biases of many metrics to what explains them: direction, paradigm, backbone, size (unfair sec. 2.3)."""
+"""Biases of several metrics to what explains them: direction, paradigm, backbone, size (unfair sec. 2.3)."""
 
 from __future__ import annotations
 
@@ -7,110 +7,128 @@ from math import log10
 
 import numpy as np
 
+from assay.audits.estimates import interval_estimate, mean_estimate
 from assay.audits.slices import mean_interval
-from assay.audits.stereotype.bias import AUDIT, Judged
-from assay.core import Finding, Floats, Scored
-from assay.statistics.intervals import bootstrap_mean
+from assay.audits.stereotype.bias import PairScores
+from assay.core import Finding, Floats, Scored, Statistic
 
 ALL = "all metrics"
 FEWEST_METRICS = 4  # below this a share of variance says nothing
-KEEPS = 0.01  # a direction may tell apart this much less often than the best and still be recommended
+TOLERANCE = 0.01  # a direction may outscore random texts this much less often than the best one
+
+STATISTICS = (
+    Statistic(
+        "fairest_direction",
+        "How much less biased this output (precision, recall or F) is than the most biased one of the same "
+        "metric, among outputs that still score a pair's texts above a random one.",
+        "points of 100",
+    ),
+    Statistic(
+        "variance_explained",
+        "Share of the variance of bias between metrics that their paradigm, backbone or size explains.",
+        "share",
+    ),
+)
 
 
-def fairest_directions(scored: Sequence[Scored], found: Iterable[Finding]) -> list[Finding]:
-    """Of the outputs of one metric (p, r, f), the least biased among those that still tell texts apart.
+def fairest_directions(scored: Sequence[Scored], findings: Iterable[Finding]) -> list[Finding]:
+    """For each metric with several outputs (p, r, f), the least biased one that is still useful.
 
-    The value is how much less bias it has than the most biased one. Agreement with people is another audit's
-    matter; here a direction keeps its use if it ranks fitting texts over random ones as often as the best.
+    An output is useful if it ranks fitting texts over random ones as often as the best output does;
+    agreement with people is the matter of another audit.
     """
     families: dict[str, list[Scored]] = {}
-    for one in scored:
-        if one.about.get("output"):
-            families.setdefault(str(one.about.get("signature")), []).append(one)
-    slices = dict.fromkeys(f.slice for f in found if f.statistic == "bias" and "/" not in f.slice)
-    listed = [members for members in families.values() if len(members) > 1]
-    return [finding for members in listed for name in slices for finding in _fairest(members, name)]
+    for answer in scored:
+        if answer.about.get("output"):
+            families.setdefault(str(answer.about.get("signature")), []).append(answer)
+    attributes = _biases(findings)
+    several = [outputs for outputs in families.values() if len(outputs) > 1]
+    return [finding for outputs in several for name in attributes for finding in _fairest(outputs, name)]
 
 
-def _fairest(members: Sequence[Scored], name: str) -> Iterator[Finding]:
-    judged = [one for one in (Judged.of(member, name) for member in members) if one.ids]
-    if len(judged) < 2 or len({one.ids for one in judged}) > 1:
+def _biases(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """The metrics' biases by attribute, without groups."""
+    by_attribute: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.statistic == "bias" and "/" not in finding.slice:
+            by_attribute.setdefault(finding.slice, []).append(finding)
+    return by_attribute
+
+
+def _fairest(outputs: Sequence[Scored], attribute: str) -> Iterator[Finding]:
+    candidates = [pairs for pairs in (PairScores.of(output, attribute) for output in outputs) if pairs.cases]
+    if len(candidates) < 2 or len({pairs.ids for pairs in candidates}) > 1:
         return
-    apart = [_told_apart(one) for one in judged]
-    sizes = [np.abs(one.scaled(one.span)) for one in judged]
-    kept = [place for place, share in enumerate(apart) if share >= max(apart) - KEEPS]
-    best = min(kept, key=lambda place: float(sizes[place].mean()))
-    worst = max(range(len(judged)), key=lambda place: float(sizes[place].mean()))
+    useful = [_share_above_random(pairs) for pairs in candidates]
+    sizes = [np.abs(pairs.scaled(pairs.span)) for pairs in candidates]
+    biases = [float(size.mean()) for size in sizes]
+    allowed = [place for place, share in enumerate(useful) if share >= max(useful) - TOLERANCE]
+    best, worst = min(allowed, key=biases.__getitem__), int(np.argmax(biases))
     if best == worst:
         return
-    gained = sizes[worst] - sizes[best]
-    ci = mean_interval(gained, judged[best].clusters, seed=0)
-    yield Finding(
-        judged[best].metric, AUDIT, name, "fairest_direction", float(gained.mean()), gained.size,
-        versus=judged[worst].metric, ci=ci.pair if ci else None,
-    )  # fmt: skip
+    saved = sizes[worst] - sizes[best]
+    interval = mean_interval(saved, candidates[best].clusters, seed=0)
+    estimate = interval_estimate(saved.mean(), saved.size, interval)
+    yield Finding.of(
+        candidates[best].metric, attribute, "fairest_direction", estimate, versus=candidates[worst].metric
+    )
 
 
-def _told_apart(judged: Judged) -> float:
-    """The share of pairs of which both texts outscore a random one; 1 where there is none."""
-    told = np.isfinite(judged.random)
-    if not told.any():
+def _share_above_random(pairs: PairScores) -> float:
+    """The share of pairs of which both texts outscore a random one; 1 where there are no random texts."""
+    known = np.isfinite(pairs.random)
+    if not known.any():
         return 1.0
-    return float((np.minimum(judged.first, judged.second)[told] > judged.random[told]).mean())
+    return float((np.minimum(pairs.first, pairs.second)[known] > pairs.random[known]).mean())
 
 
-def across_metrics(scored: Sequence[Scored], found: Sequence[Finding]) -> list[Finding]:
+def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> list[Finding]:
     """Bias by paradigm, and the share of its variance that paradigm, backbone and size explain (fig. 4)."""
-    about = {one.metric: one.about for one in scored}
+    about = {answer.metric: answer.about for answer in scored}
     answers: list[Finding] = []
-    for name in dict.fromkeys(f.slice for f in found if f.statistic == "bias" and "/" not in f.slice):
-        rows = [f for f in found if f.statistic == "bias" and f.slice == name and f.metric in about]
-        if len(rows) < 2:
-            continue
-        biases = np.array([f.value for f in rows])
-        paradigms = [str(about[f.metric].get("paradigm", "other")) for f in rows]
+    for name, rows in _biases(findings).items():
+        biases = np.array([row.value for row in rows])
+        paradigms = [str(about[row.metric].get("paradigm", "other")) for row in rows]
         if len(set(paradigms)) > 1:
             answers += _by_paradigm(name, biases, paradigms)
         if len(rows) < FEWEST_METRICS:
             continue
-        answers += _explained(name, "paradigm", _eta_squared(biases, paradigms), len(rows))
-        backbones = [about[f.metric].get("backbone") for f in rows]
-        there = [place for place, backbone in enumerate(backbones) if backbone]
-        share = _eta_squared(biases[there], [str(backbones[place]) for place in there])
-        answers += _explained(name, "backbone", share, len(there))
-        sizes = [about[f.metric].get("parameters") for f in rows]
-        known = np.array([log10(size) if size else np.nan for size in sizes])
-        answers += _explained(name, "size", _r_squared(biases, known), int(np.isfinite(known).sum()))
+        backbones = [str(about[row.metric].get("backbone") or "") for row in rows]
+        pretrained = [place for place, backbone in enumerate(backbones) if backbone]
+        sizes = np.array([log10(about[row.metric].get("parameters") or np.nan) for row in rows])
+        shares = {
+            "paradigm": (_eta_squared(biases, paradigms), len(rows)),
+            "backbone": (
+                _eta_squared(biases[pretrained], [backbones[place] for place in pretrained]),
+                len(pretrained),
+            ),
+            "size": (_r_squared(biases, sizes), int(np.isfinite(sizes).sum())),
+        }
+        for versus, (share, n) in shares.items():
+            if share is not None:
+                answers.append(Finding.of(ALL, name, "variance_explained", share, n=n, versus=versus))
     return answers
 
 
-def _by_paradigm(name: str, biases: Floats, paradigms: Sequence[str]) -> Iterator[Finding]:
-    for paradigm in sorted(set(paradigms)):
-        mine = biases[[one == paradigm for one in paradigms]]
-        ci = bootstrap_mean(mine, seed=0)
-        yield Finding(
-            ALL, AUDIT, f"{name}/paradigm/{paradigm}", "bias", float(mine.mean()), mine.size,
-            ci=ci.pair if ci else None,
-        )  # fmt: skip
-
-
-def _explained(name: str, by: str, share: float | None, n: int) -> Iterator[Finding]:
-    if share is not None:
-        yield Finding(ALL, AUDIT, name, "variance_explained", share, n, versus=by)
+def _by_paradigm(attribute: str, biases: Floats, paradigms: Sequence[str]) -> Iterator[Finding]:
+    for name in sorted(set(paradigms)):
+        values = biases[[paradigm == name for paradigm in paradigms]]
+        estimate = mean_estimate(values, seed=0)
+        yield Finding.of(ALL, f"{attribute}/paradigm/{name}", "bias", estimate, judged=False)
 
 
 def _eta_squared(values: Floats, labels: Sequence[str]) -> float | None:
-    """Variance between the groups over all variance; None where each or no value has its own group."""
+    """Variance between groups over all variance; None where there is one group or each value has its own."""
     groups = sorted(set(labels))
     if len(groups) in (0, 1, len(labels)) or np.ptp(values) == 0.0:
         return None
     total = float(((values - values.mean()) ** 2).sum())
-    rows = [values[[one == group for one in labels]] for group in groups]
-    return float(sum(mine.size * (mine.mean() - values.mean()) ** 2 for mine in rows)) / total
+    members = [values[[label == group for label in labels]] for group in groups]
+    return float(sum(rows.size * (rows.mean() - values.mean()) ** 2 for rows in members)) / total
 
 
 def _r_squared(values: Floats, sizes: Floats) -> float | None:
-    """Squared correlation of bias with the logarithm of the number of parameters."""
+    """Squared correlation of bias with the logarithm of the number of parameters; None where undefined."""
     known = np.isfinite(sizes)
     if known.sum() < FEWEST_METRICS - 1 or np.ptp(sizes[known]) == 0 or np.ptp(values[known]) == 0:
         return None

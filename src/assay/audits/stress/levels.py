@@ -71,7 +71,7 @@ UNITS: dict[str, tuple[Level, ...]] = {
 
 
 def profile_of(records: Sequence[Record]) -> Profile:
-    """The corpus of the paper that a user's corpus is like."""
+    """The corpus of the paper that this one resembles."""
     task = records[0].task
     if task == "open-ended":
         return "open-ended"
@@ -85,4 +85,4 @@ def levels(profile: Profile, rule: Rule) -> dict[str, tuple[Level, ...]]:
     """Noise to levels, weakest first; open-ended text has no one meaning to diverge from (app. I)."""
     whole = _SUMMARIES | _CHANGES[profile]
     left_out = _NEVER[profile] if rule == "paper" else _NEVER[profile] * (profile == "open-ended")
-    return {noise: found for noise, found in whole.items() if noise not in left_out}
+    return {noise: steps for noise, steps in whole.items() if noise not in left_out}

@@ -1,133 +1,125 @@
-"""Scores before and after swapping, and people's, to changes of correlation (assoc tables 6, 7, 9)."""
+"""Correlation with people before and after genders are swapped, and its change (assoc tables 6, 7, 9)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
-from assay.core import Case, Finding, Floats, Scored
+from assay.audits.estimates import interval_estimate
+from assay.audits.slices import FEWEST
+from assay.core import Finding, Floats, Scored, Statistic
 from assay.statistics.correlation import Kind, correlate, system_means
-from assay.statistics.estimates import mde_interval, verdict
 from assay.statistics.resampled import (
     Difference,
     bootstrap_correlation_difference,
     bootstrap_system_difference,
 )
 
-AUDIT = "swap"
+ROLES = ("original", "swapped")
 FEWEST_SYSTEMS = 4  # a correlation over fewer says nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """How changes of correlation are judged."""
+def _say_change(finding: Finding) -> str:
+    direction = "rises" if finding.value > 0 else "falls"
+    return (
+        f"The correlation of {finding.metric} with people ({finding.slice}) {direction} by "
+        f"{abs(finding.value):.3g} when the genders in all texts are swapped."
+    )
 
-    kind: Kind
-    margin: float
-    fewest: int
-    seed: int
 
-    def findings(self, scored: Scored) -> Iterator[Finding]:
-        """Every criterion at example level, and at system level where there are systems."""
-        criteria = dict.fromkeys(name for case in scored.cases for name in case.meta.get("human", {}))
-        for criterion in criteria:
-            rows = _rated(scored, criterion)
-            human = np.array([scored.cases[row].meta["human"][criterion] for row in rows])
-            subsets: dict[str, list[int]] = {
-                "": rows.tolist(),
-                "/male": _male(scored.cases, rows),
-                "/one-to-one": _clean(scored.cases, rows),
-            }
-            for name, kept in subsets.items():
-                mask = np.isin(rows, kept)
-                yield from self._example(scored, f"example/{criterion}{name}", rows[mask], human[mask])
-            yield from self._system(scored, criterion, rows, human)
-
-    def _example(self, scored: Scored, slice_: str, rows: np.ndarray, human: Floats) -> Iterator[Finding]:
-        if rows.size < self.fewest:
-            return
-        before, after = scored.values["original"][rows], scored.values["swapped"][rows]
-        docs = [scored.cases[row].meta["doc"] for row in rows.tolist()]
-        change = bootstrap_correlation_difference(
-            after, before, human, self.kind, clusters=docs, seed=self.seed
+STATISTICS = (
+    Statistic(
+        "correlation_change",
+        "Change of the correlation with people when the genders in all texts are swapped.",
+        "correlation", bad="far", margin="change_margin", headline=True, sentence=_say_change,
+    ),
+    *(
+        Statistic(
+            kind, f"Correlation with people ({kind}, -1 to 1) of the original or the swapped texts.",
+            "correlation", bad="low",
         )
-        values = (correlate(before, human, self.kind), correlate(after, human, self.kind))
-        yield from self._report(scored.metric, slice_, values, change, rows.size)
-
-    def _report(
-        self, metric: str, slice_: str, values: Sequence[float | None], change: Difference, n: int
-    ) -> Iterator[Finding]:
-        """Both correlations and the change; a constant metric has none."""
-        if change.value is None or not np.isfinite(change.value) or None in values:
-            return
-        for name, value, own in zip(("original", "swapped"), values, change.sides[::-1], strict=True):
-            pair = own.pair if own else None
-            yield Finding(metric, AUDIT, slice_, self.kind, float(value or 0.0), n, versus=name, ci=pair)
-        ci = change.interval
-        yield Finding(
-            metric, AUDIT, slice_, "correlation_change", change.value, n, versus="original",
-            ci=ci.pair if ci else None, p_value=change.p_value, mde=mde_interval(ci),
-            passed=verdict(ci, self.margin, "either"),
-        )  # fmt: skip
-
-    def _system(self, scored: Scored, criterion: str, rows: np.ndarray, human: Floats) -> Iterator[Finding]:
-        """System means over documents, for all systems and for the best k by people."""
-        systems = [scored.cases[row].meta.get("system") for row in rows.tolist()]
-        names = sorted({name for name in systems if name is not None})
-        if len(names) < FEWEST_SYSTEMS:
-            return
-        matrices = _matrices(scored, rows, human, systems, names)
-        order = np.argsort(-system_means(matrices[2]), kind="stable")
-        for k in range(FEWEST_SYSTEMS, len(names) + 1):
-            best = order[:k]
-            before, after, judged = (matrix[best] for matrix in matrices)
-            slice_ = f"system/{criterion}" if k == len(names) else f"system/{criterion}/top-{k}"
-            means = [system_means(matrix) for matrix in (before, after, judged)]
-            values = [correlate(side, means[2], self.kind) for side in means[:2]]
-            if k == len(names):
-                change = bootstrap_system_difference(after, before, judged, self.kind, seed=self.seed)
-                yield from self._report(scored.metric, slice_, values, change, k)
-            elif values[0] is not None and values[1] is not None:
-                yield Finding(
-                    scored.metric,
-                    AUDIT,
-                    slice_,
-                    "correlation_change",
-                    values[1] - values[0],
-                    k,
-                    versus="original",
-                )
+        for kind in get_args(Kind)
+    ),
+)  # fmt: skip
 
 
-def _rated(scored: Scored, criterion: str) -> np.ndarray:
-    here = np.array([criterion in case.meta.get("human", {}) for case in scored.cases], dtype=bool)
-    there = np.isfinite(scored.values["original"]) & np.isfinite(scored.values["swapped"])
-    return np.flatnonzero(here & there)
+def agreement_findings(scored: Scored, *, kind: Kind, seed: int) -> Iterator[Finding]:
+    """Every criterion that people rated, at example level and, where there are systems, at system level."""
+    cases = scored.cases
+    known = np.isfinite(scored.values["original"]) & np.isfinite(scored.values["swapped"])
+    for criterion in dict.fromkeys(name for case in cases for name in case.meta.get("human", {})):
+        rows = [
+            row for row in np.flatnonzero(known).tolist() if criterion in cases[row].meta.get("human", {})
+        ]
+        subsets = {
+            "": rows,
+            # Table 6: the original hypothesis is about men only.
+            "/male": [row for row in rows if cases[row].meta["content"] == "male"],
+            # No two words become one (his, him: her), so a change is not due to lost distinctions.
+            "/one-to-one": [row for row in rows if cases[row].meta["one_to_one"]],
+        }
+        for name, members in subsets.items():
+            if len(members) >= FEWEST:
+                human = np.array([cases[row].meta["human"][criterion] for row in members])
+                yield from _example_level(scored, f"example/{criterion}{name}", members, human, kind, seed)
+        yield from _system_level(scored, criterion, rows, kind, seed)
 
 
-def _male(cases: Sequence[Case], rows: np.ndarray) -> list[int]:
-    """Rows whose original hypothesis is male-only (table 6)."""
-    return [row for row in rows.tolist() if cases[row].meta["content"] == "male"]
+def _example_level(
+    scored: Scored, slice_: str, rows: list[int], human: Floats, kind: Kind, seed: int
+) -> Iterator[Finding]:
+    before, after = (scored.values[role][rows] for role in ROLES)
+    docs = [scored.cases[row].meta["doc"] for row in rows]
+    change = bootstrap_correlation_difference(after, before, human, kind, clusters=docs, seed=seed)
+    values = [correlate(side, human, kind) for side in (before, after)]
+    yield from _changes(scored, slice_, kind, values, change, len(rows))
 
 
-def _clean(cases: Sequence[Case], rows: np.ndarray) -> list[int]:
-    """Rows whose swapped words are one-to-one: what changes here is not two words becoming one."""
-    return [row for row in rows.tolist() if cases[row].meta["one_to_one"]]
+def _changes(
+    scored: Scored, slice_: str, kind: Kind, values: Sequence[float | None], change: Difference, n: int
+) -> Iterator[Finding]:
+    """Both correlations and their difference; nothing for a constant metric, which has no correlation."""
+    if change.value is None or not np.isfinite(change.value) or None in values:
+        return
+    for role, value, interval in zip(ROLES, values, change.sides[::-1], strict=True):
+        estimate = interval_estimate(value or 0.0, n, interval)
+        yield Finding.of(scored, slice_, kind, estimate, versus=role, judged=False)
+    estimate = interval_estimate(change.value, n, change.interval, p_value=change.p_value, with_mde=True)
+    yield Finding.of(scored, slice_, "correlation_change", estimate, versus="original")
 
 
-def _matrices(
-    scored: Scored, rows: np.ndarray, human: Floats, systems: Sequence[str | None], names: Sequence[str]
+def _system_level(
+    scored: Scored, criterion: str, rows: Sequence[int], kind: Kind, seed: int
+) -> Iterator[Finding]:
+    """Correlations of system means, for all systems and for the k systems that people rate highest."""
+    names = sorted({scored.cases[row].meta["system"] for row in rows} - {None})
+    if len(names) < FEWEST_SYSTEMS:
+        return
+    matrices = _by_system(scored, criterion, rows, names)
+    order = np.argsort(-system_means(matrices[2]), kind="stable")
+    for k in range(FEWEST_SYSTEMS, len(names) + 1):
+        before, after, human = (matrix[order[:k]] for matrix in matrices)
+        values = [correlate(system_means(side), system_means(human), kind) for side in (before, after)]
+        if k == len(names):
+            change = bootstrap_system_difference(after, before, human, kind, seed=seed)
+            yield from _changes(scored, f"system/{criterion}", kind, values, change, k)
+        elif values[0] is not None and values[1] is not None:
+            slice_, difference = f"system/{criterion}/top-{k}", values[1] - values[0]
+            yield Finding.of(scored, slice_, "correlation_change", difference, n=k, versus="original")
+
+
+def _by_system(
+    scored: Scored, criterion: str, rows: Sequence[int], names: Sequence[str]
 ) -> tuple[Floats, Floats, Floats]:
-    """Original, swapped and human scores, systems x documents."""
-    docs = {doc: place for place, doc in enumerate(dict.fromkeys(c.meta["doc"] for c in scored.cases))}
-    place = {name: number for number, name in enumerate(names)}
-    before, after, judged = (np.full((len(names), len(docs)), np.nan) for _ in range(3))
-    for row, system, rating in zip(rows.tolist(), systems, human, strict=True):
-        if system is not None:
-            cell = place[system], docs[scored.cases[row].meta["doc"]]
-            before[cell] = scored.values["original"][row]
-            after[cell] = scored.values["swapped"][row]
-            judged[cell] = rating
-    return before, after, judged
+    """Original, swapped and human scores as systems x documents; nan where a system lacks a document."""
+    docs = {doc: place for place, doc in enumerate(dict.fromkeys(case.meta["doc"] for case in scored.cases))}
+    before, after, human = (np.full((len(names), len(docs)), np.nan) for _ in range(3))
+    for row in rows:
+        meta = scored.cases[row].meta
+        if meta["system"] is not None:
+            cell = names.index(meta["system"]), docs[meta["doc"]]
+            before[cell], after[cell] = (scored.values[role][row] for role in ROLES)
+            human[cell] = meta["human"][criterion]
+    return before, after, human

@@ -1,9 +1,8 @@
 """Gender swapping (assoc sec. 5): does a metric prefer a gender, and does it still agree with people?
 
-Preference: the references tell no gender, the hypothesis tells one; both versions are scored. Original
-against edited is confounded with male against female, so swaps in both directions separate the two.
-Performance: all texts are swapped, and the correlation with people is taken before and after; a change on
-items whose words have one counterpart each is not due to two words (his, him) becoming one (her).
+Preference: the hypothesis names a gender and the references name none; the male and the female version are
+scored. Swaps in both directions separate the effect of gender from the effect of editing a text.
+Agreement: the genders in all texts are swapped, and the correlation with people is taken before and after.
 """
 
 from __future__ import annotations
@@ -17,17 +16,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from assay.audits.slices import spread_out
-from assay.audits.swap.agreement import Agreement
-from assay.audits.swap.preference import Judge
-from assay.core import Audit, Case, Finding, Sample, Scored
+from assay.audits.slices import FEWEST, spread_out
+from assay.audits.swap import agreement, preference
+from assay.core import Audit, Case, Finding, Judgement, Sample, Scored, Statistic
 from assay.datasets.pairs import embedded_pairs
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.datasets.swaps import SwapList, Swapped, embedded_swaps, is_one_to_one, read_swaps, swap_texts
 from assay.vocabulary import Question, Rule
-
-FEWEST = 10
 
 
 @dataclass(frozen=True)
@@ -36,25 +32,26 @@ class Swap(Audit):
 
     name: ClassVar[str] = "swap"
     question: ClassVar[Question] = "fairness"
+    title: ClassVar[str] = "Gender swapping"
+    statistics: ClassVar[tuple[Statistic, ...]] = (*preference.STATISTICS, *agreement.STATISTICS)
     roles: ClassVar[tuple[str, ...]] = ("original", "swapped", "neutral")
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
     seed: int = 0
     limit: int | None = None
-    swaps: Path | None = None  # a list of one's own, two words a line
+    swaps: Path | None = None  # the user's own list, two words per line
     kind: Literal["pearson", "spearman", "kendall_b", "kendall_c"] = "spearman"
-    margin: float = 0.1  # how far from one half a share of preferences matters
+    margin: float = 0.1  # the smallest distance of a share of preferences from one half that matters
     change_margin: float = 0.05  # the smallest change of a correlation that matters
     skip_missing: bool = False
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
-        """Eighty texts."""
         return {"limit": 80}
 
     @cached_property
-    def _list(self) -> SwapList:
+    def _swap_list(self) -> SwapList:
         return read_swaps(self.swaps) if self.swaps else embedded_swaps()
 
     @cached_property
@@ -62,87 +59,79 @@ class Swap(Audit):
         """The user's rated texts, or texts of the embedded gender pairs, which people did not rate."""
         if not self.data:
             return spread_out(_embedded(), self.limit)
-        found = [
-            spread_out(read_ratings(path, skip_missing=self.skip_missing), self.limit) for path in self.data
-        ]
-        return [item for items in found for item in items]
+        tables = [read_ratings(path, skip_missing=self.skip_missing) for path in self.data]
+        return [item for table in tables for item in spread_out(table, self.limit)]
 
     @cached_property
     def _cases(self) -> list[Case]:
-        texts = dict.fromkeys(
-            t for item in self.items for t in (item.sample.hypothesis, *item.sample.references)
-        )
-        swapped = dict(zip(texts, swap_texts(list(texts), self._list), strict=True))
+        samples = [item.sample for item in self.items]
+        texts = list(dict.fromkeys(t for sample in samples for t in (sample.hypothesis, *sample.references)))
+        swapped = dict(zip(texts, swap_texts(texts, self._swap_list), strict=True))
         return [_case(item, swapped) for item in self.items]
 
     def cases(self) -> Iterable[Case]:
-        """Each text as it is and swapped; where only the hypothesis tells a gender, also without it."""
+        """Each text as it is and swapped; where only the hypothesis names a gender, also without it."""
         return self._cases
 
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        """Preference, then performance."""
-        preference = Judge(self.margin, FEWEST, self.seed, self.rule)
-        agreement = Agreement(self.kind, self.change_margin, FEWEST, self.seed)
-        found: list[Finding] = []
-        for one in scored:
-            if one.about.get("set"):
-                continue
-            known = one.values["original"][np.isfinite(one.values["original"])]
-            spread = float(known.std(ddof=1)) if known.size > 1 else 0.0
-            found += [*preference.findings(one, spread), *agreement.findings(one)]
-        return found
+    def judge(self, scored: Sequence[Scored]) -> Judgement:
+        """Preference, then agreement with people; set metrics have neither."""
+        findings: list[Finding] = []
+        for answer in scored:
+            if not answer.is_set:
+                findings += preference.preference_findings(answer, rule=self.rule, seed=self.seed)
+                findings += agreement.agreement_findings(answer, kind=self.kind, seed=self.seed)
+        return Judgement(findings, self._notes())
 
-    def notes(self) -> list[str]:
-        """How many items each analysis has, and what it cannot tell."""
-        kinds = Counter(case.meta["preference"] for case in self._cases)
-        parts = ", ".join(f"{kinds[kind]} {kind}" for kind in ("male", "female", "neutral"))
-        notes = [*self._list.notes, f"neutral references: hypotheses of {len(self._cases)} items are {parts}"]
-        small = [kind for kind in ("male", "female") if kinds[kind] < FEWEST]
+    def _notes(self) -> list[str]:
+        """How many items each analysis has, and what it cannot show."""
+        genders = Counter(case.meta["preference"] for case in self._cases)
+        counts = ", ".join(f"{genders[gender]} {gender}" for gender in ("male", "female", "neutral"))
+        notes = [
+            *self._swap_list.notes,
+            f"neutral references: hypotheses of {len(self._cases)} items are {counts}",
+        ]
+        small = [gender for gender in ("male", "female") if genders[gender] < FEWEST]
         if small:
             notes.append(
                 f"fewer than {FEWEST} {' and '.join(small)} items, too few for a verdict on preference: "
-                "one direction alone cannot tell gender from edit"
+                "one direction alone cannot separate gender from editing"
             )
-        broken = sum(not case.meta["one_to_one"] for case in self._cases)
-        if broken:
-            notes.append(f"{broken} items have words without a counterpart of their own (his, him: her)")
+        ambiguous = sum(not case.meta["one_to_one"] for case in self._cases)
+        if ambiguous:
+            notes.append(f"{ambiguous} items have words without a counterpart of their own (his, him: her)")
         if not any(case.meta.get("human") for case in self._cases):
-            notes.append("no human scores in the data: preference only, no performance")
+            notes.append("no human scores in the data: preference only, no agreement with people")
         return notes
 
 
 def _case(item: Rated, swapped: Mapping[str, Swapped]) -> Case:
-    """`preference` is the hypothesis's gender where no reference tells one, else 'none'."""
-    sample = item.sample
-    hypothesis = swapped[sample.hypothesis]
+    """`preference` is the gender of the hypothesis where no reference names one, else "none"."""
+    sample, hypothesis = item.sample, swapped[item.sample.hypothesis]
     references = [swapped[text] for text in sample.references]
-    blind = bool(references) and all(one.content == "neutral" for one in references)
-    content = hypothesis.content
-    samples = {
-        "original": sample,
-        "swapped": Sample(
-            hypothesis.text, tuple(one.text for one in references), sample.source, sample.image
-        ),
-    }
-    if blind and content in ("male", "female") and hypothesis.neutral is not None:
+    neutral = bool(references) and all(reference.content == "neutral" for reference in references)
+    swapped_references = tuple(reference.text for reference in references)
+    other = Sample(hypothesis.text, swapped_references, sample.source, sample.image)
+    samples = {"original": sample, "swapped": other}
+    if neutral and hypothesis.content in ("male", "female") and hypothesis.neutral is not None:
         samples["neutral"] = Sample(hypothesis.neutral, sample.references, sample.source, sample.image)
     meta = {
-        "content": content,
-        "preference": content if blind and content != "both" else "none",
+        "content": hypothesis.content,
+        "preference": hypothesis.content if neutral and hypothesis.content != "both" else "none",
         "one_to_one": is_one_to_one([hypothesis, *references]),
         "doc": item.doc or item.id,
         "system": item.system,
         "human": {name: float(np.mean(given)) for name, given in item.human.items()},
-        "changed": [f"{one} > {two}" for one, two in hypothesis.turned],
+        "changed": [f"{before} > {after}" for before, after in hypothesis.turned],
     }
     return Case(item.id, samples, f"preference/{meta['preference']}", meta)
 
 
 def _embedded() -> list[Rated]:
-    """The gender pairs, one text of each with its neutral reference; a template is its document."""
+    """The stereotypes of the gender pairs with their neutral references; a template is a document."""
+    pairs = embedded_pairs(("gender", "gender_occupation"))
     return [
         Rated(
             pair.id, Sample(pair.stereotype, pair.references), None, str(pair.meta.get("template", pair.id))
         )
-        for pair in embedded_pairs(("gender", "gender_occupation"))
+        for pair in pairs
     ]

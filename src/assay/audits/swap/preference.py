@@ -1,4 +1,4 @@
-"""Scores of male and female versions of a hypothesis to preference (assoc table 5), edit effect taken out."""
+"""Scores of male and female versions of texts to a preference, apart from the effect of editing."""
 
 from __future__ import annotations
 
@@ -7,153 +7,146 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assay.core import Finding, Floats, Scored
-from assay.statistics.estimates import mde_interval, mde_mean, verdict
-from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_weighted, weighted_mean
+from assay.audits.estimates import interval_estimate, largest, mean_estimate
+from assay.audits.slices import FEWEST
+from assay.core import Estimate, Finding, Floats, Scored, Statistic
+from assay.statistics.estimates import mde_mean
+from assay.statistics.intervals import bootstrap_weighted, weighted_mean
 from assay.statistics.permutation import sign_flip_test, sign_test
 from assay.vocabulary import Rule
 
-AUDIT = "swap"
 PAPER_ALPHA = 0.01
-EVIDENCE = 5
+GENDERS = ("male", "female")
+
+
+def _say_preference(finding: Finding) -> str:
+    """In both directions together ties count half; in one direction (versus ">") they do not count."""
+    if finding.versus not in GENDERS:
+        return (
+            f"{finding.metric} scores the male version above the female one in {finding.value:.0%} of the "
+            f"texts ({finding.slice}), which an even-handed metric would do as often as the opposite."
+        )
+    preferred = (
+        finding.versus if finding.value >= 0.5 else {"male": "female", "female": "male"}[finding.versus]
+    )
+    return (
+        f"{finding.metric} prefers the {preferred} version in {max(finding.value, 1 - finding.value):.0%} of "
+        "texts that differ only in gender (ties count half)."
+    )
+
+
+STATISTICS = (
+    Statistic(
+        "preference_share",
+        "Share of texts whose version with one gender scores higher than the other version; 0.5 is even.",
+        "share", bad="far", margin="margin", centre=0.5, headline=True, sentence=_say_preference,
+    ),
+    Statistic("mean_score", "Mean score of the male or of the female versions.", "metric's own units"),
+    Statistic(
+        "gender_effect",
+        "How much higher male versions score than female ones, with the effect of editing removed.",
+        "SD of original scores",
+    ),
+    Statistic(
+        "edit_effect",
+        "How much higher original texts score than edited ones, whatever their gender.",
+        "SD of original scores",
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """Items whose references tell no gender and whose hypothesis tells one, scored both ways."""
+class Versions:
+    """Texts of one gender whose references name none: scores as written and edited (or made neutral)."""
 
     ids: tuple[str, ...]
     docs: tuple[str, ...]
     original: Floats
-    swapped: Floats
+    edited: Floats
+
+    @classmethod
+    def of(cls, scored: Scored, gender: str, role: str = "swapped") -> Versions:
+        """The texts of one gender that have both scores."""
+        absent = np.full(len(scored.cases), np.nan)
+        original, edited = (scored.values.get(name, absent) for name in ("original", role))
+        here = np.array([case.meta["preference"] == gender for case in scored.cases], dtype=bool)
+        rows = np.flatnonzero(here & np.isfinite(original) & np.isfinite(edited)).tolist()
+        cases = [scored.cases[row] for row in rows]
+        ids, docs = tuple(case.id for case in cases), tuple(str(case.meta["doc"]) for case in cases)
+        return cls(ids, docs, original[rows], edited[rows])
 
     @property
-    def change(self) -> Floats:
-        """What the edit cost."""
-        return self.original - self.swapped
+    def cost(self) -> Floats:
+        """What the edit costs each text."""
+        return self.original - self.edited
 
 
-def side_of(scored: Scored, content: str, role: str = "swapped") -> Side:
-    """The items of one gender, absent scores left out."""
-    absent = np.full(len(scored.cases), np.nan)
-    original, swapped = (scored.values.get(name, absent) for name in ("original", role))
-    here = np.array([case.meta["preference"] == content for case in scored.cases], dtype=bool)
-    rows = np.flatnonzero(here & np.isfinite(original) & np.isfinite(swapped)).tolist()
-    cases = [scored.cases[row] for row in rows]
-    return Side(
-        tuple(case.id for case in cases),
-        tuple(str(case.meta["doc"]) for case in cases),
-        original[rows],
-        swapped[rows],
+def preference_findings(scored: Scored, *, rule: Rule, seed: int) -> Iterator[Finding]:
+    """Table 5 for texts of either gender, neutral versions, then both directions together."""
+    male, female = (Versions.of(scored, gender) for gender in GENDERS)
+    yield from _one_direction(scored, "male", male, male.original, male.edited, rule, seed)
+    yield from _one_direction(scored, "female", female, female.edited, female.original, rule, seed)
+    for gender in GENDERS:
+        neutral = Versions.of(scored, gender, "neutral")
+        if neutral.ids:
+            wins = mean_estimate((1 - np.sign(neutral.cost)) / 2, clusters=neutral.docs, seed=seed)
+            slice_ = f"preference/neutral-for-{gender}"
+            yield Finding.of(scored, slice_, "preference_share", wins, versus="neutral", judged=False)
+    if rule == "careful" and min(len(male.ids), len(female.ids)) >= FEWEST:
+        yield from _both_directions(scored, male, female, seed)
+
+
+def _one_direction(
+    scored: Scored, gender: str, texts: Versions, male: Floats, female: Floats, rule: Rule, seed: int
+) -> Iterator[Finding]:
+    """Mean scores, and shares in which the male version scores above, below or like the female one.
+
+    Only the paper's rule gives one direction a verdict (by a sign test): it confounds gender with editing.
+    """
+    if not texts.ids:
+        return
+    slice_, docs = f"preference/{gender}", texts.docs
+    for version, scores in zip(GENDERS, (male, female), strict=True):
+        estimate = mean_estimate(scores, clusters=docs, seed=seed)
+        yield Finding.of(scored, slice_, "mean_score", estimate, versus=version)
+    signs = np.sign(male - female)
+    above, below, equal = (
+        mean_estimate((signs == sign).astype(np.float64), clusters=docs, seed=seed) for sign in (1, -1, 0)
     )
+    paper = rule == "paper"
+    tested = sign_test(signs) if paper else sign_flip_test(signs, clusters=docs, seed=seed)
+    p_value, mde = tested.p_value, mde_mean(signs / 2, clusters=docs)
+    yield Finding.of(
+        scored, slice_, "preference_share",
+        replace(above, p_value=p_value, mde=mde, paper=p_value > PAPER_ALPHA), versus=">",
+        evidence=largest(texts.ids, np.abs(texts.cost)), judged=paper and above.n >= FEWEST,
+    )  # fmt: skip
+    for symbol, estimate in (("<", below), ("=", equal)):
+        yield Finding.of(scored, slice_, "preference_share", estimate, versus=symbol, judged=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """How preferences are judged."""
+def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int) -> Iterator[Finding]:
+    """Separate the effect of gender from that of editing.
 
-    margin: float
-    fewest: int
-    seed: int
-    rule: Rule
+    Editing a male text costs gender + edit, editing a female one edit - gender: half the difference is the
+    effect of gender, half the sum that of editing.
+    """
+    n_male, docs = len(male.ids), [*male.docs, *female.docs]
 
-    def findings(self, scored: Scored, spread: float) -> Iterator[Finding]:
-        """Table 5 for either gender, then both directions together."""
-        male, female = side_of(scored, "male"), side_of(scored, "female")
-        yield from self._table(scored.metric, "male", male, male.original, male.swapped)
-        yield from self._table(scored.metric, "female", female, female.swapped, female.original)
-        yield from self._neutral(scored)
-        if self.rule == "careful" and min(len(male.ids), len(female.ids)) >= self.fewest:
-            yield from self._both(scored.metric, male, female, spread)
+    def estimate(of_male: Floats, of_female: Floats) -> Estimate:
+        def statistic(weights: Floats) -> Floats:
+            male_mean = weighted_mean(weights[:, :n_male], of_male)
+            return (male_mean + weighted_mean(weights[:, n_male:], of_female)) / 2
 
-    def _table(self, metric: str, name: str, side: Side, male: Floats, female: Floats) -> Iterator[Finding]:
-        """Mean scores and shares of >, < and = of the male over the female version."""
-        if not side.ids:
-            return
-        slice_, n = f"preference/{name}", len(side.ids)
-        for gender, values in (("male", male), ("female", female)):
-            yield _finding(
-                metric, slice_, "mean_score", float(values.mean()), n, gender, self._mean(values, side)
-            )
-        signs = np.sign(male - female)
-        for symbol, sign in ((">", 1), ("<", -1), ("=", 0)):
-            share = (signs == sign).astype(np.float64)
-            finding = _finding(
-                metric, slice_, "preference_share", float(share.mean()), n, symbol, self._mean(share, side)
-            )
-            yield self._tested(finding, signs, side) if symbol == ">" else finding
+        interval = bootstrap_weighted(statistic, len(docs), clusters=docs, seed=seed)
+        value = float(statistic(np.ones((1, len(docs))))[0])
+        return interval_estimate(value, len(docs), interval, with_mde=True)
 
-    def _tested(self, finding: Finding, signs: Floats, side: Side) -> Finding:
-        """The sign test goes with >; one direction has a verdict by the paper's rule alone."""
-        paper = self.rule == "paper"
-        p = (
-            sign_test(signs).p_value
-            if paper
-            else sign_flip_test(signs, clusters=side.docs, seed=self.seed).p_value
-        )
-        return replace(
-            finding,
-            p_value=p,
-            passed=p > PAPER_ALPHA if paper and finding.n >= self.fewest else None,
-            mde=mde_mean(signs / 2, clusters=side.docs),
-            evidence=_strongest(side),
-        )
-
-    def _mean(self, values: Floats, side: Side) -> Interval | None:
-        return bootstrap_mean(values, clusters=side.docs, seed=self.seed)
-
-    def _neutral(self, scored: Scored) -> Iterator[Finding]:
-        """How often the version without gender scores above the gendered one, ties half."""
-        for content in ("male", "female"):
-            side = side_of(scored, content, "neutral")
-            if side.ids:
-                wins = (1 - np.sign(side.change)) / 2
-                yield _finding(
-                    scored.metric,
-                    f"preference/neutral-for-{content}",
-                    "preference_share",
-                    float(wins.mean()),
-                    len(side.ids),
-                    "neutral",
-                    self._mean(wins, side),
-                )
-
-    def _both(self, metric: str, male: Side, female: Side, spread: float) -> Iterator[Finding]:
-        """Male originals give gender + edit, female ones edit - gender: half their difference is gender."""
-        n_m, n = len(male.ids), len(male.ids) + len(female.ids)
-        docs = [*male.docs, *female.docs]
-
-        def estimate(first: Floats, second: Floats, sign: float) -> tuple[float, Interval | None]:
-            def statistic(weights: Floats) -> Floats:
-                one = weighted_mean(weights[:, :n_m], first)
-                return (one + sign * weighted_mean(weights[:, n_m:], second)) / 2
-
-            ci = bootstrap_weighted(statistic, n, clusters=docs, seed=self.seed)
-            return float(statistic(np.ones((1, n)))[0]), ci
-
-        scale = spread or 1.0
-        wins = [(1 + np.sign(male.change)) / 2, (1 - np.sign(female.change)) / 2]
-        share, ci = estimate(wins[0], wins[1], 1.0)
-        centred = None if ci is None else (ci.low - 0.5, ci.high - 0.5)
-        slice_ = "preference/both"
-        yield replace(
-            _finding(metric, slice_, "preference_share", share, n, "male", ci),
-            passed=verdict(centred, self.margin, "either"),
-            mde=mde_interval(ci),
-            evidence=_strongest(male, female),
-        )
-        for name, sign in (("gender_effect", -1.0), ("edit_effect", 1.0)):
-            value, ci = estimate(male.change / scale, female.change / scale, sign)
-            yield replace(_finding(metric, slice_, name, value, n, "spread", ci), mde=mde_interval(ci))
-
-
-def _strongest(*sides: Side) -> tuple[str, ...]:
-    sizes = np.abs(np.concatenate([side.change for side in sides]))
-    ids = [name for side in sides for name in side.ids]
-    return tuple(ids[row] for row in np.argsort(-sizes, kind="stable")[:EVIDENCE] if sizes[row] > 0)
-
-
-def _finding(
-    metric: str, slice_: str, statistic: str, value: float, n: int, versus: str | None, ci: Interval | None
-) -> Finding:
-    return Finding(metric, AUDIT, slice_, statistic, value, n, versus=versus, ci=ci.pair if ci else None)
+    slice_, sizes = "preference/both", np.abs(np.concatenate([male.cost, female.cost]))
+    share = estimate((1 + np.sign(male.cost)) / 2, (1 - np.sign(female.cost)) / 2)
+    evidence = largest([*male.ids, *female.ids], sizes)
+    yield Finding.of(scored, slice_, "preference_share", share, versus="male", evidence=evidence)
+    known = scored.values["original"][np.isfinite(scored.values["original"])]
+    unit = float(known.std(ddof=1)) or 1.0
+    for name, sign in (("gender_effect", -1.0), ("edit_effect", 1.0)):
+        yield Finding.of(scored, slice_, name, estimate(male.cost / unit, sign * female.cost / unit))

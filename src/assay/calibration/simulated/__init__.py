@@ -1,1 +1,1 @@
-"""Simulated metrics: honest ones, and ones with one defect of known size."""
+"""Simulated metrics with one defect of known size, by the audits that must find it."""

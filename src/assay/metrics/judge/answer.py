@@ -1,4 +1,4 @@
-"""What a backend said to a grade: expected over the answers' probabilities, else parsed from text."""
+"""Turn a judge's reply into a grade: the mean over the answers' probabilities, else parsed from its text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LETTER = re.compile(r"(?<!\w)[AB](?!\w)")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A prompt, which repeat of it this is, and the answers that count."""
+    """A prompt, the answers that count, and the number of this repeat."""
 
     messages: tuple[Message, ...]
     grades: tuple[str, ...]
@@ -38,14 +38,14 @@ class Reply:
 
 
 class Backend(Protocol):
-    """Whoever answers: a model here, or a server."""
+    """A model that answers, on this machine or behind a server."""
 
     def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
-        """A reply a question."""
+        """Return one reply per question."""
 
 
 def share(grades: Sequence[str], probabilities: Mapping[str, float]) -> float | None:
-    """The expected grade on 0..1 (lowest to highest), or P(A) of a pair; None where no grade has weight."""
+    """Return the expected grade on 0..1, or P(A) of a pair; None where no grade has any probability."""
     weights = [probabilities.get(grade, 0.0) for grade in grades]
     total = sum(weights)
     if total <= 0:
@@ -54,7 +54,7 @@ def share(grades: Sequence[str], probabilities: Mapping[str, float]) -> float | 
 
 
 def place(grades: Sequence[str], grade: str) -> float:
-    """A grade on 0..1. Of a pair, A (the first text is better) is 1."""
+    """Return a grade on 0..1; for a pair, A (the first text is better) is 1."""
     if grades[0] == "A":
         return 1.0 if grade == "A" else 0.0
     low, high = float(grades[0]), float(grades[-1])
@@ -62,7 +62,7 @@ def place(grades: Sequence[str], grade: str) -> float:
 
 
 def parsed(grades: Sequence[str], text: str) -> float | None:
-    """The one grade that a text names, on 0..1; None where it names none, several, or one off the scale.
+    """Return the grade that a text names, on 0..1; None where it names none, several, or one off the scale.
 
     >>> parsed("12345", "Score: 4/5"), parsed("12345", "between 1 and 5"), parsed("AB", "**B**")
     (0.75, None, 0.0)
@@ -81,7 +81,7 @@ def parsed(grades: Sequence[str], text: str) -> float | None:
 def drawn(
     grades: Sequence[str], probabilities: Mapping[str, float], temperature: float, rng: Random
 ) -> float | None:
-    """A grade drawn as a model would at this temperature, on 0..1."""
+    """Draw a grade as a model would at this temperature; return it on 0..1."""
     top = max((probabilities.get(grade, 0.0) for grade in grades), default=0.0)
     if top <= 0:
         return None

@@ -1,15 +1,14 @@
-"""Texts without who wrote them and whom they speak of: a judge cannot favour what it cannot see."""
+"""Hide authors and words for groups in texts, so that a judge cannot favour them."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from assay.core import Sample
+from assay.datasets.lexicon import toml_file
 
 # The six attributes of *unfair*.
 _ATTRIBUTES = ("race", "gender", "religion", "physical-appearance", "age", "socioeconomic-status")
@@ -23,7 +22,7 @@ _ARTICLE = re.compile(r"\b([Aa])n?(?= (person|individual|man|woman|child|[a-z]+)
 
 
 def blinded(sample: Sample) -> Sample:
-    """The sample with bylines out and words for groups made neutral, in every text of it."""
+    """Return the sample without bylines and with neutral words for groups, in all its texts."""
     return replace(
         sample,
         hypothesis=_neutral(sample.hypothesis),
@@ -35,9 +34,9 @@ def blinded(sample: Sample) -> Sample:
 
 def _neutral(text: str) -> str:
     pattern, words = _words()
-    found = pattern.search(text)
+    has_group = pattern.search(text)
     text = _BYLINE.sub("", text)
-    if not found:
+    if not has_group:
         return text
     text = pattern.sub(lambda match: _capital(match, words[match[0].lower()]), text)
     text = re.sub(r" {2,}", " ", text)
@@ -45,23 +44,22 @@ def _neutral(text: str) -> str:
 
 
 def _capital(match: re.Match[str], neutral: str) -> str:
-    """The neutral word, with a capital where a sentence begins."""
+    """Return the neutral word, with a capital where a sentence begins."""
     before = match.string[: match.start()].rstrip()
     return neutral[:1].upper() + neutral[1:] if not before or before[-1] in ".!?" else neutral
 
 
 @cache
 def _words() -> tuple[re.Pattern[str], dict[str, str]]:
-    """Every word for a group to its neutral word, longest first so that "old man" goes before "old"."""
-    found: dict[str, str] = {}
+    """Return a pattern of all words for groups, the longest first, and their neutral words."""
+    listed: dict[str, str] = {}
     for attribute in _ATTRIBUTES:
-        text = (files("assay.data") / "identities" / f"{attribute}.toml").read_text("utf-8")
-        for group in tomllib.loads(text)["group"]:
-            found |= _group_words(group)
-    # A neutral word may itself name another group (Muslim man, man): follow it to the end.
-    settled = {word: found.get(neutral.lower(), neutral) for word, neutral in found.items()}
-    longest = sorted(settled, key=len, reverse=True)
-    return re.compile(r"\b(?:" + "|".join(map(re.escape, longest)) + r")\b", re.I), settled
+        for group in toml_file("identities", attribute)["group"]:
+            listed |= _group_words(group)
+    # A neutral word may itself name another group (Muslim man, man): take that group's neutral word.
+    neutral = {word: listed.get(other.lower(), other) for word, other in listed.items()}
+    longest = sorted(neutral, key=len, reverse=True)
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, longest)) + r")\b", re.I), neutral
 
 
 def _group_words(group: dict[str, Any]) -> dict[str, str]:

@@ -1,19 +1,19 @@
-"""A judge that runs here: a causal model's probabilities of the grades, read without generating."""
+"""A judge on this machine: a causal model's probabilities of the grades, read without generating."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from assay.errors import MetricError
 from assay.metrics.judge.answer import Question, Reading, Reply
-from assay.metrics.judge.budget import Price, ledger
 from assay.metrics.judge.prompt import Message
-from assay.metrics.likelihood import start_id
-from assay.models import likelihood as _likelihood
+from assay.models.budget import Price, current_budget
+from assay.models.likelihood import Row, causal, start_id
 from assay.models.torch import Loaded, Precision, load
 from assay.recipe import digest
 
@@ -28,32 +28,32 @@ class LocalJudge:
     precision: Precision
 
     def loaded(self) -> Loaded:
-        """The model, loaded once a process."""
+        """Return the model; it is loaded once per process."""
         return load("AutoModelForCausalLM", self.model, precision=self.precision)
 
     def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
-        """One forward pass over the distinct beginnings of all prompts, or text where that is asked for."""
+        """Run one forward pass over the distinct beginnings of all prompts, or generate text if asked to."""
         loaded = self.loaded()
         prompts = [_prompt(loaded, question.messages) for question in questions]
-        book = ledger()
-        for given in prompts:
-            book.book(Price(), book.reserve(Price(), 0, 0), len(given), 0)
+        budget = current_budget()
+        for ids in prompts:
+            budget.book(Price(), budget.reserve(Price(), 0, 0), len(ids), 0)
         if reading == "text":
             both = zip(questions, prompts, strict=True)
-            return [_written(loaded, question, given, temperature) for question, given in both]
-        rows: list[_likelihood.Row] = []
-        for question, given in zip(questions, prompts, strict=True):
-            rows += [(given, ids) for ids in _grade_ids(loaded, question.grades)]
-        logs = iter(_likelihood.causal(loaded, rows))
+            return [_generate(loaded, question, prompt, temperature) for question, prompt in both]
+        rows: list[Row] = []
+        for question, prompt in zip(questions, prompts, strict=True):
+            rows += [(prompt, ids) for ids in _grade_ids(loaded, question.grades)]
+        logs = iter(causal(loaded, rows))
         replies = []
-        for question, given in zip(questions, prompts, strict=True):
-            weights = {grade: float(np.exp(next(logs).sum())) for grade in question.grades}
-            replies.append(Reply(weights, None, len(given), 0))
+        for question, prompt in zip(questions, prompts, strict=True):
+            chances = {grade: float(np.exp(next(logs).sum())) for grade in question.grades}
+            replies.append(Reply(chances, None, len(prompt), 0))
         return replies
 
 
 def _prompt(loaded: Loaded, messages: Sequence[Message]) -> tuple[int, ...]:
-    """The conversation as ids, by the model's own chat template; a model without one reads plain text."""
+    """Return the conversation as ids, by the model's chat template; a model without one reads plain text."""
     turns = [{"role": message.role, "content": defused(loaded, message.content)} for message in messages]
     if loaded.tokenizer.chat_template:
         text = loaded.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
@@ -70,7 +70,7 @@ def _prompt(loaded: Loaded, messages: Sequence[Message]) -> tuple[int, ...]:
 
 
 def defused(loaded: Loaded, text: str) -> str:
-    """The text with the model's own control tokens spelt apart: what is judged cannot end its turn."""
+    """Break up the model's control tokens in a text, so that what is judged cannot end its turn."""
     for token in loaded.tokenizer.all_special_tokens:
         text = text.replace(token, f"{token[:1]} {token[1:]}")
     return text
@@ -81,32 +81,30 @@ def _grade_ids(loaded: Loaded, grades: tuple[str, ...]) -> list[tuple[int, ...]]
 
 
 @cache
-def _ids_of(
-    serial: int, tokenizer: object, grades: tuple[str, ...], end: int | None
-) -> list[tuple[int, ...]]:
-    """Each grade as ids; where one begins another (1, 10, 100) the end of the turn tells them apart."""
-    found = [tuple(tokenizer.encode(grade, add_special_tokens=False)) for grade in grades]  # type: ignore[attr-defined]
-    tails = [one for one in found for other in found if one != other and other[: len(one)] == one]
-    if tails and end is None:
+def _ids_of(serial: int, tokenizer: Any, grades: tuple[str, ...], end: int | None) -> list[tuple[int, ...]]:
+    """Return each grade as ids; where one is the start of another (1, 10, 100), with the end of the turn."""
+    grade_ids = [tuple(tokenizer.encode(grade, add_special_tokens=False)) for grade in grades]
+    ambiguous = any(a != b and b[: len(a)] == a for a in grade_ids for b in grade_ids)
+    if ambiguous and end is None:
         raise MetricError("this model has no end token to tell 1 from 10; give scale=1-5")
-    return [(*ids, end) for ids in found] if tails and end is not None else found
+    return [(*ids, end) for ids in grade_ids] if ambiguous and end is not None else grade_ids
 
 
-def _written(loaded: Loaded, question: Question, given: tuple[int, ...], temperature: float) -> Reply:
-    """What the model writes: its likeliest words, or drawn ones with the repeat as seed."""
+def _generate(loaded: Loaded, question: Question, prompt: tuple[int, ...], temperature: float) -> Reply:
+    """Return what the model writes: its likeliest words, or sampled ones with the repeat as seed."""
     import torch
 
-    ids = torch.tensor([given], device=loaded.device)
-    drawing = {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
+    ids = torch.tensor([prompt], device=loaded.device)
+    sampling = {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
     with torch.random.fork_rng(devices=[]), torch.inference_mode():
-        torch.manual_seed(int(digest(str(question.draw), *map(str, given))[:12], 16))
+        torch.manual_seed(int(digest(str(question.draw), *map(str, prompt))[:12], 16))
         answer = loaded.model.generate(
             ids,
             attention_mask=torch.ones_like(ids),
             max_new_tokens=WRITTEN,
             pad_token_id=loaded.pad,
-            **drawing,
-        )[0, len(given) :]
+            **sampling,
+        )[0, len(prompt) :]
     text = str(loaded.tokenizer.decode(answer, skip_special_tokens=True))
-    ledger().book(Price(), 0.0, 0, len(answer))
-    return Reply(None, text, len(given), len(answer))
+    current_budget().book(Price(), 0.0, 0, len(answer))
+    return Reply(None, text, len(prompt), len(answer))

@@ -1,4 +1,4 @@
-"""Templates, criteria and worked examples to the messages a judge is asked with."""
+"""Build the messages that a judge is asked with, from templates, criteria and worked examples."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a judge is asked: everything of a prompt but the texts."""
+    """Everything of a prompt but the texts."""
 
     mode: Mode
     scale: ScaleName
@@ -46,21 +46,21 @@ class Form:
 
     @property
     def grades(self) -> tuple[str, ...]:
-        """The answers that count, the lowest first; for a pair, the letter of the first text, then B."""
+        """The answers that count, from the lowest; for a pair A, the first text, and B."""
         if self.mode == "pairwise":
             return ("A", "B")
         return _ANCHORED["1-5"] if self.scale == "1-5" else tuple(str(ten) for ten in range(0, 101, 10))
 
     def messages(self, sample: Sample) -> tuple[Message, ...]:
-        """The conversation that asks for a grade of a sample."""
+        """Return the conversation that asks for a sample's grade."""
         table = _template(self.template)
         texts = table[self.mode]
         system = Message("system", fill(texts["system"], self._frame(table["parts"])))
-        asked = Message("user", fill(texts["user"], self._texts(sample, table["parts"])))
-        return (system, *self._examples(table), asked)
+        question = Message("user", fill(texts["user"], self._texts(sample, table["parts"])))
+        return (system, *self._examples(table), question)
 
     def _frame(self, parts: Mapping[str, str]) -> dict[str, str]:
-        """What stands before any text: the criterion and what the grades mean."""
+        """Return the slots of the instruction: the criterion and what the grades mean."""
         known = _table("criteria.toml")
         if self.criterion not in known:
             raise SpecError(f"unknown criterion {self.criterion!r}{suggest(self.criterion, known)}")
@@ -98,20 +98,20 @@ class Form:
             yield Message("assistant", self._graded(shot["share"]))
 
     def _graded(self, share: float) -> str:
-        """A worked example's grade; of a pair, the letter of the better text."""
+        """Return a worked example's grade; for a pair, the letter of the better text."""
         if self.mode == "pairwise":
             return "A" if share > 0.5 else "B"
         return self.grades[round(share * (len(self.grades) - 1))]
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all wording a prompt is made of."""
+        """SHA-256 of all texts that a prompt is built from."""
         whole = "\0".join([_text(self.template), _text("criteria.toml"), _text("shots.toml")])
         return "sha256:" + hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
 def fill(template: str, slots: Mapping[str, str]) -> str:
-    """Put texts into slots, in one pass: braces in a text stay braces.
+    """Put texts into slots in one pass, so that braces in a text stay braces.
 
     >>> fill("{a} and {b}", {"a": "{b}", "b": "x"})
     '{b} and x'
@@ -120,7 +120,7 @@ def fill(template: str, slots: Mapping[str, str]) -> str:
 
 
 def _text(name: str) -> str:
-    """A template of ours by its version, or the user's own file."""
+    """Read one of our templates by its version, or the user's own file."""
     if name.endswith(".toml") and "/" in name:
         path = Path(name).expanduser()
         if not path.is_file():

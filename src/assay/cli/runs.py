@@ -1,0 +1,265 @@
+"""Commands on finished runs: report, compare, gate, card and panel."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from assay.cli import options as o
+from assay.cli.columns import print_columns
+from assay.datasets.rows import read_text
+from assay.errors import SpecError
+from assay.report.compare import Change, Comparison
+from assay.report.compare import compare as compare_runs
+from assay.report.gate import Bounds, Outcome, outcomes, parse_bounds
+from assay.report.gate import junit as as_junit
+from assay.report.panel import Candidate, Panel, Spot, choose_panel
+from assay.run.results import Run, load_run, write_text
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    format: o.FormatOption = o.Format.html,
+    figures: Annotated[
+        Path | None, typer.Option(help="Write each chart as SVG and PNG into this folder.")
+    ] = None,
+) -> None:
+    """Write report.html again, print the run as Markdown, JSON or LaTeX, or write its charts to files."""
+    from assay.report import render, write_report
+    from assay.run.results import load_run
+
+    loaded = load_run(run)
+    if figures is not None:
+        from assay.report.charts import write_figures
+
+        for path in write_figures(loaded, figures):
+            typer.echo(path)
+    elif format is o.Format.html:
+        typer.echo(write_report(loaded))
+    else:
+        typer.echo(render(loaded, format.value))
+
+
+def compare(
+    before: Annotated[Path, typer.Argument(help="A run folder.")],
+    after: Annotated[Path, typer.Argument(help="A later run folder.")],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("-m", "--metric", help="OLD=NEW: compare metrics of different names; repeatable."),
+    ] = None,
+    fail_on_worse: Annotated[
+        bool, typer.Option("--fail-on-worse", help="Exit with status 1 if any finding got worse.")
+    ] = False,
+    json: o.Json = False,
+) -> None:
+    """Compare two runs; a change counts where a verdict turned or q < .05."""
+    first, second = load_run(before), load_run(after)
+    comparison = compare_runs(first, second, _renamed(metric or [], first.metrics))
+    if not comparison.shared:
+        raise SpecError(_nothing_shared(first, second))
+    if json:
+        listed = [change.document for change in comparison.shared]
+        counts = {"only_before": comparison.only_before, "only_after": comparison.only_after}
+        typer.echo(json_module.dumps({"changes": listed, **counts}, ensure_ascii=False, indent=1))
+    else:
+        _show(comparison)
+    if fail_on_worse and comparison.of("worse"):
+        raise typer.Exit(1)
+
+
+def _nothing_shared(first: Run, second: Run) -> str:
+    """What the runs do not share: an audit, a metric, or slices."""
+    for kind, remedy in (("audit", "run one audit twice"), ("metric", "name a pair with -m OLD=NEW")):
+        before, after = (sorted(set(run.findings[kind])) for run in (first, second))
+        if not set(before) & set(after):
+            return f"the runs share no {kind}: {_listed(before)} and {_listed(after)}; {remedy}"
+    return "the runs share no finding: other data or options; run both alike, or name metrics with -m OLD=NEW"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _renamed(given: list[str], known: list[str]) -> dict[str, str]:
+    """`bertscore-f=bertscore-f:layer=5`: a spec holds equal signs itself, so the first run's names decide."""
+    renamed = {}
+    for text in given:
+        old = next((name for name in known if text.startswith(f"{name}=")), None)
+        if old is None or len(text) == len(old) + 1:
+            raise SpecError(f"{text!r} is not OLD=NEW with a metric of the first run: {', '.join(known)}")
+        renamed[old] = text[len(old) + 1 :]
+    return renamed
+
+
+def _show(comparison: Comparison, most: int = 25) -> None:
+    for direction in ("worse", "better"):
+        changes = comparison.of(direction)
+        typer.echo(f"{direction}: {len(changes)}")
+        if changes:
+            print_columns([_cells(change) for change in changes[:most]])
+    typer.echo(f"unchanged within uncertainty: {len(comparison.of('unchanged'))}")
+    before, after = comparison.only_before, comparison.only_after
+    if before or after:
+        typer.echo(f"only in the first run: {before}; only in the second: {after}")
+
+
+def _cells(change: Change) -> dict[str, str]:
+    metric, audit, slice_, statistic, _ = change.key
+    return {
+        "metric": metric, "audit": audit, "slice": slice_, "statistic": statistic,
+        "before": f"{change.before:.4g}", "after": f"{change.after:.4g}",
+        "q": "" if change.q_value is None else f"{change.q_value:.3f}",
+        "verdict": " > ".join(change.verdicts),
+    }  # fmt: skip
+
+
+MOST = 20
+
+
+def gate(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    bounds: Annotated[
+        Path | None, typer.Option(help="A TOML file of bounds that findings must keep.")
+    ] = None,
+    fail_on: o.FailOn = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
+) -> None:
+    """Check a run against bounds; exit with status 1 when one is broken."""
+    asked = parse_bounds(read_text(bounds), bounds) if bounds else Bounds(None, (), ())
+    gate = fail_on or asked.fail_on or (None if bounds else "fail")
+    checked = outcomes(load_run(run), Bounds(o.known_gate(gate), asked.bounds, asked.allowed))
+    if junit:
+        write_text(junit, as_junit(checked))
+    _report(checked, str(bounds) if bounds else str(gate))
+
+
+def check_gate(run: Run, gate: str | None) -> None:
+    """Exit 1 when a finding that the gate watches failed."""
+    if gate is not None:
+        _report(outcomes(run, Bounds(gate, (), ())), gate)
+
+
+def _report(checked: list[Outcome], gate: str) -> None:
+    broken = [outcome for outcome in checked if outcome.problem is not None]
+    for outcome in broken[:MOST]:
+        typer.echo(f"failed: {outcome.row['audit']} {outcome.name}: {outcome.problem}", err=True)
+    if broken:
+        typer.echo(f"gate {gate}: {len(broken)} of {len(checked)} requirements failed", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"gate {gate}: {len(checked)} requirements met", err=True)
+
+
+def card(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    metric: Annotated[str, typer.Option("-m", "--metric", help="A metric of the run.")],
+    format: o.FormatOption = o.Format.md,
+) -> None:
+    """Print the card of one metric as Markdown (default) or HTML."""
+    from assay.report.card import as_html, as_markdown, make_card
+    from assay.run.results import load_run
+
+    makers = {o.Format.md: as_markdown, o.Format.html: as_html}
+    if format not in makers:
+        raise SpecError(f"a card has no format {format.value}; choose md or html")
+    typer.echo(makers[format](make_card(load_run(run), metric)))
+
+
+LISTED = 12
+
+
+def panel(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    allow_unfair: Annotated[
+        bool, typer.Option("--allow-unfair", help="Let metrics in that failed a fairness check.")
+    ] = False,
+    json: o.Json = False,
+) -> None:
+    """Choose metrics that together notice every kind of error that some metric of the run notices."""
+    from assay.run.results import load_run
+
+    loaded = load_run(run)
+    panel = choose_panel(loaded, fair=not allow_unfair)
+    if json:
+        typer.echo(json_module.dumps(_document(panel), ensure_ascii=False, indent=1))
+    else:
+        _show_panel(panel, allow_unfair)
+        if panel.unfair_only:
+            wider = choose_panel(loaded, fair=False)
+            typer.echo(
+                f"with unfair metrics too: {' + '.join(wider.members)} would notice {len(wider.covered)}; "
+                "read their scores only where groups do not matter"
+            )
+
+
+def _document(panel: Panel) -> dict[str, Any]:
+    hybrid = panel.hybrid
+    return {
+        "members": list(panel.members),
+        "spots": len(panel.spots),
+        "noticed": len(panel.covered),
+        "noticed_by_none": _spot_names(panel.unnoticed),
+        "noticed_by_unfair_metrics_only": _spot_names(panel.unfair_only),
+        "curve": [{"members": list(members), "noticed": covered} for members, covered in panel.curve],
+        "hybrid": hybrid
+        and {"spec": hybrid.spec, "predicted": len(hybrid.notices), "gained": _spot_names(hybrid.gained)},
+        "candidates": [
+            {
+                "metric": candidate.metric, "notices": len(candidate.notices),
+                "unfair": list(candidate.unfair), "seconds_per_1000_texts": candidate.seconds,
+            }
+            for candidate in panel.candidates
+        ],
+    }  # fmt: skip
+
+
+def _spot_names(spots: frozenset[Spot]) -> list[str]:
+    return [_name(spot) for spot in sorted(spots)]
+
+
+def _name(spot: Spot) -> str:
+    audit, slice_, versus = spot
+    return f"{audit} {slice_}" + (f" (against {versus})" if versus else "")
+
+
+def _show_panel(panel: Panel, allow_unfair: bool) -> None:
+    kind = "panel" if allow_unfair else "fair panel"
+    chosen = " + ".join(panel.members) or "no metric qualifies"
+    typer.echo(f"{kind}: {chosen}")
+    typer.echo(f"notices {len(panel.covered)} of {len(panel.spots)} kinds of error")
+    for members, covered in panel.curve:
+        typer.echo(f"  with {len(members)}: {covered} ({', '.join(members)})")
+    ranked = sorted(panel.candidates, key=lambda candidate: -len(candidate.notices))
+    print_columns([_candidate_cells(candidate) for candidate in ranked])
+    _show_rest(panel)
+
+
+def _candidate_cells(candidate: Candidate) -> dict[str, object]:
+    more = " ..." if len(candidate.unfair) > 3 else ""
+    return {
+        "metric": candidate.metric,
+        "notices": len(candidate.notices),
+        "s / 1000 texts": "?" if candidate.seconds is None else f"{candidate.seconds:.2f}",
+        "fair": "yes" if candidate.is_fair else f"no: {', '.join(candidate.unfair[:3])}{more}",
+    }
+
+
+def _show_rest(panel: Panel) -> None:
+    if panel.hybrid:
+        typer.echo(
+            f"best hybrid (predicted): {panel.hybrid.spec} notices {len(panel.hybrid.notices)}, of which "
+            f"{len(panel.hybrid.gained)} are noticed by neither part alone; check it with "
+            f"assay audit -m '{panel.hybrid.spec}'"
+        )
+    for title, spots in (
+        ("noticed by unfair metrics only (--allow-unfair lets them in)", panel.unfair_only),
+        ("noticed by no metric of this run", panel.unnoticed),
+    ):
+        if spots:
+            typer.echo(f"{title}: {len(spots)}")
+            for spot in sorted(spots)[:LISTED]:
+                typer.echo(f"  {_name(spot)}")
+            if len(spots) > LISTED:
+                typer.echo(f"  ... and {len(spots) - LISTED} more (--json lists all)")

@@ -1,0 +1,88 @@
+"""What metrics on pretrained models share: loading, digests for signatures, reduction over references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from assay.core import Floats, Sample, Scores
+from assay.errors import MetricError
+from assay.metrics.text import Reduce, reduced, segments
+from assay.models import adapters, weights
+from assay.models.torch import Loaded, Precision, load
+
+Cut = Literal["warn", "error"]  # what happens to a text that is too long: cut and counted, or refused
+
+
+class Neural:
+    """A metric on a pretrained model of transformers.
+
+    A subclass names the `architecture` and declares its own fields: their order is part of the signature.
+    """
+
+    packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
+    extra: ClassVar[str | None] = "neural"
+    weights: ClassVar[tuple[str, ...]] = ("model",)
+    architecture: ClassVar[str] = "AutoModel"  # the class of transformers that reads the model
+    unused: ClassVar[tuple[str, ...]] = ()  # parts of the model that may lack weights
+    model: str
+    # A metric without such a field has these values.
+    layer: int | None = None
+    adapter: str | None = None
+    precision: Precision = "float32"
+
+    def pins(self) -> Mapping[str, str]:
+        digests = {name: weights.pin(getattr(self, name)) for name in type(self).weights}
+        return {**digests, "adapter": adapters.folder_digest(self.adapter)} if self.adapter else digests
+
+    @property
+    def parameter_count(self) -> int | None:
+        return weights.parameters(self.model)
+
+    def load_model(self) -> Loaded:
+        """Return the model with its tokenizer; it is loaded once per process."""
+        return load(
+            self.architecture, self.model, precision=self.precision, adapter=self.adapter,
+            unused=self.unused, layers=self.layer,
+        )  # fmt: skip
+
+    def prepare(self) -> None:
+        self.load_model()
+
+
+def load_masked(metric: Neural) -> Loaded:
+    """Load a masked language model; refuse a tokenizer without a mask."""
+    loaded = load("AutoModelForMaskedLM", metric.model, precision=metric.precision)
+    if loaded.tokenizer.mask_token_id is None:
+        raise MetricError(f"the tokenizer in {loaded.path} has no mask token; take a masked language model")
+    return loaded
+
+
+def unit(vectors: Floats) -> Floats:
+    """Scale rows to length 1; a zero row stays."""
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
+
+
+def softmax(logits: Floats) -> Floats:
+    """Return probabilities, row by row."""
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+
+
+def reduced_scores(values: Floats, cuts: Sequence[int], samples: Sequence[Sample], reduce: Reduce) -> Scores:
+    """Return one score per sample from one value and one count of cut tokens per (sample, reference)."""
+    parts = list(segments(len(sample.references) for sample in samples))
+    return Scores(
+        [reduced(values[part], reduce) for part in parts],
+        {"truncated": [sum(cuts[part]) for part in parts]},
+    )
+
+
+def best_matches(hypothesis: Floats, reference: Floats) -> list[float]:
+    """Return precision, recall and F of two texts' unit vectors, each matched with its nearest."""
+    cosines = hypothesis @ reference.T
+    precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
+    total = precision + recall
+    return [precision, recall, 2 * precision * recall / total if total else 0.0]

@@ -1,0 +1,310 @@
+"""A judge behind an OpenAI-compatible endpoint: several requests at a time, with retries and a rate limit.
+
+Run settings: `ASSAY_JUDGE_KEY` (else `OPENAI_API_KEY`, for OpenAI alone), `ASSAY_JUDGE_CONCURRENCY`,
+`ASSAY_JUDGE_RATE` (requests per minute), `ASSAY_JUDGE_TIMEOUT` (seconds per request). The key is read from
+the environment and goes into the request's header and nowhere else: no field, file, message or log holds it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import ip_address
+from threading import Lock
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from assay.errors import BudgetError, MetricError, SpecError
+from assay.metrics.judge.answer import Question, Reading, Reply
+from assay.models.budget import Price, current_budget, price
+
+if TYPE_CHECKING:
+    import httpx
+
+WRITTEN = 8  # tokens an answer may have
+ATTEMPTS = 6
+BROKEN = 3  # malformed responses before giving up: a wrong address never sends anything else
+_CHARACTERS_PER_TOKEN = 4.3
+_QUOTED = 80  # characters of a server's response in a message
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds
+_RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
+_KEY, _OPENAI_KEY, _OPENAI = "ASSAY_JUDGE_KEY", "OPENAI_API_KEY", "api.openai.com"
+
+
+@dataclass(frozen=True, slots=True)
+class ServedJudge:
+    """A model served at `endpoint`, the address before /chat/completions."""
+
+    endpoint: str
+    model: str
+
+    def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
+        """Ask all questions, several at a time; return replies in order, or raise the first final failure."""
+        endpoint = endpoint_at(self.endpoint)
+        cost = price()
+        workers = int(setting("ASSAY_JUDGE_CONCURRENCY", 8, least=1))
+        with endpoint.open() as client, ThreadPoolExecutor(workers) as pool:
+
+            def ask_one(question: Question) -> Reply:
+                body = self._body(question, reading, temperature, endpoint)
+                return _send(endpoint, client, body, question.grades, cost)
+
+            waiting = [pool.submit(copy_context().run, ask_one, question) for question in questions]
+            try:
+                return [future.result() for future in waiting]
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _body(
+        self, question: Question, reading: Reading, temperature: float, endpoint: Endpoint
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": turn.role, "content": turn.content} for turn in question.messages],
+            "max_tokens": WRITTEN,
+            "temperature": temperature,
+            "seed": question.draw,
+        }
+        if reading != "text" and endpoint.gives_probabilities:
+            body |= {"logprobs": True, "top_logprobs": 20}
+        return body
+
+
+def _send(
+    endpoint: Endpoint, client: httpx.Client, body: dict[str, Any], grades: Sequence[str], cost: Price
+) -> Reply:
+    """Send one request: reserve budget, post, record usage."""
+    size = sum(len(turn["content"]) for turn in body["messages"])
+    estimate = (math.ceil(size / _CHARACTERS_PER_TOKEN), WRITTEN)
+    reserved = current_budget().reserve(cost, *estimate)
+    used = (0, 0)
+    try:
+        answer = endpoint.post(client, body)
+        used = _usage(answer.get("usage")) or estimate
+    finally:
+        current_budget().book(cost, reserved, *used, estimated=used is estimate)
+    choice = answer["choices"][0]
+    text = choice["message"]["content"]
+    return Reply(_probabilities(choice.get("logprobs"), grades, text), text, *used)
+
+
+def _usage(usage: object) -> tuple[int, int] | None:
+    """Return the tokens read and written; None where the server reports none that can be used."""
+    counts = usage if isinstance(usage, Mapping) else {}
+    read, written = (counts.get(name) for name in ("prompt_tokens", "completion_tokens"))
+    if not (isinstance(read, int) and isinstance(written, int) and min(read, written) >= 0):
+        return None
+    return read, written
+
+
+def _probabilities(logprobs: object, grades: Sequence[str], text: str) -> dict[str, float] | None:
+    """Return P of each grade as the first token written; None where the server reports none.
+
+    A number that takes several tokens (7, 0) cannot be read off the first one.
+    """
+    first = _first_token(logprobs)
+    if first is None or (grades[0] != "A" and first["token"].strip() != text.split()[0].strip(".*")):
+        return None
+    chances: dict[str, float] = {}
+    for row in first.get("top_logprobs") or [first]:
+        grade = str(row["token"]).strip()
+        if grade in grades:
+            chances[grade] = chances.get(grade, 0.0) + math.exp(float(row["logprob"]))
+    return chances or None
+
+
+def _first_token(logprobs: object) -> dict[str, Any] | None:
+    """Return the first written token that is not blank."""
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    rows = content if isinstance(content, list) else []
+    return next((row for row in rows if str(row.get("token", "")).strip()), None)
+
+
+class _MalformedError(Exception):
+    """A response that is not an answer: worth another try."""
+
+
+class Endpoint:
+    """An HTTP endpoint's state: its rate limit, and whether it returns log-probabilities."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._host = _checked(endpoint)
+        self.url = endpoint.rstrip("/") + "/chat/completions"
+        self.gives_probabilities = True
+        self._next = 0.0  # when the next request may go out, on the monotonic clock
+        self._lock = Lock()
+
+    def open(self) -> httpx.Client:
+        """Return a client, which the caller closes."""
+        return _client(loopback=_is_loopback(self._host))
+
+    def post(self, client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the server's answer; retry dropped connections, busy servers and malformed responses."""
+        import httpx
+
+        trouble, malformed = "nothing was tried", 0
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                current_budget().retried()
+            self._wait()
+            try:
+                response = client.post(self.url, json=body, headers=self._headers())
+                if self._refuses_probabilities(response, body):
+                    continue
+                if response.status_code not in _RETRIED:
+                    return self._read(response)
+                trouble = f"status {response.status_code}"
+                self._delay(_retry_after(response), attempt)
+            except httpx.TransportError as error:
+                trouble = f"{type(error).__name__}: {error}"
+                self._delay(None, attempt)
+            except _MalformedError as error:
+                trouble, malformed = str(error), malformed + 1
+                if malformed == BROKEN:
+                    raise self._misunderstood(trouble) from error
+                self._delay(None, attempt)
+        raise MetricError(
+            f"the judge at {self.url} did not answer in {ATTEMPTS} attempts ({self._masked(trouble)}); check "
+            f"the address, or ask more slowly: ASSAY_JUDGE_CONCURRENCY=1, ASSAY_JUDGE_RATE=60 (per minute)"
+        )
+
+    def _misunderstood(self, said: str) -> MetricError:
+        return MetricError(
+            f"the judge at {self.url} answers, but with {said} ({BROKEN} times); check endpoint=, "
+            f"the address before /chat/completions (most end in /v1), and that model= writes text"
+        )
+
+    def _headers(self) -> dict[str, str]:
+        key = _key(self._host, self.url)
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def _refuses_probabilities(self, response: httpx.Response, body: dict[str, Any]) -> bool:
+        """Whether the server refused the field `logprobs`, which is then left out from now on."""
+        if response.status_code not in (400, 422) or "logprobs" not in body:
+            return False
+        if "logprobs" not in response.text:
+            return False
+        self.gives_probabilities = False
+        del body["logprobs"], body["top_logprobs"]
+        return True
+
+    def _read(self, response: httpx.Response) -> dict[str, Any]:
+        said = self._masked(response.text)
+        if response.status_code in (401, 403):
+            raise MetricError(
+                f"the judge at {self.url} refused the key (status {response.status_code}); set {_KEY} in the "
+                f"environment ({_OPENAI_KEY} is sent to {_OPENAI} only)"
+            )
+        if response.status_code != 200:
+            raise MetricError(
+                f"the judge at {self.url} refused the question (status {response.status_code}): "
+                f"{said[:200]}; check model= and endpoint="
+            )
+        try:
+            answer = json.loads(said)
+            content = answer["choices"][0]["message"]["content"]
+        except (ValueError, LookupError, TypeError) as error:
+            raise _MalformedError(f"what is no chat completion: {_cut(said)}") from error
+        if not isinstance(content, str):
+            raise _MalformedError(f"a message without text: {_cut(said)}")
+        return dict(answer)
+
+    def _masked(self, text: str) -> str:
+        key = _key(self._host, self.url)
+        return text.replace(key, "***") if key else text
+
+    def _wait(self) -> None:
+        """Keep to the rate the user set, and to the time a busy server asked for."""
+        rate = setting("ASSAY_JUDGE_RATE", 0.0, least=0.0)
+        with self._lock:
+            now = monotonic()
+            turn = max(now, self._next)
+            self._next = turn + (60.0 / rate if rate else 0.0)
+        sleep(turn - now)
+
+    def _delay(self, seconds: float | None, attempt: int) -> None:
+        """Delay all requests by the server's own time, else exponentially with some jitter."""
+        backoff = _FIRST_WAIT * 2**attempt * random.uniform(0.75, 1.25)
+        wait = min(_LONGEST_WAIT, backoff if seconds is None else seconds)
+        with self._lock:
+            self._next = max(self._next, monotonic() + wait)
+
+
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "...")
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    """Return the seconds that the server asks for; None for a date or anything else."""
+    try:
+        return max(0.0, float(response.headers["retry-after"]))
+    except (KeyError, ValueError):
+        return None
+
+
+@lru_cache(maxsize=8)
+def endpoint_at(address: str) -> Endpoint:
+    """Return the process's one object for an endpoint's address."""
+    return Endpoint(address)
+
+
+def _checked(endpoint: str) -> str:
+    """Return the host of an address, which must be one that may stand in a signature."""
+    try:
+        parts = urlsplit(endpoint)
+        host = parts.hostname
+    except ValueError as error:
+        raise SpecError(f"endpoint={endpoint!r} is not an address: {error}") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise SpecError(f"endpoint={endpoint!r} is not an address; write http://127.0.0.1:8000/v1")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise SpecError(f"endpoint= must not hold a user, key or query: signatures are stored; set {_KEY}")
+    return host
+
+
+def _key(host: str, endpoint: str) -> str | None:
+    """Return the key for this host; it never goes over plain HTTP to another machine."""
+    key = os.environ.get(_KEY) or (os.environ.get(_OPENAI_KEY) if host == _OPENAI else None)
+    if key and endpoint.startswith("http:") and not _is_loopback(host):
+        raise SpecError(f"endpoint={endpoint}: a key is not sent over plain http; use https, or unset {_KEY}")
+    return key or None
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _client(*, loopback: bool) -> httpx.Client:
+    try:
+        import httpx
+    except ImportError as error:
+        raise MetricError("a judge behind an endpoint needs the extra: pip install 'assay[judge]'") from error
+    return httpx.Client(timeout=setting("ASSAY_JUDGE_TIMEOUT", 120.0, least=0.01), trust_env=not loopback)
+
+
+def setting(name: str, default: float, *, least: float) -> float:
+    """Return a number from the environment."""
+    text = os.environ.get(name)
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise BudgetError(f"{name}={text!r} is not a number") from error
+    if not value >= least:
+        raise BudgetError(f"{name}={text}: at least {least:g} is needed")
+    return value

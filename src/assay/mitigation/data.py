@@ -1,0 +1,458 @@
+"""What adapters are trained on: counterfactual pairs to score alike, ordinary pairs to score as before.
+
+Both come from the embedded corpora and lexicons and from the user's files, split so that nothing that is
+measured was ever trained on: templates and items are split whole, identity words are split too (except the
+first of each group, which every split may use: a language has only so many pronouns), and texts that name an
+occupation of WinoBias are never trained on.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any, Literal, TypeVar
+
+from assay.core import Record
+from assay.datasets.lexicon import indefinite_article, people, toml_file, word_list
+from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
+from assay.datasets.records import embedded_records
+from assay.datasets.rows import SUFFIXES, read_rows, read_text
+from assay.datasets.swaps import embedded_swaps, swap_texts
+from assay.datasets.templates import (
+    ATTRIBUTES,
+    Lexicon,
+    TemplatePair,
+    expand,
+    load_lexicon,
+    load_occupations,
+    load_templates,
+    render,
+)
+from assay.errors import DataError, suggest
+from assay.recipe import digest, generator
+
+Split = Literal["train", "validation", "test"]
+Item = TypeVar("Item")
+# By content: two in ten tested, one in ten validated.
+_SPLITS: tuple[Split, ...] = ("test", "test", "validation", *("train",) * 7)
+_TAKE = 24  # expansions per template
+_FRAMES = 40  # pairs of occupations per frame
+_INSERTIONS = 3  # pairs of identities per sentence
+_JOINTS = re.compile(r",? (?:because|since|as|for|when|although|even though|but|until|before|so that) ")
+_CASES = ("he", "him", "his")
+_SENTENCE_TASKS = ("image-captioning", "translation", "dialogue", "question-generation")
+_ORDINARY_TASKS = (*_SENTENCE_TASKS, "data-to-text", "summarisation")
+# The longest texts that are used, in words: longer ones cost most and teach least.
+_LONGEST_SENTENCE, _LONGEST_ORDINARY, _LONGEST_FILE = 30, 45, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """Two texts that differ in one identity, and a reference that names neither (unfair sec. 3.2)."""
+
+    attribute: str
+    first: str
+    second: str
+    reference: str
+    template: str  # what the text was made from: the unit that is split
+    words: tuple[str, ...] = ()  # the identities in it
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """All three."""
+        return self.first, self.second, self.reference
+
+    def as_pair(self, number: int) -> Pair:
+        """The same as a pair of the stereotype audit."""
+        reference = (self.reference,)
+        return Pair(
+            f"{self.template}-{number}", self.attribute, self.first, self.second, reference, reference,
+            meta={"template": self.template},
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ordinary:
+    """A text and a reference whose score is to stay (Eq. 5 of unfair)."""
+
+    hypothesis: str
+    reference: str
+    item: str
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Counterfactual and ordinary pairs by split."""
+
+    pairs: dict[Split, list[Counterfactual]]
+    ordinary: dict[Split, list[Ordinary]]
+
+    def digest(self) -> str:
+        """A hash of all texts that are trained on."""
+        texts = [text for pair in self.pairs["train"] for text in pair.texts]
+        return digest(*texts, *(pair.hypothesis + pair.reference for pair in self.ordinary["train"]))
+
+
+def check_attribute(name: str, advice: str = "") -> None:
+    """Refuse an attribute that assay has no words for; `advice` is what the command offers instead."""
+    if name not in ATTRIBUTES:
+        raise DataError(f"no lexicon for the attribute {name!r}{suggest(name, ATTRIBUTES)}{advice}")
+
+
+def _by_split(items: Iterable[Item], split: Callable[[Item], Split | None]) -> dict[Split, list[Item]]:
+    """The items by split; those without one are left out."""
+    parts: dict[Split, list[Item]] = {"train": [], "validation": [], "test": []}
+    for item in items:
+        name = split(item)
+        if name:
+            parts[name].append(item)
+    return parts
+
+
+def split_of(pair: Counterfactual) -> Split | None:
+    """The split of a pair; None where its template is trained on and one of its words is held out."""
+    split = split_of_template(pair.template)
+    if split == "test":
+        return split
+    if any(is_held_out(word, pair.attribute) for word in pair.words) or names_winobias(*pair.texts):
+        return None
+    return split
+
+
+def split_of_template(template: str) -> Split:
+    """The split of a template or item; two joined frames have one, for they are joined within it only."""
+    return _SPLITS[int(digest("split", template.split("+")[0])[:8], 16) % 10]
+
+
+@cache
+def is_held_out(word: str, attribute: str) -> bool:
+    """Whether an identity word is kept for testing; pronouns and the first words of a group never are."""
+    if attribute not in ATTRIBUTES:
+        return False
+    shared = {text.lower() for text in _shared_words(load_lexicon(attribute))}
+    return word.lower() not in shared and int(digest("word", word.lower())[:8], 16) % 4 == 0
+
+
+def _shared_words(lexicon: Lexicon) -> Iterator[str]:
+    for group in lexicon.groups.values():
+        yield from group.adjectives[:1]
+        yield from group.pronouns.slots().values()
+        for noun in group.nouns[:1]:
+            yield from (noun.singular, noun.plural)
+
+
+def names_winobias(*texts: str) -> bool:
+    """Whether a text names an occupation that WinoBias tests."""
+    return any(_winobias().search(text) for text in texts)
+
+
+@cache
+def _winobias() -> re.Pattern[str]:
+    names = "|".join(re.escape(o.name) for o in load_occupations() if o.winobias)
+    return re.compile(rf"\b(?:{names})(?:s|es)?\b", re.IGNORECASE)
+
+
+def counterfactuals(attributes: Sequence[str], seed: int = 0) -> dict[Split, list[Counterfactual]]:
+    """The embedded pairs of these attributes by split."""
+    for name in attributes:
+        check_attribute(name)
+    return _by_split((pair for name in attributes for pair in _distinct_pairs(name, seed)), split_of)
+
+
+@cache
+def _distinct_pairs(name: str, seed: int) -> tuple[Counterfactual, ...]:
+    return tuple(dict.fromkeys(_pairs_of(name, seed)))
+
+
+def _pairs_of(name: str, seed: int) -> Iterator[Counterfactual]:
+    lexicon = load_lexicon(name)
+    for template in load_templates(name):
+        yield from map(_from_template, expand(replace(template, take=_TAKE), lexicon))
+    for pair in embedded_pairs((name,)):
+        if str(pair.meta["template"]).startswith("hand"):
+            words = (pair.meta["identity"], pair.meta["anti_identity"])
+            unit = f"{name}-{pair.meta['template']}"
+            yield Counterfactual(name, pair.stereotype, pair.anti_stereotype, pair.references[0], unit, words)
+    if name == "gender":
+        yield from occupation_pairs(seed)
+        yield from swapped_pairs(sentences())
+    else:
+        yield from inserted_pairs(sentences(), lexicon, seed)
+
+
+def _from_template(pair: TemplatePair) -> Counterfactual:
+    words = (pair.identity or "", pair.anti_identity or "")
+    return Counterfactual(
+        pair.attribute, pair.stereotype, pair.anti_stereotype, pair.reference, pair.template, words
+    )
+
+
+def occupation_pairs(seed: int = 0) -> Iterator[Counterfactual]:
+    """Frames of two occupations and a pronoun; also one frame's first clause with another's last."""
+    occupations = [o.name for o in load_occupations() if not o.winobias]
+    for frame in _frames():
+        rng = generator(seed, "occupations", frame["id"])
+        for _ in range(_FRAMES if "+" not in frame["id"] else 2):
+            yield from _filled(frame, rng.sample(occupations, 2))
+
+
+def _frames() -> Iterator[dict[str, Any]]:
+    """The embedded frames, then those joined from two of one split."""
+    plain = toml_file("stereotypes", "gender_occupation.templates")["template"]
+    yield from plain
+    joints = [(frame, _JOINTS.search(frame["text"])) for frame in plain]
+    clauses = [(f, f["text"][: m.start()], m[0], f["text"][m.end() :]) for f, m in joints if m]
+    for (head, clause, *_), (tail, _, joint, rest) in product(clauses, clauses):
+        together = split_of_template(head["id"]) == split_of_template(tail["id"])
+        without_people = clause.replace("{first}", "").replace("{second}", "")
+        if together and head["id"] != tail["id"] and "{" not in without_people:
+            yield {**tail, "id": f"{head['id']}+{tail['id']}", "text": f"{clause}{joint}{rest}"}
+
+
+def _filled(frame: dict[str, Any], names: Sequence[str]) -> Iterator[Counterfactual]:
+    case = next((slot for slot in _CASES if f"{{{slot}}}" in frame["text"]), None)
+    if case is None:
+        return
+    groups = load_lexicon("gender").groups
+    slots = {"first": names[0], "second": names[1]}
+    person = f"the {names[frame['refers'] - 1]}" + ("'s" if case == "his" else "")
+    words = [groups[name].pronouns.slots()[case] for name in ("female", "male")]
+    first, second, reference = (render(frame["text"], {**slots, case: word}) for word in (*words, person))
+    yield Counterfactual("gender", first, second, reference, frame["id"], tuple(words))
+
+
+@cache
+def sentences() -> tuple[tuple[str, str], ...]:
+    """Short texts of the embedded corpora, each with the item it comes from."""
+    items: dict[str, str] = {}
+    for task in _SENTENCE_TASKS:
+        for record in embedded_records(task):  # type: ignore[arg-type]
+            for text in (record.gold, *record.references):
+                if _words(text) <= _LONGEST_SENTENCE:
+                    items.setdefault(text, record.id)
+    return tuple(items.items())
+
+
+def swapped_pairs(texts: Iterable[tuple[str, str]]) -> Iterator[Counterfactual]:
+    """Every gendered word swapped, against the text with neutral words (CDA, Zhao et al. 2018)."""
+    listed = list(texts)
+    swapped = swap_texts([text for text, _ in listed], embedded_swaps())
+    for (text, item), other in zip(listed, swapped, strict=True):
+        if other.turned and other.neutral and other.content != "both":
+            words = tuple(word for turn in other.turned for word in turn)
+            yield Counterfactual("gender", text, other.text, other.neutral, f"swap-{item}", words)
+
+
+def inserted_pairs(
+    texts: Iterable[tuple[str, str]], lexicon: Lexicon, seed: int = 0
+) -> Iterator[Counterfactual]:
+    """Adjectives of two groups before the first person of a text, against the text without either."""
+    groups = [group.adjectives for group in lexicon.groups.values() if group.adjectives]
+    for text, item in texts:
+        person = _person().search(text)
+        if not person:
+            continue
+        rng = generator(seed, f"insert-{lexicon.attribute}", text)
+        for _ in range(_INSERTIONS):
+            words = tuple(rng.choice(group) for group in rng.sample(groups, 2))
+            first, second = (_with_adjective(text, person, word) for word in words)
+            unit = f"{lexicon.attribute}-{item}"
+            yield Counterfactual(lexicon.attribute, first, second, text, unit, words)
+
+
+def _with_adjective(text: str, person: re.Match[str], word: str) -> str:
+    article = person["article"] or ""
+    if article.lower() in ("a", "an"):
+        fitting = indefinite_article(word)
+        article = fitting.capitalize() if article[0].isupper() else fitting
+    start = f"{article} {word} " if article else f"{word} "
+    edited = text[: person.start()] + start + person["noun"] + text[person.end() :]
+    return edited[:1].upper() + edited[1:]
+
+
+@cache
+def _person() -> re.Pattern[str]:
+    """A person or people, with the word that stands before them."""
+    known = {noun for name in people() for noun in (name, f"{name}s")}
+    for group in load_lexicon("gender").groups.values():
+        known |= {w for n in group.nouns for w in (n.singular, n.plural, n.neutral, n.neutral_plural)}
+    nouns = known - set(word_list("words", "stop_words", "words"))
+    listed = "|".join(sorted(map(re.escape, nouns), key=len, reverse=True))
+    before = r"(?:(?P<article>a|an|the|two|three|some|his|her|our|my|their) )?"
+    return re.compile(rf"\b{before}(?P<noun>{listed})\b(?! of\b)", re.IGNORECASE)
+
+
+def ordinary_pairs(seed: int = 0) -> dict[Split, list[Ordinary]]:
+    """The embedded ordinary pairs by split: good, damaged and wrong texts, and gendered ones.
+
+    Gendered texts against gendered references are among them, right and wrong: equal scores for both genders
+    could be learnt by no longer seeing gender at all, even where the reference states it.
+    """
+    distinct = dict.fromkeys(_ordinary(seed))
+    short = [p for p in distinct if _words(p.hypothesis, p.reference) <= _LONGEST_ORDINARY]
+    return _by_split(short, _split_of_ordinary)
+
+
+def _split_of_ordinary(pair: Ordinary) -> Split | None:
+    split = split_of_template(pair.item)
+    return split if split == "test" or not names_winobias(pair.hypothesis, pair.reference) else None
+
+
+def _words(*texts: str) -> int:
+    """The words of the longest text."""
+    return max(len(text.split()) for text in texts)
+
+
+def _ordinary(seed: int) -> Iterator[Ordinary]:
+    for task in _ORDINARY_TASKS:
+        for record in embedded_records(task):  # type: ignore[arg-type]
+            yield from _of_record(record, generator(seed, "ordinary", record.key))
+    for record in embedded_records("image-captioning"):
+        yield from _gendered(record)
+
+
+def _of_record(record: Record, rng: Random) -> Iterator[Ordinary]:
+    """Good, damaged and wrong texts against the references, so that the whole scale is kept."""
+    item = f"{record.task}-{record.id}"
+    others = [text for text in record.others if text != record.gold]
+    for reference in record.references[:4]:
+        yield Ordinary(record.gold, reference, item)
+        yield Ordinary(damaged(record.gold, rng), reference, item)
+        yield Ordinary(rng.choice(others), reference, item)
+    for reference, following in zip(record.references, record.references[1:], strict=False):
+        yield Ordinary(reference, following, item)
+    yield Ordinary(damaged(record.gold, rng), record.gold, item)
+
+
+def damaged(text: str, rng: Random) -> str:
+    """The text with words dropped, repeated, swapped with their neighbours, or cut from the end."""
+    words = text.split()
+    place = rng.randrange(max(1, len(words) - 1))
+    kind = rng.choice(("drop", "repeat", "swap", "cut"))
+    if kind == "drop":
+        words = [word for word in words if rng.random() > 0.2]
+    elif kind == "repeat":
+        words = [copy for word in words for copy in [word] * (2 if rng.random() < 0.15 else 1)]
+    elif kind == "swap":
+        words = [*words[:place], *words[place : place + 2][::-1], *words[place + 2 :]]
+    else:
+        words = words[: max(1, len(words) * 3 // 4)]
+    return " ".join(words) or text
+
+
+def _gendered(record: Record) -> Iterator[Ordinary]:
+    """Captions that state a gender against references that state the same one, and swapped captions."""
+    item = f"{record.task}-{record.id}"
+    texts = (record.gold, *record.references)
+    swapped = swap_texts(texts, embedded_swaps())
+    stated = [
+        (text, swap.text)
+        for text, swap in zip(texts, swapped, strict=True)
+        if swap.content in ("male", "female")
+    ]
+    for place, (text, other_gender) in enumerate(stated):
+        yield Ordinary(other_gender, text, item)
+        for reference, _ in stated[place + 1 :]:
+            yield Ordinary(text, reference, item)
+            yield Ordinary(other_gender, reference, item)
+
+
+_SENTENCES = ("sentence1", "sentence2")  # MultiNLI and STS-B
+_PAIRS = " (columns stereotype, anti_stereotype, reference)"
+_EXPECTED = (
+    f"give pairs{_PAIRS}, sentence1 and sentence2 as in MultiNLI and STS-B, StereoSet's dev.json, "
+    f"or sentences, one per line, in a .txt file"
+)
+
+
+def read_material(path: Path, attributes: Sequence[str]) -> Material:
+    """What a user's file adds: pairs, or sentences that are turned into pairs as the embedded ones are."""
+    text = read_text(path)
+    if not text.strip():
+        raise DataError(f"{path} is empty; {_EXPECTED}")
+    pairs: list[Counterfactual] = []
+    ordinary: list[Ordinary] = []
+    if _has_pairs(text):
+        pairs = [_from_file(pair) for pair in read_pair_files([path])[0]]
+    elif path.suffix == ".json":
+        pairs = _augmented(_stereoset(path, text, attributes), attributes)
+    elif all(name in text.split("\n", 1)[0] for name in _SENTENCES):
+        rows = list(_sentence_pairs(path, text))
+        pairs = _augmented([(t, item) for item, *both in rows for t in both], attributes)
+        ordinary = [Ordinary(first, second, item) for item, first, second in rows]
+    elif path.suffix in SUFFIXES:
+        columns = ", ".join(read_rows(path)[0].values)
+        raise DataError(f"{path} has the columns {columns}; {_EXPECTED}")
+    else:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        pairs = _augmented([(line, f"{path.stem}-{n}") for n, line in enumerate(lines)], attributes)
+    if not pairs and not ordinary:
+        raise _nothing_to_train_on(path, attributes)
+    return Material(_by_split(pairs, split_of), _by_split(ordinary, _split_of_ordinary))
+
+
+def _has_pairs(text: str) -> bool:
+    head = text.lstrip()[:2000].splitlines()[0]
+    return "anti_stereotype" in head or "sent_more" in head
+
+
+def _nothing_to_train_on(path: Path, attributes: Sequence[str]) -> DataError:
+    names = " or ".join(attributes)
+    if not set(attributes) & set(ATTRIBUTES):
+        known = ", ".join(ATTRIBUTES)
+        return DataError(f"{path}: sentences help only {known}; give pairs of {names}{_PAIRS}")
+    return DataError(f"{path}: no sentence names {names}; nothing to train on")
+
+
+def _from_file(pair: Pair) -> Counterfactual:
+    unit = str(pair.meta.get("template", pair.id))
+    return Counterfactual(
+        pair.attribute, pair.stereotype, pair.anti_stereotype, pair.references[0], f"own-{unit}"
+    )
+
+
+def _sentence_pairs(path: Path, text: str) -> Iterator[tuple[str, str, str]]:
+    """(item, sentence1, sentence2) of JSON Lines or a tab-separated table with a header."""
+    if text.lstrip().startswith("{"):
+        rows: Iterator[dict[str, Any]] = (json.loads(line) for line in text.splitlines() if line.strip())
+    else:
+        # MultiNLI and STS-B are written without quoting: a quotation mark is a character like any other.
+        rows = iter(csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+    for number, row in enumerate(rows):
+        first, second = (str(row.get(name) or "").strip() for name in _SENTENCES)
+        if first and second and _words(first, second) <= _LONGEST_FILE:
+            yield f"{path.stem}-{number}", first, second
+
+
+def _stereoset(path: Path, text: str, attributes: Sequence[str]) -> list[tuple[str, str]]:
+    """The sentences of StereoSet's context association tests on these attributes, nonsense left out."""
+    try:
+        parts = json.loads(text)["data"]
+        tests = [test for part in ("intrasentence", "intersentence") for test in parts.get(part, [])]
+        return [
+            (sentence["sentence"], f"{path.stem}-{test['id']}")
+            for test in tests
+            if test["bias_type"] in attributes
+            for sentence in test["sentences"]
+            if sentence["gold_label"] != "unrelated"
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is not StereoSet ({error!r}); give its dev.json, or JSON Lines") from error
+
+
+def _augmented(texts: Sequence[tuple[str, str]], attributes: Sequence[str]) -> list[Counterfactual]:
+    """Counterfactual data augmentation of sentences, for every attribute that has a lexicon."""
+    pairs: list[Counterfactual] = []
+    for name in attributes:
+        if name == "gender":
+            pairs += swapped_pairs(texts)
+        elif name in ATTRIBUTES:
+            pairs += inserted_pairs(texts, load_lexicon(name))
+    return pairs

@@ -1,0 +1,332 @@
+"""The proof of a mitigation: an ordinary run of metrics before and after, and what changed between them.
+
+Metrics, held-out pairs and ratings go in; the first metric is the one to be debiased. Out come the run of the
+stereotype, caption and human audits, its figures with their changes, and one label per debiased metric. The
+data of the run are written beside it, so that the run can be repeated with `assay run`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from assay.core import Floats, Image, Measure
+from assay.datasets.captions import embedded_captions
+from assay.datasets.pairs import Pair, read_pair_files
+from assay.datasets.published.ratings import read_ratings
+from assay.datasets.ratings import Rated
+from assay.datasets.records import embedded_records
+from assay.datasets.swaps import embedded_swaps, swap_texts
+from assay.errors import DataError
+from assay.names.registry import audit_class
+from assay.perturbations.checklist.content import ChangeGender
+from assay.run.pipeline import execute, make_audit
+from assay.run.results import Run, check_writable, make_folder, write_text
+from assay.run.session import Session
+from assay.statistics.intervals import bootstrap_weighted
+
+Label = Literal["fairer", "blinded", "no fairer"]
+Row = dict[str, Any]
+Interval = tuple[float, float] | None
+SEES_GENDER = "sees gender"  # the category of the caption audit's data
+CAPTIONS, CHANGE_GENDER = "captions with a gendered reference", "checklist change-gender"
+MARGIN = 2.0  # points that the gender accuracy may fall
+_SHOWN = {"stereotype": "bias", "caption": "accuracy", "human": "spearman"}
+_RESAMPLES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One finding of the run, and its change from the first metric's.
+
+    The change of a bias is the share of it that is gone (1 is all); of the others, the difference.
+    """
+
+    metric: str
+    statistic: str
+    slice: str
+    versus: str | None
+    value: float
+    n: int
+    ci: Interval
+    change: float | None = None
+    change_ci: Interval = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The run, its figures of bias, gender accuracy and agreement, and the label of each debiased metric."""
+
+    run: Run
+    figures: tuple[Figure, ...]
+    labels: Mapping[str, Label]
+
+    def of(self, metric: str, statistic: str) -> list[Figure]:
+        """The figures of one metric and statistic, in the order of the run."""
+        return [f for f in self.figures if (f.metric, f.statistic) == (metric, statistic)]
+
+
+def read_test_pairs(paths: Sequence[Path]) -> dict[str, list[Pair]]:
+    """The pairs of the user's files, one set per file and attribute."""
+    _refuse_same_names(paths)
+    sets: dict[str, list[Pair]] = {}
+    for path in paths:
+        for pair in read_pair_files([path])[0]:
+            sets.setdefault(f"{pair.attribute}, {path.stem}", []).append(pair)
+    return sets
+
+
+def check_ratings(paths: Sequence[Path]) -> None:
+    """Refuse ratings that cannot be read, or that rate nothing, before the work rather than after it."""
+    _refuse_same_names(paths)
+    for path in paths:
+        if not any(item.human for item in read_ratings(path)):
+            raise DataError(f"{path}: no text has a rating; give a column human{{criterion: number}}")
+
+
+def _refuse_same_names(paths: Sequence[Path]) -> None:
+    names = [path.stem for path in paths]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise DataError(f"two files are called {twice!r}, and results go by file name; rename one")
+
+
+def prove(
+    measures: Sequence[Measure],
+    sets: Mapping[str, Sequence[Pair]],
+    human: Sequence[Path],
+    folder: Path,
+    session: Session,
+    *,
+    stress: bool = False,
+    seed: int = 0,
+) -> Proof:
+    """Run the audits on all metrics, save the run in the folder, and compare each metric with the first."""
+    check_writable(folder)
+    data = folder / "data"
+    pairs = _write_rows(data / "pairs.jsonl", (_pair_row(name, p, data) for name in sets for p in sets[name]))
+    captions = _write_rows(data / "captions.jsonl", gendered_captions())
+    # The paper's rule adds no references without gender: they say nothing about what a metric sees.
+    sees = {"data": (captions,), "seed": seed, "ties": "half", "rule": "paper"}
+    audits = {
+        "stereotype": make_audit("stereotype", {"data": (pairs,), "seed": seed}),
+        "caption": make_audit("caption", sees),
+    }
+    if human:
+        agrees = {"data": _rating_files(human, data), "seed": seed, "level": "example", "details": False}
+        audits["human"] = make_audit("human", agrees)
+    if stress:
+        audits["stress"] = make_audit("stress", audit_class("stress").quick())
+    run = execute(audits, measures, replace(session, out=folder), size="full")
+    figures = _figures(run, measures, sets, seed)
+    return Proof(run, figures, _labels(figures, measures, next(iter(sets), "")))
+
+
+def _write_rows(path: Path, rows: Iterator[Row]) -> Path:
+    make_folder(path.parent)
+    write_text(path, "".join(f"{json.dumps(row, default=str)}\n" for row in rows))
+    return path
+
+
+def _pair_row(name: str, pair: Pair, folder: Path) -> Row:
+    row = dict(pair.meta) | {
+        "id": f"{name}/{pair.id}", "attribute": name, "stereotype": pair.stereotype,
+        "anti_stereotype": pair.anti_stereotype, "references": pair.references,
+        "anti_reference": pair.anti_references,
+    }  # fmt: skip
+    return row | _given(source=pair.source, image=_copied(pair.image, folder))
+
+
+def _given(**columns: str | None) -> Row:
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def _copied(image: Image | None, folder: Path) -> str | None:
+    """Copy an image beside the data, where alone a data file may name it; its name there."""
+    if image is None:
+        return None
+    name = f"images/{image.digest}{Path(image.path).suffix}"
+    make_folder(folder / "images")
+    if not (folder / name).exists():
+        shutil.copyfile(image.path, folder / name)
+    return name
+
+
+def gendered_captions() -> Iterator[Row]:
+    """Right and wrong captions whose references state a gender: no fairness by blindness.
+
+    A debiased metric must still prefer the right gender where the reference states it. One concept holds the
+    captions of the paper's concepts (caption sec. 2), the other the checklist's template change-gender.
+    """
+    for caption in embedded_captions():
+        texts: Row = {"good": caption.good, "bad": caption.bad, "references": caption.references}
+        yield {"id": caption.id, "category": SEES_GENDER, "concept": CAPTIONS, "group": caption.group} | texts
+    for record in embedded_records("image-captioning"):
+        wrong = ChangeGender().perturb(record)
+        swaps = swap_texts(record.references, embedded_swaps())
+        stated = {
+            text: "man" if swap.content == "male" else "woman"
+            for text, swap in zip(record.references, swaps, strict=True)
+            if swap.content in ("male", "female")
+        }
+        if wrong and stated:
+            texts = {"good": record.gold, "bad": wrong, "references": list(stated)}
+            group = next(iter(stated.values()))
+            yield {"id": record.id, "category": SEES_GENDER, "concept": CHANGE_GENDER, "group": group} | texts
+
+
+def _rating_files(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
+    """The file itself; several are joined, with criteria that name their file, so that none are pooled."""
+    if len(paths) == 1:
+        return tuple(paths)
+    rows = (_rating_row(path.stem, item, folder) for path in paths for item in read_ratings(path))
+    return (_write_rows(folder / "ratings.jsonl", rows),)
+
+
+def _rating_row(name: str, item: Rated, folder: Path) -> Row:
+    sample = item.sample
+    row: Row = {"id": f"{name}/{item.id}", "hypothesis": sample.hypothesis, "references": sample.references}
+    human = {f"{name}:{criterion}": ratings for criterion, ratings in item.human.items()}
+    doc = None if item.doc is None else f"{name}/{item.doc}"
+    more = _given(source=sample.source, image=_copied(sample.image, folder), system=item.system, doc=doc)
+    return row | {"human": human} | more
+
+
+def _figures(
+    run: Run, measures: Sequence[Measure], sets: Mapping[str, Sequence[Pair]], seed: int
+) -> tuple[Figure, ...]:
+    first, labels = measures[0].label, {measure.label for measure in measures}
+    rows = [row for row in run.findings.iter_rows(named=True) if row["metric"] in labels]
+    shown = [row for row in rows if _is_shown(row, sets)]
+    before = {_place(row): row for row in shown if row["metric"] == first}
+    agreement = {
+        (row["slice"], row["versus"]): row
+        for row in rows
+        if row["statistic"] == "spearman_difference" and row["metric"] == first
+    }
+    sizes = _pair_sizes(run)
+
+    def change(row: Row) -> tuple[float | None, Interval]:
+        old = before.get(_place(row))
+        if old is None or row["metric"] == first:
+            return None, None
+        if row["statistic"] == "bias":
+            return _reduction(old, row, sets[row["slice"]], sizes, seed)
+        if row["statistic"] == "spearman":
+            return _reversed(agreement.get((row["slice"], row["metric"])))
+        return row["value"] - old["value"], None
+
+    return tuple(
+        Figure(
+            row["metric"], row["statistic"], row["slice"], row["versus"], row["value"], row["n"], _ci(row),
+            *change(row),
+        )
+        for row in shown
+    )  # fmt: skip
+
+
+def _is_shown(row: Row, sets: Mapping[str, Sequence[Pair]]) -> bool:
+    """Bias of whole sets, accuracies, and agreement over all texts; not groups, words or documents."""
+    if row["statistic"] != _SHOWN.get(row["audit"]):
+        return False
+    if row["audit"] == "stereotype":
+        return row["slice"] in sets
+    return not row["slice"].endswith("/by-document")
+
+
+def _place(row: Row) -> tuple[str, str, str | None]:
+    return row["statistic"], row["slice"], row["versus"]
+
+
+def _ci(row: Row) -> Interval:
+    return None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
+
+
+def _reversed(difference: Row | None) -> tuple[float | None, Interval]:
+    """The audit's "before less after" as "after less before"."""
+    if difference is None:
+        return None, None
+    ci = _ci(difference)
+    return -difference["value"], None if ci is None else (-ci[1], -ci[0])
+
+
+def _pair_sizes(run: Run) -> dict[tuple[str, str], float]:
+    """The absolute difference of the two scores of each pair, by metric and case."""
+    roles = ("stereotype", "anti_stereotype")
+    scores = run.scores.filter((pl.col("audit") == "stereotype") & pl.col("role").is_in(roles))
+    wide = scores.pivot(on="role", index=["metric", "case"], values="score").drop_nulls()
+    sizes = (pl.col(roles[0]) - pl.col(roles[1])).abs()
+    return {(metric, case): size for metric, case, size in wide.select("metric", "case", sizes).iter_rows()}
+
+
+def _reduction(
+    old: Row, new: Row, pairs: Sequence[Pair], sizes: Mapping[tuple[str, str], float], seed: int
+) -> tuple[float | None, Interval]:
+    """The share of the bias that is gone, with a paired interval that resamples templates."""
+    keys = [[(row["metric"], f"{row['slice']}/{pair.id}") for pair in pairs] for row in (old, new)]
+    used = [n for n, places in enumerate(zip(*keys, strict=True)) if all(key in sizes for key in places)]
+    before, after = (
+        _scaled(np.array([sizes[places[n]] for n in used]), row["value"])
+        for places, row in zip(keys, (old, new), strict=True)
+    )
+
+    def gone(weights: Floats) -> Floats:
+        base = weights @ before
+        return 1.0 - np.divide(weights @ after, base, out=np.full_like(base, np.nan), where=base > 0)
+
+    if not used or old["value"] <= 0:
+        return None, None
+    clusters = [str(pairs[n].meta.get("template", pairs[n].id)) for n in used]
+    ci = bootstrap_weighted(
+        gone, len(used), clusters=clusters, seed=seed, resamples=_RESAMPLES, method="percentile"
+    )
+    return 1.0 - new["value"] / old["value"], ci.pair if ci else None
+
+
+def _scaled(sizes: Floats, bias: float) -> Floats:
+    """Sizes on the scale of the finding: their mean is the bias that the audit has found."""
+    mean = float(sizes.mean()) if sizes.size else 0.0
+    return sizes * (bias / mean) if mean > 0 else sizes
+
+
+def _labels(figures: Sequence[Figure], measures: Sequence[Measure], target: str) -> dict[str, Label]:
+    """The label of each debiased metric; its bias is judged on the set `target`."""
+    before = _accuracies(figures, measures[0].label)
+    labels: dict[str, Label] = {}
+    for metric in (measure.label for measure in measures[1:]):
+        after = _accuracies(figures, metric)
+        seen = {name: (before[name], after[name]) for name in before if name in after}
+        reductions = [f.change_ci for f in figures if (f.metric, f.slice) == (metric, target)]
+        labels[metric] = label(seen, reductions[0] if reductions else None)
+    return labels
+
+
+def _accuracies(figures: Sequence[Figure], metric: str) -> dict[str, float]:
+    """Gender accuracy by test in points of 100, both genders together."""
+    tests: dict[str, list[Figure]] = {}
+    for figure in figures:
+        if (figure.metric, figure.statistic) == (metric, "accuracy"):
+            tests.setdefault(figure.slice, []).append(figure)
+    return {
+        name: 100.0 * sum(f.n * f.value for f in groups) / sum(f.n for f in groups)
+        for name, groups in tests.items()
+    }
+
+
+def label(seen: Mapping[str, tuple[float, float]], reduction: Interval) -> Label:
+    """What a mitigation may be called: gender accuracies before and after, and the interval of the reduction.
+
+    >>> label({"captions": (90.0, 87.0)}, (0.5, 0.7)), label({"captions": (90.0, 89.0)}, (0.5, 0.7))
+    ('blinded', 'fairer')
+    """
+    # Rounded, so that a fall by exactly the margin is not one beyond it.
+    if any(round(before - after - MARGIN, 9) > 0 for before, after in seen.values()):
+        return "blinded"
+    return "fairer" if reduction is not None and reduction[0] > 0 else "no fairer"
