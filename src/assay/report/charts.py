@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,7 @@ def _verdict_colour() -> Spec:
 
 def _bars(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
     """One bar per metric with its interval; worst first, and only the worst where there are very many."""
-    verdicts = _verdicts(rows, chart.colour or chart.value)
+    verdicts = _verdicts(rows, chart.colour or "")
     named = [row for row in rows if row["statistic"] == chart.value]
     at_depth = [row for row in named if row["slice"].count("/") + 1 == chart.depth]
     for path, listed in _by_panel(shown_rows(at_depth or named), chart.depth).items():
@@ -140,7 +140,8 @@ def _bars(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel
             {
                 "label": _label(row, path, several=several), "metric": row["metric"], "value": row["value"],
                 "low": row["ci_low"], "high": row["ci_high"], "n": row["n"],
-                "verdict": verdicts.get((row["metric"], row["slice"]), "not judged"),
+                "verdict": verdicts.get((row["metric"], row["slice"]), "not judged") if chart.colour
+                else row["verdict"],
             }
             for row in worst
         )  # fmt: skip
@@ -185,30 +186,33 @@ def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pane
     A point without a value of `chart.x` is where its line starts (the unchanged text, at 0). Lines that have
     a start are drawn as change from it in percent, since the scales of metrics differ.
     """
-    named = [
-        row for row in rows if row["statistic"] == chart.value and row["slice"].count("/") >= chart.depth
-    ]
     across = {(row["metric"], row["slice"]): row["value"] for row in rows if row["statistic"] == chart.x}
-    for path, listed in _by_panel(named, chart.depth).items():
-        failed = _failed(chart, rows, path)
-        points: list[dict[str, Any]] = []
-        for row in listed:
-            last = row["slice"].rpartition("/")[2]
-            x = across.get((row["metric"], row["slice"])) if chart.x else _number_in(last)
-            verdict = "fail" if row["metric"] in failed else "not failed"
-            point = {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
-            if chart.x or x is not None:
-                points.append(point)
+    named = [row for row in rows if row["statistic"] == chart.value]
+    deeper = [row for row in named if row["slice"].count("/") >= chart.depth]
+    for path, listed in _by_panel(deeper, chart.depth).items():
+        points = _points(chart, listed, across, _failed(chart, rows, path))
         starts = {point["metric"]: point["value"] for point in points if point["x"] is None}
         if starts:
-            points = [
-                _from_start(point, starts[point["metric"]]) for point in points if point["metric"] in starts
-            ]
+            points = [_from_start(p, starts[p["metric"]]) for p in points if p["metric"] in starts]
         if points:
-            spec = _line_spec(
-                in_words(chart.x or ""), heading(audit.statistic(listed[0])), relative=bool(starts)
-            )
+            title = heading(audit.statistic(listed[0]))
+            spec = _line_spec(in_words(chart.x or ""), title, relative=bool(starts))
             yield Panel(*_named(audit, chart, path), spec, tuple(points))
+
+
+def _points(
+    chart: Chart, rows: Iterable[Row], across: Mapping[tuple[str, str], float], failed: set[str]
+) -> list[dict[str, Any]]:
+    """The points of a panel; `x` is None at the start of a line."""
+    points = []
+    for row in rows:
+        last = row["slice"].rpartition("/")[2]
+        x = across.get((row["metric"], row["slice"])) if chart.x else _number_in(last)
+        verdict = "fail" if row["metric"] in failed else "not failed"
+        point = {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
+        if chart.x or x is not None:
+            points.append(point)
+    return points
 
 
 def _number_in(part: str) -> float | None:
