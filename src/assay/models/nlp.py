@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from assay.models.memory import BoundedCache
 from assay.models.weights import resolve
 
+_FIELDS = attrgetter("text", "whitespace_", "lemma_", "pos_", "tag_", "dep_", "head.i", "ent_type_", "idx")
 _LONGEST = 10_000_000  # characters that spaCy may read at once
 _SURROGATE = re.compile("[\ud800-\udfff]")  # spaCy cannot encode half of a pair
 
@@ -105,24 +107,9 @@ def parse_one(text: str) -> Parse:
 
 
 def _freeze(text: str, doc: Any) -> Parse:
-    tokens = tuple(
-        Token(
-            t.text,
-            t.whitespace_,
-            t.lemma_,
-            t.pos_,
-            t.tag_,
-            t.dep_,
-            t.head.i,
-            t.ent_type_,
-            t.idx,
-            str(t.morph),
-        )
-        for t in doc
-    )
     return Parse(
         text,
-        tokens,
+        tuple(Token(*(*_FIELDS(token), str(token.morph))) for token in doc),
         tuple(Span(s.start, s.end) for s in doc.sents),
         tuple(Span(c.start, c.end) for c in doc.noun_chunks),
         tuple(Span(e.start, e.end, e.label_) for e in doc.ents),

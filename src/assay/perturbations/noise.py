@@ -385,14 +385,20 @@ def _finite_verb(parsed: Parse, span: Span) -> int | None:
 # --- switched parts ---
 
 
+class _Switching(Perturbation):
+    """`level` pairs of parts change places."""
+
+    criterion: ClassVar[Criterion] = "consistency"
+    switched = True
+    level: int
+
+
 @dataclass(frozen=True)
-class SentenceSwitching(Perturbation):
+class SentenceSwitching(_Switching):
     """`level` pairs of sentences change places; `last` says whether the last one may move."""
 
     name = "sentence-switching"
-    criterion = "consistency"
     languages = None
-    switched = True
     level: int = 1
     last: bool = True
 
@@ -404,43 +410,35 @@ class SentenceSwitching(Perturbation):
 
 
 @dataclass(frozen=True)
-class SubSentenceSwitching(Perturbation):
+class SubSentenceSwitching(_Switching):
     """`level` pairs of stretches between punctuation marks change places."""
 
     name = "sub-sentence-switching"
-    criterion = "consistency"
     languages = None
-    switched = True
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
         pieces = [piece.strip() for piece in _SUB_SENTENCE.findall(record.gold)]
-        moved = switch_pairs(pieces, self.level, rng)
-        return None if moved is None else " ".join(moved)
+        return " ".join(switch_pairs(pieces, self.level, rng) or ()) or None
 
 
 @dataclass(frozen=True)
-class TokenSwitching(Perturbation):
+class TokenSwitching(_Switching):
     """`level` pairs of words change places."""
 
     name = "token-switching"
-    criterion = "consistency"
     languages = None
-    switched = True
     level: int = 5
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        moved = switch_pairs(record.gold.split(), self.level, rng)
-        return None if moved is None else " ".join(moved)
+        return " ".join(switch_pairs(record.gold.split(), self.level, rng) or ()) or None
 
 
 @dataclass(frozen=True)
-class NounSwitching(Perturbation):
+class NounSwitching(_Switching):
     """`level` pairs of common nouns change places."""
 
     name = "noun-switching"
-    criterion = "consistency"
-    switched = True
     level: int = 2
 
     def apply(self, record: Record, rng: Random) -> str | None:
@@ -450,12 +448,10 @@ class NounSwitching(Perturbation):
 
 
 @dataclass(frozen=True)
-class VerbSwitching(Perturbation):
+class VerbSwitching(_Switching):
     """`level` pairs of full verbs change places, each inflected for its new place."""
 
     name = "verb-switching"
-    criterion = "consistency"
-    switched = True
     level: int = 8
 
     def apply(self, record: Record, rng: Random) -> str | None:
@@ -478,12 +474,10 @@ def _switched_tokens(parsed: Parse, pos: str, count: int, rng: Random) -> dict[i
 
 
 @dataclass(frozen=True)
-class NamedEntitySwitching(Perturbation):
+class NamedEntitySwitching(_Switching):
     """`level` pairs of names change places, of whatever kind."""
 
     name = "named-entity-switching"
-    criterion = "consistency"
-    switched = True
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from random import Random
+from typing import ClassVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import (
@@ -44,6 +45,7 @@ from assay.perturbations.edit import (
     word_at,
     word_indices,
 )
+from assay.vocabulary import Criterion
 
 _TEXTS = 150  # of the corpus are searched for words
 _LISTED_KINDS = ("animal", "vehicle", "place", "thing")
@@ -64,63 +66,57 @@ class _Loan:
     right: str
 
 
+class _Exchange(Perturbation):
+    """A share of the nouns or verbs exchanged for words of other items, in the same form."""
+
+    criterion: ClassVar[Criterion] = "relevance"
+    classes: ClassVar[tuple[str, ...]]
+    alike: ClassVar[bool] = False  # take only the words whose neighbours are most alike
+    share: float
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = parse_one(record.gold)
+        places = [i for i, token in enumerate(text.tokens) if token.pos in self.classes]
+        options = {i: loans for i in places if (loans := _fitting(record, text, i))}
+        changes: dict[int, str] = {}
+        for index in draw_share(list(options), self.share, rng):
+            free = {form: loan for form, loan in options[index].items() if form not in changes.values()}
+            if self.alike:
+                free = _most_alike(free, _loan(text, index))
+            if free:
+                changes[index] = rng.choice(list(free))
+        return rewrite(text, changes) if changes else None
+
+
 @dataclass(frozen=True)
-class ChangeNouns(Perturbation):
+class ChangeNouns(_Exchange):
     """Nouns replaced by nouns of other items, of the same kind and number: the school, the market."""
 
     name = "change-nouns"
-    criterion = "relevance"
+    classes = ("NOUN",)
     share: float = 0.5
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return _exchange(record, ("NOUN",), self.share, rng, alike=False)
 
 
 @dataclass(frozen=True)
-class ChangeVerbs(Perturbation):
+class ChangeVerbs(_Exchange):
     """Verbs replaced by verbs of other items in the same form; only verbs with a plain object change."""
 
     name = "change-verbs"
-    criterion = "relevance"
+    classes = ("VERB",)
     share: float = 0.5
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return _exchange(record, ("VERB",), self.share, rng, alike=False)
 
 
 @dataclass(frozen=True)
-class MaskedWords(Perturbation):
+class MaskedWords(_Exchange):
     """Nouns and verbs replaced by the word of another item whose neighbours are most alike.
 
     It stands in for the masked language model of the paper; chance decides between equals.
     """
 
     name = "masked-words"
-    criterion = "relevance"
+    classes = ("NOUN", "VERB")
+    alike = True
     share: float = 0.3
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return _exchange(record, ("NOUN", "VERB"), self.share, rng, alike=True)
-
-
-def _exchange(
-    record: Record, classes: tuple[str, ...], share: float, rng: Random, *, alike: bool
-) -> str | None:
-    """The text with a share of its nouns or verbs exchanged, for words with like neighbours or any."""
-    text = parse_one(record.gold)
-    options = {
-        i: fitting
-        for i, token in enumerate(text.tokens)
-        if token.pos in classes and (kind := _kind(text, i)) and (fitting := _fitting(record, text, i, kind))
-    }
-    changes: dict[int, str] = {}
-    for index in draw_share(list(options), share, rng):
-        free = {form: loan for form, loan in options[index].items() if form not in changes.values()}
-        if alike:
-            free = _most_alike(free, _loan(text, index))
-        if free:
-            changes[index] = rng.choice(list(free))
-    return rewrite(text, changes) if changes else None
 
 
 def _most_alike(loans: Mapping[str, _Loan], here: _Loan) -> dict[str, _Loan]:
@@ -129,9 +125,11 @@ def _most_alike(loans: Mapping[str, _Loan], here: _Loan) -> dict[str, _Loan]:
     return {form: loan for form, loan in loans.items() if shared[form] == max(shared.values())}
 
 
-def _fitting(record: Record, text: Parse, index: int, kind: str) -> dict[str, _Loan]:
+def _fitting(record: Record, text: Parse, index: int) -> dict[str, _Loan]:
     """The words that may replace a word, in its form, none of them in the text already."""
-    token = text.tokens[index]
+    token, kind = text.tokens[index], _kind(text, index)
+    if kind is None:
+        return {}
     present = {other for t in text.tokens for other in (t.lemma.lower(), t.text.lower())}
     unfit = _unfit_verbs(text, index) if kind == "verb" else set()
     loans = [loan for loan in _loans(tuple(record.others)).get(kind, ()) if loan.lemma not in unfit]
