@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class BoundedCache(Generic[T]):
-    """Values by key, up to a total size; what was not used for longest is dropped first."""
+    """Values by key, up to a total size; the least recently used are dropped first."""
 
     def __init__(self, budget: int) -> None:
         self._budget, self._size = budget, 0
@@ -20,7 +20,7 @@ class BoundedCache(Generic[T]):
         self._lock = Lock()
 
     def get(self, key: Hashable) -> T | None:
-        """The value under the key, None where there is none."""
+        """Return the value under the key, None where there is none."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
