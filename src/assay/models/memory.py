@@ -21,12 +21,14 @@ class BoundedCache(Generic[T]):
 
     def get(self, key: Hashable) -> T | None:
         """Return the value under the key, None where there is none."""
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None:
-                return None
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        try:  # noqa: SIM105  (suppress would take longer than the look-up)
             self._entries.move_to_end(key)
-            return entry[1]
+        except KeyError:  # dropped by another thread meanwhile
+            pass
+        return entry[1]
 
     def put(self, key: Hashable, value: T, size: int = 1) -> None:
         """Keep a value of that size; the newest entry stays even if it is larger than the budget."""
