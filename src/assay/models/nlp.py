@@ -59,15 +59,15 @@ class Parse:
     entities: tuple[Span, ...]
 
     def piece(self, span: Span) -> str:
-        """The text of a span, without the space after it."""
+        """Return the text of a span, without the space after it."""
         return self.text[self.tokens[span.start].start : self.tokens[span.end - 1].end]
 
     def sentence_texts(self) -> list[str]:
-        """The sentences, in order."""
+        """Return the sentences, in order."""
         return [self.piece(span).strip() for span in self.sentences]
 
     def replaced(self, changes: dict[int, str]) -> str:
-        """The text with the words at these indices replaced; '' drops a word and one space with it."""
+        """Return the text with the words at these indices replaced; '' drops a word and one space with it."""
         out: list[str] = [self.text[: self.tokens[0].start] if self.tokens else ""]
         for index, token in enumerate(self.tokens):
             word = changes.get(index, token.text)
@@ -80,7 +80,7 @@ class Parse:
         return "".join(out)
 
     def _clings(self, index: int, changes: dict[int, str]) -> bool:
-        """Whether a mark or the end of a contraction stands here: no space before it."""
+        """Whether the word here is a mark or the end of a contraction, which takes no space before it."""
         word = changes.get(index, self.tokens[index].text)
         return word != "" and not word[0].isalnum()
 
@@ -131,7 +131,7 @@ def _pipeline() -> Any:
 
 
 def _pipeline_folder(home: Path) -> Path:
-    """The folder in the carrier that holds the pipeline's config."""
+    """Return the folder in the carrier that holds the pipeline's config."""
     return min(home.rglob("config.cfg"), key=lambda path: len(path.parts)).parent
 
 
