@@ -66,6 +66,7 @@ def test_run_prints_one_document_and_writes_the_folder(pairs: Path, tmp_path: Pa
         "p_value",
         "q_value",
         "mde",
+        "verdict",
         "passed",
         "evidence",
     ]
