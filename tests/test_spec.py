@@ -186,3 +186,13 @@ def test_flags_and_defaults_of_a_perturbation_are_no_amounts() -> None:
         "sentence-switching|level:1|last:f"
     )
     assert perturbation("frequent-ngrams:length=0") == perturbation("frequent-ngrams")
+
+
+def test_the_package_of_runs_can_be_called_like_the_function() -> None:
+    import assay
+    import assay.run.pipeline  # from here on the name is the package's
+
+    done = assay.run(
+        "stereotype", ["bleu"], only=("gender",), limit=2, session=assay.Session.open(cache=None)
+    )
+    assert done.metrics == ["bleu"]

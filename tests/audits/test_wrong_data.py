@@ -74,7 +74,7 @@ def test_a_list_of_swaps_without_a_pair_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "swaps.txt"
     for text in ("", "\n\n", "male\tfemale\n"):
         path.write_text(text, "utf-8")
-        with pytest.raises(DataError, match="has no pair of words; write two a line"):
+        with pytest.raises(DataError, match="has no pair of words; write two per line"):
             read_swaps(path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ _spec = importlib.util.spec_from_file_location(
 assert _spec is not None
 assert _spec.loader is not None
 shared = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = shared  # dataclasses look their module up
 _spec.loader.exec_module(shared)
 browser, screenshot = shared.browser, shared.screenshot
 XSS = "<img src=x onerror='window.broken=1'><b>she</b>"

@@ -64,6 +64,10 @@ class Association(Audit):
     name: ClassVar[str] = "association"
     question: ClassVar[Question] = "fairness"
     title: ClassVar[str] = "Association tests"
+    advice: ClassVar[str] = (
+        "Its representation carries group associations: prefer a fairer backbone or direction where there "
+        "is one."
+    )
     statistics: ClassVar[tuple[Statistic, ...]] = (
         Statistic(
             "effect_size",

@@ -31,6 +31,7 @@ class Repetition(BlindSpot):
 
     name = "repetition"
     title = "Repetition"
+    advice = "Report a repetition rate (`rep-4gram`) beside it."
     statistics = (gain_statistic("repetition_gain", "a text that repeats its last words"),)
     tasks = ("open-ended", "summarisation", "translation")
     quick_options = {"limit": 20, "open_limit": 12, "copies": (10, 30)}
@@ -55,6 +56,7 @@ class FrequentNgram(BlindSpot):
 
     name = "frequent-ngram"
     title = "Strings of frequent n-grams"
+    advice = "Do not optimise it directly: strings of frequent n-grams win."
     statistics = (gain_statistic("frequent_gain", "a string of frequent n-grams"),)
     tasks = ("open-ended",)
     quick_options = {"limit": 20, "open_limit": 12, "top": (10, 100), "n": (4,)}
@@ -92,6 +94,7 @@ class CopySource(BlindSpot):
 
     name = "copy-source"
     title = "Copied sources"
+    advice = "Report the overlap with the source beside it: copying wins."
     statistics = (
         gain_statistic("copy_gain", "a copy of the source"),
         Statistic(

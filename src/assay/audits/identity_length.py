@@ -36,6 +36,7 @@ class IdentityLength(BlindSpot):
 
     name = "identity-length"
     title = "A text against itself"
+    advice = "Compare only texts of similar length."
     statistics = (
         Statistic(
             "length_slope", "Change of a text's score against itself each time it doubles in length.",

@@ -49,6 +49,9 @@ class InjectionAudit(BlindSpot):
 
     name = "injection"
     title = "Injected texts"
+    advice = (
+        "Do not score texts that may be written to be scored well without a second metric that is not fooled."
+    )
     statistics = (
         Statistic(
             "injection_gain", _MEANING, unit=SD, bad="high", margin="lift_margin", headline=True,

@@ -36,6 +36,7 @@ class Position(BlindSpot):
 
     name = "position"
     title = "Errors at the start, in the middle, at the end"
+    advice = "Do not trust it on long texts whose errors may stand where it does not notice them."
     statistics = (
         Statistic(
             "position_change",

@@ -25,6 +25,7 @@ class TruncationDirection(BlindSpot):
 
     name = "truncation-direction"
     title = "Truncation by precision, recall and F"
+    advice = "Report recall beside precision or F: truncated texts gain."
     statistics = (
         gain_statistic(
             "direction_change", "a text without its end",

@@ -50,7 +50,7 @@ def show(kind: str, *, as_json: bool) -> None:
 
 
 _EXTRAS = {
-    "neural": ("torch", "transformers", "accelerate", "gguf", "peft", "faiss"),
+    "neural": ("torch", "transformers", "accelerate", "gguf", "faiss"),
     "coco": ("pycocoevalcap",),
     "serve": ("fastapi", "uvicorn"),
     "scale": ("ray",),

@@ -46,17 +46,16 @@ def print_notes(notes: Sequence[str], *, quiet: bool, most: int = 12) -> None:
 def print_answers(done: Run) -> None:
     """Each metric's answers and the gravest findings in words, for a run with several audits."""
     from assay.report.text import sentence
-    from assay.report.verdicts import QUESTION_TITLES, answers, audits_of, checks, worst
+    from assay.report.verdicts import QUESTION_TITLES, answers, audits_of, rows_of, worst
 
-    audits, listed = audits_of(done), checks(done)
-    answered = answers(done, listed)
+    audits, answered = audits_of(done), answers(done)
     rows = [
         {"metric": metric}
         | {title: answered[metric, question].short for question, title in QUESTION_TITLES.items()}
         for metric in done.metrics
     ]
     print_columns(rows)
-    for row in worst(done, listed):
+    for row in worst(done, rows_of(done)):
         typer.echo(f"- {sentence(audits[row['audit']], row)}")
     typer.echo(f"({done.findings.height:,} findings in the report and with --json)", err=True)
 

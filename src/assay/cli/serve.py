@@ -13,7 +13,7 @@ from assay.errors import SpecError
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def command(
+def serve(
     run: Annotated[Path | None, typer.Argument(help="A run folder, or a folder of run folders.")] = None,
     metric: o.Metrics = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,

@@ -41,6 +41,11 @@ class AssociationTest:
     attr1: WordSet
     attr2: WordSet
 
+    @property
+    def sets(self) -> tuple[WordSet, ...]:
+        """The four sets, in the order of `KEYS`."""
+        return self.targ1, self.targ2, self.attr1, self.attr2
+
 
 def word_tests() -> dict[str, AssociationTest]:
     """The embedded tests at word level, by name, in the order of the labels."""
@@ -56,7 +61,7 @@ def sentence_tests(templates_per_word: int | None = None) -> dict[str, Associati
     frames = toml_file("association", "templates")
     tests = {}
     for name, test in word_tests().items():
-        sets = [_in_frames(_words_of(test, key), frames, templates_per_word) for key in KEYS]
+        sets = [_in_frames(words, frames, templates_per_word) for words in test.sets]
         tests[f"sent-{name}"] = AssociationTest(f"sent-{name}", test.label, "sentence", *sets)
     return tests | unbleached_tests(templates_per_word)
 
@@ -65,11 +70,10 @@ def unbleached_tests(templates_per_word: int | None = None) -> dict[str, Associa
     """The double-bind tests in sentences that carry meaning of their own."""
     words, tests = word_tests(), {}
     for name, entry in toml_file("association", "tests")["unbleached"].items():
-        frames = {"targ": entry["targets"], "attr": entry["attributes"]}
+        frames = (entry["targets"], entry["targets"], entry["attributes"], entry["attributes"])
         sets = []
-        for key in KEYS:
-            source = _words_of(words[entry["words"]], key)
-            items = _fill(frames[key[:4]][:templates_per_word], [word for word, _ in source.items])
+        for source, listed in zip(words[entry["words"]].sets, frames, strict=True):
+            items = _fill(listed[:templates_per_word], [word for word, _ in source.items])
             sets.append(WordSet(source.category, tuple(items)))
         tests[name] = AssociationTest(name, entry["label"], "unbleached", *sets)
     return tests
@@ -98,19 +102,16 @@ def _classes() -> dict[str, str]:
     return {word: name for name, words in classes.items() for word in words}
 
 
-def _fill(frames: Iterable[str], words: Sequence[str]) -> Iterable[tuple[str, str]]:
+def _fill(frames: Sequence[str], words: Sequence[str]) -> Iterable[tuple[str, str]]:
     """Each word in each frame, with the word as the unit."""
-    listed = tuple(frames)
     for word in words:
-        for frame in listed:
+        for frame in frames:
             yield frame.format(word=word, a_word=f"{indefinite_article(word)} {word}"), word
 
 
 def _in_frames(words: WordSet, frames: dict[str, list[str]], limit: int | None) -> WordSet:
-    items: list[tuple[str, str]] = []
-    for word, _ in words.items:
-        items.extend(_fill(frames[_classes()[word]][:limit], [word]))
-    return WordSet(words.category, tuple(items))
+    filled = [_fill(frames[_classes()[word]][:limit], [word]) for word, _ in words.items]
+    return WordSet(words.category, tuple(item for items in filled for item in items))
 
 
 # --- the SEAT form ---
@@ -146,10 +147,6 @@ def _parse_set(where: str, key: str, entry: object) -> tuple[str, list[str]]:
 def _as_words(name: str, sets: dict[str, tuple[str, list[str]]]) -> AssociationTest:
     parts = [WordSet(category, tuple((word, word) for word in words)) for category, words in sets.values()]
     return AssociationTest(name, _label(name), "word", *parts)
-
-
-def _words_of(test: AssociationTest, key: str) -> WordSet:
-    return {"targ1": test.targ1, "targ2": test.targ2, "attr1": test.attr1, "attr2": test.attr2}[key]
 
 
 def _label(name: str) -> str:

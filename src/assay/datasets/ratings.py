@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +86,6 @@ def human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
     named |= {c.removeprefix(FLAT): v for c, v in row.values.items() if c.startswith(FLAT)}
     rated = {criterion: ratings(row, criterion, value) for criterion, value in named.items()}
     return {criterion: numbers for criterion, numbers in rated.items() if numbers}
-
-
-def with_ids(items: Iterable[Rated], stem: str) -> list[Rated]:
-    """Number the texts of a format without ids, in order."""
-    return [replace(item, id=item.id or f"{stem}-{number}") for number, item in enumerate(items)]
 
 
 def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool) -> Rated:

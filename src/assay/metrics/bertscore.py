@@ -213,13 +213,13 @@ class BertScore(Neural, Metric):
         scored = [(float(row[2]), text) for row, text in pairs if row is not None]
         if not scored:
             return None
-        mine, theirs = known[hypothesis], known[max(scored)[1]]
+        hyp, ref = known[hypothesis], known[max(scored)[1]]
         start, end = len(loaded.framing.prefix), len(loaded.framing.suffix)
-        inner = [slice(start, len(text.ids) - end) for text in (mine, theirs)]
-        cosines = mine.vectors[inner[0]] @ theirs.vectors[inner[1]].T
+        inner = [slice(start, len(text.ids) - end) for text in (hyp, ref)]
+        cosines = hyp.vectors[inner[0]] @ ref.vectors[inner[1]].T
         words = [
             tuple(loaded.tokenizer.convert_ids_to_tokens(list(text.ids[part])))
-            for text, part in zip((mine, theirs), inner, strict=True)
+            for text, part in zip((hyp, ref), inner, strict=True)
         ]
         return Explanation("matching", words[0], words[1], tuple(tuple(map(float, row)) for row in cosines))
 

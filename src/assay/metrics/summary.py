@@ -51,13 +51,13 @@ class Supert(Neural, Metric):
         words = {text: self._content(embedded.ids, loaded) for text, embedded in known.items()}
         values: list[float | None] = []
         truncated: list[int] = []
-        for mine, theirs in sides:
+        for hyp, ref in sides:
             left, right = (
                 np.concatenate([known[p].vectors[words[p]] for p in parts] or [np.empty((0, 1), np.float32)])
-                for parts in (mine, theirs)
+                for parts in (hyp, ref)
             )
             values.append(best_matches(left, right)[2] if len(left) and len(right) else None)
-            truncated.append(sum(known[part].truncated for part in (*mine, *theirs)))
+            truncated.append(sum(known[part].truncated for part in (*hyp, *ref)))
         return Scores(values, {"truncated": truncated})
 
     def _content(self, ids: Sequence[int], loaded: Loaded) -> list[int]:

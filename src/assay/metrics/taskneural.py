@@ -11,7 +11,7 @@ from rapidfuzz.distance import Levenshtein
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics.base import Cut, Neural, load_encoder, softmax, unit
+from assay.metrics.base import Cut, Neural, softmax, unit
 from assay.models import weights
 from assay.models.classifier import logits
 from assay.models.encoder import pooled
@@ -57,14 +57,17 @@ class Gruen(Neural, Metric):
 
     def prepare(self) -> None:
         self.load_model()
-        load_encoder(self.encoder, self.precision)
+        self._load_encoder()
+
+    def _load_encoder(self) -> Loaded:
+        return load("AutoModel", self.encoder, precision=self.precision, unused=("pooler",))
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a score per sample, None for an empty text."""
         texts = [split_sentences(sample.hypothesis) for sample in samples]
         distinct = list(dict.fromkeys(part for parts in texts for part in parts))
         grammar, cuts = self._grammar(distinct)
-        vectors, _ = pooled(load_encoder(self.encoder, self.precision), distinct, "warn")
+        vectors, _ = pooled(self._load_encoder(), distinct, "warn")
         place = {part: index for index, part in enumerate(distinct)}
         directions = unit(vectors.astype(np.float64))
         values: list[float | None] = []

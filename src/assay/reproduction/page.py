@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
-from importlib.resources import files
 
+from assay.datasets.lexicon import toml_file
 from assay.reproduction.cells import Checked, count
 from assay.reproduction.recipes import Recipe, recipes
 
@@ -33,8 +32,7 @@ _STYLE = (
 @cache
 def slips() -> tuple[dict[str, str], ...]:
     """The known slips of the papers: paper, where, what, and our evidence."""
-    text = (files("assay.data") / "recipes" / "slips.toml").read_text("utf-8")
-    return tuple(tomllib.loads(text)["slip"])
+    return tuple(toml_file("recipes", "slips")["slip"])
 
 
 def shown(one: Checked) -> str:

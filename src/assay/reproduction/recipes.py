@@ -12,9 +12,9 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from assay.datasets.lexicon import data_path
 from assay.errors import DataError, SpecError, suggest
 
 PAPERS = ("assoc", "unfair", "caption", "blind", "checklist")
@@ -114,11 +114,10 @@ class Recipe:
 @cache
 def recipes() -> dict[str, Recipe]:
     """Every recipe by name, papers and tables in order."""
-    folder = files("assay.data") / "recipes"
     found = [
-        parse_recipe(entry.read_text("utf-8"), entry.name)
-        for entry in folder.iterdir()
-        if entry.name.endswith(".toml") and entry.name != "slips.toml"
+        parse_recipe(path.read_text("utf-8"), path.name)
+        for path in data_path("recipes").glob("*.toml")
+        if path.name != "slips.toml"
     ]
     found.sort(key=lambda one: (PAPERS.index(one.paper), _natural(one.table)))
     return {one.name: one for one in found}

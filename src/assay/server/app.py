@@ -1,4 +1,4 @@
-"""The playground and run browser: plain pages, a small JSON interface, loopback only."""
+"""The playground and run browser: plain pages and a small JSON interface."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Typed(BaseModel):
 
     @property
     def asked(self) -> Asked:
-        """Empty lines are no references."""
+        """The request as the playground handles it; empty lines are not references."""
         references = tuple(text for text in self.references if text.strip())
         return Asked(self.hypothesis, references, self.source or None, self.task)
 
@@ -102,7 +102,7 @@ _TEMPLATES = Environment(loader=PackageLoader("assay.server"), autoescape=True, 
 
 
 def _page(name: str, scripts: Sequence[str], **values: Any) -> HTMLResponse:
-    """A page with its script inline, allowed by digest; it may talk to us and to no one else."""
+    """A page with its script inline, allowed by digest; it may connect to this server only."""
     parts = [asset("dom.js"), asset("explain.js"), *(_own(script) for script in scripts)]
     script = "(() => {" + "\n".join(parts) + "})();"
     text = _TEMPLATES.get_template(name).render(

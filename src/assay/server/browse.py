@@ -32,7 +32,7 @@ class Shelf:
         }
 
     def listed(self) -> list[dict[str, Any]]:
-        """What a list of runs shows."""
+        """One row per run: name, metrics, audits and size."""
         return [{"name": name, **_summary(path)} for name, path in self.runs().items()]
 
     def open(self, name: str) -> Run:

@@ -1,10 +1,10 @@
-"""A sentence typed into the playground to scores, reasons, and what changes of it do to the scores."""
+"""A sentence typed into the playground to scores, explanations, and the scores of edited versions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -16,10 +16,10 @@ from assay.run.pipeline import score
 from assay.run.projection import project
 from assay.run.scoring import explain_samples
 from assay.run.session import Session
-from assay.vocabulary import Task
+from assay.vocabulary import Expectation, Task
 
 MOST_SWAPS = 8
-_NEEDS_A_MODEL = ("bert-diverge", "masked-words")  # seconds a text: not for live use
+_NEEDS_A_MODEL = ("bert-diverge", "masked-words")  # seconds per text: too slow for live use
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,8 @@ class Live:
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        """Metrics by label; those of whole sets say nothing of one sentence."""
-        made = {one.label: one for one in self.given}
-        return {label: one for label, one in made.items() if not isinstance(one.metric, SetMetric)}
+        """Metrics by label, without those that score whole sets only."""
+        return {each.label: each for each in self.given if not isinstance(each.metric, SetMetric)}
 
     @cached_property
     def perturbations(self) -> dict[str, Perturbation]:
@@ -62,82 +61,75 @@ class Live:
         return {name: load(where)() for name, (where, _) in table.items() if name not in _NEEDS_A_MODEL}
 
     def chosen(self, labels: Sequence[str]) -> list[Measure]:
-        """Only metrics the server was started with: a spec can name files, a page must not."""
+        """The named metrics of those the server was started with: a spec can name files, a page must not."""
         for label in labels:
             if label not in self.measures:
                 raise SpecError(f"{label!r} is not served; start assay serve with -m {label}")
         return [self.measures[label] for label in labels] or list(self.measures.values())
 
     def scores(self, asked: Asked, labels: Sequence[str]) -> dict[str, Any]:
-        """Each metric's score, or why there is none, and its reasons."""
-        found = []
+        """Each metric's score with its explanation, or why there is none."""
+        rows = []
         with self.lock:
-            for one in self.chosen(labels):
-                row: dict[str, Any] = {"metric": one.label, "score": None, "why": None, "explanation": None}
-                if project(one.metric, asked.sample) is None:
-                    row["why"] = "needs " + ", ".join(sorted(one.metric.needs))
+            for measure in self.chosen(labels):
+                row: dict[str, Any] = {
+                    "metric": measure.label, "score": None, "why": None, "explanation": None,
+                }  # fmt: skip
+                if project(measure.metric, asked.sample) is None:
+                    row["why"] = "needs " + ", ".join(sorted(measure.metric.needs))
                 else:
-                    row |= _scored(one, asked.sample)
-                found.append(row)
-        return {"scores": found}
+                    row |= _scored(measure, asked.sample)
+                rows.append(row)
+        return {"scores": rows}
 
     def changes(self, asked: Asked, labels: Sequence[str]) -> dict[str, Any]:
-        """What perturbations and identity swaps of the sentence do to each score."""
+        """Each score before and after every perturbation and identity swap that applies to the sentence."""
         with self.lock:
             rows = [*self._swaps(asked), *self._perturbed(asked)]
-            samples = [asked.sample, *(_with(asked, row["text"]) for row in rows)]
-            for one in self.chosen(labels):
-                if project(one.metric, asked.sample) is not None:
-                    values = _values(one, samples)
+            samples = [asked.sample, *(replace(asked.sample, hypothesis=row["text"]) for row in rows)]
+            for measure in self.chosen(labels):
+                if project(measure.metric, asked.sample) is not None:
+                    values = _values(measure, samples)
                     for row, value in zip(rows, values[1:], strict=True):
-                        row["scores"][one.label] = [values[0], value]
+                        row["scores"][measure.label] = [values[0], value]
         return {"changes": rows}
 
     def _perturbed(self, asked: Asked) -> list[dict[str, Any]]:
-        found = []
-        for name, one in self.perturbations.items():
+        rows = []
+        for name, edit in self.perturbations.items():
             try:
-                text = one.perturb(asked.record)
+                text = edit.perturb(asked.record)
             except AuditError:  # weights or a language resource that is not here
                 continue
-            if text is not None and text.strip():
-                found.append(
-                    {"kind": one.criterion, "name": name, "expect": one.expect, "text": text, "scores": {}}
-                )
-        return found
+            if text is not None:
+                rows.append(_row(edit.criterion, name, edit.expect, text))
+        return rows
 
     def _swaps(self, asked: Asked) -> list[dict[str, Any]]:
         from assay.server.swaps import identity_swaps
 
-        found = identity_swaps(asked.hypothesis)[:MOST_SWAPS]
-        return [
-            {"kind": "identity", "name": name, "expect": "same", "text": text, "scores": {}}
-            for name, text in found
-        ]
+        swaps = identity_swaps(asked.hypothesis)[:MOST_SWAPS]
+        return [_row("identity", name, "same", text) for name, text in swaps]
 
 
-def _with(asked: Asked, text: str) -> Sample:
-    return Sample(text, asked.references, asked.source)
+def _row(kind: str, name: str, expect: Expectation, text: str) -> dict[str, Any]:
+    """One edited version of the sentence, before it is scored."""
+    return {"kind": kind, "name": name, "expect": expect, "text": text, "scores": {}}
 
 
-def _scored(one: Measure, sample: Sample) -> dict[str, Any]:
+def _scored(measure: Measure, sample: Sample) -> dict[str, Any]:
     try:
-        value = _values(one, [sample])[0]
+        value = _values(measure, [sample])[0]
     except AuditError as error:
         return {"why": str(error)}
-    reasons = explain_samples(one, [sample]) if isinstance(one.metric, Metric) else [None]
-    shown = None
-    if reasons[0] is not None:
-        numbers = [[float(f"{value:.3g}") for value in row] for row in reasons[0].values]
-        shown = {
-            "kind": reasons[0].kind,
-            "rows": reasons[0].rows,
-            "columns": reasons[0].columns,
-            "values": numbers,
-        }
+    reason = explain_samples(measure, [sample])[0] if isinstance(measure.metric, Metric) else None
+    if reason is None:
+        return {"score": value}
+    numbers = [[float(f"{value:.3g}") for value in row] for row in reason.values]
+    shown = {"kind": reason.kind, "rows": reason.rows, "columns": reason.columns, "values": numbers}
     return {"score": value, "explanation": shown}
 
 
-def _values(one: Measure, samples: Sequence[Sample]) -> list[float | None]:
-    column = score([one], samples, session=Session.open(cache=None))[one.label]
+def _values(measure: Measure, samples: Sequence[Sample]) -> list[float | None]:
+    column = score([measure], samples, session=Session.open(cache=None))[measure.label]
     return [None if value is None or not math.isfinite(value) else float(value) for value in column]

@@ -1,4 +1,4 @@
-"""A sentence to the same sentence about someone else: other identity words of the same attribute."""
+"""A sentence to the same sentence about other people: identity words replaced within an attribute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ATTRIBUTES = (
     "age", "disability", "nationality", "physical-appearance", "race", "religion", "sexual-orientation",
     "socioeconomic-status",
 )  # fmt: skip
-OTHERS = 4  # groups an identity word is turned into
+OTHERS = 4  # groups that replace an identity word
 
 
 @cache
@@ -25,19 +25,19 @@ def _adjectives(attribute: str) -> tuple[tuple[str, str], ...]:
 
 
 def identity_swaps(text: str) -> list[tuple[str, str]]:
-    """(what was done, the new text): the other gender, then other groups of each attribute the text names."""
+    """(what was done, the new text): the other gender, then other groups of each attribute in the text."""
     turned = _other_gender(text)
-    found = [("other gender", turned)] if turned else []
+    swaps = [("other gender", turned)] if turned else []
     for attribute in ATTRIBUTES:
         words = _adjectives(attribute)
         here = next(((group, word) for group, word in words if _pattern(word).search(text)), None)
         if here:
             others = {group: word for group, word in words if group != here[0]}
-            found += [
+            swaps += [
                 (f"{attribute}: {here[1]} to {word}", _put(text, here[1], word))
                 for word in list(others.values())[:OTHERS]
             ]
-    return found
+    return swaps
 
 
 def _pattern(word: str) -> re.Pattern[str]:
@@ -45,7 +45,7 @@ def _pattern(word: str) -> re.Pattern[str]:
 
 
 def _put(text: str, old: str, new: str) -> str:
-    """Replace a word, its article and its capital with it."""
+    """Replace a word, adapting its article and its capital."""
 
     def written(match: re.Match[str]) -> str:
         word = new[:1].upper() + new[1:] if match[3][:1].isupper() and not old[:1].isupper() else new

@@ -32,6 +32,10 @@ class Caption(Audit):
     name: ClassVar[str] = "caption"
     question: ClassVar[Question] = "fairness"
     title: ClassVar[str] = "Captions with the right and the wrong gender"
+    advice: ClassVar[str] = (
+        "Do not use it as a reward for caption models: it teaches them the bias. A hybrid with an n-gram "
+        "metric is fairer (`assay run caption -m A+B`)."
+    )
     statistics: ClassVar[tuple[Statistic, ...]] = (*concepts.STATISTICS, *captioners.STATISTICS)
     charts: ClassVar[tuple[Chart, ...]] = (
         Chart("scatter", "accuracy", "accuracy by concept", colour="accuracy_gap", depth=0),

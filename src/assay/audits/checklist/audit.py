@@ -44,6 +44,7 @@ class Checklist(Audit):
     name = "checklist"
     question = "robustness"
     title = "Checklist of criteria"
+    advice = "On the criteria it fails, let people judge or add a metric made for the criterion."
     statistics = STATISTICS
     roles = ("gold", "perturbed")
 

@@ -56,6 +56,9 @@ class Human(Audit):
         Chart("curve", kind, "Agreement on the best systems", depth=2)
         for kind in ("spearman", "kendall_b", "kendall_c")
     )
+    advice: ClassVar[str] = (
+        "A baseline that compares the text with nothing agrees as well: do not choose systems by it."
+    )
     roles: ClassVar[tuple[str, ...]] = (ROLE,)
     needs_data: ClassVar[bool] = True  # assay carries no ratings
 

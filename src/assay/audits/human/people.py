@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.audits.estimates import interval_estimate
 from assay.audits.human.items import pairs_within_groups
-from assay.audits.human.levels import ends, interval
-from assay.core import Estimate, Finding, Floats, Statistic
+from assay.audits.human.levels import interval
+from assay.core import Finding, Floats, Statistic
 from assay.datasets.preferences import RIVALS
 from assay.datasets.ratings import Rated
 from assay.errors import DataError
@@ -67,7 +68,7 @@ def annotator_findings(audit: Human, criterion: str) -> list[Finding]:
                 partial(_resampled, agreement, table, seed), table.shape[1], clusters=documents, seed=seed,
                 resamples=min(_RESAMPLES, audit.resamples), method="percentile",
             )  # fmt: skip
-            estimate = Estimate(value, table.shape[1], ends(ci))
+            estimate = interval_estimate(value, table.shape[1], ci)
             findings.append(Finding.of(PEOPLE, f"annotators/{criterion}", name, estimate))
     return findings
 
@@ -127,7 +128,7 @@ def criteria_findings(audit: Human) -> list[Finding]:
             value = float(draws.values[0])
             if np.isfinite(value):
                 ci = interval(draws.draws[0], draws.clusters, audit.rule)
-                estimate = Estimate(value, int(draws.sizes[0]), ends(ci))
+                estimate = interval_estimate(value, int(draws.sizes[0]), ci)
                 findings.append(Finding.of(PEOPLE, f"criteria/{first}", kind, estimate, versus=second))
     return findings
 

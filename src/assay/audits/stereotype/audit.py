@@ -35,6 +35,10 @@ class Stereotype(Audit):
     name: ClassVar[str] = "stereotype"
     question: ClassVar[Question] = "fairness"
     title: ClassVar[str] = "Stereotype pairs: bias by attribute"
+    advice: ClassVar[str] = (
+        "Do not compare systems that write about different groups by this score alone; measure the bias "
+        "on your own pairs with `assay run stereotype --data`, or train an adapter with `assay debias`."
+    )
     statistics: ClassVar[tuple[Statistic, ...]] = (*bias.STATISTICS, *directions.STATISTICS)
     charts: ClassVar[tuple[Chart, ...]] = (Chart("bars", "bias", "bias by attribute", colour="excess_bias"),)
     roles: ClassVar[tuple[str, ...]] = bias.PAIR

@@ -39,6 +39,7 @@ class Stress(BlindSpot):
 
     name = "stress"
     title = "Stress tests: does the score fall with the noise?"
+    advice = "Read it beside a metric that notices the noises it misses; `assay panel` names one."
     statistics = STATISTICS
     charts = (
         Chart("curve", "score", "Score against noise ratio", x="noise_ratio", colour="sensitivity", depth=2),

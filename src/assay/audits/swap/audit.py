@@ -33,6 +33,9 @@ class Swap(Audit):
     name: ClassVar[str] = "swap"
     question: ClassVar[Question] = "fairness"
     title: ClassVar[str] = "Gender swapping"
+    advice: ClassVar[str] = (
+        "Score both genders' versions of a text and take the mean, or mask gender before scoring."
+    )
     statistics: ClassVar[tuple[Statistic, ...]] = (*preference.STATISTICS, *agreement.STATISTICS)
     roles: ClassVar[tuple[str, ...]] = ("original", "swapped", "neutral")
 

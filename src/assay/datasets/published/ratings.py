@@ -16,7 +16,7 @@ from assay.core import Sample
 from assay.datasets.preferences import COLUMNS, read_preferences
 from assay.datasets.published.webnlg import rating_file, read_webnlg
 from assay.datasets.published.wmt import is_wmt, read_wmt
-from assay.datasets.ratings import Rated, ratings, read_samples, unique, with_ids
+from assay.datasets.ratings import Rated, ratings, read_samples, unique
 from assay.datasets.rows import SUFFIXES, Entry, Row, entries, read_json, read_object, read_rows, read_text
 from assay.errors import DataError
 
@@ -193,11 +193,11 @@ def _judgements(path: Path, value: Mapping[str, object]) -> list[Rated]:
         for judgement in entry.members("human_judgement"):
             key = (image, judgement.text("caption"))
             captions.setdefault(key, (entry, []))[1].append(judgement.values.get("rating"))
-    rated = [
-        Rated("", Sample(text, entry.texts("ground_truth")), None, image, _overall(entry, values))
-        for (image, text), (entry, values) in captions.items()
-    ]
-    return with_ids(rated, path.stem)
+    rated = []
+    for number, ((image, text), (entry, values)) in enumerate(captions.items()):
+        sample = Sample(text, entry.texts("ground_truth"))
+        rated.append(Rated(f"{path.stem}-{number}", sample, None, image, _overall(entry, values)))
+    return rated
 
 
 def _overall(row: Row, value: object) -> dict[str, tuple[float, ...]]:

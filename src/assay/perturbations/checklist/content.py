@@ -60,13 +60,8 @@ class _Exchange(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         text = read(record.gold)
-        options = {
-            i: forms
-            for i, token in enumerate(text.tokens)
-            if token.pos in self.classes
-            and (kind := _kind(text, i))
-            and (forms := _fitting(record, text, i, kind))
-        }
+        places = [i for i, token in enumerate(text.tokens) if token.pos in self.classes]
+        options = {i: forms for i in places if (forms := _fitting(record, text, i))}
         changes: dict[int, str] = {}
         for index in draw_share(list(options), self.share, rng):
             free = {form: common for form, common in options[index].items() if form not in changes.values()}
@@ -108,15 +103,15 @@ class MaskedWords(_Exchange):
     share: float = 0.3
 
 
-def _fitting(record: Record, text: Text, index: int, kind: str) -> dict[str, int]:
+def _fitting(record: Record, text: Text, index: int) -> dict[str, int]:
     """The words that may replace a word, in its form, with the number of neighbours they have in common.
 
     None of them is in the text already.
     """
-    token, here = text.tokens[index], _beside(text, index)
+    token, kind, here = text.tokens[index], _kind(text, index), _beside(text, index)
     present = {other for t in text.tokens for other in (t.lemma.lower(), t.text.lower())}
     unfit = present | _unfit_verbs(text, index) if kind == "verb" else present
-    loans = _loans(tuple(record.others)).get(kind, {})
+    loans = _loans(tuple(record.others)).get(kind, {}) if kind else {}
     forms = {inflect(lemma, token.tag): beside for lemma, beside in loans.items() if lemma not in unfit}
     return {
         form: sum(word == other for word, other in zip(here, beside, strict=True))
