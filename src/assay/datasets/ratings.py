@@ -1,21 +1,29 @@
-"""Rated texts: a hypothesis with references, its system and document, and human ratings by criterion."""
+"""Rated texts: a hypothesis with references, its system and document, and human ratings by criterion.
+
+A file of pairwise preferences is read as ratings too: a text's ratings are the outcomes of its comparisons.
+Columns: `system_a, system_b, hypothesis_a, hypothesis_b, preference, doc?, references?, source?`, where
+`preference` is "a", "b" or "tie", or a number (above 0 for a, as on a Likert scale), or an object of these by
+criterion. An outcome is 1 for a win, 1/2 for a tie and 0 for a loss; `meta[RIVALS]` names the rival systems.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from assay.core import Image, Sample
+from assay.core import Sample
 from assay.datasets.rows import Row, read_rows, read_sources
 from assay.errors import DataError
 
 KNOWN = ("id", "hypothesis", "references", "reference", "source", "image", "system", "doc", "human")
 LARGEST = 1e50  # correlations multiply four ratings, which must not overflow
 FLAT = "human."  # a table may have one column per criterion: human.fluency
+PREFERENCES = ("system_a", "system_b", "hypothesis_a", "hypothesis_b", "preference")
+RIVALS = "rivals by criterion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +45,19 @@ def read_samples(path: Path, *, skip_missing: bool = False) -> list[Rated]:
     sample as absent.
     """
     sources = read_sources(path)
-    return unique([_rated(row, n, sources, skip_missing) for n, row in enumerate(read_rows(path))], path)
+    return unique((_rated(row, n, sources, skip_missing) for n, row in enumerate(read_rows(path))), path)
 
 
-def unique(items: Sequence[Rated], path: Path) -> list[Rated]:
+def unique(items: Iterable[Rated], path: Path) -> list[Rated]:
     """The same texts, after a check that no id is repeated: scores are matched by id."""
-    repeated = [name for name, count in Counter(item.id for item in items).items() if count > 1]
+    rated = list(items)
+    repeated = [name for name, count in Counter(item.id for item in rated).items() if count > 1]
     if repeated:
         raise DataError(
             f"{path}: id {repeated[0]!r} is in more than one row ({len(repeated)} such ids); "
             f"give each row an id of its own, or leave the column out"
         )
-    return list(items)
+    return rated
 
 
 def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
@@ -74,7 +83,7 @@ def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
     return tuple(numbers)
 
 
-def human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
+def _human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
     """Criterion to ratings, from the column `human` and columns called `human.CRITERION`."""
     given = row.values.get("human")
     named: dict[str, object] = {}
@@ -88,20 +97,16 @@ def human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
     return {criterion: numbers for criterion, numbers in rated.items() if numbers}
 
 
-def with_ids(items: Iterable[Rated], stem: str) -> list[Rated]:
-    """Number the texts of a format without ids, in order."""
-    return [replace(item, id=item.id or f"{stem}-{number}") for number, item in enumerate(items)]
-
-
 def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool) -> Rated:
     hypothesis = row.text("hypothesis")
     doc, system = (_label(row, column) for column in ("doc", "system"))
     source = row.maybe("source") or (None if doc is None else sources.get(doc))
     references = row.texts("references") or row.texts("reference")
     named = _label(row, "id") or f"{row.file.stem}-{number}"
-    sample = Sample(hypothesis, references, source, _image(row, skip_missing), id=named)
+    image = None if skip_missing and row.lacks_image() else row.image()
+    sample = Sample(hypothesis, references, source, image, id=named)
     meta = {c: v for c, v in row.unknown(KNOWN).items() if not c.startswith(FLAT)}
-    return Rated(named, sample, system, doc, human_ratings(row), meta)
+    return Rated(named, sample, system, doc, _human_ratings(row), meta)
 
 
 def _label(row: Row, column: str) -> str | None:
@@ -113,5 +118,46 @@ def _label(row: Row, column: str) -> str | None:
     return str(value)
 
 
-def _image(row: Row, skip_missing: bool) -> Image | None:
-    return None if skip_missing and row.lacks_image() else row.image()
+# --- preferences ---
+
+
+def read_preferences(path: Path, rows: Sequence[Row]) -> list[Rated]:
+    """Every text that was compared, once, with all its outcomes."""
+    # (doc, system, hypothesis) to the text and, by criterion, its outcomes with the rivals' names.
+    texts: dict[tuple[str, str, str], tuple[Sample, dict[str, list[tuple[float, str]]]]] = {}
+    for number, row in enumerate(rows):
+        doc = str(number if row.values.get("doc") is None else row.values["doc"])
+        sides = []
+        for side in ("a", "b"):
+            system, hypothesis = row.text(f"system_{side}"), row.text(f"hypothesis_{side}")
+            sample = Sample(hypothesis, row.texts("references"), row.maybe("source"))
+            sides.append((system, texts.setdefault((doc, system, hypothesis), (sample, {}))[1]))
+        (first, outcomes), (second, other_outcomes) = sides
+        for criterion, share in _shares(row).items():
+            outcomes.setdefault(criterion, []).append((share, second))
+            other_outcomes.setdefault(criterion, []).append((1.0 - share, first))
+    rated = []
+    for number, ((doc, system, _), (sample, outcomes)) in enumerate(texts.items()):
+        human = {criterion: tuple(share for share, _ in met) for criterion, met in outcomes.items()}
+        rivals = {criterion: [rival for _, rival in met] for criterion, met in outcomes.items()}
+        rated.append(Rated(f"{path.stem}-{number}", sample, system, doc, human, {RIVALS: rivals}))
+    return rated
+
+
+def _shares(row: Row) -> dict[str, float]:
+    """The outcome for `a` by criterion."""
+    given = row.values.get("preference")
+    named = given if isinstance(given, Mapping) else {str(row.values.get("criterion") or "overall"): given}
+    return {name: _share(row, value) for name, value in named.items() if value not in (None, "")}
+
+
+def _share(row: Row, value: object) -> float:
+    text = str(value).strip().lower()
+    shares = {"a": 1.0, "b": 0.0, "tie": 0.5}
+    if text in shares:
+        return shares[text]
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise row.fail(f"column 'preference' must be a, b, tie or a number, not {value!r}") from error
+    return 0.5 + 0.5 * ((number > 0) - (number < 0))

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from assay.audits.human.items import pairs_within_groups
 from assay.audits.human.levels import ends, interval
 from assay.core import Estimate, Finding, Floats, Statistic
-from assay.datasets.preferences import RIVALS
-from assay.datasets.ratings import Rated
+from assay.datasets.ratings import RIVALS, Rated
 from assay.errors import DataError
 from assay.statistics.annotators import cohen_kappa, krippendorff_alpha, split_half_kendall
 from assay.statistics.bradley_terry import bradley_terry
