@@ -104,17 +104,12 @@ def _from_candidates(path: Path, rows: Sequence[Row]) -> list[Pair]:
     """Pairs in the Metric-Fairness form: two lines per pair, the stereotype first."""
     if len(rows) % 2:
         raise DataError(f"{path}: {len(rows)} lines, but a pair is two lines (stereotype, anti-stereotype)")
-    return [
-        Pair(
-            f"{path.stem}-{number}",
-            path.stem,
-            pro.text("candidate"),
-            anti.text("candidate"),
-            pro.texts("reference"),
-            anti.texts("reference"),
-        )
-        for number, (pro, anti) in enumerate(zip(rows[::2], rows[1::2], strict=True))
-    ]
+    pairs = []
+    for number, (pro, anti) in enumerate(zip(rows[::2], rows[1::2], strict=True)):
+        texts = pro.text("candidate"), anti.text("candidate")
+        references = pro.texts("reference"), anti.texts("reference")
+        pairs.append(Pair(f"{path.stem}-{number}", path.stem, *texts, *references))
+    return pairs
 
 
 def _pairs(rows: Iterable[Row]) -> list[Pair]:

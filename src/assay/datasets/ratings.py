@@ -1,10 +1,4 @@
-"""Rated texts: a hypothesis with references, its system and document, and human ratings by criterion.
-
-A file of pairwise preferences is read as ratings too: a text's ratings are the outcomes of its comparisons.
-Columns: `system_a, system_b, hypothesis_a, hypothesis_b, preference, doc?, references?, source?`, where
-`preference` is "a", "b" or "tie", or a number (above 0 for a, as on a Likert scale), or an object of these by
-criterion. An outcome is 1 for a win, 1/2 for a tie and 0 for a loss; `meta[RIVALS]` names the rival systems.
-"""
+"""Rated texts: a hypothesis with references, its system and document, and human ratings by criterion."""
 
 from __future__ import annotations
 
@@ -22,8 +16,7 @@ from assay.errors import DataError
 KNOWN = ("id", "hypothesis", "references", "reference", "source", "image", "system", "doc", "human")
 LARGEST = 1e50  # correlations multiply four ratings, which must not overflow
 FLAT = "human."  # a table may have one column per criterion: human.fluency
-PREFERENCES = ("system_a", "system_b", "hypothesis_a", "hypothesis_b", "preference")
-RIVALS = "rivals by criterion"
+RIVALS = "rivals by criterion"  # the key in `meta` of the systems that a text was compared with
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +76,12 @@ def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
     return tuple(numbers)
 
 
+def by_criterion(row: Row, given: Mapping[str, object]) -> dict[str, tuple[float, ...]]:
+    """The ratings of each criterion; a criterion without any is left out."""
+    rated = {criterion: ratings(row, criterion, value) for criterion, value in given.items()}
+    return {criterion: numbers for criterion, numbers in rated.items() if numbers}
+
+
 def _human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
     """Criterion to ratings, from the column `human` and columns called `human.CRITERION`."""
     given = row.values.get("human")
@@ -93,8 +92,7 @@ def _human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
         # A bare number or list needs no criterion: it is the overall judgement.
         named["overall"] = given
     named |= {c.removeprefix(FLAT): v for c, v in row.values.items() if c.startswith(FLAT)}
-    rated = {criterion: ratings(row, criterion, value) for criterion, value in named.items()}
-    return {criterion: numbers for criterion, numbers in rated.items() if numbers}
+    return by_criterion(row, named)
 
 
 def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool) -> Rated:
@@ -116,48 +114,3 @@ def _label(row: Row, column: str) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise row.fail(f"column {column!r} must be a name or a whole number, not {value!r}")
     return str(value)
-
-
-# --- preferences ---
-
-
-def read_preferences(path: Path, rows: Sequence[Row]) -> list[Rated]:
-    """Every text that was compared, once, with all its outcomes."""
-    # (doc, system, hypothesis) to the text and, by criterion, its outcomes with the rivals' names.
-    texts: dict[tuple[str, str, str], tuple[Sample, dict[str, list[tuple[float, str]]]]] = {}
-    for number, row in enumerate(rows):
-        doc = str(number if row.values.get("doc") is None else row.values["doc"])
-        sides = []
-        for side in ("a", "b"):
-            system, hypothesis = row.text(f"system_{side}"), row.text(f"hypothesis_{side}")
-            sample = Sample(hypothesis, row.texts("references"), row.maybe("source"))
-            sides.append((system, texts.setdefault((doc, system, hypothesis), (sample, {}))[1]))
-        (first, outcomes), (second, other_outcomes) = sides
-        for criterion, share in _shares(row).items():
-            outcomes.setdefault(criterion, []).append((share, second))
-            other_outcomes.setdefault(criterion, []).append((1.0 - share, first))
-    rated = []
-    for number, ((doc, system, _), (sample, outcomes)) in enumerate(texts.items()):
-        human = {criterion: tuple(share for share, _ in met) for criterion, met in outcomes.items()}
-        rivals = {criterion: [rival for _, rival in met] for criterion, met in outcomes.items()}
-        rated.append(Rated(f"{path.stem}-{number}", sample, system, doc, human, {RIVALS: rivals}))
-    return rated
-
-
-def _shares(row: Row) -> dict[str, float]:
-    """The outcome for `a` by criterion."""
-    given = row.values.get("preference")
-    named = given if isinstance(given, Mapping) else {str(row.values.get("criterion") or "overall"): given}
-    return {name: _share(row, value) for name, value in named.items() if value not in (None, "")}
-
-
-def _share(row: Row, value: object) -> float:
-    text = str(value).strip().lower()
-    shares = {"a": 1.0, "b": 0.0, "tie": 0.5}
-    if text in shares:
-        return shares[text]
-    try:
-        number = float(text)
-    except ValueError as error:
-        raise row.fail(f"column 'preference' must be a, b, tie or a number, not {value!r}") from error
-    return 0.5 + 0.5 * ((number > 0) - (number < 0))

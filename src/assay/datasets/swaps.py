@@ -180,13 +180,14 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
         if not line.strip():
             continue
         cells = [cell.strip().lower() for cell in line.split("\t" if "\t" in line else ",")]
-        if cells[:2] == ["male", "female"] and number == 1 and len(cells) > 1:
+        if cells[:2] == ["male", "female"] and number == 1:
             continue  # a header
-        if len(cells) < 2 or not cells[0] or not cells[1] or cells[0] == cells[1]:
+        one, two, *_ = *cells, ""
+        if not one or not two or one == two:
             raise DataError(
                 f"{path}, line {number}: expected two different words, separated by a tab or comma"
             )
-        yield cells[0], cells[1]
+        yield one, two
 
 
 def _refuse_cycles(path: Path, forward: Mapping[str, str]) -> None:

@@ -1,9 +1,14 @@
-"""Published ratings, each release recognised by what it holds: a path in, rated texts out.
+"""Ratings in every form assay knows, each recognised by what it holds: a path in, rated texts out.
 
 WMT metrics-task folders have the layout of mt-metrics-eval: sources, references, outputs and human scores.
 Give a score file (`wmt22/human-scores/en-de.mqm.seg.score`), or the year's folder if it has one language
 pair. MQM scores there are already negated penalties: higher is better. WebNLG 2020 is a copy of the
 challenge's repository; its ratings are joined with the submissions and references.
+
+Pairwise preferences are read as ratings: a text's ratings are the outcomes of its comparisons, 1 for a win,
+1/2 for a tie and 0 for a loss. Columns: `system_a, system_b, hypothesis_a, hypothesis_b, preference, doc?,
+references?, source?`, where `preference` is "a", "b" or "tie", or a number (above 0 for a, as on a Likert
+scale), or an object of these by criterion.
 """
 
 from __future__ import annotations
@@ -13,11 +18,10 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 from assay.core import Sample
-from assay.datasets.ratings import PREFERENCES, Rated, ratings, read_preferences, read_samples, unique
+from assay.datasets.ratings import RIVALS, Rated, by_criterion, ratings, read_samples, unique
 from assay.datasets.rows import Entry, Row, below, entries, read_json, read_rows, read_text, text_lines
 from assay.errors import DataError
 
@@ -28,6 +32,7 @@ _EXPERT, _TOKENS = "ExpertAnnotations.txt", "Flickr8k.token.txt"
 _COMPOSITE = re.compile(r"^(.+)_(correctness|throughness|thoroughness)\.csv$")
 # USR marks its two human responses by these models' names.
 _HUMAN_RESPONSES = {"Original Ground Truth", "New Human Generated"}
+_COMPARED = ("system_a", "system_b", "hypothesis_a", "hypothesis_b", "preference")
 _WMT_SCORES = ".seg.score"
 _WEBNLG_RATINGS = "_humeval_data_all_teams.json"
 _WEBNLG_CRITERIA = {
@@ -55,8 +60,8 @@ def read_ratings(path: Path, *, skip_missing: bool = False) -> list[Rated]:
     columns = rows[0].values
     if "expert_annotations" in columns:
         return unique(map(_summeval, rows), path)
-    if all(column in columns for column in PREFERENCES):
-        return read_preferences(path, rows)
+    if all(column in columns for column in _COMPARED):
+        return _preferences(path, rows)
     return read_samples(path, skip_missing=skip_missing)
 
 
@@ -90,7 +95,7 @@ def _read_document(path: Path) -> list[Rated]:
     readers = {"system_summaries": _realsumm, "responses": _usr, "annotations": _fed, "questions": _questions}
     for column, reader in readers.items():
         if column in first:
-            return unique(chain.from_iterable(map(reader, entries(value, path))), path)
+            return unique((rated for entry in entries(value, path) for rated in reader(entry)), path)
     raise DataError(
         f"{path}: not a published form assay knows (Flickr8k or Composite, REALSumm, USR, FED, QGEval); "
         "write records as JSON Lines with hypothesis, references and human"
@@ -143,7 +148,7 @@ def _usr(entry: Entry) -> Iterator[Rated]:
     for response in responses:
         text, system = response.text("response").strip(), response.text("model")
         references = tuple(other for other in human_texts if other != text)
-        human = _numbers(response, [name for name in response.values if name not in ("response", "model")])
+        human = _numbers(response, "response", "model")
         name = f"{entry.file.stem}-{entry.line}/{system}"
         yield Rated(name, Sample(text, references, source), system, str(entry.line), human)
 
@@ -159,7 +164,7 @@ def _fed(entry: Entry) -> Iterator[Rated]:
     context, response = entry.text("context").strip(), entry.maybe("response")
     turn = response.split(":", 1)[-1].strip() if response else context
     annotations = entry.inner(entry.values.get("annotations"), "annotations")
-    human = _numbers(annotations, list(annotations.values))
+    human = _numbers(annotations)
     if not response:
         human = {f"dialogue:{criterion}": numbers for criterion, numbers in human.items()}
     sample = Sample(turn, (), context if response else None)
@@ -172,21 +177,20 @@ def _questions(entry: Entry) -> Iterator[Rated]:
     source = f"{entry.text('passage')}\n{entry.text('answer')}"
     for question in entry.members("questions"):
         text, system = question.text("prediction"), question.text("source").split("_", 1)[-1]
-        human = _numbers(question, [name for name in question.values if name not in ("prediction", "source")])
+        human = _numbers(question, "prediction", "source")
         sample = Sample(text, entry.texts("reference"), source)
         name = f"{entry.text('id')}/{question.text('source')}"
         yield Rated(name, sample, system, entry.text("id"), human)
 
 
-def _numbers(entry: Entry, criteria: Sequence[str]) -> dict[str, tuple[float, ...]]:
+def _numbers(entry: Entry, *left_out: str) -> dict[str, tuple[float, ...]]:
     """Ratings by criterion; words among them ("N/A - Invalid") do not count."""
     human = {}
-    for name in criteria:
-        value = entry.values[name]
-        listed = value if isinstance(value, list) else [value]
-        numbers = [item for item in listed if isinstance(item, int | float) and not isinstance(item, bool)]
-        human[name.strip()] = ratings(entry, name, numbers)
-    return {name: numbers for name, numbers in human.items() if numbers}
+    for name, value in entry.values.items():
+        if name not in left_out:
+            listed = value if isinstance(value, list) else [value]
+            human[name.strip()] = [item for item in listed if type(item) in (int, float)]
+    return by_criterion(entry, human)
 
 
 # --- captions ---
@@ -201,12 +205,7 @@ def _judgements(path: Path, value: Mapping[str, object]) -> Iterator[Rated]:
             captions.setdefault(key, (entry, []))[1].append(judgement.values.get("rating"))
     for number, ((image, text), (entry, values)) in enumerate(captions.items()):
         sample = Sample(text, entry.texts("ground_truth"))
-        yield Rated(f"{path.stem}-{number}", sample, None, image, _overall(entry, values))
-
-
-def _overall(row: Row, value: object) -> dict[str, tuple[float, ...]]:
-    numbers = ratings(row, "overall", value)
-    return {"overall": numbers} if numbers else {}
+        yield Rated(f"{path.stem}-{number}", sample, None, image, by_criterion(entry, {"overall": values}))
 
 
 def _flickr8k(folder: Path) -> Iterator[Rated]:
@@ -221,7 +220,8 @@ def _flickr8k(folder: Path) -> Iterator[Rated]:
         if len(cells) < 3 or cells[1] not in captions:
             raise row.fail(f"image, a caption id of {_TOKENS} and ratings are expected, not {line[:60]!r}")
         sample = Sample(captions[cells[1]], tuple(by_image.get(cells[0], ())))
-        yield Rated(f"flickr8k-{number - 1}", sample, None, cells[0], _overall(row, cells[2:]))
+        human = by_criterion(row, {"overall": cells[2:]})
+        yield Rated(f"flickr8k-{number - 1}", sample, None, cells[0], human)
 
 
 def _captions(path: Path) -> dict[str, str]:
@@ -413,3 +413,48 @@ def _webnlg_references(path: Path) -> dict[str, tuple[tuple[str, ...], str]]:
 def _lex(entry: Entry) -> str:
     inner = next((v for v in entry.values.values() if isinstance(v, Mapping)), None)  # {"1": {"lex": ...}}
     return entry.text("lex") if inner is None else entry.inner(inner, "lexicalisations").text("lex")
+
+
+# --- preferences ---
+
+
+def _preferences(path: Path, rows: Sequence[Row]) -> list[Rated]:
+    """Every text that was compared, once, with all its outcomes."""
+    # (doc, system, hypothesis) to the text and, by criterion, its outcomes with the rivals' names.
+    texts: dict[tuple[str, str, str], tuple[Sample, dict[str, list[tuple[float, str]]]]] = {}
+    for number, row in enumerate(rows):
+        doc = str(number if row.values.get("doc") is None else row.values["doc"])
+        sides = []
+        for side in ("a", "b"):
+            system, hypothesis = row.text(f"system_{side}"), row.text(f"hypothesis_{side}")
+            sample = Sample(hypothesis, row.texts("references"), row.maybe("source"))
+            sides.append((system, texts.setdefault((doc, system, hypothesis), (sample, {}))[1]))
+        (first, outcomes), (second, other_outcomes) = sides
+        for criterion, share in _shares(row).items():
+            outcomes.setdefault(criterion, []).append((share, second))
+            other_outcomes.setdefault(criterion, []).append((1.0 - share, first))
+    rated = []
+    for number, ((doc, system, _), (sample, outcomes)) in enumerate(texts.items()):
+        human = {criterion: tuple(share for share, _ in met) for criterion, met in outcomes.items()}
+        rivals = {criterion: [rival for _, rival in met] for criterion, met in outcomes.items()}
+        rated.append(Rated(f"{path.stem}-{number}", sample, system, doc, human, {RIVALS: rivals}))
+    return rated
+
+
+def _shares(row: Row) -> dict[str, float]:
+    """The outcome for `a` by criterion."""
+    given = row.values.get("preference")
+    named = given if isinstance(given, Mapping) else {str(row.values.get("criterion") or "overall"): given}
+    return {name: _share(row, value) for name, value in named.items() if value not in (None, "")}
+
+
+def _share(row: Row, value: object) -> float:
+    text = str(value).strip().lower()
+    shares = {"a": 1.0, "b": 0.0, "tie": 0.5}
+    if text in shares:
+        return shares[text]
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise row.fail(f"column 'preference' must be a, b, tie or a number, not {value!r}") from error
+    return 0.5 + 0.5 * ((number > 0) - (number < 0))
