@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from assay.audits.estimates import interval_estimate
 from assay.audits.human.levels import interval
 from assay.core import Finding, Floats, Statistic
-from assay.datasets.preferences import RIVALS
-from assay.datasets.ratings import Rated
+from assay.datasets.ratings import RIVALS, Rated
 from assay.errors import DataError
 from assay.statistics.annotators import cohen_kappa, krippendorff_alpha, split_half_kendall
 from assay.statistics.bradley_terry import bradley_terry
