@@ -16,6 +16,7 @@ from assay.metrics.bertscore import IdfTable, fill_layer, idf_table, matching_sc
 from assay.models.encoder import Embedded, embed
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
 from assay.models.trainable import Differentiable
+from assay.vocabulary import Layer
 
 ZHAO_2019 = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"
 _PUNCTUATION = frozenset(string.punctuation)
@@ -57,7 +58,7 @@ class MoverScore(Neural, Metric):
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
-    layer: int | None = None
+    layer: Layer | None = None
     n: Literal[1, 2] = 1
     idf: bool = True
     reduce: Reduce = "mean"
