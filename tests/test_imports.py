@@ -38,7 +38,7 @@ ALLOWED = {
     "testing": {"core", "errors", "names", "report", "run", "vocabulary"},
     "cli": {
         "__version__", "calibration", "core", "datasets", "errors", "metrics", "mitigation", "models", "names", "report",
-        "reproduction", "run", "server",
+        "reproduction", "run", "server", "vocabulary",
     },
 }  # fmt: skip
 

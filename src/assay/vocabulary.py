@@ -11,6 +11,9 @@ Question = Literal["fairness", "robustness", "agreement"]
 Verdict = Literal["pass", "fail", "inconclusive", "insensitive", "not judged"]
 Rule = Literal["careful", "paper"]
 Size = Literal["quick", "full"]
+OnError = Literal["stop", "skip"]
+Format = Literal["html", "md", "json", "latex"]
+Gate = Literal["fail", "unfair", "blind"]
 Expectation = Literal["lower", "same"]
 Paradigm = Literal[
     "n-gram", "edit", "caption", "diversity", "static-embedding", "matching", "regression", "generation",
