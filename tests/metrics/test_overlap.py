@@ -100,7 +100,8 @@ def test_large_alphabets_and_many_pairs():
 
 @given(
     st.lists(
-        st.sampled_from([*"ab01.,-&;<>{}()'!/:_~ \n", "&quot;", "<skipped>", "-\n", "é", "漢"]), max_size=14
+        st.sampled_from([*"ab01.,-&;<>{}()'!/:_~ \n", "&quot;", "<skipped>", "-\n", "é", "漢", "\t", "\xa0"]),
+        max_size=14,
     )
 )
 @settings(max_examples=300, deadline=None)

@@ -75,10 +75,14 @@ def _split(text: str, tokenize: Tokenize) -> Sequence[str]:
     return cast(str, _sacrebleu_tokenizer(tokenize)(text.rstrip())).split()
 
 
-# mteval-v13a.pl as in sacreBLEU, whose first pattern also matches every space: most of its time, for nothing.
-_SYMBOLS = re.compile(r"[!-&(-+:-@/\[-`{-~]")
-_MARK_AFTER, _MARK_BEFORE = re.compile(r"([^0-9])([.,])"), re.compile(r"([.,])([^0-9])")
-_DASH = re.compile(r"([0-9])-")
+# sacreBLEU's 13a (mteval-v13a.pl). Its patterns look no farther than the next character, so that they may be
+# applied word by word, and each word but once.
+_PATTERNS_13A = (
+    (re.compile(r"([!-&(-+:-@/\[-`{-~])"), r" \1 "),
+    (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),
+    (re.compile(r"([.,])([^0-9])"), r" \1 \2"),
+    (re.compile(r"([0-9])(-)"), r"\1 \2 "),
+)
 _ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 
 
@@ -87,12 +91,15 @@ def _tokens_13a(text: str) -> list[str]:
     if "&" in line:
         for entity, character in _ENTITIES:
             line = line.replace(entity, character)
-    line = _SYMBOLS.sub(r" \g<0> ", f" {line} ")
-    if "." in line or "," in line:
-        line = _MARK_BEFORE.sub(r" \1 \2", _MARK_AFTER.sub(r"\1 \2 ", line))
-    if "-" in line:
-        line = _DASH.sub(r"\1 - ", line)
-    return line.split()
+    return [part for word in line.split() for part in ((word,) if word.isalnum() else _split_13a(word))]
+
+
+@lru_cache(maxsize=200_000)
+def _split_13a(word: str) -> tuple[str, ...]:
+    line = f" {word} "
+    for pattern, replacement in _PATTERNS_13A:
+        line = pattern.sub(replacement, line)
+    return tuple(line.split())
 
 
 @cache
