@@ -115,7 +115,8 @@ def _advice(audits: Mapping[str, AuditInfo], judged: Sequence[Row]) -> tuple[str
     """What the failures of the metric ask of its user, and what this run could not say."""
     failed = [audits[name] for name in dict.fromkeys(r["audit"] for r in judged if r["verdict"] == "fail")]
     general = dict.fromkeys(_ADVICE[audit.question] for audit in failed if not audit.advice)
-    lines = [*(f"{audit.title}: {audit.advice}" for audit in failed if audit.advice), *general]
+    own = [f"{audit.title.rstrip('?')}: {audit.advice}" for audit in failed if audit.advice]
+    lines = [*own, *general]
     if not any(audits[row["audit"]].question == "agreement" for row in judged):
         lines.append(
             "Agreement with people was not measured: give your ratings to `assay run human --data FILE`."
