@@ -11,9 +11,8 @@ import numpy as np
 from assay.core import Metric, Sample, Scores
 from assay.errors import WeightsError
 from assay.metrics.base import Cut, Neural, Reduce, reduced_scores
-from assay.models.classifier import logits
+from assay.models.encoder import Differentiable, Texts, logits
 from assay.models.torch import Loaded, Precision, content_ids, in_batches, padded
-from assay.models.trainable import Differentiable, Texts
 
 if TYPE_CHECKING:
     import torch

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeVar
@@ -24,7 +24,7 @@ from assay.datasets.lexicon import indefinite_article, people, toml_file, word_l
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
 from assay.datasets.records import embedded_records
 from assay.datasets.rows import SUFFIXES, read_rows, read_text
-from assay.datasets.swaps import embedded_swaps, swap_texts
+from assay.datasets.swaps import Swapped, embedded_swaps, swap_texts
 from assay.datasets.templates import (
     ATTRIBUTES,
     Lexicon,
@@ -37,6 +37,7 @@ from assay.datasets.templates import (
 )
 from assay.errors import DataError, suggest
 from assay.recipe import digest, generator
+from assay.vocabulary import Task
 
 Split = Literal["train", "validation", "test"]
 Item = TypeVar("Item")
@@ -46,9 +47,8 @@ _TAKE = 24  # expansions per template
 _FRAMES = 40  # pairs of occupations per frame
 _INSERTIONS = 3  # pairs of identities per sentence
 _JOINTS = re.compile(r",? (?:because|since|as|for|when|although|even though|but|until|before|so that) ")
-_CASES = ("he", "him", "his")
-_SENTENCE_TASKS = ("image-captioning", "translation", "dialogue", "question-generation")
-_ORDINARY_TASKS = (*_SENTENCE_TASKS, "data-to-text", "summarisation")
+_SENTENCE_TASKS: tuple[Task, ...] = ("image-captioning", "translation", "dialogue", "question-generation")
+_ORDINARY_TASKS: tuple[Task, ...] = (*_SENTENCE_TASKS, "data-to-text", "summarisation")
 # The longest texts that are used, in words: longer ones cost most and teach least.
 _LONGEST_SENTENCE, _LONGEST_ORDINARY, _LONGEST_FILE = 30, 45, 60
 
@@ -110,8 +110,7 @@ def _by_split(items: Iterable[Item], split: Callable[[Item], Split | None]) -> d
     """The items by split; those without one are left out."""
     parts: dict[Split, list[Item]] = {"train": [], "validation": [], "test": []}
     for item in items:
-        name = split(item)
-        if name:
+        if name := split(item):
             parts[name].append(item)
     return parts
 
@@ -136,16 +135,11 @@ def is_held_out(word: str, attribute: str) -> bool:
     """Whether an identity word is kept for testing; pronouns and the first words of a group never are."""
     if attribute not in ATTRIBUTES:
         return False
-    shared = {text.lower() for text in _shared_words(load_lexicon(attribute))}
+    shared: set[str] = set()
+    for group in load_lexicon(attribute).groups.values():
+        nouns = [form for noun in group.nouns[:1] for form in (noun.singular, noun.plural)]
+        shared.update(map(str.lower, [*group.adjectives[:1], *group.pronouns.slots().values(), *nouns]))
     return word.lower() not in shared and int(digest("word", word.lower())[:8], 16) % 4 == 0
-
-
-def _shared_words(lexicon: Lexicon) -> Iterator[str]:
-    for group in lexicon.groups.values():
-        yield from group.adjectives[:1]
-        yield from group.pronouns.slots().values()
-        for noun in group.nouns[:1]:
-            yield from (noun.singular, noun.plural)
 
 
 def names_winobias(*texts: str) -> bool:
@@ -163,44 +157,53 @@ def counterfactuals(attributes: Sequence[str], seed: int = 0) -> dict[Split, lis
     """The embedded pairs of these attributes by split."""
     for name in attributes:
         check_attribute(name)
-    return _by_split((pair for name in attributes for pair in _distinct_pairs(name, seed)), split_of)
+    return _by_split((pair for name in attributes for pair in _pairs_of(name, seed)), split_of)
 
 
 @cache
-def _distinct_pairs(name: str, seed: int) -> tuple[Counterfactual, ...]:
-    return tuple(dict.fromkeys(_pairs_of(name, seed)))
-
-
-def _pairs_of(name: str, seed: int) -> Iterator[Counterfactual]:
+def _pairs_of(name: str, seed: int) -> tuple[Counterfactual, ...]:
+    """The distinct pairs of an attribute: from templates, written by hand, and made of short texts."""
     lexicon = load_lexicon(name)
+    pairs: list[Counterfactual] = []
     for template in load_templates(name):
-        yield from map(_from_template, expand(replace(template, take=_TAKE), lexicon))
-    for pair in embedded_pairs((name,)):
-        if str(pair.meta["template"]).startswith("hand"):
-            words = (pair.meta["identity"], pair.meta["anti_identity"])
-            unit = f"{name}-{pair.meta['template']}"
-            yield Counterfactual(name, pair.stereotype, pair.anti_stereotype, pair.references[0], unit, words)
+        for pair in expand(replace(template, take=_TAKE), lexicon):
+            words = (pair.identity or "", pair.anti_identity or "")
+            pairs.append(_counterfactual(pair, pair.reference, pair.template, words))
+    for hand in embedded_pairs((name,)):
+        if str(hand.meta["template"]).startswith("hand"):
+            words = (hand.meta["identity"], hand.meta["anti_identity"])
+            pairs.append(_counterfactual(hand, hand.references[0], f"{name}-{hand.meta['template']}", words))
     if name == "gender":
-        yield from occupation_pairs(seed)
-        yield from swapped_pairs(sentences())
+        pairs += [*occupation_pairs(seed), *swapped_pairs(sentences())]
     else:
-        yield from inserted_pairs(sentences(), lexicon, seed)
+        pairs += inserted_pairs(sentences(), lexicon, seed)
+    return tuple(dict.fromkeys(pairs))
 
 
-def _from_template(pair: TemplatePair) -> Counterfactual:
-    words = (pair.identity or "", pair.anti_identity or "")
-    return Counterfactual(
-        pair.attribute, pair.stereotype, pair.anti_stereotype, pair.reference, pair.template, words
-    )
+def _counterfactual(
+    pair: Pair | TemplatePair, reference: str, unit: str, words: tuple[str, ...] = ()
+) -> Counterfactual:
+    return Counterfactual(pair.attribute, pair.stereotype, pair.anti_stereotype, reference, unit, words)
 
 
 def occupation_pairs(seed: int = 0) -> Iterator[Counterfactual]:
     """Frames of two occupations and a pronoun; also one frame's first clause with another's last."""
     occupations = [o.name for o in load_occupations() if not o.winobias]
+    pronouns = [load_lexicon("gender").groups[name].pronouns.slots() for name in ("female", "male")]
     for frame in _frames():
+        case = next((slot for slot in ("he", "him", "his") if f"{{{slot}}}" in frame["text"]), None)
+        if case is None:
+            continue
+        words = tuple(slots[case] for slots in pronouns)
         rng = generator(seed, "occupations", frame["id"])
         for _ in range(_FRAMES if "+" not in frame["id"] else 2):
-            yield from _filled(frame, rng.sample(occupations, 2))
+            names = rng.sample(occupations, 2)
+            person = f"the {names[frame['refers'] - 1]}" + ("'s" if case == "his" else "")
+            slots = {"first": names[0], "second": names[1]}
+            first, second, reference = (
+                render(frame["text"], {**slots, case: word}) for word in (*words, person)
+            )
+            yield Counterfactual("gender", first, second, reference, frame["id"], words)
 
 
 def _frames() -> Iterator[dict[str, Any]]:
@@ -216,24 +219,12 @@ def _frames() -> Iterator[dict[str, Any]]:
             yield {**tail, "id": f"{head['id']}+{tail['id']}", "text": f"{clause}{joint}{rest}"}
 
 
-def _filled(frame: dict[str, Any], names: Sequence[str]) -> Iterator[Counterfactual]:
-    case = next((slot for slot in _CASES if f"{{{slot}}}" in frame["text"]), None)
-    if case is None:
-        return
-    groups = load_lexicon("gender").groups
-    slots = {"first": names[0], "second": names[1]}
-    person = f"the {names[frame['refers'] - 1]}" + ("'s" if case == "his" else "")
-    words = [groups[name].pronouns.slots()[case] for name in ("female", "male")]
-    first, second, reference = (render(frame["text"], {**slots, case: word}) for word in (*words, person))
-    yield Counterfactual("gender", first, second, reference, frame["id"], tuple(words))
-
-
 @cache
 def sentences() -> tuple[tuple[str, str], ...]:
     """Short texts of the embedded corpora, each with the item it comes from."""
     items: dict[str, str] = {}
     for task in _SENTENCE_TASKS:
-        for record in embedded_records(task):  # type: ignore[arg-type]
+        for record in embedded_records(task):
             for text in (record.gold, *record.references):
                 if _words(text) <= _LONGEST_SENTENCE:
                     items.setdefault(text, record.id)
@@ -311,24 +302,19 @@ def _words(*texts: str) -> int:
 
 
 def _ordinary(seed: int) -> Iterator[Ordinary]:
-    for task in _ORDINARY_TASKS:
-        for record in embedded_records(task):  # type: ignore[arg-type]
-            yield from _of_record(record, generator(seed, "ordinary", record.key))
+    """Good, damaged and wrong texts against the references, so that the whole scale is kept."""
+    for record in (record for task in _ORDINARY_TASKS for record in embedded_records(task)):
+        rng, item = generator(seed, "ordinary", record.key), f"{record.task}-{record.id}"
+        others = [text for text in record.others if text != record.gold]
+        for reference in record.references[:4]:
+            yield Ordinary(record.gold, reference, item)
+            yield Ordinary(damaged(record.gold, rng), reference, item)
+            yield Ordinary(rng.choice(others), reference, item)
+        for reference, following in pairwise(record.references):
+            yield Ordinary(reference, following, item)
+        yield Ordinary(damaged(record.gold, rng), record.gold, item)
     for record in embedded_records("image-captioning"):
         yield from _gendered(record)
-
-
-def _of_record(record: Record, rng: Random) -> Iterator[Ordinary]:
-    """Good, damaged and wrong texts against the references, so that the whole scale is kept."""
-    item = f"{record.task}-{record.id}"
-    others = [text for text in record.others if text != record.gold]
-    for reference in record.references[:4]:
-        yield Ordinary(record.gold, reference, item)
-        yield Ordinary(damaged(record.gold, rng), reference, item)
-        yield Ordinary(rng.choice(others), reference, item)
-    for reference, following in zip(record.references, record.references[1:], strict=False):
-        yield Ordinary(reference, following, item)
-    yield Ordinary(damaged(record.gold, rng), record.gold, item)
 
 
 def damaged(text: str, rng: Random) -> str:
@@ -350,18 +336,18 @@ def damaged(text: str, rng: Random) -> str:
 def _gendered(record: Record) -> Iterator[Ordinary]:
     """Captions that state a gender against references that state the same one, and swapped captions."""
     item = f"{record.task}-{record.id}"
-    texts = (record.gold, *record.references)
-    swapped = swap_texts(texts, embedded_swaps())
-    stated = [
-        (text, swap.text)
-        for text, swap in zip(texts, swapped, strict=True)
-        if swap.content in ("male", "female")
-    ]
-    for place, (text, other_gender) in enumerate(stated):
-        yield Ordinary(other_gender, text, item)
+    stated = stated_genders((record.gold, *record.references))
+    for place, (text, swap) in enumerate(stated):
+        yield Ordinary(swap.text, text, item)
         for reference, _ in stated[place + 1 :]:
             yield Ordinary(text, reference, item)
-            yield Ordinary(other_gender, reference, item)
+            yield Ordinary(swap.text, reference, item)
+
+
+def stated_genders(texts: Sequence[str]) -> list[tuple[str, Swapped]]:
+    """The texts that state one gender, each with its swapped twin."""
+    swapped = zip(texts, swap_texts(texts, embedded_swaps()), strict=True)
+    return [(text, swap) for text, swap in swapped if swap.content in ("male", "female")]
 
 
 _SENTENCES = ("sentence1", "sentence2")  # MultiNLI and STS-B
@@ -379,8 +365,11 @@ def read_material(path: Path, attributes: Sequence[str]) -> Material:
         raise DataError(f"{path} is empty; {_EXPECTED}")
     pairs: list[Counterfactual] = []
     ordinary: list[Ordinary] = []
-    if _has_pairs(text):
-        pairs = [_from_file(pair) for pair in read_pair_files([path])[0]]
+    head = text.lstrip()[:2000].splitlines()[0]
+    if "anti_stereotype" in head or "sent_more" in head:
+        for pair in read_pair_files([path])[0]:
+            unit = f"own-{pair.meta.get('template', pair.id)}"
+            pairs.append(_counterfactual(pair, pair.references[0], unit))
     elif path.suffix == ".json":
         pairs = _augmented(_stereoset(path, text, attributes), attributes)
     elif all(name in text.split("\n", 1)[0] for name in _SENTENCES):
@@ -394,28 +383,12 @@ def read_material(path: Path, attributes: Sequence[str]) -> Material:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         pairs = _augmented([(line, f"{path.stem}-{n}") for n, line in enumerate(lines)], attributes)
     if not pairs and not ordinary:
-        raise _nothing_to_train_on(path, attributes)
+        names = " or ".join(attributes)
+        if not set(attributes) & set(ATTRIBUTES):
+            known = ", ".join(ATTRIBUTES)
+            raise DataError(f"{path}: sentences help only {known}; give pairs of {names}{_PAIRS}")
+        raise DataError(f"{path}: no sentence names {names}; nothing to train on")
     return Material(_by_split(pairs, split_of), _by_split(ordinary, _split_of_ordinary))
-
-
-def _has_pairs(text: str) -> bool:
-    head = text.lstrip()[:2000].splitlines()[0]
-    return "anti_stereotype" in head or "sent_more" in head
-
-
-def _nothing_to_train_on(path: Path, attributes: Sequence[str]) -> DataError:
-    names = " or ".join(attributes)
-    if not set(attributes) & set(ATTRIBUTES):
-        known = ", ".join(ATTRIBUTES)
-        return DataError(f"{path}: sentences help only {known}; give pairs of {names}{_PAIRS}")
-    return DataError(f"{path}: no sentence names {names}; nothing to train on")
-
-
-def _from_file(pair: Pair) -> Counterfactual:
-    unit = str(pair.meta.get("template", pair.id))
-    return Counterfactual(
-        pair.attribute, pair.stereotype, pair.anti_stereotype, pair.references[0], f"own-{unit}"
-    )
 
 
 def _sentence_pairs(path: Path, text: str) -> Iterator[tuple[str, str, str]]:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 from assay.models.memory import BoundedCache
 from assay.models.weights import resolve
 
+_FIELDS = attrgetter("text", "whitespace_", "lemma_", "pos_", "tag_", "dep_", "head.i", "ent_type_", "idx")
 _LONGEST = 10_000_000  # characters that spaCy may read at once
 _SURROGATE = re.compile("[\ud800-\udfff]")  # spaCy cannot encode half of a pair
 
@@ -105,24 +106,9 @@ def parse_one(text: str) -> Parse:
 
 
 def _freeze(text: str, doc: Any) -> Parse:
-    tokens = tuple(
-        Token(
-            t.text,
-            t.whitespace_,
-            t.lemma_,
-            t.pos_,
-            t.tag_,
-            t.dep_,
-            t.head.i,
-            t.ent_type_,
-            t.idx,
-            str(t.morph),
-        )
-        for t in doc
-    )
     return Parse(
         text,
-        tokens,
+        tuple(Token(*(*_FIELDS(token), str(token.morph))) for token in doc),
         tuple(Span(s.start, s.end) for s in doc.sents),
         tuple(Span(c.start, c.end) for c in doc.noun_chunks),
         tuple(Span(e.start, e.end, e.label_) for e in doc.ents),
@@ -134,18 +120,14 @@ def _pipeline() -> Any:
     """Load spaCy's small English pipeline from its carrier."""
     import warnings
 
+    config = min(resolve("spacy-en").rglob("config.cfg"), key=lambda path: len(path.parts))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecations inside spaCy's own dependencies
         import spacy
 
-        nlp = spacy.load(_pipeline_folder(resolve("spacy-en")))
+        nlp = spacy.load(config.parent)
     nlp.max_length = _LONGEST
     return nlp
-
-
-def _pipeline_folder(home: Path) -> Path:
-    """The folder in the carrier that holds the pipeline's config."""
-    return min(home.rglob("config.cfg"), key=lambda path: len(path.parts)).parent
 
 
 @cache
