@@ -34,8 +34,8 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     def touched(*given: object) -> None:
         raise AssertionError("worked before it refused")
 
-    for name in ("trainable", "ordinary_pairs"):
-        monkeypatch.setattr(module, name, touched)
+    monkeypatch.setattr(module.Differentiable, "trainable", touched)
+    monkeypatch.setattr(module, "ordinary_pairs", touched)
     return Job("bertscore-f", ("shoe-size",), tmp_path / "deep" / "out")
 
 

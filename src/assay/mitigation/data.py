@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, product
@@ -40,7 +40,7 @@ from assay.recipe import digest, generator
 from assay.vocabulary import Task
 
 Split = Literal["train", "validation", "test"]
-Item = TypeVar("Item")
+P = TypeVar("P", "Counterfactual", "Ordinary")
 # By content: two in ten tested, one in ten validated.
 _SPLITS: tuple[Split, ...] = ("test", "test", "validation", *("train",) * 7)
 _TAKE = 24  # expansions per template
@@ -84,7 +84,12 @@ class Ordinary:
 
     hypothesis: str
     reference: str
-    item: str
+    template: str  # the item it comes from: the unit that is split
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both."""
+        return self.hypothesis, self.reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class Material:
     def digest(self) -> str:
         """A hash of all texts that are trained on."""
         texts = [text for pair in self.pairs["train"] for text in pair.texts]
-        return digest(*texts, *(pair.hypothesis + pair.reference for pair in self.ordinary["train"]))
+        return digest(*texts, *("".join(pair.texts) for pair in self.ordinary["train"]))
 
 
 def check_attribute(name: str, advice: str = "") -> None:
@@ -106,23 +111,20 @@ def check_attribute(name: str, advice: str = "") -> None:
         raise DataError(f"no lexicon for the attribute {name!r}{suggest(name, ATTRIBUTES)}{advice}")
 
 
-def _by_split(items: Iterable[Item], split: Callable[[Item], Split | None]) -> dict[Split, list[Item]]:
-    """The items by split; those without one are left out."""
-    parts: dict[Split, list[Item]] = {"train": [], "validation": [], "test": []}
-    for item in items:
-        if name := split(item):
-            parts[name].append(item)
+def _by_split(pairs: Iterable[P]) -> dict[Split, list[P]]:
+    """The pairs by split; those without one are left out."""
+    parts: dict[Split, list[P]] = {"train": [], "validation": [], "test": []}
+    for pair in pairs:
+        if split := split_of(pair):
+            parts[split].append(pair)
     return parts
 
 
-def split_of(pair: Counterfactual) -> Split | None:
-    """The split of a pair; None where its template is trained on and one of its words is held out."""
+def split_of(pair: Counterfactual | Ordinary) -> Split | None:
+    """The split of a pair; None where its template is trained on and what it names is held out."""
     split = split_of_template(pair.template)
-    if split == "test":
-        return split
-    if any(is_held_out(word, pair.attribute) for word in pair.words) or names_winobias(*pair.texts):
-        return None
-    return split
+    words = [is_held_out(w, pair.attribute) for w in pair.words] if isinstance(pair, Counterfactual) else []
+    return split if split == "test" or not (any(words) or names_winobias(*pair.texts)) else None
 
 
 def split_of_template(template: str) -> Split:
@@ -157,7 +159,7 @@ def counterfactuals(attributes: Sequence[str], seed: int = 0) -> dict[Split, lis
     """The embedded pairs of these attributes by split."""
     for name in attributes:
         check_attribute(name)
-    return _by_split((pair for name in attributes for pair in _pairs_of(name, seed)), split_of)
+    return _by_split(pair for name in attributes for pair in _pairs_of(name, seed))
 
 
 @cache
@@ -174,9 +176,8 @@ def _pairs_of(name: str, seed: int) -> tuple[Counterfactual, ...]:
             words = (hand.meta["identity"], hand.meta["anti_identity"])
             pairs.append(_counterfactual(hand, hand.references[0], f"{name}-{hand.meta['template']}", words))
     if name == "gender":
-        pairs += [*occupation_pairs(seed), *swapped_pairs(sentences())]
-    else:
-        pairs += inserted_pairs(sentences(), lexicon, seed)
+        pairs += occupation_pairs(seed)
+    pairs += _augmented(sentences(), [name], seed)
     return tuple(dict.fromkeys(pairs))
 
 
@@ -231,11 +232,10 @@ def sentences() -> tuple[tuple[str, str], ...]:
     return tuple(items.items())
 
 
-def swapped_pairs(texts: Iterable[tuple[str, str]]) -> Iterator[Counterfactual]:
+def swapped_pairs(texts: Sequence[tuple[str, str]]) -> Iterator[Counterfactual]:
     """Every gendered word swapped, against the text with neutral words (CDA, Zhao et al. 2018)."""
-    listed = list(texts)
-    swapped = swap_texts([text for text, _ in listed], embedded_swaps())
-    for (text, item), other in zip(listed, swapped, strict=True):
+    swapped = swap_texts([text for text, _ in texts], embedded_swaps())
+    for (text, item), other in zip(texts, swapped, strict=True):
         if other.turned and other.neutral and other.content != "both":
             words = tuple(word for turn in other.turned for word in turn)
             yield Counterfactual("gender", text, other.text, other.neutral, f"swap-{item}", words)
@@ -287,13 +287,7 @@ def ordinary_pairs(seed: int = 0) -> dict[Split, list[Ordinary]]:
     could be learnt by no longer seeing gender at all, even where the reference states it.
     """
     distinct = dict.fromkeys(_ordinary(seed))
-    short = [p for p in distinct if _words(p.hypothesis, p.reference) <= _LONGEST_ORDINARY]
-    return _by_split(short, _split_of_ordinary)
-
-
-def _split_of_ordinary(pair: Ordinary) -> Split | None:
-    split = split_of_template(pair.item)
-    return split if split == "test" or not names_winobias(pair.hypothesis, pair.reference) else None
+    return _by_split(pair for pair in distinct if _words(*pair.texts) <= _LONGEST_ORDINARY)
 
 
 def _words(*texts: str) -> int:
@@ -388,7 +382,7 @@ def read_material(path: Path, attributes: Sequence[str]) -> Material:
             known = ", ".join(ATTRIBUTES)
             raise DataError(f"{path}: sentences help only {known}; give pairs of {names}{_PAIRS}")
         raise DataError(f"{path}: no sentence names {names}; nothing to train on")
-    return Material(_by_split(pairs, split_of), _by_split(ordinary, _split_of_ordinary))
+    return Material(_by_split(pairs), _by_split(ordinary))
 
 
 def _sentence_pairs(path: Path, text: str) -> Iterator[tuple[str, str, str]]:
@@ -420,12 +414,14 @@ def _stereoset(path: Path, text: str, attributes: Sequence[str]) -> list[tuple[s
         raise DataError(f"{path} is not StereoSet ({error!r}); give its dev.json, or JSON Lines") from error
 
 
-def _augmented(texts: Sequence[tuple[str, str]], attributes: Sequence[str]) -> list[Counterfactual]:
+def _augmented(
+    texts: Sequence[tuple[str, str]], attributes: Sequence[str], seed: int = 0
+) -> list[Counterfactual]:
     """Counterfactual data augmentation of sentences, for every attribute that has a lexicon."""
     pairs: list[Counterfactual] = []
     for name in attributes:
         if name == "gender":
             pairs += swapped_pairs(texts)
         elif name in ATTRIBUTES:
-            pairs += inserted_pairs(texts, load_lexicon(name))
+            pairs += inserted_pairs(texts, load_lexicon(name), seed)
     return pairs

@@ -13,7 +13,6 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -38,6 +37,8 @@ Reward = Callable[[Sequence["Scene"], Sequence[str]], Floats]
 Way = Literal["best-of-n", "minimum-risk"]
 World = Callable[[int], tuple["Generator", list["Scene"], list["Scene"]]]  # by seed: base, training, test
 Interval = tuple[float, float] | None
+# Scenes, and per scene: wrong before and after, reward before and after.
+_Outcome = tuple[Sequence["Scene"], Floats]
 CLEAR = 0.6  # how often a synthetic scene shows the gender
 STATED = 0.25  # how often its reference states it
 FEWEST = 20  # scenes of a user's file
@@ -93,15 +94,6 @@ class Effect:
     def optimised(self) -> bool:
         """Whether the reward rose beyond chance; where it did not, the change says nothing of the reward."""
         return self.gain_ci is not None and self.gain_ci[0] > 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """Per scene: errors before and after, reward before and after."""
-
-    scenes: tuple[Scene, ...]
-    errors: Floats  # (n, 2)
-    rewards: Floats  # (n, 2)
 
 
 def propagate(
@@ -202,16 +194,15 @@ def stated_gender(text: str) -> str | None:
 
 
 def _outcome(test: Sequence[Scene], before: Sequence[str], after: Sequence[str], reward: Reward) -> _Outcome:
-    errors = [[float(is_wrong(s, t)) for s, t in zip(test, texts, strict=True)] for texts in (before, after)]
-    rewards = [reward(test, texts) for texts in (before, after)]
-    return _Outcome(tuple(test), np.array(errors).T, np.stack(rewards, axis=1))
+    errors = [[is_wrong(s, t) for s, t in zip(test, texts, strict=True)] for texts in (before, after)]
+    return test, np.column_stack([*errors, reward(test, before), reward(test, after)])
 
 
 def effect(reward: str, way: Way, outcomes: Sequence[_Outcome], *, seed: int) -> Effect:
     """Outcomes of all seeds together; concepts are the clusters, so that a concept counts once."""
-    scenes = [scene for outcome in outcomes for scene in outcome.scenes]
-    errors = 100.0 * np.concatenate([outcome.errors for outcome in outcomes])
-    rewards = np.concatenate([outcome.rewards for outcome in outcomes])
+    scenes = [scene for part, _ in outcomes for scene in part]
+    table = np.concatenate([columns for _, columns in outcomes])
+    errors, rewards = 100.0 * table[:, :2], table[:, 2:]
     changes, gains = (table[:, 1] - table[:, 0] for table in (errors, rewards))
     clusters = [scene.concept for scene in scenes]
 
@@ -278,22 +269,19 @@ class Generator:
         total: torch.Tensor = (logs * mask).sum(1)
         return total
 
-    def fit(self, scenes: Sequence[Scene], *, steps: int, seed: int, rate: float = 3e-3) -> float:
-        """Train on captions by maximum likelihood; the last loss per caption."""
+    def fit(self, scenes: Sequence[Scene], *, steps: int, seed: int) -> None:
+        """Train on captions by maximum likelihood."""
         import torch
 
-        optimizer = torch.optim.AdamW(self.model.parameters(), lr=rate)
+        optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-3)
         self.model.train()
-        last = 0.0
         for step in range(steps):
             batch = generator(seed, "likelihood", str(step)).choices(list(scenes), k=48)
             loss = -self.log_probability(batch, [scene.caption for scene in batch]).mean()
             optimizer.zero_grad()
             torch.autograd.backward(loss)
             optimizer.step()
-            last = float(loss.detach())
         self.model.eval()
-        return last
 
 
 def synthetic_world(experiment: Experiment) -> World:
@@ -318,18 +306,17 @@ def synthetic_scenes(count: int, seed: int, part: str) -> list[Scene]:
     for caption in embedded_captions():
         if stated_gender(caption.concept) is None:  # waiter: the concept states a gender itself
             by_concept.setdefault(f"{caption.category}/{caption.concept}", []).append(caption)
-    names = sorted(by_concept)
-    return [_scene(rng.choice(names), by_concept, rng) for _ in range(count)]
-
-
-def _scene(concept: str, captions: Mapping[str, Sequence[Caption]], rng: Random) -> Scene:
-    both = captions[concept]
-    caption = rng.choices(both, weights=[row.count for row in both])[0]
-    phrase = caption.good.partition(f"a {caption.group} ")[2]
-    shown = caption.group if rng.random() < CLEAR else "unclear"
-    without_person = phrase.removeprefix("who is ").removeprefix("with ")
-    reference = caption.references[0] if rng.random() < STATED else f"a photo of {without_person}"
-    return Scene(concept, _GENDERS[caption.group], f"{phrase} {shown}", caption.good, (reference,))
+    names, scenes = sorted(by_concept), []
+    for _ in range(count):
+        concept = rng.choice(names)
+        both = by_concept[concept]
+        caption = rng.choices(both, weights=[row.count for row in both])[0]
+        phrase = caption.good.partition(f"a {caption.group} ")[2]
+        source = f"{phrase} {caption.group if rng.random() < CLEAR else 'unclear'}"
+        without_person = phrase.removeprefix("who is ").removeprefix("with ")
+        reference = caption.references[0] if rng.random() < STATED else f"a photo of {without_person}"
+        scenes.append(Scene(concept, _GENDERS[caption.group], source, caption.good, (reference,)))
+    return scenes
 
 
 def trained_generator(training: Sequence[Scene], experiment: Experiment, seed: int) -> Generator:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import torch
 
 FEWEST = 100  # pairs below which nothing general can be learnt
-HELD_OUT, NEW_WORDS = "held-out templates", "held-out templates and words"
+HELD_OUT = "held-out templates"
 _OWN = (
     "; for an attribute of your own give its pairs with --data FILE (stereotype, anti_stereotype, reference)"
 )
@@ -143,7 +143,7 @@ def proof_sets(job: Job) -> dict[str, list[Pair]]:
         if name in ATTRIBUTES:
             held_out = counterfactuals([name], job.plan.seed)["test"]
             fresh = [p for p in held_out if p.words and all(is_held_out(w, name) for w in p.words)]
-            for title, pairs in ((HELD_OUT, held_out), (NEW_WORDS, fresh)):
+            for title, pairs in ((HELD_OUT, held_out), (f"{HELD_OUT} and words", fresh)):
                 if pairs:
                     sets[f"{name}, {title}"] = [pair.as_pair(n) for n, pair in enumerate(pairs)]
     return sets
@@ -295,12 +295,9 @@ class Trainer:
 
     def _keep_loss(self, pairs: Sequence[Ordinary]) -> torch.Tensor:
         """Eq. 5: ordinary pairs keep the score of the model without adapters."""
-        texts = [(pair.hypothesis, pair.reference) for pair in pairs]
-        return (self.metric(texts) - self._original(texts)).square().sum(1).mean()
-
-    def _original(self, texts: Texts) -> torch.Tensor:
         import torch
 
+        texts: Texts = [pair.texts for pair in pairs]
         missing = [pair for pair in dict.fromkeys(texts) if pair not in self.originals]
         if missing:
             adapters.switch(self.model, on=False)
@@ -308,7 +305,8 @@ class Trainer:
                 scores = self.metric(missing)
             adapters.switch(self.model, on=True)
             self.originals |= dict(zip(missing, scores, strict=True))
-        return torch.stack([self.originals[pair] for pair in texts])
+        originals = torch.stack([self.originals[pair] for pair in texts])
+        return (self.metric(texts) - originals).square().sum(1).mean()
 
     def validation_loss(self) -> tuple[float, float]:
         """Both losses on pairs whose templates are not trained on; always the same ones."""
@@ -324,15 +322,13 @@ class Trainer:
 
     def _check(self, losses: tuple[float, float], progress: Progress) -> None:
         fair, keep = self.validation_loss()
-        total = fair + self.plan.keep_weight * keep
-        row = {"step": self.course.step, "fair": losses[0], "kept": losses[1]}
-        self.course.history.append(row | {"validation_fair": fair, "validation_kept": keep})
-        better = total < self.course.best
-        self.course.since = 0 if better else self.course.since + 1
-        if better:
-            self.course.best = total
+        course, total = self.course, fair + self.plan.keep_weight * keep
+        row = {"step": course.step, "fair": losses[0], "kept": losses[1]}
+        course.history.append(row | {"validation_fair": fair, "validation_kept": keep})
+        better = total < course.best
+        course.best, course.since = (total, 0) if better else (course.best, course.since + 1)
         self._save(better)
-        progress.say(f"step {self.course.step}: validation fair {fair:.2e}, kept {keep:.2e}")
+        progress.say(f"step {course.step}: validation fair {fair:.2e}, kept {keep:.2e}")
 
     def _save(self, better: bool) -> None:
         """Write what a stopped training needs: adapters, moments, course. Tensors only, never pickle."""

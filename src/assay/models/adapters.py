@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 NAME = "debiasing_adapter"
 TENSORS, CARD = "adapter.safetensors", "card.json"
 # Modules whose output ends a feed-forward sub-layer, by the last part of their name. In models like BERT they
-# are called `output`, as is the end of their attention.
-_ENDS = ("output", "output_layer_norm", "full_layer_layer_norm", "mlp", "DenseReluDense", "fc2")
+# are called `output`, as is the end of their attention: see _ends_feed_forward.
+_ENDS = ("output_layer_norm", "full_layer_layer_norm", "mlp", "DenseReluDense", "fc2")
 _MARKS = 6  # weight matrices in a fingerprint
 _AGAIN = "train the adapter again"
 _TOLERANCE = 1e-2  # wide enough for half precision, narrow enough for any other model
@@ -51,16 +51,15 @@ def places(model: Any) -> list[tuple[str, Any]]:
     """Return the modules that an adapter follows, in order: the ends of all feed-forward sub-layers."""
     ends: list[tuple[str, Any]] = []
     for name, module in model.named_modules():
-        parts = name.split(".")
         inside = any(name.startswith(f"{outer}.") for outer, _ in ends)
-        if parts[-1] in _ENDS and not inside and _ends_feed_forward(parts, module):
+        if not inside and _ends_feed_forward(name.split("."), module):
             ends.append((name, module))
     return ends
 
 
 def _ends_feed_forward(parts: list[str], module: Any) -> bool:
     if parts[-1] != "output":
-        return True
+        return parts[-1] in _ENDS
     attention = len(parts) > 1 and "attention" in parts[-2].lower()
     return hasattr(module, "dense") and hasattr(module, "LayerNorm") and not attention
 
