@@ -320,19 +320,12 @@ def synthetic_scenes(count: int, seed: int, part: str) -> list[Scene]:
 
 
 def trained_generator(training: Sequence[Scene], experiment: Experiment, seed: int) -> Generator:
-    """A small generator, trained on the captions of these scenes."""
-    texts = [text for scene in training for text in (scene.source, scene.caption, *scene.references)]
-    small = _small_generator(texts, seed)
-    small.fit(training, steps=experiment.steps, seed=seed)
-    return small
-
-
-def _small_generator(texts: Sequence[str], seed: int) -> Generator:
-    """An untrained sequence-to-sequence model of one layer per side, with a tokenizer of whole words."""
+    """A model of one layer per side, with a tokenizer of whole words, trained on the captions of scenes."""
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BartConfig, BartForConditionalGeneration, PreTrainedTokenizerFast
 
+    texts = [text for scene in training for text in (scene.source, scene.caption, *scene.references)]
     words = sorted({word for text in texts for word in text.split()})
     vocabulary = {word: place for place, word in enumerate([*_SPECIALS.values(), *words])}
     splitter = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
@@ -349,7 +342,9 @@ def _small_generator(texts: Sequence[str], seed: int) -> Generator:
         max_position_embeddings=64, decoder_start_token_id=ids["eos_token_id"],
         forced_eos_token_id=None, **ids,
     )  # fmt: skip
-    return Generator(BartForConditionalGeneration(config), tokenizer)
+    small = Generator(BartForConditionalGeneration(config), tokenizer)
+    small.fit(training, steps=experiment.steps, seed=seed)
+    return small
 
 
 def own_world(model: str, data: Path) -> World:

@@ -383,11 +383,9 @@ def form_of(measure: Measure) -> Differentiable:
 def _other_methods(measure: Measure) -> list[str]:
     """Return what can be tried with a metric that takes no adapter."""
     names = {field.name for field in fields(measure.metric)}  # type: ignore[arg-type]
+    by_field = {"model": "another backbone (model=)", "layer": "another layer (layer=)"}
     methods = [f"a hybrid ({measure.label}+0.5*chrf)", "averaging over gender swaps"]
-    if "model" in names:
-        methods.append("another backbone (model=)")
-    if "layer" in names:
-        methods.append("another layer (layer=)")
+    methods += [method for name, method in by_field.items() if name in names]
     if measure.metric.outputs:
         methods.append(f"another direction ({', '.join(measure.metric.outputs)})")
     return methods
