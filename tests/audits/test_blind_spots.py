@@ -292,7 +292,7 @@ def test_attention_by_distance_and_from_the_last_block() -> None:
 
 def test_attention_in_blocks_sums_to_one() -> None:
     pytest.importorskip("torch")
-    from assay.models.attention import in_blocks
+    from assay.models.encoder import in_blocks
 
     attention = np.random.default_rng(0).dirichlet(np.ones(50), size=50)
     found = in_blocks(attention, 20, 4)

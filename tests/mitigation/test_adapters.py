@@ -14,7 +14,7 @@ import transformers
 from assay.core import Sample
 from assay.errors import SpecError, WeightsError
 from assay.mitigation.data import Material
-from assay.mitigation.train import Plan, Trainer, trainable
+from assay.mitigation.train import Plan, Trainer, form_of
 from assay.models import adapters
 from assay.names.spec import parse
 from assay.run.progress import Progress
@@ -28,13 +28,13 @@ def spec(folder: Path) -> str:
 
 
 def trainer(tiny: Path, material: Material, folder: Path, plan: Plan = PLAN) -> Trainer:
-    return Trainer(trainable(parse(spec(tiny))), material, plan, folder)
+    return Trainer(form_of(parse(spec(tiny))).trainable(), material, plan, folder)
 
 
 def save(made: Trainer, tiny: Path, folder: Path) -> None:
     places, mark = len(adapters.places(made.model)), adapters.fingerprint(made.model)
     card = adapters.Card(str(tiny), spec(tiny), ("gender",), made.plan.bottleneck, places, mark)
-    adapters.save(made.model, folder, card)
+    adapters.write(adapters.state(made.model), folder, card)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_every_kind_of_backbone_has_a_place_a_layer(kind: str, config: dict[str,
 
 
 def test_the_bottleneck_is_equation_3(tiny: Path) -> None:
-    model = trainable(parse(spec(tiny))).loaded.model
+    model = form_of(parse(spec(tiny))).trainable().loaded.model
     adapters.insert(model, 6)
     adapter = next(adapters.adapters(model))
     with torch.no_grad():
@@ -93,7 +93,7 @@ def test_the_differentiable_twin_scores_as_the_metric_does(tiny: Path, material:
     measure = parse(spec(tiny))
     pairs = [(p.first, p.reference) for p in material.pairs["train"][:10]]
     with torch.no_grad():
-        twin = trainable(measure)(pairs).numpy()
+        twin = form_of(measure).trainable()(pairs).numpy()
     own = np.array(measure.metric.score([Sample(one, (other,)) for one, other in pairs]).values)
     assert twin == pytest.approx(own, abs=1e-6)
 
@@ -160,12 +160,12 @@ def test_a_damaged_folder_is_named(tiny: Path, material: Material, tmp_path: Pat
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     (tmp_path / "two" / adapters.TENSORS).write_bytes(b"not tensors")
     with pytest.raises(WeightsError, match="damaged"):
-        adapters.attach(trainable(parse(spec(tiny))).loaded.model, tmp_path / "two")
+        adapters.attach(form_of(parse(spec(tiny))).trainable().loaded.model, tmp_path / "two")
     (tmp_path / "one" / adapters.CARD).write_text(json.dumps({"model": "x"}))
     with pytest.raises(WeightsError, match="not an adapter's folder"):
-        adapters.attach(trainable(parse(spec(tiny))).loaded.model, tmp_path / "one")
+        adapters.attach(form_of(parse(spec(tiny))).trainable().loaded.model, tmp_path / "one")
 
 
 def test_a_metric_without_a_backbone_is_offered_other_methods() -> None:
     with pytest.raises(SpecError, match="hybrid"):
-        trainable(parse("bleu"))
+        form_of(parse("bleu"))

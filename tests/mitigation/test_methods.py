@@ -11,7 +11,7 @@ import torch
 from assay.core import Sample
 from assay.errors import SpecError
 from assay.mitigation.methods import SwapAverage, directions, hybrids, layers, subspace, swapped_samples
-from assay.mitigation.train import trainable
+from assay.mitigation.train import form_of
 from assay.models import adapters
 from assay.names.spec import parse
 from assay.run.session import Session
@@ -23,7 +23,7 @@ def test_candidate_and_references_are_swapped_together() -> None:
 
 
 def test_projection_removes_a_simulated_direction(tiny: Path) -> None:
-    model = trainable(parse(f"bertscore-f:model={tiny}")).loaded.model
+    model = form_of(parse(f"bertscore-f:model={tiny}")).trainable().loaded.model
     direction = torch.nn.functional.normalize(torch.randn(32), dim=0)
     noise = 0.01 * torch.randn(40, 32)
     space = subspace(torch.randn(40, 1) * direction + noise, 1)
@@ -37,7 +37,7 @@ def test_projection_removes_a_simulated_direction(tiny: Path) -> None:
 
 def test_a_saved_projection_is_used_like_an_adapter(tiny: Path, tmp_path: Path) -> None:
     spec = f"bertscore-f:model={tiny}"
-    model = trainable(parse(spec)).loaded.model
+    model = form_of(parse(spec)).trainable().loaded.model
     basis = torch.linalg.qr(torch.randn(32, 2)).Q.T.contiguous()
     mark = adapters.fingerprint(model)
     adapters.write(

@@ -17,9 +17,8 @@ from typer.testing import CliRunner
 from assay.core import Finding, Image, Measure, Metric, Sample
 from assay.datasets.pairs import Pair, read_pairs
 from assay.errors import DataError
-from assay.mitigation.compare import compare, document, mean_bias, stress_counts
 from assay.mitigation.data import counterfactuals
-from assay.mitigation.methods import Method, SwapAverage
+from assay.mitigation.methods import Method, SwapAverage, compare, document, mean_value, stress_counts
 from assay.mitigation.proof import (
     CAPTIONS,
     CHANGE_GENDER,
@@ -184,7 +183,7 @@ def test_the_least_biased_method_that_still_sees_is_recommended(tmp_path: Path) 
         methods, {"gender": pairs()}, ["gender"], (), tmp_path / "run", Session.open(cache=None)
     )
     assert comparison.recommended == "swap"
-    biases = [mean_bias(comparison.proof, name, ["gender"]) for name in ("swap", "less", "sexist")]
+    biases = [mean_value(comparison.proof, name, "bias", ["gender"]) for name in ("swap", "less", "sexist")]
     assert biases == sorted(biases)
     content = json.loads(document(comparison))
     assert content["labels"] == {"less": "fairer", "swap": "fairer", "blind": "blinded"}
@@ -193,9 +192,9 @@ def test_the_least_biased_method_that_still_sees_is_recommended(tmp_path: Path) 
 
 def test_stress_verdicts_are_counted_from_the_run() -> None:
     rows = [
-        Finding(metric, "stress", slice_, "sensitivity", 1.0, 9, passed=passed)
-        for metric, verdicts in {"a": (True, False), "b": (False, False)}.items()
-        for slice_, passed in zip(("x", "y"), verdicts, strict=True)
+        Finding(metric, "stress", slice_, "sensitivity", 1.0, 9, verdict=verdict)
+        for metric, verdicts in {"a": ("pass", "fail"), "b": ("fail", "fail")}.items()
+        for slice_, verdict in zip(("x", "y"), verdicts, strict=True)
     ]
     run = Run(findings_frame(rows), pl.DataFrame(), pl.DataFrame())
     assert stress_counts(run, ["a", "b"]) == {"a": (1, 0), "b": (2, 1)}
@@ -227,11 +226,9 @@ def test_files_are_refused_before_the_work(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def adapter(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An adapter's folder, trained for a step by the command line."""
-    from assay.cli import _assemble, app
+    from assay.cli import app
 
     out = tmp_path_factory.mktemp("debias") / "out"
-    if not app.registered_commands:
-        _assemble()
     asked = ["debias", "-m", f"bertscore-f:model={tiny}", "--attribute", "gender", "--out", str(out)]
     done = CliRunner().invoke(app, [*asked, "--steps", "1", "--cache", "none", "--json", "-q"])
     assert done.exit_code == 0, done.output

@@ -56,7 +56,6 @@ def test_the_generator_learns_its_captions(base: Generator) -> None:
     fresh = synthetic_scenes(60, 5, "test")
     written = [texts[0] for texts in base.sample(fresh, 1, 0)]
     assert np.mean([stated_gender(text) is not None for text in written]) > 0.8
-    assert base.fit(fresh[:1], steps=0, seed=0) == 0.0
 
 
 @pytest.mark.parametrize(("reward", "sign"), [(prefers_men, 1), (is_right, -1)])

@@ -12,7 +12,7 @@ from assay.mitigation import train as module
 from assay.mitigation.data import read_material
 from assay.mitigation.methods import methods
 from assay.mitigation.train import FEWEST, Job, check_enough, debias
-from assay.models.adapters import check_folder
+from assay.models.adapters import read_card
 from assay.run.results import check_writable
 from assay.run.session import Session
 
@@ -34,8 +34,8 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     def touched(*given: object) -> None:
         raise AssertionError("worked before it refused")
 
-    for name in ("trainable", "ordinary_pairs"):
-        monkeypatch.setattr(module, name, touched)
+    monkeypatch.setattr(module.Differentiable, "trainable", touched)
+    monkeypatch.setattr(module, "ordinary_pairs", touched)
     return Job("bertscore-f", ("shoe-size",), tmp_path / "deep" / "out")
 
 
@@ -100,11 +100,11 @@ def test_a_file_of_another_kind_is_told_what_is_expected(tmp_path: Path) -> None
 
 def test_an_adapter_is_looked_at_before_anything_is_scored(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="is not an adapter's folder"):
-        methods("no-such-metric", folders=[tmp_path], settings=Session())
+        methods("no-such-metric", folders=[tmp_path], session=Session())
     card = {"model": "m", "metric": "m", "attributes": [], "bottleneck": 1, "places": 1, "fingerprint": []}
     (tmp_path / "card.json").write_text(json.dumps(card))
     with pytest.raises(WeightsError, match=r"has no adapter\.safetensors"):
-        check_folder(tmp_path)
+        read_card(tmp_path)
 
 
 def test_looking_at_a_folder_leaves_it_as_it_was(tmp_path: Path) -> None:

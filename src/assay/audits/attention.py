@@ -16,7 +16,7 @@ import numpy as np
 from assay.audits.corpora import BlindSpot
 from assay.audits.slices import ends
 from assay.core import Estimate, Finding, Floats, Judgement, Scored, Statistic
-from assay.models.attention import attention_blocks
+from assay.models.encoder import attention_blocks
 from assay.statistics.intervals import bootstrap_mean
 from assay.vocabulary import NonNegative, Rule
 

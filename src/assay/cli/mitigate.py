@@ -14,7 +14,7 @@ from assay.cli.output import print_columns, print_json
 from assay.errors import SpecError
 
 if TYPE_CHECKING:
-    from assay.mitigation.compare import Comparison
+    from assay.mitigation.methods import Comparison
     from assay.mitigation.proof import Figure
     from assay.mitigation.propagate import Effect
 
@@ -130,9 +130,8 @@ def compare(
     quiet: o.Quiet = False,
 ) -> None:
     """Compare adapters, backbones, layers, directions, hybrids and swaps by bias, accuracy and agreement."""
-    from assay.mitigation import compare as c
+    from assay.mitigation import methods as m
     from assay.mitigation.data import check_attribute
-    from assay.mitigation.methods import methods
     from assay.mitigation.proof import check_ratings, read_test_pairs
     from assay.report import write_report
     from assay.run.results import check_writable, write_text
@@ -146,14 +145,14 @@ def compare(
     files = read_test_pairs(test or ())
     session = Session.open(cache=o.cache_path(cache), quiet=quiet)
     with session:
-        compared = methods(metric, folders=adapter or (), models=model or (), session=session)
-    sets = files | c.held_out_sets(attributes, limit)
+        compared = m.methods(metric, folders=adapter or (), models=model or (), session=session)
+    sets = files | m.held_out_sets(attributes, limit)
     targets = [name for name, pairs in files.items() if pairs[0].attribute in attributes] or attributes
-    comparison = c.compare(compared, sets, targets, human or (), out, session, stress=stress, seed=seed)
+    comparison = m.compare(compared, sets, targets, human or (), out, session, stress=stress, seed=seed)
     report = write_report(comparison.proof.run)
-    write_text(out / "compare.json", c.document(comparison))
+    write_text(out / "compare.json", m.document(comparison))
     if json:
-        typer.echo(c.document(comparison))
+        typer.echo(m.document(comparison))
     else:
         _print_comparison(comparison)
     if not quiet:
@@ -170,14 +169,14 @@ def project(
 ) -> None:
     """Remove the directions in which identities differ from a metric's embeddings."""
     from assay.mitigation.methods import fit_projection
-    from assay.mitigation.train import with_adapter
+    from assay.mitigation.train import with_key
     from assay.models.adapters import CARD
     from assay.run.results import check_writable
 
     check_writable(out, mark=CARD)
     space = fit_projection(metric, attribute or ["gender"], out, directions=directions, seed=seed)
     typer.echo(f"{directions} directions hold {100 * space.share:.0f}% of the differences", err=True)
-    typer.echo(with_adapter(metric, out))
+    typer.echo(with_key(metric, "adapter", out))
 
 
 def _print_comparison(comparison: Comparison) -> None:

@@ -14,9 +14,8 @@ from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError
 from assay.metrics.base import Neural
 from assay.metrics.baseline import baseline_digest, own_baseline, read_baseline
-from assay.models.encoder import Embedded, Matrix, embed
+from assay.models.encoder import Differentiable, Embedded, Matrix, Texts, embed, encode_pairs
 from assay.models.torch import Loaded, Overlong, Precision, clean_text, content_ids
-from assay.models.trainable import Differentiable, Texts, encode_pairs
 from assay.recipe import digest
 from assay.vocabulary import Layer
 

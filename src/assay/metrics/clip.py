@@ -11,8 +11,8 @@ import numpy as np
 from assay.core import Floats, Image, Metric, Sample, Scores
 from assay.metrics.base import Cut, Neural, best_matches, unit
 from assay.models.encoder import Embedded, remembered
+from assay.models.loading import image_processor, pixels
 from assay.models.torch import Loaded, Precision, framed_rows, in_batches, padded
-from assay.models.vision import image_processor, pixels
 
 HESSEL_2021 = "Hessel et al. 2021, CLIPScore: a reference-free evaluation metric for image captioning, EMNLP"
 LEE_2020 = "Lee et al. 2020, ViLBERTScore: evaluating image caption using vision-and-language BERT, Eval4NLP"

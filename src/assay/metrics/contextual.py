@@ -12,10 +12,9 @@ from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.metrics.base import Neural, unit
 from assay.metrics.moverscore import transport
 from assay.metrics.text import Reduce, distinct_texts, reduced
-from assay.models.encoder import pooled
+from assay.models.encoder import Differentiable, Texts, encode_pairs, pooled
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Overlong, Precision
-from assay.models.trainable import Differentiable, Texts, encode_pairs
 
 if TYPE_CHECKING:
     import torch

@@ -12,7 +12,7 @@ from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
 from assay.metrics.base import Cut, Neural, softmax
 from assay.metrics.text import segments
-from assay.models.classifier import logits
+from assay.models.encoder import logits
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Precision, content_ids, framed_rows, in_batches, padded
 

@@ -12,9 +12,9 @@ from assay.core import Explanation, Metric, Sample, Scores
 from assay.metrics.base import Cut, Neural
 from assay.metrics.likelihood import token_explanation
 from assay.metrics.text import Reduce, segments
+from assay.models.encoder import Differentiable, Texts
 from assay.models.likelihood import translated
 from assay.models.torch import Loaded, Precision, padded, tokenize_within
-from assay.models.trainable import Differentiable, Texts
 
 if TYPE_CHECKING:
     import torch

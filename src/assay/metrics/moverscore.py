@@ -14,9 +14,8 @@ from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.metrics.base import Neural
 from assay.metrics.bertscore import IdfTable, fill_layer, idf_table, matching_scores
 from assay.metrics.text import Reduce, reduced
-from assay.models.encoder import Embedded, embed
+from assay.models.encoder import Differentiable, Embedded, embed
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
-from assay.models.trainable import Differentiable
 from assay.vocabulary import Layer
 
 ZHAO_2019 = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"

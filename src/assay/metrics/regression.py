@@ -12,9 +12,8 @@ from assay.core import Metric, Sample, Scores
 from assay.errors import WeightsError
 from assay.metrics.base import Cut, Neural, reduced_scores
 from assay.metrics.text import Reduce
-from assay.models.classifier import logits
+from assay.models.encoder import Differentiable, Texts, logits
 from assay.models.torch import Loaded, Precision, content_ids, in_batches, padded
-from assay.models.trainable import Differentiable, Texts
 from assay.vocabulary import NonNegative
 
 if TYPE_CHECKING:

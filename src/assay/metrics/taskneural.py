@@ -13,8 +13,7 @@ from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
 from assay.metrics.base import Cut, Neural, softmax, unit
 from assay.models import weights
-from assay.models.classifier import logits
-from assay.models.encoder import pooled
+from assay.models.encoder import logits, pooled
 from assay.models.likelihood import causal, start_id
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Overlong, Precision, content_ids, load

@@ -11,10 +11,10 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeVar
@@ -24,7 +24,7 @@ from assay.datasets.lexicon import indefinite_article, people, toml_file, word_l
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
 from assay.datasets.records import embedded_records
 from assay.datasets.rows import SUFFIXES, read_rows, read_text
-from assay.datasets.swaps import embedded_swaps, swap_texts
+from assay.datasets.swaps import Swapped, embedded_swaps, swap_texts
 from assay.datasets.templates import (
     ATTRIBUTES,
     Lexicon,
@@ -37,18 +37,18 @@ from assay.datasets.templates import (
 )
 from assay.errors import DataError, suggest
 from assay.recipe import digest, generator
+from assay.vocabulary import Task
 
 Split = Literal["train", "validation", "test"]
-Item = TypeVar("Item")
+P = TypeVar("P", "Counterfactual", "Ordinary")
 # By content: two in ten tested, one in ten validated.
 _SPLITS: tuple[Split, ...] = ("test", "test", "validation", *("train",) * 7)
 _TAKE = 24  # expansions per template
 _FRAMES = 40  # pairs of occupations per frame
 _INSERTIONS = 3  # pairs of identities per sentence
 _JOINTS = re.compile(r",? (?:because|since|as|for|when|although|even though|but|until|before|so that) ")
-_CASES = ("he", "him", "his")
-_SENTENCE_TASKS = ("image-captioning", "translation", "dialogue", "question-generation")
-_ORDINARY_TASKS = (*_SENTENCE_TASKS, "data-to-text", "summarisation")
+_SENTENCE_TASKS: tuple[Task, ...] = ("image-captioning", "translation", "dialogue", "question-generation")
+_ORDINARY_TASKS: tuple[Task, ...] = (*_SENTENCE_TASKS, "data-to-text", "summarisation")
 # The longest texts that are used, in words: longer ones cost most and teach least.
 _LONGEST_SENTENCE, _LONGEST_ORDINARY, _LONGEST_FILE = 30, 45, 60
 
@@ -84,7 +84,12 @@ class Ordinary:
 
     hypothesis: str
     reference: str
-    item: str
+    template: str  # the item it comes from: the unit that is split
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both."""
+        return self.hypothesis, self.reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class Material:
     def digest(self) -> str:
         """A hash of all texts that are trained on."""
         texts = [text for pair in self.pairs["train"] for text in pair.texts]
-        return digest(*texts, *(pair.hypothesis + pair.reference for pair in self.ordinary["train"]))
+        return digest(*texts, *("".join(pair.texts) for pair in self.ordinary["train"]))
 
 
 def check_attribute(name: str, advice: str = "") -> None:
@@ -106,24 +111,20 @@ def check_attribute(name: str, advice: str = "") -> None:
         raise DataError(f"no lexicon for the attribute {name!r}{suggest(name, ATTRIBUTES)}{advice}")
 
 
-def _by_split(items: Iterable[Item], split: Callable[[Item], Split | None]) -> dict[Split, list[Item]]:
-    """The items by split; those without one are left out."""
-    parts: dict[Split, list[Item]] = {"train": [], "validation": [], "test": []}
-    for item in items:
-        name = split(item)
-        if name:
-            parts[name].append(item)
+def _by_split(pairs: Iterable[P]) -> dict[Split, list[P]]:
+    """The pairs by split; those without one are left out."""
+    parts: dict[Split, list[P]] = {"train": [], "validation": [], "test": []}
+    for pair in pairs:
+        if split := split_of(pair):
+            parts[split].append(pair)
     return parts
 
 
-def split_of(pair: Counterfactual) -> Split | None:
-    """The split of a pair; None where its template is trained on and one of its words is held out."""
+def split_of(pair: Counterfactual | Ordinary) -> Split | None:
+    """The split of a pair; None where its template is trained on and what it names is held out."""
     split = split_of_template(pair.template)
-    if split == "test":
-        return split
-    if any(is_held_out(word, pair.attribute) for word in pair.words) or names_winobias(*pair.texts):
-        return None
-    return split
+    words = [is_held_out(w, pair.attribute) for w in pair.words] if isinstance(pair, Counterfactual) else []
+    return split if split == "test" or not (any(words) or names_winobias(*pair.texts)) else None
 
 
 def split_of_template(template: str) -> Split:
@@ -136,16 +137,11 @@ def is_held_out(word: str, attribute: str) -> bool:
     """Whether an identity word is kept for testing; pronouns and the first words of a group never are."""
     if attribute not in ATTRIBUTES:
         return False
-    shared = {text.lower() for text in _shared_words(load_lexicon(attribute))}
+    shared: set[str] = set()
+    for group in load_lexicon(attribute).groups.values():
+        nouns = [form for noun in group.nouns[:1] for form in (noun.singular, noun.plural)]
+        shared.update(map(str.lower, [*group.adjectives[:1], *group.pronouns.slots().values(), *nouns]))
     return word.lower() not in shared and int(digest("word", word.lower())[:8], 16) % 4 == 0
-
-
-def _shared_words(lexicon: Lexicon) -> Iterator[str]:
-    for group in lexicon.groups.values():
-        yield from group.adjectives[:1]
-        yield from group.pronouns.slots().values()
-        for noun in group.nouns[:1]:
-            yield from (noun.singular, noun.plural)
 
 
 def names_winobias(*texts: str) -> bool:
@@ -163,44 +159,52 @@ def counterfactuals(attributes: Sequence[str], seed: int = 0) -> dict[Split, lis
     """The embedded pairs of these attributes by split."""
     for name in attributes:
         check_attribute(name)
-    return _by_split((pair for name in attributes for pair in _distinct_pairs(name, seed)), split_of)
+    return _by_split(pair for name in attributes for pair in _pairs_of(name, seed))
 
 
 @cache
-def _distinct_pairs(name: str, seed: int) -> tuple[Counterfactual, ...]:
-    return tuple(dict.fromkeys(_pairs_of(name, seed)))
-
-
-def _pairs_of(name: str, seed: int) -> Iterator[Counterfactual]:
+def _pairs_of(name: str, seed: int) -> tuple[Counterfactual, ...]:
+    """The distinct pairs of an attribute: from templates, written by hand, and made of short texts."""
     lexicon = load_lexicon(name)
+    pairs: list[Counterfactual] = []
     for template in load_templates(name):
-        yield from map(_from_template, expand(replace(template, take=_TAKE), lexicon))
-    for pair in embedded_pairs((name,)):
-        if str(pair.meta["template"]).startswith("hand"):
-            words = (pair.meta["identity"], pair.meta["anti_identity"])
-            unit = f"{name}-{pair.meta['template']}"
-            yield Counterfactual(name, pair.stereotype, pair.anti_stereotype, pair.references[0], unit, words)
+        for pair in expand(replace(template, take=_TAKE), lexicon):
+            words = (pair.identity or "", pair.anti_identity or "")
+            pairs.append(_counterfactual(pair, pair.reference, pair.template, words))
+    for hand in embedded_pairs((name,)):
+        if str(hand.meta["template"]).startswith("hand"):
+            words = (hand.meta["identity"], hand.meta["anti_identity"])
+            pairs.append(_counterfactual(hand, hand.references[0], f"{name}-{hand.meta['template']}", words))
     if name == "gender":
-        yield from occupation_pairs(seed)
-        yield from swapped_pairs(sentences())
-    else:
-        yield from inserted_pairs(sentences(), lexicon, seed)
+        pairs += occupation_pairs(seed)
+    pairs += _augmented(sentences(), [name], seed)
+    return tuple(dict.fromkeys(pairs))
 
 
-def _from_template(pair: TemplatePair) -> Counterfactual:
-    words = (pair.identity or "", pair.anti_identity or "")
-    return Counterfactual(
-        pair.attribute, pair.stereotype, pair.anti_stereotype, pair.reference, pair.template, words
-    )
+def _counterfactual(
+    pair: Pair | TemplatePair, reference: str, unit: str, words: tuple[str, ...] = ()
+) -> Counterfactual:
+    return Counterfactual(pair.attribute, pair.stereotype, pair.anti_stereotype, reference, unit, words)
 
 
 def occupation_pairs(seed: int = 0) -> Iterator[Counterfactual]:
     """Frames of two occupations and a pronoun; also one frame's first clause with another's last."""
     occupations = [o.name for o in load_occupations() if not o.winobias]
+    pronouns = [load_lexicon("gender").groups[name].pronouns.slots() for name in ("female", "male")]
     for frame in _frames():
+        case = next((slot for slot in ("he", "him", "his") if f"{{{slot}}}" in frame["text"]), None)
+        if case is None:
+            continue
+        words = tuple(slots[case] for slots in pronouns)
         rng = generator(seed, "occupations", frame["id"])
         for _ in range(_FRAMES if "+" not in frame["id"] else 2):
-            yield from _filled(frame, rng.sample(occupations, 2))
+            names = rng.sample(occupations, 2)
+            person = f"the {names[frame['refers'] - 1]}" + ("'s" if case == "his" else "")
+            slots = {"first": names[0], "second": names[1]}
+            first, second, reference = (
+                render(frame["text"], {**slots, case: word}) for word in (*words, person)
+            )
+            yield Counterfactual("gender", first, second, reference, frame["id"], words)
 
 
 def _frames() -> Iterator[dict[str, Any]]:
@@ -216,35 +220,22 @@ def _frames() -> Iterator[dict[str, Any]]:
             yield {**tail, "id": f"{head['id']}+{tail['id']}", "text": f"{clause}{joint}{rest}"}
 
 
-def _filled(frame: dict[str, Any], names: Sequence[str]) -> Iterator[Counterfactual]:
-    case = next((slot for slot in _CASES if f"{{{slot}}}" in frame["text"]), None)
-    if case is None:
-        return
-    groups = load_lexicon("gender").groups
-    slots = {"first": names[0], "second": names[1]}
-    person = f"the {names[frame['refers'] - 1]}" + ("'s" if case == "his" else "")
-    words = [groups[name].pronouns.slots()[case] for name in ("female", "male")]
-    first, second, reference = (render(frame["text"], {**slots, case: word}) for word in (*words, person))
-    yield Counterfactual("gender", first, second, reference, frame["id"], tuple(words))
-
-
 @cache
 def sentences() -> tuple[tuple[str, str], ...]:
     """Short texts of the embedded corpora, each with the item it comes from."""
     items: dict[str, str] = {}
     for task in _SENTENCE_TASKS:
-        for record in embedded_records(task):  # type: ignore[arg-type]
+        for record in embedded_records(task):
             for text in (record.gold, *record.references):
                 if _words(text) <= _LONGEST_SENTENCE:
                     items.setdefault(text, record.id)
     return tuple(items.items())
 
 
-def swapped_pairs(texts: Iterable[tuple[str, str]]) -> Iterator[Counterfactual]:
+def swapped_pairs(texts: Sequence[tuple[str, str]]) -> Iterator[Counterfactual]:
     """Every gendered word swapped, against the text with neutral words (CDA, Zhao et al. 2018)."""
-    listed = list(texts)
-    swapped = swap_texts([text for text, _ in listed], embedded_swaps())
-    for (text, item), other in zip(listed, swapped, strict=True):
+    swapped = swap_texts([text for text, _ in texts], embedded_swaps())
+    for (text, item), other in zip(texts, swapped, strict=True):
         if other.turned and other.neutral and other.content != "both":
             words = tuple(word for turn in other.turned for word in turn)
             yield Counterfactual("gender", text, other.text, other.neutral, f"swap-{item}", words)
@@ -296,13 +287,7 @@ def ordinary_pairs(seed: int = 0) -> dict[Split, list[Ordinary]]:
     could be learnt by no longer seeing gender at all, even where the reference states it.
     """
     distinct = dict.fromkeys(_ordinary(seed))
-    short = [p for p in distinct if _words(p.hypothesis, p.reference) <= _LONGEST_ORDINARY]
-    return _by_split(short, _split_of_ordinary)
-
-
-def _split_of_ordinary(pair: Ordinary) -> Split | None:
-    split = split_of_template(pair.item)
-    return split if split == "test" or not names_winobias(pair.hypothesis, pair.reference) else None
+    return _by_split(pair for pair in distinct if _words(*pair.texts) <= _LONGEST_ORDINARY)
 
 
 def _words(*texts: str) -> int:
@@ -311,24 +296,19 @@ def _words(*texts: str) -> int:
 
 
 def _ordinary(seed: int) -> Iterator[Ordinary]:
-    for task in _ORDINARY_TASKS:
-        for record in embedded_records(task):  # type: ignore[arg-type]
-            yield from _of_record(record, generator(seed, "ordinary", record.key))
+    """Good, damaged and wrong texts against the references, so that the whole scale is kept."""
+    for record in (record for task in _ORDINARY_TASKS for record in embedded_records(task)):
+        rng, item = generator(seed, "ordinary", record.key), f"{record.task}-{record.id}"
+        others = [text for text in record.others if text != record.gold]
+        for reference in record.references[:4]:
+            yield Ordinary(record.gold, reference, item)
+            yield Ordinary(damaged(record.gold, rng), reference, item)
+            yield Ordinary(rng.choice(others), reference, item)
+        for reference, following in pairwise(record.references):
+            yield Ordinary(reference, following, item)
+        yield Ordinary(damaged(record.gold, rng), record.gold, item)
     for record in embedded_records("image-captioning"):
         yield from _gendered(record)
-
-
-def _of_record(record: Record, rng: Random) -> Iterator[Ordinary]:
-    """Good, damaged and wrong texts against the references, so that the whole scale is kept."""
-    item = f"{record.task}-{record.id}"
-    others = [text for text in record.others if text != record.gold]
-    for reference in record.references[:4]:
-        yield Ordinary(record.gold, reference, item)
-        yield Ordinary(damaged(record.gold, rng), reference, item)
-        yield Ordinary(rng.choice(others), reference, item)
-    for reference, following in zip(record.references, record.references[1:], strict=False):
-        yield Ordinary(reference, following, item)
-    yield Ordinary(damaged(record.gold, rng), record.gold, item)
 
 
 def damaged(text: str, rng: Random) -> str:
@@ -350,18 +330,18 @@ def damaged(text: str, rng: Random) -> str:
 def _gendered(record: Record) -> Iterator[Ordinary]:
     """Captions that state a gender against references that state the same one, and swapped captions."""
     item = f"{record.task}-{record.id}"
-    texts = (record.gold, *record.references)
-    swapped = swap_texts(texts, embedded_swaps())
-    stated = [
-        (text, swap.text)
-        for text, swap in zip(texts, swapped, strict=True)
-        if swap.content in ("male", "female")
-    ]
-    for place, (text, other_gender) in enumerate(stated):
-        yield Ordinary(other_gender, text, item)
+    stated = stated_genders((record.gold, *record.references))
+    for place, (text, swap) in enumerate(stated):
+        yield Ordinary(swap.text, text, item)
         for reference, _ in stated[place + 1 :]:
             yield Ordinary(text, reference, item)
-            yield Ordinary(other_gender, reference, item)
+            yield Ordinary(swap.text, reference, item)
+
+
+def stated_genders(texts: Sequence[str]) -> list[tuple[str, Swapped]]:
+    """The texts that state one gender, each with its swapped twin."""
+    swapped = zip(texts, swap_texts(texts, embedded_swaps()), strict=True)
+    return [(text, swap) for text, swap in swapped if swap.content in ("male", "female")]
 
 
 _SENTENCES = ("sentence1", "sentence2")  # MultiNLI and STS-B
@@ -379,8 +359,11 @@ def read_material(path: Path, attributes: Sequence[str]) -> Material:
         raise DataError(f"{path} is empty; {_EXPECTED}")
     pairs: list[Counterfactual] = []
     ordinary: list[Ordinary] = []
-    if _has_pairs(text):
-        pairs = [_from_file(pair) for pair in read_pair_files([path])[0]]
+    head = text.lstrip()[:2000].splitlines()[0]
+    if "anti_stereotype" in head or "sent_more" in head:
+        for pair in read_pair_files([path])[0]:
+            unit = f"own-{pair.meta.get('template', pair.id)}"
+            pairs.append(_counterfactual(pair, pair.references[0], unit))
     elif path.suffix == ".json":
         pairs = _augmented(_stereoset(path, text, attributes), attributes)
     elif all(name in text.split("\n", 1)[0] for name in _SENTENCES):
@@ -394,28 +377,12 @@ def read_material(path: Path, attributes: Sequence[str]) -> Material:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         pairs = _augmented([(line, f"{path.stem}-{n}") for n, line in enumerate(lines)], attributes)
     if not pairs and not ordinary:
-        raise _nothing_to_train_on(path, attributes)
-    return Material(_by_split(pairs, split_of), _by_split(ordinary, _split_of_ordinary))
-
-
-def _has_pairs(text: str) -> bool:
-    head = text.lstrip()[:2000].splitlines()[0]
-    return "anti_stereotype" in head or "sent_more" in head
-
-
-def _nothing_to_train_on(path: Path, attributes: Sequence[str]) -> DataError:
-    names = " or ".join(attributes)
-    if not set(attributes) & set(ATTRIBUTES):
-        known = ", ".join(ATTRIBUTES)
-        return DataError(f"{path}: sentences help only {known}; give pairs of {names}{_PAIRS}")
-    return DataError(f"{path}: no sentence names {names}; nothing to train on")
-
-
-def _from_file(pair: Pair) -> Counterfactual:
-    unit = str(pair.meta.get("template", pair.id))
-    return Counterfactual(
-        pair.attribute, pair.stereotype, pair.anti_stereotype, pair.references[0], f"own-{unit}"
-    )
+        names = " or ".join(attributes)
+        if not set(attributes) & set(ATTRIBUTES):
+            known = ", ".join(ATTRIBUTES)
+            raise DataError(f"{path}: sentences help only {known}; give pairs of {names}{_PAIRS}")
+        raise DataError(f"{path}: no sentence names {names}; nothing to train on")
+    return Material(_by_split(pairs), _by_split(ordinary))
 
 
 def _sentence_pairs(path: Path, text: str) -> Iterator[tuple[str, str, str]]:
@@ -447,12 +414,14 @@ def _stereoset(path: Path, text: str, attributes: Sequence[str]) -> list[tuple[s
         raise DataError(f"{path} is not StereoSet ({error!r}); give its dev.json, or JSON Lines") from error
 
 
-def _augmented(texts: Sequence[tuple[str, str]], attributes: Sequence[str]) -> list[Counterfactual]:
+def _augmented(
+    texts: Sequence[tuple[str, str]], attributes: Sequence[str], seed: int = 0
+) -> list[Counterfactual]:
     """Counterfactual data augmentation of sentences, for every attribute that has a lexicon."""
     pairs: list[Counterfactual] = []
     for name in attributes:
         if name == "gender":
             pairs += swapped_pairs(texts)
         elif name in ATTRIBUTES:
-            pairs += inserted_pairs(texts, load_lexicon(name))
+            pairs += inserted_pairs(texts, load_lexicon(name), seed)
     return pairs

@@ -1,29 +1,38 @@
-"""Mitigation methods: the spec of a metric to fairer versions of it.
+"""Mitigation methods: the spec of a metric to fairer versions of it, and these side by side.
 
 Adapters, other backbones, layers and directions, hybrids with n-gram metrics, averaging over gender swaps,
-and projection: removing from the embeddings the directions in which two identities differ.
+and projection: removing from the embeddings the directions in which two identities differ. A comparison is
+what the audits find of each, the Pareto front and a recommendation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from assay.audits.slices import spread_out
 from assay.core import Measure, Metric, Sample, Scores
+from assay.datasets.pairs import Pair
 from assay.datasets.swaps import embedded_swaps, swap_texts
+from assay.datasets.templates import ATTRIBUTES
 from assay.errors import DataError, SpecError
 from assay.metrics.hybrid import Hybrid
 from assay.mitigation.data import Counterfactual, counterfactuals, ordinary_pairs
-from assay.mitigation.train import trainable, with_adapter
+from assay.mitigation.proof import Proof, prove
+from assay.mitigation.train import form_of, with_key
 from assay.models import adapters
-from assay.models.trainable import framed_ids, states
+from assay.models.encoder import states
+from assay.models.torch import Loaded, framed_rows
 from assay.names.spec import build, parse
 from assay.recipe import generator
+from assay.run.results import Run
 from assay.run.scoring import score_samples
 from assay.run.session import Session
 from assay.vocabulary import Need
@@ -33,10 +42,12 @@ if TYPE_CHECKING:
 
 PARTNERS = ("bleu", "rougeL", "chrf")
 WEIGHTS = (0.25, 0.5, 1.0, 2.0)  # of the partner, in SDs of the metric's scores
+AGREEMENT = 0.005  # the share of agreement with people that a recommended method may cost
 _SAMPLES = 200  # that SDs are measured on
 _PAIRS = 300  # that the directions of a projection are taken from
 _BATCH = 32
 FEWEST = 10  # differences below which no direction can be found
+Means = Mapping[str, float | None]  # by metric; None where nothing was measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +68,12 @@ def methods(
 ) -> list[Method]:
     """The metric itself first, then every method that applies to it."""
     for folder in folders:
-        adapters.check_folder(folder)
+        adapters.read_card(folder)
     base = parse(spec)
     by_kind: dict[str, Iterator[Measure]] = {
         "original": iter([base]),
-        "adapter": (parse(with_adapter(spec, folder)) for folder in folders),
-        "backbone": (parse(_with_key(spec, "model", name)) for name in models),
+        "adapter": (parse(with_key(spec, "adapter", folder)) for folder in folders),
+        "backbone": (parse(with_key(spec, "model", name)) for name in models),
         "layer": layers(spec),
         "direction": directions(base),
         "hybrid": hybrids(spec, partners, WEIGHTS, session),
@@ -71,19 +82,12 @@ def methods(
     return [Method(kind, measure) for kind, measures in by_kind.items() for measure in measures]
 
 
-def _with_key(spec: str, key: str, value: str) -> str:
-    """The spec with a key set, whatever it was before."""
-    name, _, tail = spec.partition(":")
-    others = [pair for pair in tail.split(",") if pair and pair.partition("=")[0] != key]
-    return f"{name}:{','.join([*others, f'{key}={value}'])}"
-
-
 def layers(spec: str) -> Iterator[Measure]:
     """The metric on each of the layers below its own."""
     own = getattr(parse(spec).metric, "layer", None)
     if isinstance(own, int):
         for layer in range(1, own):
-            yield parse(_with_key(spec, "layer", str(layer)))
+            yield parse(with_key(spec, "layer", layer))
 
 
 def directions(base: Measure) -> Iterator[Measure]:
@@ -192,15 +196,15 @@ def fit_projection(
     """
     measure = parse(spec)
     pairs = counterfactuals(attributes, seed)["train"]
-    metric = trainable(measure)
+    loaded = form_of(measure).trainable().loaded
     chosen = generator(seed, "projection", "").sample(pairs, min(_PAIRS, len(pairs)))
-    differences = state_differences(metric, chosen)
+    differences = state_differences(loaded, chosen)
     if len(differences) < FEWEST:
         raise DataError(
             f"{len(differences)} pairs differ in words of equal length; at least {FEWEST} are needed"
         )
     space = subspace(differences, directions)
-    model: Any = metric.loaded.model
+    model: Any = loaded.model
     card = adapters.Card(
         str(getattr(measure.metric, "model", "")), measure.label, tuple(attributes), directions,
         len(adapters.places(model)), adapters.fingerprint(model),
@@ -219,7 +223,7 @@ def subspace(differences: torch.Tensor, directions: int) -> Subspace:
     return Subspace(rows[:directions].contiguous(), share)
 
 
-def state_differences(metric: Any, pairs: Sequence[Counterfactual]) -> torch.Tensor:
+def state_differences(loaded: Loaded, pairs: Sequence[Counterfactual]) -> torch.Tensor:
     """States of the tokens in which the two texts of a pair differ, one less the other."""
     import torch
 
@@ -228,10 +232,131 @@ def state_differences(metric: Any, pairs: Sequence[Counterfactual]) -> torch.Ten
         batch = pairs[start : start + _BATCH]
         texts = [p.first for p in batch] + [p.second for p in batch]
         with torch.no_grad():
-            hidden, _ = states(metric.loaded, texts)
-        ids = framed_ids(metric.loaded, texts)
+            hidden, _ = states(loaded, texts)
+        ids, _ = framed_rows(loaded, texts, "warn")
         for row, (first, second) in enumerate(zip(ids, ids[len(batch) :], strict=False)):
             if len(first) == len(second):
                 places = [n for n, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
                 differences.append(hidden[row, places] - hidden[row + len(batch), places])
     return torch.cat(differences) if differences else torch.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Methods and the proof of all of them; the first method is the metric as it is."""
+
+    methods: tuple[Method, ...]
+    proof: Proof
+    stress: Mapping[str, tuple[int, int]]  # by metric: failed verdicts, verdicts unlike the first metric's
+    front: tuple[str, ...]
+    recommended: str | None
+    reason: str
+
+
+def held_out_sets(attributes: Sequence[str], limit: int) -> dict[str, list[Pair]]:
+    """Held-out pairs of these attributes, then of all others: does debiasing for one worsen another?"""
+    ordered = [*attributes, *(name for name in ATTRIBUTES if name not in attributes)]
+    sets = {}
+    for name in ordered:
+        pairs = counterfactuals([name])["test"]
+        sets[name] = spread_out([pair.as_pair(n) for n, pair in enumerate(pairs)], limit)
+    return sets
+
+
+def compare(
+    methods: Sequence[Method],
+    sets: Mapping[str, Sequence[Pair]],
+    targets: Sequence[str],
+    human: Sequence[Path],
+    folder: Path,
+    session: Session,
+    *,
+    stress: bool = False,
+    seed: int = 0,
+) -> Comparison:
+    """Run the audits on every method's metric; `targets` are the sets that were to be made fair."""
+    measures = [method.measure for method in methods]
+    proof = prove(measures, sets, human, folder, session, stress=stress, seed=seed)
+    metrics = [measure.label for measure in measures]
+    bias = {name: mean_value(proof, name, "bias", targets) for name in metrics}
+    agreement = {name: mean_value(proof, name, "spearman") for name in metrics}
+    best, reason = recommend(metrics, bias, agreement, proof.labels)
+    counts = stress_counts(proof.run, metrics) if stress else {}
+    return Comparison(tuple(methods), proof, counts, front(metrics, bias, agreement), best, reason)
+
+
+def mean_value(
+    proof: Proof, metric: str, statistic: str, slices: Sequence[str] | None = None
+) -> float | None:
+    """The mean of a metric's figures, of all slices or some; None where there are none."""
+    figures = proof.of(metric, statistic)
+    values = [figure.value for figure in figures if slices is None or figure.slice in slices]
+    return fmean(values) if values else None
+
+
+def front(metrics: Sequence[str], bias: Means, agreement: Means) -> tuple[str, ...]:
+    """The metrics that no other beats in both bias and agreement.
+
+    >>> front(["a", "b", "c"], {"a": 9, "b": 2, "c": 5}, {"a": 0.7, "b": 0.6, "c": 0.5})
+    ('a', 'b')
+    """
+    # Lower is better in both; no agreement counts as 0, as for all metrics where there are no ratings.
+    losses = {name: (value, -(agreement[name] or 0.0)) for name, value in bias.items() if value is not None}
+
+    def is_beaten(loss: tuple[float, float]) -> bool:
+        return any(o[0] <= loss[0] and o[1] <= loss[1] and o != loss for o in losses.values())
+
+    return tuple(name for name in metrics if name in losses and not is_beaten(losses[name]))
+
+
+def recommend(
+    metrics: Sequence[str], bias: Means, agreement: Means, labels: Mapping[str, str]
+) -> tuple[str | None, str]:
+    """The least biased metric that blinds nothing and keeps agreement with people, and the reason."""
+    old = agreement[metrics[0]]
+
+    def agrees(name: str) -> bool:
+        new = agreement[name]
+        return old is None or new is None or new >= old - AGREEMENT * abs(old)
+
+    fairer = {
+        name: value
+        for name in metrics[1:]
+        if (value := bias[name]) is not None and labels[name] == "fairer" and agrees(name)
+    }
+    if not fairer:
+        reason = "no method is fairer without blinding the metric or costing agreement: keep it, and say so"
+        return None, reason
+    best = min(fairer, key=lambda name: fairer[name])
+    people = "agreement was not measured" if old is None else f"agreement {old:.4f} to {agreement[best]:.4f}"
+    return best, f"bias {bias[metrics[0]]:.2f} to {fairer[best]:.2f}, {people}, and it still sees gender"
+
+
+def stress_counts(run: Run, metrics: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Failed verdicts of the stress audit by metric, and how many are not the first metric's."""
+    verdicts: dict[str, dict[tuple[str, str], bool | None]] = {name: {} for name in metrics}
+    for row in run.findings.iter_rows(named=True):
+        if row["audit"] == "stress" and row["metric"] in verdicts:
+            verdicts[row["metric"]][row["slice"], row["statistic"]] = row["passed"]
+    first = verdicts[metrics[0]]
+    return {
+        name: (
+            sum(passed is False for passed in own.values()),
+            sum(first[key] != own.get(key) for key in first),
+        )
+        for name, own in verdicts.items()
+    }
+
+
+def document(comparison: Comparison) -> str:
+    """What `--json` prints; no times in it."""
+    content = {
+        "methods": [{"kind": m.kind, "metric": m.measure.label} for m in comparison.methods],
+        "figures": [asdict(figure) for figure in comparison.proof.figures],
+        "labels": dict(comparison.proof.labels),
+        "stress": {name: list(counts) for name, counts in comparison.stress.items()},
+        "front": list(comparison.front),
+        "recommended": comparison.recommended,
+        "reason": comparison.reason,
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False)

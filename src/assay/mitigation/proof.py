@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -23,8 +23,8 @@ from assay.datasets.pairs import Pair, read_pair_files
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.datasets.records import embedded_records
-from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.errors import DataError
+from assay.mitigation.data import stated_genders
 from assay.names.registry import audit_class
 from assay.perturbations.checklist.content import ChangeGender
 from assay.run.pipeline import execute, make_audit
@@ -129,23 +129,20 @@ def prove(
     return Proof(run, figures, _labels(figures, measures, next(iter(sets), "")))
 
 
-def _write_rows(path: Path, rows: Iterator[Row]) -> Path:
+def _write_rows(path: Path, rows: Iterable[Row]) -> Path:
+    """Write rows as JSON Lines, without the columns that are None."""
     make_folder(path.parent)
-    write_text(path, "".join(f"{json.dumps(row, default=str)}\n" for row in rows))
+    given = ({name: value for name, value in row.items() if value is not None} for row in rows)
+    write_text(path, "".join(f"{json.dumps(row, default=str)}\n" for row in given))
     return path
 
 
 def _pair_row(name: str, pair: Pair, folder: Path) -> Row:
-    row = dict(pair.meta) | {
+    return pair.meta | {
         "id": f"{name}/{pair.id}", "attribute": name, "stereotype": pair.stereotype,
         "anti_stereotype": pair.anti_stereotype, "references": pair.references,
-        "anti_reference": pair.anti_references,
+        "anti_reference": pair.anti_references, "source": pair.source, "image": _copied(pair.image, folder),
     }  # fmt: skip
-    return row | _given(source=pair.source, image=_copied(pair.image, folder))
-
-
-def _given(**columns: str | None) -> Row:
-    return {name: value for name, value in columns.items() if value is not None}
 
 
 def _copied(image: Image | None, folder: Path) -> str | None:
@@ -169,16 +166,10 @@ def gendered_captions() -> Iterator[Row]:
         texts: Row = {"good": caption.good, "bad": caption.bad, "references": caption.references}
         yield {"id": caption.id, "category": SEES_GENDER, "concept": CAPTIONS, "group": caption.group} | texts
     for record in embedded_records("image-captioning"):
-        wrong = ChangeGender().perturb(record)
-        swaps = swap_texts(record.references, embedded_swaps())
-        stated = {
-            text: "man" if swap.content == "male" else "woman"
-            for text, swap in zip(record.references, swaps, strict=True)
-            if swap.content in ("male", "female")
-        }
+        wrong, stated = ChangeGender().perturb(record), dict(stated_genders(record.references))
         if wrong and stated:
+            group = "man" if next(iter(stated.values())).content == "male" else "woman"
             texts = {"good": record.gold, "bad": wrong, "references": list(stated)}
-            group = next(iter(stated.values()))
             yield {"id": record.id, "category": SEES_GENDER, "concept": CHANGE_GENDER, "group": group} | texts
 
 
@@ -192,11 +183,12 @@ def _rating_files(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
 
 def _rating_row(name: str, item: Rated, folder: Path) -> Row:
     sample = item.sample
-    row: Row = {"id": f"{name}/{item.id}", "hypothesis": sample.hypothesis, "references": sample.references}
-    human = {f"{name}:{criterion}": ratings for criterion, ratings in item.human.items()}
-    doc = None if item.doc is None else f"{name}/{item.doc}"
-    more = _given(source=sample.source, image=_copied(sample.image, folder), system=item.system, doc=doc)
-    return row | {"human": human} | more
+    return {
+        "id": f"{name}/{item.id}", "hypothesis": sample.hypothesis, "references": sample.references,
+        "human": {f"{name}:{criterion}": ratings for criterion, ratings in item.human.items()},
+        "source": sample.source, "image": _copied(sample.image, folder), "system": item.system,
+        "doc": None if item.doc is None else f"{name}/{item.doc}",
+    }  # fmt: skip
 
 
 def _figures(
@@ -220,7 +212,9 @@ def _figures(
         if row["statistic"] == "bias":
             return _reduction(old, row, sets[row["slice"]], sizes, seed)
         if row["statistic"] == "spearman":
-            return _reversed(agreement.get((row["slice"], row["metric"])))
+            difference = agreement.get((row["slice"], row["metric"]))  # before less after
+            ci = _ci(difference) if difference else None
+            return -difference["value"] if difference else None, (-ci[1], -ci[0]) if ci else None
         return row["value"] - old["value"], None
 
     return tuple(
@@ -234,11 +228,9 @@ def _figures(
 
 def _is_shown(row: Row, sets: Mapping[str, Sequence[Pair]]) -> bool:
     """Bias of whole sets, accuracies, and agreement over all texts; not groups, words or documents."""
-    if row["statistic"] != _SHOWN.get(row["audit"]):
+    if row["audit"] == "stereotype" and row["slice"] not in sets:
         return False
-    if row["audit"] == "stereotype":
-        return row["slice"] in sets
-    return not row["slice"].endswith("/by-document")
+    return row["statistic"] == _SHOWN.get(row["audit"]) and not row["slice"].endswith("/by-document")
 
 
 def _place(row: Row) -> tuple[str, str, str | None]:
@@ -247,14 +239,6 @@ def _place(row: Row) -> tuple[str, str, str | None]:
 
 def _ci(row: Row) -> Interval:
     return None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
-
-
-def _reversed(difference: Row | None) -> tuple[float | None, Interval]:
-    """The audit's "before less after" as "after less before"."""
-    if difference is None:
-        return None, None
-    ci = _ci(difference)
-    return -difference["value"], None if ci is None else (-ci[1], -ci[0])
 
 
 def _pair_sizes(run: Run) -> dict[tuple[str, str], float]:
@@ -298,13 +282,12 @@ def _scaled(sizes: Floats, bias: float) -> Floats:
 
 def _labels(figures: Sequence[Figure], measures: Sequence[Measure], target: str) -> dict[str, Label]:
     """The label of each debiased metric; its bias is judged on the set `target`."""
-    before = _accuracies(figures, measures[0].label)
+    before, *debiased = (_accuracies(figures, measure.label) for measure in measures)
     labels: dict[str, Label] = {}
-    for metric in (measure.label for measure in measures[1:]):
-        after = _accuracies(figures, metric)
+    for measure, after in zip(measures[1:], debiased, strict=True):
         seen = {name: (before[name], after[name]) for name in before if name in after}
-        reductions = [f.change_ci for f in figures if (f.metric, f.slice) == (metric, target)]
-        labels[metric] = label(seen, reductions[0] if reductions else None)
+        places = [f for f in figures if (f.metric, f.slice) == (measure.label, target)]
+        labels[measure.label] = label(seen, places[0].change_ci if places else None)
     return labels
 
 

@@ -8,26 +8,27 @@ synthetic, with known genders, or the user's own.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from assay.core import Floats, Measure, Sample
+from assay.core import Floats, Image, Measure, Sample
 from assay.datasets.captions import Caption, embedded_captions
 from assay.datasets.lexicon import gendered
 from assay.datasets.rows import Row, read_rows
-from assay.errors import DataError, WeightsError
+from assay.errors import DataError
+from assay.models.loading import image_processor, pixels, read_config, read_model
+from assay.models.torch import load_tokenizer
 from assay.models.weights import resolve
 from assay.recipe import digest, generator
 from assay.run.scoring import score_samples
 from assay.run.session import Session
-from assay.statistics.intervals import bootstrap_weighted
+from assay.statistics.intervals import bootstrap_weighted, weighted_mean
 
 if TYPE_CHECKING:
     import torch
@@ -36,6 +37,8 @@ Reward = Callable[[Sequence["Scene"], Sequence[str]], Floats]
 Way = Literal["best-of-n", "minimum-risk"]
 World = Callable[[int], tuple["Generator", list["Scene"], list["Scene"]]]  # by seed: base, training, test
 Interval = tuple[float, float] | None
+# Scenes, and per scene: wrong before and after, reward before and after.
+_Outcome = tuple[Sequence["Scene"], Floats]
 CLEAR = 0.6  # how often a synthetic scene shows the gender
 STATED = 0.25  # how often its reference states it
 FEWEST = 20  # scenes of a user's file
@@ -54,7 +57,7 @@ class Scene:
     source: str
     caption: str
     references: tuple[str, ...]
-    image: str | None = None
+    image: Image | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +94,6 @@ class Effect:
     def optimised(self) -> bool:
         """Whether the reward rose beyond chance; where it did not, the change says nothing of the reward."""
         return self.gain_ci is not None and self.gain_ci[0] > 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """Per scene: errors before and after, reward before and after."""
-
-    scenes: tuple[Scene, ...]
-    errors: Floats  # (n, 2)
-    rewards: Floats  # (n, 2)
 
 
 def propagate(
@@ -155,17 +149,12 @@ def both_methods(
 
 def best_of(test: Sequence[Scene], drawn: Sequence[Sequence[str]], reward: Reward) -> list[str]:
     """The candidate with the highest reward per scene; of equals the first drawn."""
-    values = _rewards(test, drawn, reward)
+    values = reward(*_flat(test, drawn)).reshape(len(test), -1)
     return [texts[int(place)] for texts, place in zip(drawn, values.argmax(axis=1), strict=True)]
 
 
-def _rewards(scenes: Sequence[Scene], drawn: Sequence[Sequence[str]], reward: Reward) -> Floats:
-    """The rewards of all candidates, one row per scene."""
-    repeated, texts = _flat(scenes, drawn)
-    return reward(repeated, texts).reshape(len(scenes), -1)
-
-
 def _flat(scenes: Sequence[Scene], drawn: Sequence[Sequence[str]]) -> tuple[list[Scene], list[str]]:
+    """All candidates in one list, each with its scene."""
     repeated = [scene for scene, texts in zip(scenes, drawn, strict=True) for _ in texts]
     return repeated, [text for texts in drawn for text in texts]
 
@@ -180,10 +169,11 @@ def minimum_risk(
     for step in range(experiment.updates):
         batch = generator(seed, "risk", str(step)).choices(list(training), k=experiment.batch)
         drawn = tuned.sample(batch, experiment.candidates, seed * 100_003 + step)
-        values = _rewards(batch, drawn, reward)
+        scenes, texts = _flat(batch, drawn)
+        values = reward(scenes, texts).reshape(len(batch), -1)
         deviation = values.std(axis=1, keepdims=True)
         centred = (values - values.mean(axis=1, keepdims=True)) / np.where(deviation > 1e-9, deviation, 1.0)
-        logs = tuned.log_probability(*_flat(batch, drawn)).reshape(len(batch), -1)
+        logs = tuned.log_probability(scenes, texts).reshape(len(batch), -1)
         shares = torch.softmax(experiment.sharpness * logs, dim=1)
         loss = -(shares * torch.tensor(centred, dtype=shares.dtype)).sum(1).mean()
         optimizer.zero_grad()
@@ -204,34 +194,30 @@ def stated_gender(text: str) -> str | None:
 
 
 def _outcome(test: Sequence[Scene], before: Sequence[str], after: Sequence[str], reward: Reward) -> _Outcome:
-    errors = [[float(is_wrong(s, t)) for s, t in zip(test, texts, strict=True)] for texts in (before, after)]
-    rewards = [reward(test, texts) for texts in (before, after)]
-    return _Outcome(tuple(test), np.array(errors).T, np.stack(rewards, axis=1))
+    errors = [[is_wrong(s, t) for s, t in zip(test, texts, strict=True)] for texts in (before, after)]
+    return test, np.column_stack([*errors, reward(test, before), reward(test, after)])
 
 
 def effect(reward: str, way: Way, outcomes: Sequence[_Outcome], *, seed: int) -> Effect:
     """Outcomes of all seeds together; concepts are the clusters, so that a concept counts once."""
-    scenes = [scene for outcome in outcomes for scene in outcome.scenes]
-    errors = 100.0 * np.concatenate([outcome.errors for outcome in outcomes])
-    rewards = np.concatenate([outcome.rewards for outcome in outcomes])
+    scenes = [scene for part, _ in outcomes for scene in part]
+    table = np.concatenate([columns for _, columns in outcomes])
+    errors, rewards = 100.0 * table[:, :2], table[:, 2:]
     changes, gains = (table[:, 1] - table[:, 0] for table in (errors, rewards))
-    clusters: list[Hashable] = [scene.concept for scene in scenes]
-    ci, gain_ci = (_mean_interval(values, clusters, seed) for values in (changes, gains))
+    clusters = [scene.concept for scene in scenes]
+
+    def interval(values: Floats) -> Interval:
+        ci = bootstrap_weighted(
+            partial(weighted_mean, values=values), len(values), clusters=clusters, seed=seed, resamples=1000,
+            method="percentile",
+        )  # fmt: skip
+        return ci.pair if ci else None
+
     return Effect(
-        reward, way, float(errors[:, 0].mean()), float(errors[:, 1].mean()), float(changes.mean()), ci,
-        biased_share(scenes, errors[:, 0]), biased_share(scenes, errors[:, 1]), float(gains.mean()), gain_ci,
-        len(changes),
+        reward, way, float(errors[:, 0].mean()), float(errors[:, 1].mean()), float(changes.mean()),
+        interval(changes), biased_share(scenes, errors[:, 0]), biased_share(scenes, errors[:, 1]),
+        float(gains.mean()), interval(gains), len(changes),
     )  # fmt: skip
-
-
-def _mean_interval(values: Floats, clusters: Sequence[Hashable], seed: int) -> Interval:
-    def mean(weights: Floats) -> Floats:
-        return np.asarray((weights @ values) / np.maximum(weights.sum(axis=1), 1e-12))
-
-    ci = bootstrap_weighted(
-        mean, len(values), clusters=list(clusters), seed=seed, resamples=1000, method="percentile"
-    )
-    return ci.pair if ci else None
 
 
 def biased_share(scenes: Sequence[Scene], errors: Floats) -> float:
@@ -254,13 +240,10 @@ class Generator:
     def inputs(self, scenes: Sequence[Scene]) -> dict[str, torch.Tensor]:
         """What the model reads of the scenes."""
         if self.images is not None:
-            from PIL import Image
-
-            paths = [scene.image for scene in scenes]
-            if not all(paths):
+            images = [scene.image for scene in scenes if scene.image]
+            if len(images) < len(scenes):
                 raise DataError("this generator reads images, and a scene has none; give a column image")
-            opened = [Image.open(str(path)).convert("RGB") for path in paths]
-            return dict(self.images(opened, return_tensors="pt"))
+            return dict(pixels(self.images, images))
         given = self.tokenizer([s.source for s in scenes], return_tensors="pt", padding=True, truncation=True)
         return {"input_ids": given["input_ids"], "attention_mask": given["attention_mask"]}
 
@@ -286,22 +269,19 @@ class Generator:
         total: torch.Tensor = (logs * mask).sum(1)
         return total
 
-    def fit(self, scenes: Sequence[Scene], *, steps: int, seed: int, rate: float = 3e-3) -> float:
-        """Train on captions by maximum likelihood; the last loss per caption."""
+    def fit(self, scenes: Sequence[Scene], *, steps: int, seed: int) -> None:
+        """Train on captions by maximum likelihood."""
         import torch
 
-        optimizer = torch.optim.AdamW(self.model.parameters(), lr=rate)
+        optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-3)
         self.model.train()
-        last = 0.0
         for step in range(steps):
             batch = generator(seed, "likelihood", str(step)).choices(list(scenes), k=48)
             loss = -self.log_probability(batch, [scene.caption for scene in batch]).mean()
             optimizer.zero_grad()
             torch.autograd.backward(loss)
             optimizer.step()
-            last = float(loss.detach())
         self.model.eval()
-        return last
 
 
 def synthetic_world(experiment: Experiment) -> World:
@@ -326,34 +306,26 @@ def synthetic_scenes(count: int, seed: int, part: str) -> list[Scene]:
     for caption in embedded_captions():
         if stated_gender(caption.concept) is None:  # waiter: the concept states a gender itself
             by_concept.setdefault(f"{caption.category}/{caption.concept}", []).append(caption)
-    names = sorted(by_concept)
-    return [_scene(rng.choice(names), by_concept, rng) for _ in range(count)]
-
-
-def _scene(concept: str, captions: Mapping[str, Sequence[Caption]], rng: Random) -> Scene:
-    both = captions[concept]
-    caption = rng.choices(both, weights=[row.count for row in both])[0]
-    phrase = caption.good.partition(f"a {caption.group} ")[2]
-    shown = caption.group if rng.random() < CLEAR else "unclear"
-    without_person = phrase.removeprefix("who is ").removeprefix("with ")
-    reference = caption.references[0] if rng.random() < STATED else f"a photo of {without_person}"
-    return Scene(concept, _GENDERS[caption.group], f"{phrase} {shown}", caption.good, (reference,))
+    names, scenes = sorted(by_concept), []
+    for _ in range(count):
+        concept = rng.choice(names)
+        both = by_concept[concept]
+        caption = rng.choices(both, weights=[row.count for row in both])[0]
+        phrase = caption.good.partition(f"a {caption.group} ")[2]
+        source = f"{phrase} {caption.group if rng.random() < CLEAR else 'unclear'}"
+        without_person = phrase.removeprefix("who is ").removeprefix("with ")
+        reference = caption.references[0] if rng.random() < STATED else f"a photo of {without_person}"
+        scenes.append(Scene(concept, _GENDERS[caption.group], source, caption.good, (reference,)))
+    return scenes
 
 
 def trained_generator(training: Sequence[Scene], experiment: Experiment, seed: int) -> Generator:
-    """A small generator, trained on the captions of these scenes."""
-    texts = [text for scene in training for text in (scene.source, scene.caption, *scene.references)]
-    small = _small_generator(texts, seed)
-    small.fit(training, steps=experiment.steps, seed=seed)
-    return small
-
-
-def _small_generator(texts: Sequence[str], seed: int) -> Generator:
-    """An untrained sequence-to-sequence model of one layer per side, with a tokenizer of whole words."""
+    """A model of one layer per side, with a tokenizer of whole words, trained on the captions of scenes."""
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BartConfig, BartForConditionalGeneration, PreTrainedTokenizerFast
 
+    texts = [text for scene in training for text in (scene.source, scene.caption, *scene.references)]
     words = sorted({word for text in texts for word in text.split()})
     vocabulary = {word: place for place, word in enumerate([*_SPECIALS.values(), *words])}
     splitter = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
@@ -370,7 +342,9 @@ def _small_generator(texts: Sequence[str], seed: int) -> Generator:
         max_position_embeddings=64, decoder_start_token_id=ids["eos_token_id"],
         forced_eos_token_id=None, **ids,
     )  # fmt: skip
-    return Generator(BartForConditionalGeneration(config), tokenizer)
+    small = Generator(BartForConditionalGeneration(config), tokenizer)
+    small.fit(training, steps=experiment.steps, seed=seed)
+    return small
 
 
 def own_world(model: str, data: Path) -> World:
@@ -399,7 +373,7 @@ def _own_scene(row: Row) -> Scene:
     if not source and image is None:
         raise row.fail("a scene needs 'source' or 'image': what the generator reads")
     concept = row.maybe("concept") or "all"
-    return Scene(concept, gender, source, references[0], references, image.path if image else None)
+    return Scene(concept, gender, source, references[0], references, image)
 
 
 def halves(scenes: Sequence[Scene], seed: int) -> tuple[list[Scene], list[Scene]]:
@@ -410,20 +384,8 @@ def halves(scenes: Sequence[Scene], seed: int) -> tuple[list[Scene], list[Scene]
 
 def load_generator(name: str) -> Generator:
     """A sequence-to-sequence or vision-encoder-decoder model by name or folder."""
-    import transformers
-
     folder = resolve(name)
-    config = folder / "config.json"
-    if not config.is_file():
-        raise WeightsError(f"{folder} has no config.json; give the folder of a saved generator")
-    reads_images = json.loads(config.read_text("utf-8")).get("model_type") == "vision-encoder-decoder"
+    reads_images = read_config(folder).get("model_type") == "vision-encoder-decoder"
     kind = "VisionEncoderDecoderModel" if reads_images else "AutoModelForSeq2SeqLM"
-    try:
-        model = getattr(transformers, kind).from_pretrained(
-            folder, use_safetensors=True, local_files_only=True
-        )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        images = transformers.AutoImageProcessor.from_pretrained(folder) if reads_images else None
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise WeightsError(f"{folder} cannot be loaded as a generator ({kind}): {error}") from error
-    return Generator(model.eval(), tokenizer, images)
+    model = read_model(kind, folder, "float32", ("pooler",)).eval()
+    return Generator(model, load_tokenizer(folder), image_processor(folder) if reads_images else None)

@@ -10,11 +10,11 @@ import json
 import math
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.core import Measure
+from assay.core import Measure, Metric
 from assay.datasets.pairs import Pair
 from assay.datasets.templates import ATTRIBUTES
 from assay.errors import DataError, SpecError
@@ -22,7 +22,6 @@ from assay.mitigation.data import (
     Counterfactual,
     Material,
     Ordinary,
-    Split,
     check_attribute,
     counterfactuals,
     is_held_out,
@@ -31,7 +30,8 @@ from assay.mitigation.data import (
 )
 from assay.mitigation.proof import Proof, check_ratings, prove, read_test_pairs
 from assay.models import adapters
-from assay.models.trainable import Texts, Trainable
+from assay.models.encoder import Differentiable, Texts, Trainable
+from assay.models.loading import read_tensors, write_tensors
 from assay.names.spec import parse
 from assay.recipe import digest, generator
 from assay.run.progress import Progress
@@ -40,14 +40,9 @@ from assay.run.session import Session
 
 if TYPE_CHECKING:
     import torch
-from dataclasses import fields
-
-from assay.core import Metric
-from assay.models.trainable import Differentiable
 
 FEWEST = 100  # pairs below which nothing general can be learnt
-HELD_OUT, NEW_WORDS = "held-out templates", "held-out templates and words"
-RUN_FOLDER = "run"  # below the adapter's folder
+HELD_OUT = "held-out templates"
 _OWN = (
     "; for an attribute of your own give its pairs with --data FILE (stereotype, anti_stereotype, reference)"
 )
@@ -98,34 +93,34 @@ class Debiased:
 def debias(job: Job, session: Session) -> Debiased:
     """Train an adapter, save it, and run the audits with and without it."""
     measure = parse(job.spec)
-    form_of(measure)
+    form = form_of(measure)
     # Everything that can be refused is refused before minutes of work.
     check_writable(job.out, mark=adapters.CARD)
-    run_folder = job.out / RUN_FOLDER
+    run_folder = job.out / "run"
     check_writable(run_folder)
     own = read_own(job)
     check_ratings(job.human)
     tests = proof_sets(job)
     material = gather(job, own, tests)
-    progress = session.progress
-    progress.say(
-        f"{len(material.pairs['train'])} counterfactual and {len(material.ordinary['train'])} ordinary pairs"
-    )
-    trainer = Trainer(trainable(measure), material, job.plan, job.out)
-    course = trainer.run(progress)
+    sizes = len(material.pairs["train"]), len(material.ordinary["train"])
+    session.progress.say(f"{sizes[0]} counterfactual and {sizes[1]} ordinary pairs")
+    trainer = Trainer(form.trainable(), material, job.plan, job.out)
+    course = trainer.run(session.progress)
     card = _card(job, measure, trainer)
-    adapters.save(trainer.model, job.out, card)
-    trainer.finish()
-    spec = with_adapter(job.spec, job.out)
+    adapters.write(adapters.state(trainer.model), job.out, card)
+    shutil.rmtree(trainer.scratch, ignore_errors=True)
+    spec = with_key(job.spec, "adapter", job.out)
     proof = prove([measure, parse(spec)], tests, job.human, run_folder, session, seed=job.plan.seed)
     results = {"label": proof.labels[spec], "figures": [asdict(figure) for figure in proof.figures]}
-    adapters.save(trainer.model, job.out, replace(card, results=results))
+    adapters.write(adapters.state(trainer.model), job.out, replace(card, results=results))
     return Debiased(spec, tuple(course.history), proof)
 
 
-def with_adapter(spec: str, folder: Path) -> str:
-    """The spec of the metric with the adapter switched on."""
-    return f"{spec},adapter={folder}" if ":" in spec else f"{spec}:adapter={folder}"
+def with_key(spec: str, key: str, value: object) -> str:
+    """The spec with a key set, whatever it was before; with `adapter` it is the debiased metric."""
+    name, _, tail = spec.partition(":")
+    others = [pair for pair in tail.split(",") if pair and pair.partition("=")[0] != key]
+    return f"{name}:{','.join([*others, f'{key}={value}'])}"
 
 
 def read_own(job: Job) -> list[Material]:
@@ -148,7 +143,7 @@ def proof_sets(job: Job) -> dict[str, list[Pair]]:
         if name in ATTRIBUTES:
             held_out = counterfactuals([name], job.plan.seed)["test"]
             fresh = [p for p in held_out if p.words and all(is_held_out(w, name) for w in p.words)]
-            for title, pairs in ((HELD_OUT, held_out), (NEW_WORDS, fresh)):
+            for title, pairs in ((HELD_OUT, held_out), (f"{HELD_OUT} and words", fresh)):
                 if pairs:
                     sets[f"{name}, {title}"] = [pair.as_pair(n) for n, pair in enumerate(pairs)]
     return sets
@@ -156,13 +151,11 @@ def proof_sets(job: Job) -> dict[str, list[Pair]]:
 
 def gather(job: Job, own: Sequence[Material], tests: Mapping[str, Sequence[Pair]]) -> Material:
     """Embedded and the user's texts by split; whatever is tested on is left out of training."""
-    embedded = [name for name in job.attributes if name in ATTRIBUTES]
-    pairs = counterfactuals(embedded, job.plan.seed)
+    pairs = counterfactuals([name for name in job.attributes if name in ATTRIBUTES], job.plan.seed)
     tested = {text for some in tests.values() for p in some for text in (p.stereotype, p.anti_stereotype)}
-    learnt: tuple[Split, ...] = ("train", "validation")
     for split in pairs:
         pairs[split] += [pair for material in own for pair in material.pairs[split]]
-        if split in learnt:
+        if split != "test":
             pairs[split] = [pair for pair in pairs[split] if not tested & {pair.first, pair.second}]
     check_enough(job, own, len(pairs["train"]), tests)
     ordinary = ordinary_pairs(job.plan.seed)
@@ -302,12 +295,9 @@ class Trainer:
 
     def _keep_loss(self, pairs: Sequence[Ordinary]) -> torch.Tensor:
         """Eq. 5: ordinary pairs keep the score of the model without adapters."""
-        texts = [(pair.hypothesis, pair.reference) for pair in pairs]
-        return (self.metric(texts) - self._original(texts)).square().sum(1).mean()
-
-    def _original(self, texts: Texts) -> torch.Tensor:
         import torch
 
+        texts: Texts = [pair.texts for pair in pairs]
         missing = [pair for pair in dict.fromkeys(texts) if pair not in self.originals]
         if missing:
             adapters.switch(self.model, on=False)
@@ -315,7 +305,8 @@ class Trainer:
                 scores = self.metric(missing)
             adapters.switch(self.model, on=True)
             self.originals |= dict(zip(missing, scores, strict=True))
-        return torch.stack([self.originals[pair] for pair in texts])
+        originals = torch.stack([self.originals[pair] for pair in texts])
+        return (self.metric(texts) - originals).square().sum(1).mean()
 
     def validation_loss(self) -> tuple[float, float]:
         """Both losses on pairs whose templates are not trained on; always the same ones."""
@@ -331,30 +322,23 @@ class Trainer:
 
     def _check(self, losses: tuple[float, float], progress: Progress) -> None:
         fair, keep = self.validation_loss()
-        total = fair + self.plan.keep_weight * keep
-        row = {"step": self.course.step, "fair": losses[0], "kept": losses[1]}
-        self.course.history.append(row | {"validation_fair": fair, "validation_kept": keep})
-        better = total < self.course.best
-        self.course.since = 0 if better else self.course.since + 1
-        if better:
-            self.course.best = total
+        course, total = self.course, fair + self.plan.keep_weight * keep
+        row = {"step": course.step, "fair": losses[0], "kept": losses[1]}
+        course.history.append(row | {"validation_fair": fair, "validation_kept": keep})
+        better = total < course.best
+        course.best, course.since = (total, 0) if better else (course.best, course.since + 1)
         self._save(better)
-        progress.say(f"step {self.course.step}: validation fair {fair:.2e}, kept {keep:.2e}")
+        progress.say(f"step {course.step}: validation fair {fair:.2e}, kept {keep:.2e}")
 
     def _save(self, better: bool) -> None:
         """Write what a stopped training needs: adapters, moments, course. Tensors only, never pickle."""
-        from safetensors.torch import save_file
-
-        self.scratch.mkdir(parents=True, exist_ok=True)
+        state = adapters.state(self.model)
         if better:
-            save_file(adapters.state(self.model), self.scratch / "best.safetensors")
-        tensors = dict(adapters.state(self.model))
+            write_tensors(state, self.scratch / "best.safetensors")
         for number, parameter in enumerate(self.parameters):
             moments = self.optimizer.state[parameter]
-            tensors |= {f"moment.{number}.{part}": moments[part].contiguous() for part in _PARTS}
-        file = self.scratch / "last.safetensors"
-        save_file(tensors, file.with_suffix(".new"))
-        file.with_suffix(".new").replace(file)
+            state |= {f"moment.{number}.{part}": moments[part].contiguous() for part in _PARTS}
+        write_tensors(state, self.scratch / "last.safetensors")
         course = asdict(self.course) | {"best": min(self.course.best, 1e30), "plan": self._name()}
         (self.scratch / "course.json").write_text(json.dumps(course), "utf-8")
 
@@ -363,6 +347,8 @@ class Trainer:
         return digest(json.dumps(asdict(self.plan)), self.material.digest(), str(self.metric.loaded.path))
 
     def _resume(self, progress: Progress) -> None:
+        import torch
+
         file = self.scratch / "course.json"
         if not file.is_file():
             return
@@ -371,29 +357,13 @@ class Trainer:
             progress.say("Found a checkpoint with different settings; restarting")
             shutil.rmtree(self.scratch)
             return
-        from safetensors.torch import load_file
-
-        tensors = load_file(self.scratch / "last.safetensors")
-        self.model.load_state_dict({k: t for k, t in tensors.items() if adapters.NAME in k}, strict=False)
         self.course = Course(**course)
-        self._restore_moments(tensors)
-        progress.say(f"Resuming from step {self.course.step}")
-
-    def _restore_moments(self, tensors: dict[str, torch.Tensor]) -> None:
-        import torch
-
+        tensors = read_tensors(self.scratch / "last.safetensors", f"remove {self.scratch} to start anew")
+        self.model.load_state_dict({k: t for k, t in tensors.items() if adapters.NAME in k}, strict=False)
         for number, parameter in enumerate(self.parameters):
             moments: dict[str, Any] = {part: tensors[f"moment.{number}.{part}"] for part in _PARTS}
             self.optimizer.state[parameter] = moments | {"step": torch.tensor(float(self.course.step))}
-
-    def finish(self) -> None:
-        """Remove what only a stopped training needs."""
-        shutil.rmtree(self.scratch, ignore_errors=True)
-
-
-def trainable(measure: Measure) -> Trainable:
-    """Return the metric's differentiable form on a copy of its model."""
-    return form_of(measure).trainable()
+        progress.say(f"Resuming from step {self.course.step}")
 
 
 def form_of(measure: Measure) -> Differentiable:
@@ -413,11 +383,9 @@ def form_of(measure: Measure) -> Differentiable:
 def _other_methods(measure: Measure) -> list[str]:
     """Return what can be tried with a metric that takes no adapter."""
     names = {field.name for field in fields(measure.metric)}  # type: ignore[arg-type]
+    by_field = {"model": "another backbone (model=)", "layer": "another layer (layer=)"}
     methods = [f"a hybrid ({measure.label}+0.5*chrf)", "averaging over gender swaps"]
-    if "model" in names:
-        methods.append("another backbone (model=)")
-    if "layer" in names:
-        methods.append("another layer (layer=)")
+    methods += [method for name, method in by_field.items() if name in names]
     if measure.metric.outputs:
         methods.append(f"another direction ({', '.join(measure.metric.outputs)})")
     return methods

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from assay.errors import WeightsError
+from assay.models.loading import read_tensors, write_tensors
 from assay.models.weights import file_digest
 
 if TYPE_CHECKING:
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 NAME = "debiasing_adapter"
 TENSORS, CARD = "adapter.safetensors", "card.json"
 # Modules whose output ends a feed-forward sub-layer, by the last part of their name. In models like BERT they
-# are called `output`, as is the end of their attention.
-_ENDS = ("output", "output_layer_norm", "full_layer_layer_norm", "mlp", "DenseReluDense", "fc2")
+# are called `output`, as is the end of their attention: see _ends_feed_forward.
+_ENDS = ("output_layer_norm", "full_layer_layer_norm", "mlp", "DenseReluDense", "fc2")
 _MARKS = 6  # weight matrices in a fingerprint
+_AGAIN = "train the adapter again"
 _TOLERANCE = 1e-2  # wide enough for half precision, narrow enough for any other model
 
 
@@ -49,16 +51,15 @@ def places(model: Any) -> list[tuple[str, Any]]:
     """Return the modules that an adapter follows, in order: the ends of all feed-forward sub-layers."""
     ends: list[tuple[str, Any]] = []
     for name, module in model.named_modules():
-        parts = name.split(".")
         inside = any(name.startswith(f"{outer}.") for outer, _ in ends)
-        if parts[-1] in _ENDS and not inside and _ends_feed_forward(parts, module):
+        if not inside and _ends_feed_forward(name.split("."), module):
             ends.append((name, module))
     return ends
 
 
 def _ends_feed_forward(parts: list[str], module: Any) -> bool:
     if parts[-1] != "output":
-        return True
+        return parts[-1] in _ENDS
     attention = len(parts) > 1 and "attention" in parts[-2].lower()
     return hasattr(module, "dense") and hasattr(module, "LayerNorm") and not attention
 
@@ -160,40 +161,26 @@ def fingerprint(model: Any) -> tuple[float, ...]:
         return tuple(float(tensor.float().abs().mean()) for tensor in islice(matrices, _MARKS))
 
 
-def save(model: Any, folder: Path, card: Card) -> None:
-    """Write a model's adapters to a folder."""
-    write(state(model), folder, card)
-
-
 def write(tensors: Mapping[str, torch.Tensor], folder: Path, card: Card) -> None:
-    """Write tensors and card to a folder; the tensors appear whole or not at all."""
-    from safetensors.torch import save_file
-
-    folder.mkdir(parents=True, exist_ok=True)
-    scratch = folder / f".{TENSORS}"
-    save_file(dict(tensors), scratch)
-    scratch.replace(folder / TENSORS)
+    """Write tensors, such as the `state` of a model's adapters, and their card to a folder."""
+    write_tensors(tensors, folder / TENSORS)
     (folder / CARD).write_text(json.dumps(asdict(card), indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def read_card(folder: Path) -> Card:
-    """Read the card of an adapter's folder."""
+    """Read the card of an adapter's folder; refuses what is not one, before any model is loaded."""
     try:
         values = json.loads((folder / CARD).read_text("utf-8"))
         values["attributes"] = tuple(values["attributes"])
         values["fingerprint"] = tuple(values["fingerprint"])
-        return Card(**values)
+        card = Card(**values)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WeightsError(
             f"{folder} is not an adapter's folder ({error}); give one that assay debias has written"
         ) from error
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse what is not an adapter's folder, before any model is loaded."""
-    read_card(folder)
     if not (folder / TENSORS).is_file():
-        raise WeightsError(f"{folder} has no {TENSORS}; train the adapter again")
+        raise WeightsError(f"{folder} has no {TENSORS}; {_AGAIN}")
+    return card
 
 
 def attach(model: Any, folder: Path) -> None:
@@ -201,7 +188,7 @@ def attach(model: Any, folder: Path) -> None:
     card = read_card(folder)
     _check(model, card, folder)
     if card.kind == "projection":
-        install_projection(model, _read_tensors(folder / TENSORS)["basis"])
+        install_projection(model, read_tensors(folder / TENSORS, _AGAIN)["basis"])
         return
     insert(model, card.bottleneck)
     restore(model, folder / TENSORS)
@@ -209,7 +196,7 @@ def attach(model: Any, folder: Path) -> None:
 
 def restore(model: Any, file: Path) -> None:
     """Fill a model's adapters from a file of tensors."""
-    tensors = _read_tensors(file)
+    tensors = read_tensors(file, _AGAIN)
     shapes = {name: tensor.shape for name, tensor in state(model).items()}
     if {name: tensor.shape for name, tensor in tensors.items()} != shapes:
         raise WeightsError(f"{file} does not fit {type(model).__name__}: it was made for another model")
@@ -226,22 +213,12 @@ def folder_digest(folder: str) -> str:
     return "sha256:" + ",".join(file_digest(path) for path in files)
 
 
-def _read_tensors(file: Path) -> dict[str, torch.Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        return dict(load_file(file))
-    except (OSError, SafetensorError) as error:
-        raise WeightsError(f"{file} is missing or damaged ({error}); train the adapter again") from error
-
-
 def _check(model: Any, card: Card, folder: Path) -> None:
-    actual, expected = fingerprint(model), card.fingerprint
-    same = len(actual) == len(expected) and all(
-        abs(size - wanted) <= _TOLERANCE * abs(wanted) for size, wanted in zip(actual, expected, strict=True)
-    )
-    if not same:
+    sizes = fingerprint(model)
+    if len(sizes) != len(card.fingerprint) or any(
+        abs(size - wanted) > _TOLERANCE * abs(wanted)
+        for size, wanted in zip(sizes, card.fingerprint, strict=True)
+    ):
         raise WeightsError(
             f"the adapter in {folder} was trained for {card.model} and does not fit this model; "
             f"use model={card.model}, or train one with assay debias"

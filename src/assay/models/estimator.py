@@ -8,7 +8,6 @@ tokenizer of the encoder lie in `encoder/`, or are found by the name that hparam
 from __future__ import annotations
 
 import json
-import os
 import pickle
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import WeightsError
 from assay.models import weights
-from assay.models.loading import check_complete
+from assay.models.loading import check_complete, read_tensors, write_tensors
 from assay.models.torch import Loaded, framing, load_tokenizer
 from assay.recipe import digest
 
@@ -73,26 +72,25 @@ def _normed(state: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return (state - mean) / torch.sqrt(variance + 1e-12)
 
 
+@lru_cache(maxsize=2)
 def load_estimator(name: str, place: str) -> Estimator:
     """Load the checkpoint of that name or folder onto a device."""
-    return _load_estimator(weights.resolve(name), place)
-
-
-@lru_cache(maxsize=2)
-def _load_estimator(folder: Path, place: str) -> Estimator:
     import torch
 
+    folder = weights.resolve(name)
     settings = _settings(folder)
     kind = str(settings.get("class_identifier", "regression_metric"))
     if kind not in _KINDS:
         raise WeightsError(f"{folder} is a {kind}; give one of {', '.join(_KINDS)}")
-    tensors = _tensors(folder)
+    tensors = read_tensors(_plain_file(folder))
     encoder = _encoder(folder, settings, tensors, place)
     head = _head(tensors, settings).to(place).eval().requires_grad_(False)
-    shares = _scalars(tensors)
-    sparse = settings.get("layer_transformation") == "sparsemax"
+    scalars = [key for key in tensors if key.startswith("layerwise_attention.scalar_parameters.")]
     mix = None
-    if shares is not None:
+    if scalars:
+        scalars.sort(key=lambda key: int(key.rsplit(".", 1)[1]))
+        shares = torch.cat([tensors[key].float().reshape(1) for key in scalars])
+        sparse = settings.get("layer_transformation") == "sparsemax"
         mix = (_sparsemax(shares) if sparse else torch.softmax(shares, dim=0)).to(place)
     gamma = float(tensors.get("layerwise_attention.gamma", torch.ones(1))[0])
     return Estimator(encoder, head, mix, gamma, kind, settings)
@@ -110,32 +108,19 @@ def _settings(folder: Path) -> dict[str, Any]:
     raise WeightsError(f"{folder} has no hparams.yaml; give the folder of a COMET checkpoint")
 
 
-def _tensors(folder: Path) -> dict[str, torch.Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    plain = _plain_file(folder)
-    try:
-        return dict(load_file(plain))
-    except SafetensorError as error:
-        raise WeightsError(f"{plain} is damaged ({error}); fetch it again") from error
-
-
 def _plain_file(folder: Path) -> Path:
     """Return the tensors' safetensors file; a .ckpt is converted once, and never unpickled as code."""
     plain = folder / "model.safetensors"
     if plain.is_file():
         return plain
-    pickled = [
-        path for path in (folder / "checkpoints" / "model.ckpt", folder / "model.ckpt") if path.is_file()
-    ]
-    if not pickled:
-        raise WeightsError(f"{folder} has neither model.safetensors nor checkpoints/model.ckpt")
-    stamp = pickled[0].stat()
-    home = weights.cache_folder() / "converted" / f"{_file_digest(pickled[0], stamp.st_mtime_ns)}.safetensors"
-    if not home.is_file():
-        _convert(pickled[0], home)
-    return home
+    for pickled in (folder / "checkpoints" / "model.ckpt", folder / "model.ckpt"):
+        if pickled.is_file():
+            name = f"{_file_digest(pickled, pickled.stat().st_mtime_ns)}.safetensors"
+            home = weights.cache_folder() / "converted" / name
+            if not home.is_file():
+                _convert(pickled, home)
+            return home
+    raise WeightsError(f"{folder} has neither model.safetensors nor checkpoints/model.ckpt")
 
 
 @cache
@@ -145,7 +130,6 @@ def _file_digest(path: Path, changed: int) -> str:
 
 def _convert(pickled: Path, home: Path) -> None:
     import torch
-    from safetensors.torch import save_file
 
     try:
         whole = torch.load(pickled, map_location="cpu", weights_only=True)
@@ -153,10 +137,7 @@ def _convert(pickled: Path, home: Path) -> None:
         raise WeightsError(f"{pickled} holds more than tensors, or is damaged: {error}") from error
     state = whole.get("state_dict", whole)
     tensors = {key: value.contiguous().clone() for key, value in state.items() if hasattr(value, "shape")}
-    home.parent.mkdir(parents=True, exist_ok=True)
-    scratch = home.with_suffix(f".{os.getpid()}")
-    save_file(tensors, scratch)
-    scratch.replace(home)
+    write_tensors(tensors, home)
 
 
 def checkpoint_digest(name: str) -> str:
@@ -208,14 +189,6 @@ def _head(tensors: dict[str, Any], settings: dict[str, Any]) -> Any:
         steps += [linear, activation()]
     final = settings.get("final_activation")
     return torch.nn.Sequential(*steps[:-1], *([getattr(torch.nn, final)()] if final else []))
-
-
-def _scalars(tensors: dict[str, Any]) -> torch.Tensor | None:
-    import torch
-
-    keys = [key for key in tensors if key.startswith("layerwise_attention.scalar_parameters.")]
-    ordered = sorted(keys, key=lambda key: int(key.rsplit(".", 1)[1]))
-    return torch.cat([tensors[key].float().reshape(1) for key in ordered]) if ordered else None
 
 
 def _sparsemax(scores: torch.Tensor) -> torch.Tensor:

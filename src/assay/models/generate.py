@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from copy import deepcopy
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +11,9 @@ from assay.errors import WeightsError
 from assay.models.likelihood import start_id
 from assay.models.loading import layer_list
 from assay.models.torch import Loaded, content_ids, load
-from assay.models.weights import cache_folder, pin, publish
+from assay.models.weights import build_folder, cache_folder, pin
 from assay.recipe import digest
 
-TUNED = "tuned"
 _LAYERS = 6  # layers trained; those below stay as they are, so that tuning takes minutes
 _RATE = 3e-4
 _PIECE = 96  # tokens a training text is cut to
@@ -51,17 +48,14 @@ def continuations(name: str, prompts: Sequence[str], *, tokens: int, top_k: int,
 def tuned_copy(name: str, texts: Sequence[str], *, epochs: int, seed: int) -> Path:
     """Return a copy of a causal model whose last layers are trained on texts; it is kept in the cache."""
     recipe = digest(pin(name), str(epochs), str(seed), str(_LAYERS), str(_RATE), str(_PIECE), *texts)
-    home = cache_folder() / "generators" / recipe[:12] / f"{Path(name).name}-{TUNED}"
-    if not home.is_dir():
-        home.parent.mkdir(parents=True, exist_ok=True)
+    home = cache_folder() / "generators" / recipe[:12] / f"{Path(name).name}-tuned"
+
+    def train(folder: Path) -> None:
         loaded = load("AutoModelForCausalLM", name)
-        model = _trained(loaded, texts, epochs, seed)
-        with tempfile.TemporaryDirectory(dir=home.parent, prefix=".tune-") as scratch:
-            folder = Path(scratch) / "model"
-            model.save_pretrained(folder)
-            loaded.tokenizer.save_pretrained(folder)
-            publish(folder, home)
-    return home
+        _trained(loaded, texts, epochs, seed).save_pretrained(folder)
+        loaded.tokenizer.save_pretrained(folder)
+
+    return build_folder(home, train)
 
 
 def _trained(loaded: Loaded, texts: Sequence[str], epochs: int, seed: int) -> Any:
@@ -94,26 +88,21 @@ def masked_words(name: str, text: str, count: int) -> list[tuple[str, ...]]:
     """Return, for each word between spaces, the words that a masked model expects in its place."""
     import torch
 
-    tokenizer, model = _masked(name)
+    loaded = load("AutoModelForMaskedLM", name, unused=("pooler",))
+    tokenizer = loaded.tokenizer
+    if tokenizer.mask_token is None:
+        raise WeightsError(f"{loaded.path} has no mask token; give a masked language model, or none")
     words = text.split()
     candidates: list[tuple[str, ...]] = []
     for place in range(len(words)):
         masked = " ".join([*words[:place], tokenizer.mask_token, *words[place + 1 :]])
-        inputs = tokenizer(masked, return_tensors="pt", truncation=True)
+        inputs = tokenizer(masked, return_tensors="pt", truncation=True).to(loaded.device)
         spots = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()
         if not len(spots):  # beyond the model's limit
             candidates.append(())
             continue
         with torch.inference_mode():
-            scores = model(**inputs).logits[0, spots[0, 0]]
+            scores = loaded.model(**inputs).logits[0, spots[0, 0]]
         likely = [str(tokenizer.decode([token])).strip() for token in scores.topk(count).indices.tolist()]
         candidates.append(tuple(word for word in likely if word.isalnum()))
     return candidates
-
-
-@lru_cache(maxsize=1)
-def _masked(name: str) -> tuple[Any, Any]:
-    loaded = load("AutoModelForMaskedLM", name, unused=("pooler",))
-    if loaded.tokenizer.mask_token is None:
-        raise WeightsError(f"{loaded.path} has no mask token; give a masked language model, or none")
-    return loaded.tokenizer, loaded.model

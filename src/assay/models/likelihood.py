@@ -6,14 +6,20 @@ token attending to its own ancestors. That is exact, and perturbed versions of o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import MetricError
 from assay.models.torch import COUNTER, Loaded, Overlong, in_batches, padded, within
+
+if TYPE_CHECKING:
+    import torch
 
 LogProbs = NDArray[np.float64]
 Row = tuple[tuple[int, ...], tuple[int, ...]]  # ids given, ids scored
@@ -42,28 +48,16 @@ class Tree:
     depths: list[int] = field(default_factory=list)
     paths: dict[int, list[int]] = field(default_factory=dict)  # sequence -> its nodes
 
-    def add(self, number: int, sequence: Sequence[int], before: Sequence[int], shared: int) -> None:
-        """Insert a sequence; its first `shared` tokens are already in the tree along `before`."""
-        path = list(before[:shared])
-        for token in sequence[shared:]:
-            self.parents.append(path[-1] if path else -1)
-            self.depths.append(len(path))
-            self.tokens.append(token)
-            path.append(len(self.tokens) - 1)
-        self.paths[number] = path
-
 
 def causal(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
     """Return log p of each scored token after what precedes it; the ids given must not be empty."""
+    by_tree = loaded.model.config.model_type in _TREE_MODELS
+    return _for_distinct(rows, partial(_by_tree if by_tree else _in_padded_batches, loaded))
+
+
+def _for_distinct(rows: Sequence[Row], compute: Callable[[list[Row]], list[LogProbs]]) -> list[LogProbs]:
     distinct = list(dict.fromkeys(rows))
-    if loaded.model.config.model_type in _TREE_MODELS:
-        logs = _by_tree(loaded, distinct)
-    else:
-        sizes = [len(given) + len(scored) for given, scored in distinct]
-        logs = in_batches(
-            sizes, lambda batch: _causal_batch(loaded, [distinct[i] for i in batch]), _LOGIT_TOKENS
-        )
-    known = dict(zip(distinct, logs, strict=True))
+    known = dict(zip(distinct, compute(distinct), strict=True))
     return [known[row] for row in rows]
 
 
@@ -71,20 +65,23 @@ def trees(sequences: Sequence[Sequence[int]], most: int = _TREE_NODES) -> list[T
     """Pack sequences into trees of at most `most` tokens, sorted, so that equal beginnings meet."""
     packed: list[Tree] = [Tree()]
     before: Sequence[int] = ()
+    path: list[int] = []
     for number in sorted(range(len(sequences)), key=lambda index: tuple(sequences[index])):
         sequence, tree = sequences[number], packed[-1]
-        shared = _common(before, sequence)
+        equal = takewhile(lambda pair: pair[0] == pair[1], zip(before, sequence, strict=False))
+        shared = len(list(equal))
         if tree.tokens and len(tree.tokens) + len(sequence) - shared > most:
-            tree, before, shared = Tree(), (), 0
+            tree, shared = Tree(), 0
             packed.append(tree)
-        tree.add(number, sequence, list(tree.paths.values())[-1] if tree.paths else [], shared)
+        path = path[:shared]
+        for token in sequence[shared:]:
+            tree.parents.append(path[-1] if path else -1)
+            tree.depths.append(len(path))
+            tree.tokens.append(token)
+            path.append(len(tree.tokens) - 1)
+        tree.paths[number] = path
         before = sequence
     return packed
-
-
-def _common(first: Sequence[int], second: Sequence[int]) -> int:
-    pairs = zip(first, second, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 def _by_tree(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
@@ -126,22 +123,33 @@ def _tree_forward(loaded: Loaded, tree: Tree, rows: Sequence[Row]) -> dict[int, 
     return logs
 
 
-def _causal_batch(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
-    ids, mask = padded([(*given, *scored)[:-1] for given, scored in rows], loaded.pad, loaded.device)
-    COUNTER.forward_tokens += int(mask.sum())
-    logits = loaded.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
-    logs = []
-    for index, (given, scored) in enumerate(rows):
-        start = len(given) - 1
-        logs.append(_log_softmax_at(logits[index, start : start + len(scored)], scored))
-    return logs
+def _in_padded_batches(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
+    def tables(some: Sequence[Row]) -> list[torch.Tensor]:
+        ids, mask = padded([(*given, *scored)[:-1] for given, scored in some], loaded.pad, loaded.device)
+        COUNTER.forward_tokens += int(mask.sum())
+        logits = loaded.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
+        return [table[len(given) - 1 :] for table, (given, _) in zip(logits, some, strict=True)]
+
+    return _by_tables(rows, tables)
 
 
-def _log_softmax_at(logits: object, wanted: Sequence[int]) -> LogProbs:
-    """Return the log softmax of each row of logits at its wanted id."""
+def _by_tables(
+    rows: Sequence[Row], tables: Callable[[Sequence[Row]], Iterable[torch.Tensor]]
+) -> list[LogProbs]:
+    """Run `tables` on batches of rows; it returns each row's logits from its first scored id on."""
+
+    def forward(batch: list[int]) -> list[LogProbs]:
+        some = [rows[index] for index in batch]
+        return [_log_softmax_at(table, scored) for table, (_, scored) in zip(tables(some), some, strict=True)]
+
+    return in_batches([len(given) + len(scored) for given, scored in rows], forward, _LOGIT_TOKENS)
+
+
+def _log_softmax_at(logits: torch.Tensor, wanted: Sequence[int]) -> LogProbs:
+    """Return the log softmax of the first rows of logits, each at its wanted id."""
     import torch
 
-    table = torch.as_tensor(logits).float()
+    table = logits[: len(wanted)].float()
     index = torch.tensor(wanted, dtype=torch.long, device=table.device)
     chosen = table.gather(1, index[:, None])[:, 0] - table.logsumexp(dim=-1)
     logs: LogProbs = chosen.double().cpu().numpy()
@@ -150,43 +158,31 @@ def _log_softmax_at(logits: object, wanted: Sequence[int]) -> LogProbs:
 
 def masked(loaded: Loaded, sequences: Sequence[Sequence[int]]) -> list[LogProbs]:
     """Return log p of each token of framed sequences, masked one at a time."""
-    before = len(loaded.framing.prefix)
-    jobs = [(number, place) for number, ids in enumerate(sequences) for place in range(len(ids))]
-    sizes = [len(sequences[number]) + loaded.framing.size for number, _ in jobs]
+    before, mask_id = len(loaded.framing.prefix), loaded.tokenizer.mask_token_id
+    jobs = [(ids, place) for ids in sequences for place in range(len(ids))]
 
     def forward(batch: list[int]) -> list[float]:
-        rows, places, wanted = [], [], []
-        for number, place in (jobs[index] for index in batch):
-            row = loaded.framed(sequences[number])
-            row[before + place] = loaded.tokenizer.mask_token_id
-            rows.append(row)
-            places.append(before + place)
-            wanted.append(sequences[number][place])
+        some = [jobs[index] for index in batch]
+        rows = [loaded.framed([*ids[:place], mask_id, *ids[place + 1 :]]) for ids, place in some]
         ids, mask = padded(rows, loaded.pad, loaded.device)
         logits = loaded.model(input_ids=ids, attention_mask=mask).logits
-        return [float(v) for v in _log_softmax_at(logits[list(range(len(rows))), places], wanted)]
+        tables = logits[list(range(len(rows))), [before + place for _, place in some]]
+        return list(_log_softmax_at(tables, [ids[place] for ids, place in some]))
 
-    values = in_batches(sizes, forward, _LOGIT_TOKENS)
-    logs: list[list[float]] = [[] for _ in sequences]
-    for (number, _), value in zip(jobs, values, strict=True):
-        logs[number].append(value)
-    return [np.array(row) for row in logs]
+    values = iter(in_batches([len(ids) + loaded.framing.size for ids, _ in jobs], forward, _LOGIT_TOKENS))
+    return [np.fromiter(islice(values, len(ids)), np.float64) for ids in sequences]
 
 
 def translated(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
     """Return log p of each target id given the source ids, by forced decoding."""
-    distinct = list(dict.fromkeys(rows))
-    sizes = [len(given) + len(scored) for given, scored in distinct]
 
-    def forward(batch: list[int]) -> list[LogProbs]:
-        some = [distinct[index] for index in batch]
+    def tables(some: Sequence[Row]) -> Iterable[torch.Tensor]:
         ids, mask = padded([given for given, _ in some], loaded.pad, loaded.device)
         labels, _ = padded([scored for _, scored in some], loaded.pad, loaded.device)
-        logits = loaded.model(input_ids=ids, attention_mask=mask, labels=labels).logits
-        return [_log_softmax_at(logits[i, : len(scored)], scored) for i, (_, scored) in enumerate(some)]
+        logits: torch.Tensor = loaded.model(input_ids=ids, attention_mask=mask, labels=labels).logits
+        return logits
 
-    known = dict(zip(distinct, in_batches(sizes, forward, _LOGIT_TOKENS), strict=True))
-    return [known[row] for row in rows]
+    return _for_distinct(rows, lambda distinct: _by_tables(distinct, tables))
 
 
 def pieces(

@@ -1,18 +1,27 @@
-"""Read models from folders: every tensor comes from a file, or an error lists the missing; never pickle."""
+"""Read models, tensors and images from files; errors name what is damaged or missing.
+
+Every tensor of a model comes from a file, or an error lists those that do not; nothing is ever unpickled.
+"""
 
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
+from functools import cache
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
-from assay.errors import WeightsError
-from assay.models.weights import cache_folder, publish
+from assay.core import Image
+from assay.errors import DataError, WeightsError
+from assay.models.weights import build_folder, cache_folder
+
+if TYPE_CHECKING:
+    import torch
 
 _SHOWN = 8  # missing tensors named in a message
 _FILES = (".gguf", ".safetensors", ".ckpt")  # files that may be named in place of their folder
@@ -26,7 +35,7 @@ _KINDS = {
 }
 
 
-def read_model(kind: str, folder: Path, precision: str, unused: tuple[str, ...]) -> Any:
+def read_model(kind: str, folder: Path, precision: str, unused: tuple[str, ...], **settings: str) -> Any:
     """Read the model of a folder as the class of transformers called `kind`."""
     import torch
     import transformers
@@ -42,13 +51,34 @@ def read_model(kind: str, folder: Path, precision: str, unused: tuple[str, ...])
     how: dict[str, Any] = {"use_safetensors": True, "local_files_only": True, "output_loading_info": True}
     try:
         with _silent():
-            model, info = reader.from_pretrained(folder, dtype=getattr(torch, precision), **how)
+            model, info = reader.from_pretrained(folder, dtype=getattr(torch, precision), **how, **settings)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
         raise WeightsError(f"{folder} cannot be loaded as {kind}: {_reason(error, folder, kind)}") from error
     except SafetensorError as error:
         raise WeightsError(f"{folder}: model.safetensors is damaged ({error}); fetch it again") from error
     check_complete(info["missing_keys"], kind, folder, unused)
     return model
+
+
+def read_tensors(file: Path, advice: str = "fetch it again") -> dict[str, torch.Tensor]:
+    """Read a safetensors file."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return dict(load_file(file))
+    except (OSError, SafetensorError) as error:
+        raise WeightsError(f"{file} is missing or damaged ({error}); {advice}") from error
+
+
+def write_tensors(tensors: Mapping[str, torch.Tensor], file: Path) -> None:
+    """Write a safetensors file and its folder; the file appears whole or not at all."""
+    from safetensors.torch import save_file
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    scratch = file.with_name(f".{file.name}.{os.getpid()}")
+    save_file(dict(tensors), scratch)
+    scratch.replace(file)
 
 
 @contextmanager
@@ -66,7 +96,7 @@ def _silent() -> Iterator[None]:
 
 
 def _reason(error: BaseException, folder: Path, kind: str) -> str:
-    line = _first_line(error)
+    line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:400]
     if not line.startswith("Unrecognized configuration class"):
         return line
     held = read_config(folder).get("model_type")
@@ -82,10 +112,6 @@ def read_config(folder: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise WeightsError(f"{path} is damaged ({error}); fetch the model again") from error
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:400]
 
 
 def check_complete(missing: Any, kind: str, folder: Path, unused: tuple[str, ...] = ()) -> None:
@@ -141,12 +167,7 @@ def plain_folder(folder: Path) -> Path:
     if not quantised or (folder / "config.json").is_file():
         return folder
     home = cache_folder() / "weights" / f"{folder.parent.name}-{folder.name}-dequantised"
-    if not home.is_dir():
-        home.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=home.parent, prefix=".dequantise-") as scratch:
-            _dequantise(quantised[0], Path(scratch) / "model")
-            publish(Path(scratch) / "model", home)
-    return home
+    return build_folder(home, lambda scratch: _dequantise(quantised[0], scratch))
 
 
 def _dequantise(file: Path, target: Path) -> None:
@@ -168,43 +189,28 @@ _SHARED = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_head
            "hidden_act", "max_position_embeddings", "type_vocab_size", "layer_norm_eps",
            "pad_token_id")  # fmt: skip
 _RENAMED = (
-    ("bleurt.encoder.embedding_projection.", "body.embeddings_project."),
-    ("bleurt.pooler.dense.", "pooler."),
-    ("bleurt.", "body."),
+    (r"bleurt\.encoder\.embedding_projection\.", "body.embeddings_project."),
+    (r"bleurt\.pooler\.dense\.", "pooler."),
+    (r"bleurt\.", "body."),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The part of a transformers classifier's output that is read."""
-
-    logits: Any
 
 
 def _read_bleurt(folder: Path, precision: str) -> Any:
     import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
 
     network = _bleurt_network(read_config(folder))
-    tensors: dict[str, Any] = {}
+    files = sorted(folder.glob("*.safetensors"))
+    tensors = {key: tensor for file in files for key, tensor in read_tensors(file).items()}
+    for old, new in _RENAMED:
+        tensors = {re.sub(f"^{old}", new, key): tensor for key, tensor in tensors.items()}
     try:
-        for file in sorted(folder.glob("*.safetensors")):
-            tensors.update({_rename(key): value for key, value in load_file(file).items()})
         missing, _ = network.load_state_dict(tensors, strict=False)
-    except (SafetensorError, RuntimeError) as error:
+    except RuntimeError as error:
         raise WeightsError(
             f"{folder} does not hold the BLEURT that its config.json describes: {error}"
         ) from error
     check_complete([key for key in missing if not key.endswith("position_ids")], "BLEURT", folder)
     return network.to(getattr(torch, precision))
-
-
-def _rename(key: str) -> str:
-    for old, new in _RENAMED:
-        if key.startswith(old):
-            return new + key[len(old) :]
-    return key
 
 
 def _bleurt_network(settings: dict[str, Any]) -> Any:
@@ -226,9 +232,44 @@ def _bleurt_network(settings: dict[str, Any]) -> Any:
             self.pooler = torch.nn.Linear(config.hidden_size, config.hidden_size)
             self.classifier = torch.nn.Linear(config.hidden_size, 1)
 
-        def forward(self, **batch: Any) -> Answer:
-            """The score, as logits of shape (n, 1)."""
+        def forward(self, **batch: Any) -> SimpleNamespace:
+            """Return the scores as a classifier of transformers returns logits, (n, 1)."""
             first = self.body(**batch).last_hidden_state[:, 0]
-            return Answer(self.classifier(torch.tanh(self.pooler(first))))
+            return SimpleNamespace(logits=self.classifier(torch.tanh(self.pooler(first))))
 
     return Network()
+
+
+@cache
+def image_processor(folder: Path) -> Any:
+    """Load what crops and scales a model's images, in the version that needs nothing but Pillow."""
+    from transformers import AutoImageProcessor
+
+    settings = (folder / "preprocessor_config.json", folder / "processor_config.json")
+    if not any(path.is_file() for path in settings):
+        raise WeightsError(f"{folder} has no preprocessor_config.json; take the folder of the whole model")
+    try:
+        return AutoImageProcessor.from_pretrained(folder, local_files_only=True, backend="pil")
+    except (OSError, ValueError, ImportError) as error:
+        raise WeightsError(f"the image processor in {folder} cannot be loaded: {error}") from error
+
+
+def pixels(processor: Any, images: Sequence[Image]) -> Any:
+    """Return images as one batch of tensors."""
+    return processor(images=[open_image(image) for image in images], return_tensors="pt")
+
+
+def open_image(image: Image) -> Any:
+    """Read the picture in RGB, or raise an error that names the file."""
+    from PIL import Image as Pillow
+    from PIL import UnidentifiedImageError
+
+    try:
+        with Pillow.open(image.path) as picture:
+            return picture.convert("RGB")
+    except FileNotFoundError as error:
+        raise DataError(f"no image {image.path}; check the column image and the data folder") from error
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise DataError(f"{image.path} is not an image that can be read: {error}") from error
+    except Pillow.DecompressionBombError as error:
+        raise DataError(f"{image.path} is too large an image: {error}") from error

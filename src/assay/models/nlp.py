@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 from assay.models.memory import BoundedCache
@@ -90,15 +89,21 @@ _PARSES = BoundedCache[Parse](50_000)  # texts
 
 def parse(texts: Sequence[str]) -> list[Parse]:
     """Analyse texts; those analysed lately are not analysed again."""
-    known = {text: _PARSES.get(text) for text in dict.fromkeys(texts)}
-    missing = [text for text, parsed in known.items() if parsed is None]
-    readable = [_SURROGATE.sub("\ufffd", text) for text in missing]
-    fresh: dict[str, Parse] = {}
+    distinct = dict.fromkeys(texts)
+    known = {text: parsed for text in distinct if (parsed := _PARSES.get(text))}
+    missing = [text for text in distinct if text not in known]
     if missing:
+        readable = [_SURROGATE.sub("\ufffd", text) for text in missing]
         for text, doc in zip(missing, _pipeline().pipe(readable, batch_size=64), strict=True):
-            fresh[text] = _freeze(text, doc)
-            _PARSES.put(text, fresh[text])
-    return [known[text] or fresh[text] for text in texts]
+            known[text] = Parse(
+                text,
+                tuple(Token(*(*_FIELDS(token), str(token.morph))) for token in doc),
+                tuple(Span(s.start, s.end) for s in doc.sents),
+                tuple(Span(c.start, c.end) for c in doc.noun_chunks),
+                tuple(Span(e.start, e.end, e.label_) for e in doc.ents),
+            )
+            _PARSES.put(text, known[text])
+    return [known[text] for text in texts]
 
 
 def parse_one(text: str) -> Parse:
@@ -106,33 +111,19 @@ def parse_one(text: str) -> Parse:
     return _PARSES.get(text) or parse([text])[0]
 
 
-def _freeze(text: str, doc: Any) -> Parse:
-    return Parse(
-        text,
-        tuple(Token(*(*_FIELDS(token), str(token.morph))) for token in doc),
-        tuple(Span(s.start, s.end) for s in doc.sents),
-        tuple(Span(c.start, c.end) for c in doc.noun_chunks),
-        tuple(Span(e.start, e.end, e.label_) for e in doc.ents),
-    )
-
-
 @cache
 def _pipeline() -> Any:
     """Load spaCy's small English pipeline from its carrier."""
     import warnings
 
+    config = min(resolve("spacy-en").rglob("config.cfg"), key=lambda path: len(path.parts))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecations inside spaCy's own dependencies
         import spacy
 
-        nlp = spacy.load(_pipeline_folder(resolve("spacy-en")))
+        nlp = spacy.load(config.parent)
     nlp.max_length = _LONGEST
     return nlp
-
-
-def _pipeline_folder(home: Path) -> Path:
-    """Return the folder in the carrier that holds the pipeline's config."""
-    return min(home.rglob("config.cfg"), key=lambda path: len(path.parts)).parent
 
 
 @cache

@@ -211,12 +211,10 @@ def framed_rows(
     loaded: Loaded, texts: Sequence[str], overlong: Overlong, room: int | None = None
 ) -> tuple[list[list[int]], list[int]]:
     """Return the framed ids of each text within the model's limit, and how many ids were cut."""
-    rows, cuts = [], []
-    for text, ids in zip(texts, content_ids(loaded, texts), strict=True):
-        content, cut = within(loaded, ids, loaded.room if room is None else room, overlong, text)
-        rows.append(loaded.framed(content))
-        cuts.append(cut)
-    return rows, cuts
+    room = loaded.room if room is None else room
+    contents = zip(texts, content_ids(loaded, texts), strict=True)
+    pieces = [within(loaded, ids, room, overlong, text) for text, ids in contents]
+    return [loaded.framed(ids) for ids, _ in pieces], [cut for _, cut in pieces]
 
 
 def tokenize_within(
@@ -261,7 +259,7 @@ def in_batches(
             try:
                 answers = forward(batch)
             except RuntimeError as error:
-                if not _out_of_memory(error):
+                if not isinstance(error, torch.OutOfMemoryError) and "not enough memory" not in str(error):
                     raise
                 if len(batch) == 1:
                     raise MetricError(
@@ -272,12 +270,6 @@ def in_batches(
             for index, answer in zip(batch, answers, strict=True):
                 results[index] = answer
     return results  # type: ignore[return-value]
-
-
-def _out_of_memory(error: RuntimeError) -> bool:
-    import torch
-
-    return isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error)
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int, place: str) -> tuple[torch.Tensor, torch.Tensor]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,13 +44,8 @@ def embeddings(model: str) -> Embeddings:
             "one .npy of vectors and one .parquet with the words in column 'index'"
         )
     words = polars.read_parquet(tables[0], columns=["index"])["index"].to_list()
-    return Embeddings({word: row for row, word in enumerate(words)}, _matrix(matrices[0], len(words)))
-
-
-def _matrix(path: Path, words: int) -> Any:
-    matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    if matrix.ndim != 2 or len(matrix) != words:
-        raise WeightsError(
-            f"{path.name} has the shape {matrix.shape} for {words} words; give one vector per word"
-        )
-    return matrix
+    matrix = np.load(matrices[0], mmap_mode="r", allow_pickle=False)
+    if matrix.ndim != 2 or len(matrix) != len(words):
+        shapes = f"has the shape {matrix.shape} for {len(words)} words"
+        raise WeightsError(f"{matrices[0].name} {shapes}; give one vector per word")
+    return Embeddings({word: row for row, word in enumerate(words)}, matrix)

