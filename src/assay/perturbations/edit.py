@@ -211,7 +211,12 @@ def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True) -> 
         _drop_stray_marks(parse, words)
         _adapt_articles(parse, words)
     _keep_case(parse, words)
-    return _join(parse, words) if repair else parse.replaced({i: word or "" for i, word in enumerate(words)})
+    if not repair:
+        return parse.replaced({i: word or "" for i, word in enumerate(words)})
+    rest = [index for index, word in enumerate(words) if word]
+    spaces = [_space_between(parse, left, right) for left, right in pairwise(rest)]
+    end = parse.tokens[-1].space if words[-1] else ""
+    return "".join(f"{words[i]}{space}" for i, space in zip(rest, [*spaces, end], strict=False))
 
 
 def dropped(places: Iterable[int | Span]) -> dict[int, str]:
@@ -291,13 +296,6 @@ def _keep_case(parse: Text, words: list[str | None]) -> None:
             words[opening] = capitalised(words[opening] or "")
     if is_all_caps(parse.text):
         words[:] = [word.upper() if word else None for word in words]
-
-
-def _join(parse: Text, words: Sequence[str | None]) -> str:
-    rest = [index for index, word in enumerate(words) if word]
-    spaces = [_space_between(parse, left, right) for left, right in pairwise(rest)]
-    end = parse.tokens[-1].space if words[-1] else ""
-    return "".join(f"{words[i]}{space}" for i, space in zip(rest, [*spaces, end], strict=False))
 
 
 def _space_between(parse: Text, left: int, right: int) -> str:
