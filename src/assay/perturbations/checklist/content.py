@@ -19,7 +19,7 @@ from assay.datasets.swaps import embedded_swaps
 from assay.models.nlp import Span, Token, parse
 from assay.perturbations import edit
 from assay.perturbations.checklist.meaning import stands_free
-from assay.perturbations.edit import Text, WordEdit
+from assay.perturbations.edit import Text
 from assay.vocabulary import Criterion
 
 _TEXTS = 150  # of the corpus are searched for words
@@ -197,86 +197,66 @@ def _is_touchable(token: Token) -> bool:
 # --- gender and attributes ---
 
 
-@dataclass(frozen=True)
-class ChangeGender(WordEdit):
+@edit.template("change-gender", "correctness")
+def ChangeGender(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every gendered word becomes its counterpart: two girls, two boys."""
-
-    name = "change-gender"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        # Words in capitals are tagged as names: read the tags of the text in lower case.
-        lower = edit.read(parse.text.lower()) if edit.is_all_caps(parse.text) else parse
-        tagged = lower if len(lower.tokens) == len(parse.tokens) else parse
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            counterpart = embedded_swaps().tagged.get((token.text.lower(), tagged.tokens[index].tag))
-            if counterpart and not parse.is_compound_part(index):
-                changes[index] = lexicon.match_case(counterpart.other, token.text)
-        return changes
+    # Words in capitals are tagged as names: read the tags of the text in lower case.
+    lower = edit.read(parse.text.lower()) if edit.is_all_caps(parse.text) else parse
+    tagged = lower if len(lower.tokens) == len(parse.tokens) else parse
+    changes = {}
+    for index, token in enumerate(parse.tokens):
+        counterpart = embedded_swaps().tagged.get((token.text.lower(), tagged.tokens[index].tag))
+        if counterpart and not parse.is_compound_part(index):
+            changes[index] = lexicon.match_case(counterpart.other, token.text)
+    return changes
 
 
-@dataclass(frozen=True)
-class ChangeAttributes(WordEdit):
+@edit.template("change-attributes", "correctness")
+def ChangeAttributes(parse: Text, rng: Random) -> Mapping[int, str]:
     """Colours, sizes, materials and patterns changed, the same everywhere: a red ball, a green ball."""
-
-    name = "change-attributes"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        present = {token.text.lower() for token in parse.tokens}
-        chosen: dict[str, str] = {}
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            attributive = token.dep in ("amod", "compound", "conj", "acomp", "nmod")
-            modifies = attributive and token.pos in ("ADJ", "NOUN", "VERB", "PROPN")
-            taken = present | set(chosen.values())
-            others = [o for o in lexicon.attributes().get(token.text.lower(), ()) if o not in taken]
-            if others and modifies and not parse.is_joined(index):
-                word = chosen.get(token.text.lower()) or rng.choice(others)
-                chosen[token.text.lower()] = word
-                changes[index] = lexicon.match_case(word, token.text)
-        return changes
+    present = {token.text.lower() for token in parse.tokens}
+    chosen: dict[str, str] = {}
+    changes = {}
+    for index, token in enumerate(parse.tokens):
+        attributive = token.dep in ("amod", "compound", "conj", "acomp", "nmod")
+        modifies = attributive and token.pos in ("ADJ", "NOUN", "VERB", "PROPN")
+        taken = present | set(chosen.values())
+        others = [o for o in lexicon.attributes().get(token.text.lower(), ()) if o not in taken]
+        if others and modifies and not parse.is_joined(index):
+            word = chosen.get(token.text.lower()) or rng.choice(others)
+            chosen[token.text.lower()] = word
+            changes[index] = lexicon.match_case(word, token.text)
+    return changes
 
 
 # --- objects ---
 
 
-@dataclass(frozen=True)
-class SwapObjects(WordEdit):
+@edit.template("swap-objects", "correctness")
+def SwapObjects(parse: Text, rng: Random) -> Mapping[int, str]:
     """Two things change places, with all that is said of them: a tree is standing in front of the man."""
-
-    name = "swap-objects"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        pairs = _swappable(parse)
-        if not pairs:
-            return {}
-        first, second = rng.choice(pairs)
-        opens = first.start == 0
-        here = lexicon.capitalised(parse.piece(second)) if opens else parse.piece(second)
-        there = parse.uncapitalised(first) if opens else parse.piece(first)
-        return edit.dropped([first, second]) | {first.start: here, second.start: there}
+    pairs = _swappable(parse)
+    if not pairs:
+        return {}
+    first, second = rng.choice(pairs)
+    opens = first.start == 0
+    here = lexicon.capitalised(parse.piece(second)) if opens else parse.piece(second)
+    there = parse.uncapitalised(first) if opens else parse.piece(first)
+    return edit.dropped([first, second]) | {first.start: here, second.start: there}
 
 
-@dataclass(frozen=True)
-class RepeatObject(WordEdit):
+@edit.template("repeat-object", "thoroughness")
+def RepeatObject(parse: Text, rng: Random) -> Mapping[int, str]:
     """An object appears twice: A lady riding a horse and a lady. The text must end in a noun phrase."""
-
-    name = "repeat-object"
-    criterion = "thoroughness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        chunks, words = _object_chunks(parse), parse.word_indices()
-        counted = [c for c in chunks[:-1] or chunks if _is_counted(parse, c)]
-        # A part of a longer phrase on either side would not be clear: a slice of the bread.
-        whole = [c for c in counted if "of" not in (parse.word_at(c.start - 1), parse.word_at(c.end))]
-        if not whole or chunks[-1].end - 1 != words[-1]:
-            return {}
-        repeated = rng.choice(whole)
-        phrase = parse.uncapitalised(repeated) if repeated.start == 0 else parse.piece(repeated)
-        return {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"}
+    chunks, words = _object_chunks(parse), parse.word_indices()
+    counted = [c for c in chunks[:-1] or chunks if _is_counted(parse, c)]
+    # A part of a longer phrase on either side would not be clear: a slice of the bread.
+    whole = [c for c in counted if "of" not in (parse.word_at(c.start - 1), parse.word_at(c.end))]
+    if not whole or chunks[-1].end - 1 != words[-1]:
+        return {}
+    repeated = rng.choice(whole)
+    phrase = parse.uncapitalised(repeated) if repeated.start == 0 else parse.piece(repeated)
+    return {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"}
 
 
 def _object_chunks(parse: Text) -> list[Span]:

@@ -6,8 +6,7 @@ Names of people and places, numbers and dates are changed or written out; nouns 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from random import Random
 
@@ -15,7 +14,7 @@ from assay.datasets import lexicon
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
 from assay.perturbations.checklist.meaning import garbled
-from assay.perturbations.edit import Text, WordEdit
+from assay.perturbations.edit import Text
 
 # Titles that precede a first name.
 _GIVEN = {"Queen", "King", "Prince", "Princess", "Lady", "Sir", "Don", "Doña", "Pope", "Saint"}
@@ -39,38 +38,42 @@ _SYMBOLS = ("$", "£", "€", "%", "#", ":", "°", "-", "–")
 # --- names ---
 
 
-@dataclass(frozen=True)
-class ChangeNames(WordEdit):
+@edit.template("change-names", "correctness")
+def ChangeNames(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every person gets another name, the same wherever it occurs; without persons, every place.
 
     First names keep their gender, as far as the list or the text's pronouns show it; the region is drawn.
     """
-
-    name = "change-names"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        return _renamed_persons(parse, rng) or _renamed_places(parse, rng)
+    return _renamed_persons(parse, rng) or _renamed_places(parse, rng)
 
 
 def _renamed_persons(parse: Text, rng: Random) -> dict[int, str]:
     firsts, lasts = _person_words(parse)
     gender = _text_gender(parse) if len({parse.tokens[i].text for i in firsts}) == 1 else "unisex"
     region, given = rng.choice(sorted(set(lexicon.surnames().values()))), lexicon.first_names()
+
+    def other_names(index: int) -> list[str]:
+        if index not in firsts:
+            return [name for name, home in lexicon.surnames().items() if home == region]
+        word = parse.tokens[index].text
+        same = given[word].gender if word in given else gender
+        return [name.name for name in given.values() if name.gender == same and name.region == region]
+
+    return _replaced_alike(parse, sorted(firsts | lasts), other_names, rng)
+
+
+def _replaced_alike(
+    parse: Text, indices: Sequence[int], options: Callable[[int], list[str]], rng: Random
+) -> dict[int, str]:
+    """Each word at these indices replaced by one of its options, by the same one at every mention."""
     chosen: dict[str, str] = {}
-    changes: dict[int, str] = {}
-    for index in sorted(firsts | lasts):
+    for index in indices:
         word = parse.tokens[index].text
         if word not in chosen:
-            kind = given[word].gender if word in given else gender
-            if index in firsts:
-                names = [n.name for n in given.values() if n.gender == kind and n.region == region]
-            else:
-                names = [name for name, home in lexicon.surnames().items() if home == region]
-            taken = {word, *chosen.values()}
-            chosen[word] = rng.choice([name for name in names if name not in taken] or names)
-        changes[index] = chosen[word]
-    return changes
+            others = options(index)
+            fresh = [other for other in others if other not in {word, *chosen.values()}]
+            chosen[word] = rng.choice(fresh or others)
+    return {index: chosen[parse.tokens[index].text] for index in indices}
 
 
 def _person_words(parse: Text) -> tuple[set[int], set[int]]:
@@ -114,9 +117,8 @@ def _is_person(parse: Text, span: Span, names: list[str]) -> bool:
     if any(name in lexicon.first_names() or name in lexicon.surnames() for name in names) or len(names) == 1:
         return True
     head = parse.tokens[span.end - 1]
-    thing = head.dep == "nsubj" and any(
-        t.dep == "attr" and t.head == head.head and t.lemma not in lexicon.people() for t in parse.tokens
-    )
+    attributes = [t.lemma for t in parse.tokens if t.dep == "attr" and t.head == head.head]
+    thing = head.dep == "nsubj" and any(lemma not in lexicon.people() for lemma in attributes)
     return not thing and (head.dep in ("case", "poss") or before not in _PLACING)
 
 
@@ -173,53 +175,40 @@ def _is_plain_place(parse: Text, index: int) -> bool:
 # --- numbers ---
 
 
-@dataclass(frozen=True)
-class ChangeNumbers(WordEdit):
+@edit.template("change-numbers", "correctness")
+def ChangeNumbers(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every number above one replaced by another of its size, the same everywhere; dates are left alone."""
-
-    name = "change-numbers"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        chosen: dict[str, str] = {}
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            time = token.entity == "TIME" and all(
-                t.pos != "NOUN" for t in parse.tokens[index + 1 : index + 2]
-            )
-            dated = time or _is_calendar(parse, index)
-            if dated or _is_in_name(parse, index) or not _is_free(parse, index):
-                continue
-            fitting = _other_numbers(token, _limit(parse, index))
-            if token.text in chosen or fitting:
-                changes[index] = chosen[token.text] = chosen.get(token.text) or rng.choice(fitting)
-        return changes
+    chosen: dict[str, str] = {}
+    changes = {}
+    for index, token in enumerate(parse.tokens):
+        time = token.entity == "TIME" and all(t.pos != "NOUN" for t in parse.tokens[index + 1 : index + 2])
+        dated = time or _is_calendar(parse, index)
+        if dated or _is_in_name(parse, index) or not _is_free(parse, index):
+            continue
+        fitting = _other_numbers(token, _limit(parse, index))
+        if token.text in chosen or fitting:
+            changes[index] = chosen[token.text] = chosen.get(token.text) or rng.choice(fitting)
+    return changes
 
 
-@dataclass(frozen=True)
-class NumeralsToWords(WordEdit):
+@edit.template("numerals-to-words", "invariance", expect="same")
+def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
     """Whole numbers and years written out: 2 hours, two hours. Days of a month, codes and names stay."""
+    from num2words import num2words
 
-    name = "numerals-to-words"
-    criterion = "invariance"
-    expect = "same"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        from num2words import num2words
-
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            symbol = any(t.text in _SYMBOLS for t in parse.neighbours(index))
-            year = _is_year(parse, index)
-            near = range(max(0, index - 3), index + 1) if year else [index]
-            in_full_date = any(_is_day(parse, i) for i in near)  # 30 January 1998 is all digits or none
-            qualifies = year and token.dep == "nummod" and index < token.head  # the 1821 record
-            if symbol or in_full_date or qualifies or _is_in_name(parse, index):
-                continue
-            if year or re.fullmatch(r"[1-9]\d{0,2}(,\d{3})*|[1-9]\d{0,5}", token.text):
-                number = int(token.text.replace(",", ""))
-                changes[index] = num2words(number, to="year" if year else "cardinal").replace(",", "")
-        return changes
+    changes = {}
+    for index, token in enumerate(parse.tokens):
+        symbol = any(t.text in _SYMBOLS for t in parse.neighbours(index))
+        year = _is_year(parse, index)
+        near = range(max(0, index - 3), index + 1) if year else [index]
+        in_full_date = any(_is_day(parse, i) for i in near)  # 30 January 1998 is all digits or none
+        qualifies = year and token.dep == "nummod" and index < token.head  # the 1821 record
+        if symbol or in_full_date or qualifies or _is_in_name(parse, index):
+            continue
+        if year or re.fullmatch(r"[1-9]\d{0,2}(,\d{3})*|[1-9]\d{0,5}", token.text):
+            number = int(token.text.replace(",", ""))
+            changes[index] = num2words(number, to="year" if year else "cardinal").replace(",", "")
+    return changes
 
 
 def _is_free(parse: Text, index: int) -> bool:
@@ -287,36 +276,20 @@ def _number_words() -> dict[str, int]:
 
 def _is_in_name(parse: Text, index: int) -> bool:
     """Whether a number names rather than counts: Vega 9, A4, 7-Eleven."""
-    before = parse.tokens[index - 1] if index else None
-    named = before is not None and (
-        before.pos == "PROPN" or (before.pos == "NOUN" and parse.tokens[index].head == index - 1)
-    )
+    before, governed = parse.tokens[index - 1], parse.tokens[index].head == index - 1
+    named = index > 0 and (before.pos == "PROPN" or (before.pos == "NOUN" and governed))
     return (named and not _is_year(parse, index)) or parse.is_joined(index)
 
 
 # --- dates ---
 
 
-@dataclass(frozen=True)
-class ChangeDates(WordEdit):
+@edit.template("change-dates", "correctness")
+def ChangeDates(parse: Text, rng: Random) -> Mapping[int, str]:
     """Years, days, months and weekdays replaced, the same everywhere; years all by the same distance."""
-
-    name = "change-dates"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        distance = rng.randrange(3, 40)
-        chosen: dict[str, str] = {}
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            if not _is_calendar(parse, index):
-                continue
-            if token.text not in chosen:
-                others = _other_dates(parse, index, distance)
-                fresh = [other for other in others if other not in chosen.values()]
-                chosen[token.text] = rng.choice(fresh or others)
-            changes[index] = chosen[token.text]
-        return changes
+    distance = rng.randrange(3, 40)
+    dates = [index for index in range(len(parse.tokens)) if _is_calendar(parse, index)]
+    return _replaced_alike(parse, dates, lambda index: _other_dates(parse, index, distance), rng)
 
 
 def _is_calendar(parse: Text, index: int) -> bool:
@@ -355,23 +328,18 @@ def _other_dates(parse: Text, index: int, distance: int) -> list[str]:
 # --- pronouns ---
 
 
-@dataclass(frozen=True)
-class NounsToPronouns(WordEdit):
+@edit.template("nouns-to-pronouns", "referential clarity")
+def NounsToPronouns(parse: Text, rng: Random) -> Mapping[int, str]:
     """Subjects and objects become he, she, it or they; one that needs an unknown gender stays."""
-
-    name = "nouns-to-pronouns"
-    criterion = "referential clarity"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes: dict[int, str] = {}
-        for sentence in parse.sentences:
-            if garbled(parse, sentence):
-                continue
-            for index in range(sentence.start, sentence.end):
-                replaced = _pronoun(parse, index)
-                if not replaced.keys() & changes.keys():
-                    changes |= replaced
-        return changes
+    changes: dict[int, str] = {}
+    for sentence in parse.sentences:
+        if garbled(parse, sentence):
+            continue
+        for index in range(sentence.start, sentence.end):
+            replaced = _pronoun(parse, index)
+            if not replaced.keys() & changes.keys():
+                changes |= replaced
+    return changes
 
 
 def _pronoun(parse: Text, index: int) -> dict[int, str]:
@@ -416,11 +384,8 @@ def _referent(parse: Text, index: int) -> str | None:
     joined = any(t.dep == "conj" for t in dependents)
     if token.tag in ("NNS", "NNPS") or joined or _verb_is_plural(parse, token):
         return "plural"
-    titled = any(
-        t.text.lower() in lexicon.people() or t.entity == "PERSON"
-        for t in (token, *dependents)
-        if t.dep == "compound"
-    )
+    compounds = [t for t in (token, *dependents) if t.dep == "compound"]
+    titled = any(t.text.lower() in lexicon.people() or t.entity == "PERSON" for t in compounds)
     unknown = token.text[:1].isupper() and not edit.known_classes(token.text)
     if token.pos == "PROPN" or token.entity == "PERSON" or unknown:
         # A surname alone is often taken for a firm.
@@ -470,17 +435,13 @@ def _is_beside_verb(parse: Text, token: Token, span: Span) -> bool:
         return False  # said the owner; in June Seehofer spoke
     between = tokens[span.end : token.head]
     direct = all(t.head == token.head and t.dep in ("aux", "auxpass", "neg", "advmod") for t in between)
-    loose = any(
-        t.head == token.head and t.dep in ("npadvmod", "dep") and t.entity not in ("DATE", "TIME")
-        for t in tokens[: span.start]
-    )
+    adjuncts = [t for t in tokens[: span.start] if t.head == token.head and t.dep in ("npadvmod", "dep")]
+    loose = any(t.entity not in ("DATE", "TIME") for t in adjuncts)
     return direct and not loose and all(t.text != "," for t in between)
 
 
 def _verb_is_plural(parse: Text, token: Token) -> bool:
     """Whether the verb treats a singular subject as several: the team are."""
-    finite = [t for t in parse.tokens if t.head == token.head and t.dep in ("aux", "auxpass")]
-    return token.dep != "dobj" and any(
-        t.text.lower() in ("are", "were", "have") and t.tag != "VB"
-        for t in (parse.tokens[token.head], *finite)
-    )
+    helping = [t for t in parse.tokens if t.head == token.head and t.dep in ("aux", "auxpass")]
+    finite = [t for t in (parse.tokens[token.head], *helping) if t.tag != "VB"]
+    return token.dep != "dobj" and any(t.text.lower() in ("are", "were", "have") for t in finite)

@@ -17,7 +17,7 @@ from assay.core import Perturbation, Record
 from assay.datasets import lexicon
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
-from assay.perturbations.edit import Text, WordEdit
+from assay.perturbations.edit import Text
 
 _TIED = ("to", "from", "of", "with", "for", "into", "against", "about", "out")  # prepositions a verb chooses
 _GRADING = ("however", "how", "so", "as", "less", "more")
@@ -36,29 +36,17 @@ _CLITICS = {
 # --- another meaning: words exchanged ---
 
 
-@dataclass(frozen=True)
-class Antonyms(WordEdit):
+@edit.template("antonyms", "adequacy")
+def Antonyms(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """A share of the words replaced by their opposites, one per sentence: two may undo each other."""
-
-    name = "antonyms"
-    criterion = "adequacy"
-    share: float = 0.5
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        bound = {i for i in range(len(parse.tokens)) if _resists_opposite(parse, i)}
-        return _exchanged(parse, lexicon.antonyms(), self.share, rng, skip=bound, single=True)
+    bound = {i for i in range(len(parse.tokens)) if _resists_opposite(parse, i)}
+    return _exchanged(parse, lexicon.antonyms(), share, rng, skip=bound, single=True)
 
 
-@dataclass(frozen=True)
-class Siblings(WordEdit):
+@edit.template("siblings", "correctness")
+def Siblings(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """A share of the words replaced by others of their kind (the paper's hyponyms): musician, dancer."""
-
-    name = "siblings"
-    criterion = "correctness"
-    share: float = 0.5
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        return _exchanged(parse, lexicon.siblings(), self.share, rng)
+    return _exchanged(parse, lexicon.siblings(), share, rng)
 
 
 def _resists_opposite(parse: Text, index: int) -> bool:
@@ -159,18 +147,12 @@ def stands_free(parse: Text, index: int) -> bool:
 # --- another meaning: negation ---
 
 
-@dataclass(frozen=True)
-class Negate(WordEdit):
+@edit.template("negate", "adequacy")
+def Negate(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """The main clause of a share of the sentences is negated, or loses its negation."""
-
-    name = "negate"
-    criterion = "adequacy"
-    share: float = 0.5
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        negated = [changes for sentence in parse.sentences if (changes := negation(parse, sentence))]
-        drawn = edit.draw_share(negated, self.share, rng)
-        return {index: word for changes in drawn for index, word in changes.items()}
+    negated = [changes for sentence in parse.sentences if (changes := negation(parse, sentence))]
+    drawn = edit.draw_share(negated, share, rng)
+    return {index: word for changes in drawn for index, word in changes.items()}
 
 
 def negation(parse: Text, sentence: Span) -> dict[int, str] | None:
@@ -221,11 +203,11 @@ def _disagrees(tokens: tuple[Token, ...], index: int) -> bool:
 
 def _is_presupposed(tokens: tuple[Token, ...], sentence: Span, root: int) -> bool:
     """Whether the opening or a clause after the verb takes it for a fact: won a medal, which he kept."""
-    after_commas = [t for comma, t in pairwise(tokens[root + 1 : sentence.end]) if comma.text == ","]
-    return tokens[sentence.start].text.lower() in lexicon.template_words("negation_shy_openings") or any(
-        t.tag in edit.QUESTION_TAGS or (t.tag in ("VBG", "VBN") and t.dep in ("advcl", "acl"))
-        for t in after_commas
-    )
+    opening = tokens[sentence.start].text.lower()
+    clauses = [t for comma, t in pairwise(tokens[root + 1 : sentence.end]) if comma.text == ","]
+    participles = [t for t in clauses if t.tag in ("VBG", "VBN") and t.dep in ("advcl", "acl")]
+    relative = any(t.tag in edit.QUESTION_TAGS for t in clauses)
+    return opening in lexicon.template_words("negation_shy_openings") or relative or bool(participles)
 
 
 def _resists(tokens: tuple[Token, ...], subject: int, root: int) -> bool:
@@ -326,17 +308,11 @@ def _affirm(
 # --- the same meaning ---
 
 
-@dataclass(frozen=True)
-class Synonyms(WordEdit):
+@edit.template("synonyms", "invariance", expect="same")
+def Synonyms(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every word that has a safe synonym replaced by it, but no comparative: cheaper, more inexpensive."""
-
-    name = "synonyms"
-    criterion = "invariance"
-    expect = "same"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        compared = {i for i, t in enumerate(parse.tokens) if t.tag in ("JJR", "JJS", "RBR", "RBS")}
-        return _exchanged(parse, lexicon.synonyms(), 1.0, rng, skip=compared)
+    compared = {i for i, t in enumerate(parse.tokens) if t.tag in ("JJR", "JJS", "RBR", "RBS")}
+    return _exchanged(parse, lexicon.synonyms(), 1.0, rng, skip=compared)
 
 
 @dataclass(frozen=True)
@@ -354,21 +330,15 @@ class AlternativeReference(Perturbation):
         return rng.choice(record.references) if len(record.references) > 1 else None
 
 
-@dataclass(frozen=True)
-class Contractions(WordEdit):
+@edit.template("contractions", "invariance", expect="same")
+def Contractions(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every pair of words contracted that may be: We are, we're; do not, don't."""
-
-    name = "contractions"
-    criterion = "invariance"
-    expect = "same"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes: dict[int, str] = {}
-        for index in range(len(parse.tokens) - 1):
-            short = _contraction(parse, index)
-            if short and index not in changes:
-                changes[index], changes[index + 1] = short, ""
-        return changes
+    changes: dict[int, str] = {}
+    for index in range(len(parse.tokens) - 1):
+        short = _contraction(parse, index)
+        if short and index not in changes:
+            changes[index], changes[index + 1] = short, ""
+    return changes
 
 
 @cache
@@ -406,17 +376,11 @@ def _is_elliptic(parse: Text, index: int) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class Expansions(WordEdit):
+@edit.template("expansions", "invariance", expect="same")
+def Expansions(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every contraction written out whose full form is certain: We're, we are; don't, do not."""
-
-    name = "expansions"
-    criterion = "invariance"
-    expect = "same"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes = [_expansion(parse, index) for index in range(1, len(parse.tokens))]
-        return {index: word for change in changes for index, word in change.items()}
+    changes = [_expansion(parse, index) for index in range(1, len(parse.tokens))]
+    return {index: word for change in changes for index, word in change.items()}
 
 
 def _expansion(parse: Text, index: int) -> dict[int, str]:

@@ -144,21 +144,15 @@ class AddNonsense(Perturbation):
         return f"{_ended(record.gold)} {nonsense}" if record.gold.strip() else None
 
 
-@dataclass(frozen=True)
-class SplitSentence(WordEdit):
+@edit.template("split-sentence", "text structure")
+def SplitSentence(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """A full stop between subject and verb (ours: table 5 has no template for text structure)."""
-
-    name = "split-sentence"
-    criterion = "text structure"
-    share: float = 0.5
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        places = [place for s in parse.sentences if (place := _before_verb(parse, s)) is not None]
-        changes: dict[int, str] = {}
-        for place in edit.draw_share(places, self.share, rng):
-            changes[place] = f"{parse.tokens[place].text}."
-            changes[place + 1] = capitalised(parse.tokens[place + 1].text)
-        return changes
+    places = [place for s in parse.sentences if (place := _before_verb(parse, s)) is not None]
+    changes: dict[int, str] = {}
+    for place in edit.draw_share(places, share, rng):
+        changes[place] = f"{parse.tokens[place].text}."
+        changes[place + 1] = capitalised(parse.tokens[place + 1].text)
+    return changes
 
 
 def _before_verb(parse: Text, sentence: Span) -> int | None:
@@ -178,21 +172,15 @@ def _before_verb(parse: Text, sentence: Span) -> int | None:
 # --- phrases repeated ---
 
 
-@dataclass(frozen=True)
-class RepeatPhrases(WordEdit):
+@edit.template("repeat-phrases", "avoiding repetition")
+def RepeatPhrases(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """A noun phrase repeated at the end of a sentence: My relatives are in town, my relatives."""
-
-    name = "repeat-phrases"
-    criterion = "avoiding repetition"
-    share: float = 0.5
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        repeatable = [(s, phrases) for s in parse.sentences if (phrases := _noun_phrases(parse, s))]
-        changes = {}
-        for sentence, phrases in edit.draw_share(repeatable, self.share, rng):
-            last = parse.word_indices(sentence)[-1]
-            changes[last] = f"{parse.tokens[last].text}, {rng.choice(phrases)}"
-        return changes
+    repeatable = [(s, phrases) for s in parse.sentences if (phrases := _noun_phrases(parse, s))]
+    changes = {}
+    for sentence, phrases in edit.draw_share(repeatable, share, rng):
+        last = parse.word_indices(sentence)[-1]
+        changes[last] = f"{parse.tokens[last].text}, {rng.choice(phrases)}"
+    return changes
 
 
 def _noun_phrases(parse: Text, sentence: Span) -> list[str]:
@@ -257,15 +245,10 @@ class DropObjects(DropPhrases):
     share: float = 1.0
 
 
-@dataclass(frozen=True)
-class DropModifiers(WordEdit):
+@edit.template("drop-modifiers", "informativeness")
+def DropModifiers(parse: Text, rng: Random) -> Mapping[int, str]:
     """Adjectives and adverbs of manner left out: the sign, not the no-parking sign."""
-
-    name = "drop-modifiers"
-    criterion = "informativeness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        return edit.dropped(i for i in range(len(parse.tokens)) if _is_loose_modifier(parse, i))
+    return edit.dropped(i for i in range(len(parse.tokens)) if _is_loose_modifier(parse, i))
 
 
 @dataclass(frozen=True)
@@ -378,9 +361,8 @@ def _is_separate(parse: Text, index: int, span: Span) -> bool:
         return False  # in a leather jacket and striped shirt
     if after.pos == "ADP" and token.dep == "prep" and token.head == index - 1:
         return False  # a man with a baby in a sling
-    return after.pos in ("CCONJ", "ADP", "SCONJ") and after.text.lower() not in template_words(
-        "phrase_bound_behind"
-    )
+    bound = after.text.lower() in template_words("phrase_bound_behind")
+    return after.pos in ("CCONJ", "ADP", "SCONJ") and not bound
 
 
 def _is_complete(parse: Text, index: int) -> bool:
@@ -399,10 +381,8 @@ def _is_loose_on_noun(parse: Text, index: int) -> bool:
         return False
     if of and (noun.tag != "NN" or noun.entity or noun.dep in ("attr", "pobj", "appos", "conj")):
         return False
-    selects = any(
-        t.lemma.lower() in template_words("determiners_unfinished") or t.tag in ("JJS", "RBS")
-        for t in on_noun
-    )
+    unfinished = template_words("determiners_unfinished")
+    selects = any(t.lemma.lower() in unfinished or t.tag in ("JJS", "RBS") for t in on_noun)
     described = any(t.dep in ("det", "poss", "compound", "amod", "nummod") for t in on_noun)
     known = token.text.lower() in template_words("noun_prepositions")
     return known and not selects and (described or noun.tag in ("NNS", "NNP", "NNPS"))
