@@ -103,9 +103,8 @@ def _section(name: str, corpora: dict[Task, list[Record]]) -> str:
     lines += ["| task | criterion | severity | applies | from |", "|---|---|---|---|---|"]
     for entry, pairs in results.items():
         share = len(pairs) / len(corpora[entry.task])
-        lines.append(
-            f"| {entry.task} | {entry.criterion} | {entry.severity:g} | {share:.0%} | {entry.source} |"
-        )
+        cells = (entry.task, entry.criterion, f"{entry.severity:g}", f"{share:.0%}", entry.source)
+        lines.append(f"| {' | '.join(cells)} |")
     lines += [f"\nSeldom in {entry.task}: {_lowered(entry.rare)}" for entry in entries if entry.rare]
     examples = [pair for pairs in results.values() for pair in pairs]
     if examples:

@@ -248,7 +248,7 @@ def SwapObjects(parse: Text, rng: Random) -> Mapping[int, str]:
 @edit.template("repeat-object", "thoroughness")
 def RepeatObject(parse: Text, rng: Random) -> Mapping[int, str]:
     """An object appears twice: A lady riding a horse and a lady. The text must end in a noun phrase."""
-    chunks, words = _object_chunks(parse), parse.word_indices()
+    chunks, words = [c for c in parse.chunks if _names_object(parse, c)], parse.word_indices()
     counted = [c for c in chunks[:-1] or chunks if _is_counted(parse, c)]
     # A part of a longer phrase on either side would not be clear: a slice of the bread.
     whole = [c for c in counted if "of" not in (parse.word_at(c.start - 1), parse.word_at(c.end))]
@@ -259,19 +259,14 @@ def RepeatObject(parse: Text, rng: Random) -> Mapping[int, str]:
     return {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"}
 
 
-def _object_chunks(parse: Text) -> list[Span]:
-    """Noun phrases of things and people, without marks."""
-    return [c for c in parse.chunks if _names_object(parse, c) and _has_no_marks(parse, c)]
-
-
 def _names_object(parse: Text, chunk: Span) -> bool:
-    """Whether a phrase is whole and names a thing: not the front of "in front of", no misread verb."""
+    """Whether a phrase is whole and names a thing: not the front of "in front of", no verb, no marks."""
     head = parse.tokens[chunk.end - 1]
     cut = chunk.start > 0 and parse.tokens[chunk.start - 1].pos in ("ADJ", "DET", "NUM")
     singular = parse.word_at(chunk.start) in ("a", "an")
     verb = head.tag == "NNS" and (head.dep == "ROOT" or singular)
     place = head.text.lower() in lexicon.template_words("place_nouns")
-    return head.pos in ("NOUN", "PROPN") and not cut and not verb and not place
+    return head.pos in ("NOUN", "PROPN") and not (cut or verb or place) and _has_no_marks(parse, chunk)
 
 
 def _has_no_marks(parse: Text, chunk: Span) -> bool:
@@ -280,7 +275,8 @@ def _has_no_marks(parse: Text, chunk: Span) -> bool:
 
 def _swappable(parse: Text) -> list[tuple[Span, Span]]:
     """Neighbouring phrases of the main clause, equal in number, whose first no pronoun refers to."""
-    things = [(chunk, whole) for chunk in _object_chunks(parse) if (whole := _whole_phrase(parse, chunk))]
+    chunks = [chunk for chunk in parse.chunks if _names_object(parse, chunk)]
+    things = [(chunk, whole) for chunk in chunks if (whole := _whole_phrase(parse, chunk))]
     pronouns = [i for i, t in enumerate(parse.tokens) if t.tag in ("PRP", "PRP$")]
     pairs = [
         (first, second)

@@ -370,10 +370,9 @@ def _contraction(parse: Text, index: int) -> str | None:
 def _is_elliptic(parse: Text, index: int) -> bool:
     """Whether the verb's complement is before it: what it is worth."""
     token = parse.tokens[index]
-    later = [t for i, t in enumerate(parse.tokens) if i > index and t.head in (index, token.head)]
-    return token.dep not in ("aux", "auxpass") and not any(
-        t.dep in ("attr", "acomp", "prep", "advmod", "neg", "nsubj") for t in later
-    )
+    later = {t.dep for i, t in enumerate(parse.tokens) if i > index and t.head in (index, token.head)}
+    complements = later & {"attr", "acomp", "prep", "advmod", "neg", "nsubj"}
+    return token.dep not in ("aux", "auxpass") and not complements
 
 
 @edit.template("expansions", "invariance", expect="same")

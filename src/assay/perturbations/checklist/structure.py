@@ -392,9 +392,8 @@ def _is_loose_on_verb(parse: Text, index: int, span: Span) -> bool:
     """He sees people (in the morning), it was sold by her (in 1934): where and when."""
     token = parse.tokens[index]
     verb, on_verb = parse.tokens[token.head], parse.children(token.head)
-    if verb.pos != "VERB" or verb.dep in ("acl", "amod", "pcomp"):
-        return False
-    if verb.lemma in template_words("verbs_unfinished"):
+    unfinished = verb.lemma in template_words("verbs_unfinished")
+    if verb.pos != "VERB" or verb.dep in ("acl", "amod", "pcomp") or unfinished:
         return False
     if token.text.lower() not in template_words("verb_prepositions"):
         return False
