@@ -171,7 +171,7 @@ def _check_scores(measured: Measure) -> None:
     """Scores of ordinary samples; nothing where the metric needs more than they have (an image)."""
     import numpy as np
 
-    from assay.run.projection import project
+    from assay.run.scoring import project
 
     samples, label = _samples(), measured.label
     if any(project(measured.metric, sample) is None for sample in samples):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay.datasets.pairs import read_pair_files
-from assay.datasets.published.winobias import read_winobias
+from assay.datasets.published.pairs import read_winobias
 from assay.errors import DataError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -65,9 +65,13 @@ def test_winobias_brackets_give_the_reference(tmp_path: Path) -> None:
 
 @shared
 def test_winobias_references_reproduce() -> None:
-    built = read_winobias(SHARED / "published" / "winobias")["type1.txt.dev"]
+    folder = SHARED / "published" / "winobias" / "data"
+    built = read_winobias(folder / "pro_stereotyped_type1.txt.dev")
     lines = (SHARED / "stereotype_pairs" / "gender.jsonl").read_text("utf-8").splitlines()
     published = [json.loads(line)["reference"].rstrip(". ") for line in lines]
-    texts = [(one.reference, two) for one, two in zip(built, published, strict=True)]
-    texts += [(one.anti_reference, two) for one, two in zip(built, published, strict=True)]
+    texts = [
+        (row.text(column), reference)
+        for column in ("reference", "anti_reference")
+        for row, reference in zip(built, published, strict=True)
+    ]
     assert sum(mine.rstrip(". ") == theirs for mine, theirs in texts) >= 750

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.datasets.preferences import RIVALS
 from assay.datasets.published.ratings import read_ratings
+from assay.datasets.ratings import RIVALS
 from assay.errors import DataError
 
 

@@ -19,8 +19,7 @@ from assay.metrics.judge.prompt import Form, fill
 from assay.models.budget import Budget, Price, current_budget, spending
 from assay.names.inventory import inventory
 from assay.names.spec import parse
-from assay.run.projection import project
-from assay.run.scoring import score_samples
+from assay.run.scoring import project, score_samples
 from assay.run.session import Session
 
 FIVE = ("1", "2", "3", "4", "5")

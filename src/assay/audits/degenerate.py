@@ -19,7 +19,7 @@ from assay.datasets.lexicon import word_set
 from assay.datasets.records import CORPORA, embedded_records
 from assay.errors import DataError
 from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, RepeatedEnding
-from assay.vocabulary import Rule
+from assay.vocabulary import NonNegative, Rule
 
 _ENGLISH_SHARE = 0.15  # running English has about 0.45 function words; German, French and Spanish under 0.1
 _LENGTH_BAND = 2.0  # a hypothesis more than twice, or less than half, as long as the references is suspect
@@ -39,7 +39,7 @@ class Repetition(BlindSpot):
     data: tuple[Path, ...] = ()
     references: Path | None = None
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None
     open_limit: int | None = None
     task: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class FrequentNgram(BlindSpot):
     data: tuple[Path, ...] = ()
     references: Path | None = None
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None
     open_limit: int | None = None
     task: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class CopySource(BlindSpot):
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None
     task: tuple[str, ...] = ()
     scripts: Literal["latin", "all"] = "latin"  # word metrics refuse hypotheses in other scripts

@@ -25,7 +25,7 @@ from assay.models.generate import continuations, tuned_copy
 from assay.statistics.estimates import mde_mean
 from assay.statistics.intervals import interval_of, resampled_means
 from assay.statistics.permutation import sign_flip_test
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Rule
 
 _PROMPT_WORDS = 15
 _SLICE = "outputs"
@@ -66,7 +66,7 @@ class SelfPreference(Audit):
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = 30  # documents; of generated text, prompts
     self: tuple[str, ...] = ()
     model: str = "smollm2"  # the generator, where no data is given

@@ -5,14 +5,14 @@ made from, so that an audit can permute words rather than the sentences that rep
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from assay.datasets.lexicon import data_path, indefinite_article, toml_file, word_set
-from assay.datasets.rows import json_value
+from assay.datasets.rows import json_value, read_text
 from assay.errors import DataError
 
 Level = Literal["word", "sentence", "unbleached"]
@@ -49,9 +49,8 @@ class AssociationTest:
 
 def word_tests() -> dict[str, AssociationTest]:
     """The embedded tests at word level, by name, in the order of the labels."""
-    files = {name: f"{name}.json" for name in toml_file("association", "tests")["labels"]}
-    texts = {name: data_path("association", file).read_text("utf-8") for name, file in files.items()}
-    return {name: _as_words(name, _parse(file, texts[name])) for name, file in files.items()}
+    names = toml_file("association", "tests")["labels"]
+    return {name: _as_words(name, _read_sets(data_path("association", f"{name}.json"))) for name in names}
 
 
 def sentence_tests(templates_per_word: int | None = None) -> dict[str, AssociationTest]:
@@ -59,9 +58,10 @@ def sentence_tests(templates_per_word: int | None = None) -> dict[str, Associati
     if templates_per_word is not None and templates_per_word < 1:
         raise DataError(f"templates_per_word is {templates_per_word}; give 1 or more, or None for all")
     frames = toml_file("association", "templates")
+    by_word = {word: frames[name] for word, name in _classes().items()}
     tests = {}
     for name, test in word_tests().items():
-        sets = [_in_frames(words, frames, templates_per_word) for words in test.sets]
+        sets = [_in_frames(getattr(test, key), by_word, templates_per_word) for key in KEYS]
         tests[f"sent-{name}"] = AssociationTest(f"sent-{name}", test.label, "sentence", *sets)
     return tests | unbleached_tests(templates_per_word)
 
@@ -70,11 +70,12 @@ def unbleached_tests(templates_per_word: int | None = None) -> dict[str, Associa
     """The double-bind tests in sentences that carry meaning of their own."""
     words, tests = word_tests(), {}
     for name, entry in toml_file("association", "tests")["unbleached"].items():
-        frames = (entry["targets"], entry["targets"], entry["attributes"], entry["attributes"])
+        frames = {"targ": entry["targets"], "attr": entry["attributes"]}
         sets = []
-        for source, listed in zip(words[entry["words"]].sets, frames, strict=True):
-            items = _fill(listed[:templates_per_word], [word for word, _ in source.items])
-            sets.append(WordSet(source.category, tuple(items)))
+        for key in KEYS:
+            source: WordSet = getattr(words[entry["words"]], key)
+            by_word = {word: frames[key[:4]] for word, _ in source.items}
+            sets.append(_in_frames(source, by_word, templates_per_word))
         tests[name] = AssociationTest(name, entry["label"], "unbleached", *sets)
     return tests
 
@@ -88,6 +89,8 @@ def read_published(path: Path) -> list[AssociationTest]:
     unit of its own.
     """
     paths = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    if not path.exists():
+        raise DataError(f"{path}: no such file; give a file or folder in the SEAT form")
     if not paths:
         raise DataError(f"{path}: no .json file in this folder; give a file or folder in the SEAT form")
     return [_read_test(file) for file in paths]
@@ -102,33 +105,31 @@ def _classes() -> dict[str, str]:
     return {word: name for name, words in classes.items() for word in words}
 
 
-def _fill(frames: Sequence[str], words: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Each word in each frame, with the word as the unit."""
-    for word in words:
-        for frame in frames:
-            yield frame.format(word=word, a_word=f"{indefinite_article(word)} {word}"), word
-
-
-def _in_frames(words: WordSet, frames: dict[str, list[str]], limit: int | None) -> WordSet:
-    filled = [_fill(frames[_classes()[word]][:limit], [word]) for word, _ in words.items]
-    return WordSet(words.category, tuple(item for items in filled for item in items))
+def _in_frames(words: WordSet, frames: Mapping[str, Sequence[str]], limit: int | None) -> WordSet:
+    """Each word in each of its frames (or the first few), with the word as the unit."""
+    items = [
+        (frame.format(word=word, a_word=f"{indefinite_article(word)} {word}"), word)
+        for word, _ in words.items
+        for frame in frames[word][:limit]
+    ]
+    return WordSet(words.category, tuple(items))
 
 
 # --- the SEAT form ---
 
 
-def _parse(where: str, text: str) -> dict[str, tuple[str, list[str]]]:
+def _read_sets(path: Path) -> dict[str, tuple[str, list[str]]]:
     """Category and examples of each set, or an error that names the file and the key."""
     try:
-        document = json_value(text)
+        document = json_value(read_text(path))
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{where}: not JSON ({error}); give a file in the SEAT form") from error
+        raise DataError(f"{path}: not JSON ({error}); give a file in the SEAT form") from error
     if not isinstance(document, dict):
-        raise DataError(f"{where}: not a JSON object; the SEAT form has the keys {', '.join(KEYS)}")
-    return {key: _parse_set(where, key, document.get(key)) for key in KEYS}
+        raise DataError(f"{path}: not a JSON object; the SEAT form has the keys {', '.join(KEYS)}")
+    return {key: _read_set(path, key, document.get(key)) for key in KEYS}
 
 
-def _parse_set(where: str, key: str, entry: object) -> tuple[str, list[str]]:
+def _read_set(where: Path, key: str, entry: object) -> tuple[str, list[str]]:
     if not isinstance(entry, dict):
         raise DataError(f"{where}: key '{key}' is missing or no object; it needs 'category' and 'examples'")
     category, examples = entry.get("category"), entry.get("examples")
@@ -167,26 +168,17 @@ def _level(name: str, sets: dict[str, tuple[str, list[str]]]) -> Level:
 
 
 def _read_test(path: Path) -> AssociationTest:
-    sets = _parse(str(path), _read_text(path))
+    sets = _read_sets(path)
     level = _level(path.stem, sets)
     if level == "word":
         return _as_words(path.stem, sets)
     beside = path.with_name(path.name.removeprefix("sent-"))
-    words = _parse(str(beside), _read_text(beside)) if beside != path and beside.exists() else None
+    words = _read_sets(beside) if beside != path and beside.exists() else None
     parts = []
     for key, (category, texts) in sets.items():
         units = _units_by_words(texts, words[key][1]) if words else _varying_part(texts)
         parts.append(WordSet(category, tuple(zip(texts, units, strict=True))))
     return AssociationTest(path.stem, _label(path.stem), level, *parts)
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; give a file or folder in the SEAT form") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text ({error}); save it as UTF-8") from error
 
 
 # --- the unit of a published sentence ---

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 from assay.core import Image
 from assay.datasets.lexicon import toml_file
@@ -49,24 +49,17 @@ def imbalanced_concepts() -> frozenset[str]:
 def embedded_captions() -> list[Caption]:
     """One caption per concept of the paper and gender; a profession with two names counts once."""
     table = toml_file("caption_concepts", "concepts")
-    return [
-        _embedded(category, pattern, entry, group)
-        for category, pattern in table["patterns"].items()
-        for entry in table[category]
-        if "same_as" not in entry
-        for group in ("man", "woman")
-    ]
-
-
-def _embedded(category: str, pattern: Mapping[str, str], entry: Mapping[str, Any], group: str) -> Caption:
-    other, count = ("woman", entry["men"]) if group == "man" else ("man", entry["women"])
-    phrase = entry["phrase"]
-    return Caption(
-        f"{category}/{entry['word']}/{group}", group, category, entry["word"],
-        pattern["candidate"].format(gender=group, phrase=phrase),
-        pattern["candidate"].format(gender=other, phrase=phrase),
-        (pattern["reference"].format(gender=group, phrase=phrase),), count,
-    )  # fmt: skip
+    captions = []
+    for category, pattern in table["patterns"].items():
+        entries = [entry for entry in table[category] if "same_as" not in entry]
+        for entry, group in product(entries, ("man", "woman")):
+            other, count = ("woman", entry["men"]) if group == "man" else ("man", entry["women"])
+            word, phrase = entry["word"], entry["phrase"]
+            good, bad = (pattern["candidate"].format(gender=who, phrase=phrase) for who in (group, other))
+            references = (pattern["reference"].format(gender=group, phrase=phrase),)
+            name = f"{category}/{word}/{group}"
+            captions.append(Caption(name, group, category, word, good, bad, references, count))
+    return captions
 
 
 def read_captions(path: Path, *, skip_missing: bool = False) -> tuple[list[Caption], list[str]]:
@@ -79,10 +72,9 @@ def read_captions(path: Path, *, skip_missing: bool = False) -> tuple[list[Capti
             f"{path}: {len(missing)} of {len(rows)} images are missing ({names}); put them beside the file "
             "or leave these rows out with --skip-missing"
         )
-    skipped = {row.line for row in missing}
-    usable = [row for row in rows if row.line not in skipped]
     notes = [f"{path.name}: {len(missing)} rows left out, image missing"] if missing else []
-    return _with_ids([_caption(row) for row in usable]), notes
+    skipped = {row.line for row in missing}
+    return _with_ids([_caption(row) for row in rows if row.line not in skipped]), notes
 
 
 def _caption(row: Row) -> Caption:
@@ -130,13 +122,13 @@ def with_images(
     missing: list[str] = []
     for caption in captions:
         place = below(folder, caption.category, caption.concept, caption.group)
-        images = list(_images(place)) if place else []
-        if not images:
+        files = sorted(place.iterdir()) if place and place.is_dir() else []
+        pictures = [path for path in files if path.suffix.lower() in PICTURES]
+        if not pictures:
             missing.append(f"{caption.category}/{caption.concept}/{caption.group}")
-        paired += [
-            replace(caption, id=f"{caption.id}/{Path(image.path).name}", image=image, count=1)
-            for image in images
-        ]
+        for path in pictures:
+            image = Image(str(path), file_digest(path))
+            paired.append(replace(caption, id=f"{caption.id}/{path.name}", image=image, count=1))
     if missing and (not skip_missing or not paired):
         otherwise = "" if skip_missing else ", or leave these out with --skip-missing"
         raise DataError(
@@ -145,10 +137,3 @@ def with_images(
         )
     listed = f"{len(missing)} captions left out, no images: {', '.join(missing)}"
     return paired, [listed] if missing else []
-
-
-def _images(folder: Path) -> Iterator[Image]:
-    if folder.is_dir():
-        for path in sorted(folder.iterdir()):
-            if path.suffix.lower() in PICTURES:
-                yield Image(str(path), file_digest(path))

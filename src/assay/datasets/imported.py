@@ -73,13 +73,11 @@ def read_scores(spec: str) -> ImportedScores:
     rows = read_rows(path)
     if column:
         return ImportedScores(path, _column(rows, column))
-    if {"case", "role", "metric", "score"} <= set(rows[0].values):
-        return ImportedScores(path, _long(rows))
-    if {"case", "role"} <= set(rows[0].values):
-        return ImportedScores(path, _wide(rows))
-    raise rows[0].fail(
-        "scores need the columns case, role, metric, score - or case, role and one column per metric"
-    )
+    if not {"case", "role"} <= set(rows[0].values):
+        raise rows[0].fail(
+            "scores need the columns case, role, metric, score - or case, role and one column per metric"
+        )
+    return ImportedScores(path, _tabled(rows))
 
 
 Table = dict[str, dict[tuple[str, str | int], float]]
@@ -93,8 +91,7 @@ def _column(rows: Iterable[Row], column: str) -> Table:
             hint = suggest(column, row.values)
             raise row.fail(f"column {column!r} must be an object of metric: [one number per role]{hint}")
         for metric, numbers in given.items():
-            listed = numbers if isinstance(numbers, list) else [numbers]
-            for place, number in enumerate(listed):
+            for place, number in enumerate(numbers if isinstance(numbers, list) else [numbers]):
                 if number is not None:
                     table.setdefault(metric, {})[row.text("id"), place] = _number(row, column, number)
     return table
@@ -108,21 +105,14 @@ def _number(row: Row, column: str, value: object) -> float:
     return float(value)
 
 
-def _long(rows: Iterable[Row]) -> Table:
-    table: Table = {}
+def _tabled(rows: Sequence[Row]) -> Table:
+    is_long = {"metric", "score"} <= set(rows[0].values)
+    columns = ["score"] if is_long else [name for name in rows[0].values if name not in ("case", "role")]
+    table: Table = {} if is_long else {metric: {} for metric in columns}
     for row in rows:
-        score = row.number("score")
-        if score is not None:
-            table.setdefault(row.text("metric"), {})[row.text("case"), row.text("role")] = score
-    return table
-
-
-def _wide(rows: Sequence[Row]) -> Table:
-    metrics = [name for name in rows[0].values if name not in ("case", "role")]
-    table: Table = {metric: {} for metric in metrics}
-    for row in rows:
-        for metric in metrics:
-            score = row.number(metric)
+        for column in columns:
+            score = row.number(column)
             if score is not None:
-                table[metric][row.text("case"), row.text("role")] = score
+                metric = row.text("metric") if is_long else column
+                table.setdefault(metric, {})[row.text("case"), row.text("role")] = score
     return table

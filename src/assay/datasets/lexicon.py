@@ -12,7 +12,7 @@ import json
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -70,8 +70,7 @@ def tsv_file(folder: str, file: str) -> tuple[dict[str, str], ...]:
 @cache
 def word_list(folder: str, file: str, key: str = "words") -> tuple[str, ...]:
     """A list of words of a TOML file, in the order of the file."""
-    words: Sequence[str] = toml_file(folder, file)[key]
-    return tuple(words)
+    return tuple(toml_file(folder, file)[key])
 
 
 @cache
@@ -179,10 +178,7 @@ def siblings() -> Pairs:
 @cache
 def first_names() -> Mapping[str, Name]:
     """First names by spelling."""
-    return {
-        row["name"]: Name(row["name"], row["gender"], row["region"])
-        for row in tsv_file("words", "first_names")
-    }
+    return {row["name"]: Name(**row) for row in tsv_file("words", "first_names")}
 
 
 @cache
@@ -194,7 +190,7 @@ def surnames() -> Mapping[str, str]:
 @cache
 def places_by_kind() -> Mapping[str, tuple[str, ...]]:
     """Names of cities, states and countries: those of the balanced list, then the other large ones."""
-    more: Mapping[str, Sequence[str]] = toml_file("checklist", "templates")["kinds_of_places"]
+    more = toml_file("checklist", "templates")["kinds_of_places"]
     listed = defaultdict(list)
     for row in tsv_file("words", "places"):
         listed[row["kind"]].append(row["name"])

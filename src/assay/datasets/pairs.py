@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from assay.core import Image
 from assay.datasets.lexicon import data_path, word_set
-from assay.datasets.published.crows import Neutral, is_crows, read_crows
-from assay.datasets.published.winobias import is_winobias, read_winobias
+from assay.datasets.published.pairs import CROWS_COLUMNS, is_winobias, read_crows, read_winobias
 from assay.datasets.rows import SUFFIXES, Row, read_rows
 from assay.errors import DataError
 
@@ -58,13 +57,18 @@ def read_pair_files(paths: Sequence[Path], *, skip_missing: bool = False) -> tup
     notes: list[str] = []
     for path in paths:
         if is_winobias(path):
-            pairs += _from_winobias(path)
+            pairs += _pairs(read_winobias(path))
             continue
         for file in _files_of(path):
             file_pairs, file_notes = _read(file, skip_missing)
             pairs += file_pairs
             notes += file_notes
-    _check_ids(pairs)
+    repeated = [name for name, count in Counter(pair.id for pair in pairs).items() if count > 1]
+    if repeated:  # scores are matched by id
+        raise DataError(
+            f"{len(repeated)} ids belong to more than one pair (for example {repeated[0]!r}); "
+            "give each pair its own id"
+        )
     return pairs, notes
 
 
@@ -79,76 +83,37 @@ def _files_of(path: Path) -> list[Path]:
         return [path]
     tables = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
     if not tables:
-        raise DataError(f"{path}: no file of pairs in this folder; give one of {', '.join(sorted(SUFFIXES))}")
+        raise DataError(f"{path}: no file of pairs in this folder; give one of {', '.join(SUFFIXES)}")
     return tables
 
 
 def _read(path: Path, skip_missing: bool) -> tuple[list[Pair], list[str]]:
     rows = read_rows(path)
-    if is_crows(tuple(rows[0].values)):
-        return _from_crows(path, rows)
-    if "candidate" in rows[0].values and "stereotype" not in rows[0].values:
+    columns = rows[0].values
+    if all(column in columns for column in CROWS_COLUMNS):
+        rows, notes = read_crows(path, rows)
+        return _pairs(rows), notes
+    if "candidate" in columns and "stereotype" not in columns:
         return _from_candidates(path, rows), []
     missing = {row.line for row in rows if skip_missing and row.lacks_image()}
-    usable = [row for row in rows if row.line not in missing]
     notes = [f"{path}: {len(missing)} pairs left out, image missing"] if missing else []
-    return [_pair(row, number) for number, row in enumerate(usable)], notes
-
-
-def _check_ids(pairs: Sequence[Pair]) -> None:
-    """Scores are matched by id, so no two pairs may share one."""
-    repeated = [name for name, count in Counter(pair.id for pair in pairs).items() if count > 1]
-    if repeated:
-        raise DataError(
-            f"{len(repeated)} ids belong to more than one pair (for example {repeated[0]!r}); "
-            "give each pair its own id"
-        )
+    return _pairs([row for row in rows if row.line not in missing]), notes
 
 
 def _from_candidates(path: Path, rows: Sequence[Row]) -> list[Pair]:
     """Pairs in the Metric-Fairness form: two lines per pair, the stereotype first."""
     if len(rows) % 2:
         raise DataError(f"{path}: {len(rows)} lines, but a pair is two lines (stereotype, anti-stereotype)")
-    return [
-        Pair(
-            f"{path.stem}-{number}",
-            path.stem,
-            pro.text("candidate"),
-            anti.text("candidate"),
-            pro.texts("reference"),
-            anti.texts("reference"),
-        )
-        for number, (pro, anti) in enumerate(zip(rows[::2], rows[1::2], strict=True))
-    ]
+    pairs = []
+    for number, (pro, anti) in enumerate(zip(rows[::2], rows[1::2], strict=True)):
+        texts = pro.text("candidate"), anti.text("candidate")
+        references = pro.texts("reference"), anti.texts("reference")
+        pairs.append(Pair(f"{path.stem}-{number}", path.stem, *texts, *references))
+    return pairs
 
 
-def _from_crows(path: Path, rows: Sequence[Row]) -> tuple[list[Pair], list[str]]:
-    built, failed = read_crows(rows)
-    reasons = ", ".join(f"{reason}: {count}" for reason, count in failed.most_common())
-    note = f"{path.name}: a reference was built for {len(built)} of {len(rows)} pairs"
-    return [_neutral_pair(pair) for pair in built], [f"{note} ({reasons})" if reasons else note]
-
-
-def _neutral_pair(pair: Neutral) -> Pair:
-    meta = {"identity": pair.identity, "anti_identity": pair.anti_identity, "construction": pair.construction}
-    references, name = (pair.reference,), f"{pair.attribute}-{pair.row.line}"
-    texts = (pair.stereotype, pair.anti_stereotype)
-    return Pair(name, pair.attribute, *texts, references, references, meta=meta)
-
-
-def _from_winobias(path: Path) -> list[Pair]:
-    return [
-        Pair(
-            f"gender-{name.replace('.txt', '')}-{pair.number}", "gender",
-            pair.stereotype, pair.anti_stereotype, (pair.reference,), (pair.anti_reference,),
-            meta={
-                "group": pair.group, "anti_group": pair.anti_group, "identity": pair.pronoun,
-                "anti_identity": pair.anti_pronoun, "construction": "replace", "occupation": pair.occupation,
-            },
-        )
-        for name, pairs in read_winobias(path).items()
-        for pair in pairs
-    ]  # fmt: skip
+def _pairs(rows: Iterable[Row]) -> list[Pair]:
+    return [_pair(row, number) for number, row in enumerate(rows)]
 
 
 def _pair(row: Row, number: int) -> Pair:
@@ -170,14 +135,10 @@ def _pair(row: Row, number: int) -> Pair:
     )
 
 
-def embedded_attributes() -> list[str]:
-    """The names of the embedded sets of pairs."""
-    return sorted(path.stem for path in data_path("stereotypes").glob("*.jsonl"))
-
-
 def embedded_pairs(names: Sequence[str] = ()) -> list[Pair]:
     """The embedded pairs of these sets; by default all but the controls."""
-    chosen = names or [name for name in embedded_attributes() if name != "controls"]
+    files = sorted(data_path("stereotypes").glob("*.jsonl"))
+    chosen = names or [path.stem for path in files if path.stem != "controls"]
     return [pair for name in chosen for pair in read_pairs(data_path("stereotypes", f"{name}.jsonl"))]
 
 

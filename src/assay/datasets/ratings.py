@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from assay.core import Image, Sample
+from assay.core import Sample
 from assay.datasets.rows import Row, read_rows, read_sources
 from assay.errors import DataError
 
 KNOWN = ("id", "hypothesis", "references", "reference", "source", "image", "system", "doc", "human")
 LARGEST = 1e50  # correlations multiply four ratings, which must not overflow
 FLAT = "human."  # a table may have one column per criterion: human.fluency
+RIVALS = "rivals by criterion"  # the key in `meta` of the systems that a text was compared with
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,19 @@ def read_samples(path: Path, *, skip_missing: bool = False) -> list[Rated]:
     sample as absent.
     """
     sources = read_sources(path)
-    return unique([_rated(row, n, sources, skip_missing) for n, row in enumerate(read_rows(path))], path)
+    return unique((_rated(row, n, sources, skip_missing) for n, row in enumerate(read_rows(path))), path)
 
 
-def unique(items: Sequence[Rated], path: Path) -> list[Rated]:
+def unique(items: Iterable[Rated], path: Path) -> list[Rated]:
     """The same texts, after a check that no id is repeated: scores are matched by id."""
-    repeated = [name for name, count in Counter(item.id for item in items).items() if count > 1]
+    rated = list(items)
+    repeated = [name for name, count in Counter(item.id for item in rated).items() if count > 1]
     if repeated:
         raise DataError(
             f"{path}: id {repeated[0]!r} is in more than one row ({len(repeated)} such ids); "
             f"give each row an id of its own, or leave the column out"
         )
-    return list(items)
+    return rated
 
 
 def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
@@ -74,7 +76,13 @@ def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
     return tuple(numbers)
 
 
-def human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
+def by_criterion(row: Row, given: Mapping[str, object]) -> dict[str, tuple[float, ...]]:
+    """The ratings of each criterion; a criterion without any is left out."""
+    rated = {criterion: ratings(row, criterion, value) for criterion, value in given.items()}
+    return {criterion: numbers for criterion, numbers in rated.items() if numbers}
+
+
+def _human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
     """Criterion to ratings, from the column `human` and columns called `human.CRITERION`."""
     given = row.values.get("human")
     named: dict[str, object] = {}
@@ -84,8 +92,7 @@ def human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
         # A bare number or list needs no criterion: it is the overall judgement.
         named["overall"] = given
     named |= {c.removeprefix(FLAT): v for c, v in row.values.items() if c.startswith(FLAT)}
-    rated = {criterion: ratings(row, criterion, value) for criterion, value in named.items()}
-    return {criterion: numbers for criterion, numbers in rated.items() if numbers}
+    return by_criterion(row, named)
 
 
 def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool) -> Rated:
@@ -94,9 +101,10 @@ def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool
     source = row.maybe("source") or (None if doc is None else sources.get(doc))
     references = row.texts("references") or row.texts("reference")
     named = _label(row, "id") or f"{row.file.stem}-{number}"
-    sample = Sample(hypothesis, references, source, _image(row, skip_missing), id=named)
+    image = None if skip_missing and row.lacks_image() else row.image()
+    sample = Sample(hypothesis, references, source, image, id=named)
     meta = {c: v for c, v in row.unknown(KNOWN).items() if not c.startswith(FLAT)}
-    return Rated(named, sample, system, doc, human_ratings(row), meta)
+    return Rated(named, sample, system, doc, _human_ratings(row), meta)
 
 
 def _label(row: Row, column: str) -> str | None:
@@ -106,7 +114,3 @@ def _label(row: Row, column: str) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise row.fail(f"column {column!r} must be a name or a whole number, not {value!r}")
     return str(value)
-
-
-def _image(row: Row, skip_missing: bool) -> Image | None:
-    return None if skip_missing and row.lacks_image() else row.image()

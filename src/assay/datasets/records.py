@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.core import Record
 from assay.datasets.lexicon import data_path
-from assay.datasets.rows import Row, read_rows, read_sources, read_text
+from assay.datasets.rows import Row, read_rows, read_sources, text_lines
 from assay.errors import DataError, suggest
 from assay.vocabulary import TASKS, Task
 
@@ -53,7 +53,10 @@ def read_records(path: Path, *, task: Task | None = None) -> list[Record]:
 
 def read_text_sets(gold: Path, references: Path, *, task: Task = "open-ended") -> list[Record]:
     """Read two files with one text per line: paired line by line, or as two sets when open-ended."""
-    golds, others = _lines(gold), _lines(references)
+    golds, others = ([line.strip() for line in text_lines(path)] for path in (gold, references))
+    for path, texts in ((gold, golds), (references, others)):
+        if not texts:
+            raise DataError(f"{path} holds no text; one text per line is expected")
     if task == "open-ended":
         shared: list[tuple[str, ...]] = [tuple(others)] * len(golds)
     elif len(golds) == len(others):
@@ -92,14 +95,6 @@ def _record(row: Row, number: int, task: Task, sources: dict[str, str]) -> Recor
     named = row.maybe("id") or f"{row.file.stem}-{number}"
     source = row.maybe("source") or sources.get(str(doc))
     return Record(named, gold, task, row.texts("references"), source, row.texts("context"), (), meta)
-
-
-def _lines(path: Path) -> list[str]:
-    lines = [line.strip() for line in read_text(path).split("\n")]
-    texts = [line for line in lines if line]
-    if not texts:
-        raise DataError(f"{path} holds no text; one text per line is expected")
-    return texts
 
 
 def _among_themselves(records: Sequence[Record]) -> list[Record]:

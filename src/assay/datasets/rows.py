@@ -11,29 +11,31 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Any
+from typing import Any, ClassVar
 
 from assay.core import Image
 from assay.errors import DataError, suggest
 from assay.models.weights import file_digest
 
-SUFFIXES = {".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"}
+SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".tsv")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One record of a file; the getters check presence and type."""
 
+    unit: ClassVar[str] = "line"
     values: Mapping[str, Any]
     file: Path
     line: int
 
     def fail(self, problem: str) -> DataError:
         """Return an error that names file and line."""
-        return DataError(f"{self.file}, line {self.line}: {problem}")
+        return DataError(f"{self.file}, {self.unit} {self.line}: {problem}")
 
     def has(self, column: str) -> bool:
         """Whether the column is present and not empty."""
@@ -79,10 +81,8 @@ class Row:
     def lacks_image(self) -> bool:
         """Whether the row names an image that is not in the data folder."""
         named = self.maybe("image")
-        if named is None:
-            return False
-        path = below(self.file.parent, named)
-        return path is None or not path.is_file()
+        path = None if named is None else below(self.file.parent, named)
+        return named is not None and (path is None or not path.is_file())
 
     def image(self) -> Image | None:
         """The image in the data folder that the row names, or None; paths cannot leave that folder."""
@@ -114,16 +114,17 @@ def below(folder: Path, *parts: str) -> Path | None:
 
 def read_rows(path: Path) -> list[Row]:
     """All rows of a file; a file without rows is an error."""
-    _refuse_folder(path)
+    try:  # a missing path or a folder is reported before the file's ending
+        is_folder = S_ISDIR(path.stat().st_mode)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if is_folder:
+        raise DataError(f"{path} is a folder; give a file: {', '.join(SUFFIXES)}")
     if path.suffix not in SUFFIXES:
-        raise DataError(
-            f"{path}: cannot read {path.suffix or 'a file without ending'}; use {', '.join(sorted(SUFFIXES))}"
-        )
-    if path.suffix == ".parquet":
-        rows = list(_parquet(path))
-    else:
-        text = read_text(path)
-        rows = list(_json_lines(path, text) if path.suffix in (".jsonl", ".ndjson") else _table(path, text))
+        ending = path.suffix or "a file without ending"
+        raise DataError(f"{path}: cannot read {ending}; use {', '.join(SUFFIXES)}")
+    readers = {".parquet": _parquet, ".csv": _table, ".tsv": _table}
+    rows = list(readers.get(path.suffix, _json_lines)(path))
     if not rows:
         raise DataError(f"{path} holds no rows; give a file with at least one record")
     return rows
@@ -135,16 +136,6 @@ def read_sources(path: Path) -> dict[str, str]:
     if not beside.is_file():
         return {}
     return {str(row.values.get("doc")): row.text("source") for row in read_rows(beside)}
-
-
-def _refuse_folder(path: Path) -> None:
-    """Report a missing path or a folder before complaining about the file's ending."""
-    try:
-        folder = S_ISDIR(path.stat().st_mode)
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    if folder:
-        raise DataError(f"{path} is a folder; give a file: {', '.join(sorted(SUFFIXES))}")
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:
@@ -166,6 +157,11 @@ def read_text(path: Path) -> str:
         ) from error
 
 
+def text_lines(path: Path) -> list[str]:
+    """The lines of a text file that are not blank."""
+    return [line for line in read_text(path).split("\n") if line.strip()]
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; a duplicate key is an error, where Python would silently keep the last value."""
     values = dict(pairs)
@@ -182,15 +178,9 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object)  # json.loads would build
 def json_value(text: str) -> Any:
     """Decode a JSON value; a lone surrogate (`\\ud800` without its other half) becomes U+FFFD."""
     value = _DECODER.decode(text)
-    return _whole(value) if "\\ud" in text or "\\uD" in text else value
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, str):
-        return whole_text(value)
-    if isinstance(value, dict):
-        return {whole_text(key): _whole(item) for key, item in value.items()}
-    return [_whole(item) for item in value] if isinstance(value, list) else value
+    if "\\ud" in text or "\\uD" in text:
+        return json.loads(whole_text(json.dumps(value, ensure_ascii=False)))
+    return value
 
 
 def whole_text(text: str) -> str:
@@ -198,8 +188,8 @@ def whole_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _json_lines(path: Path, text: str) -> Iterator[Row]:
-    for number, line in enumerate(text.split("\n"), start=1):
+def _json_lines(path: Path) -> Iterator[Row]:
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -213,12 +203,12 @@ def _json_lines(path: Path, text: str) -> Iterator[Row]:
         yield Row(values, path, number)
 
 
-def _table(path: Path, text: str) -> Iterator[Row]:
+def _table(path: Path) -> Iterator[Row]:
     """Rows of CSV and TSV files with a header; a cell that is a JSON list or object is read as one."""
     csv.field_size_limit(100_000_000)
     delimiter = "\t" if path.suffix == ".tsv" else ","
     try:
-        table = csv.DictReader(io.StringIO(text), delimiter=delimiter)
+        table = csv.DictReader(io.StringIO(read_text(path)), delimiter=delimiter)
         if delimiter == "," and any("\t" in column for column in table.fieldnames or ()):
             raise DataError(f"{path}, line 1: the columns are separated by tabs; rename the file to .tsv")
         for number, values in enumerate(table, start=2):
@@ -230,11 +220,9 @@ def _table(path: Path, text: str) -> Iterator[Row]:
 
 
 def _cell(value: str) -> Any:
-    if value[:1] in "[{" and value[-1:] in "]}" and value:
-        try:
+    if value.startswith(("[", "{")) and value.endswith(("]", "}")):
+        with suppress(ValueError, RecursionError):
             return json_value(value)
-        except (ValueError, RecursionError):
-            return value
     return value
 
 
@@ -255,8 +243,7 @@ def _parquet(path: Path) -> Iterator[Row]:
 class Entry(Row):
     """An object of a JSON document; errors name it by its position."""
 
-    def fail(self, problem: str) -> DataError:
-        return DataError(f"{self.file}, entry {self.line}: {problem}")
+    unit: ClassVar[str] = "entry"
 
     def members(self, column: str) -> list[Entry]:
         """The objects of a list within this entry."""
@@ -280,16 +267,12 @@ def read_json(path: Path) -> Any:
         raise DataError(f"{path}: not JSON ({error}); is it the whole file?") from error
 
 
-def read_object(path: Path) -> Mapping[str, Any]:
-    """Read a JSON file whose document is an object."""
-    value = read_json(path)
-    if not isinstance(value, Mapping):
-        raise DataError(f"{path}: an object is expected, not {type(value).__name__}")
-    return value
-
-
-def entries(value: object, path: Path) -> list[Entry]:
-    """The members of a list of objects, or of an object of objects."""
+def entries(value: object, path: Path, *, under: str | None = None) -> list[Entry]:
+    """The members of a list of objects, or of an object of objects; `under` is the document's key for it."""
+    if under is not None:
+        if not isinstance(value, Mapping):
+            raise DataError(f"{path}: an object is expected, not {type(value).__name__}")
+        value = value.get(under)
     listed = list(value.values()) if isinstance(value, Mapping) else value
     if not isinstance(listed, list) or not all(isinstance(member, Mapping) for member in listed):
         raise DataError(f"{path}: a list of objects is expected")

@@ -17,6 +17,7 @@ from assay.models.nlp import Parse, parse
 Gender = Literal["male", "female"]
 Content = Literal["male", "female", "both", "neutral"]
 LONGEST = 3  # tokens of an entry: all - boys
+_OTHER: Mapping[Gender, Gender] = {"male": "female", "female": "male"}
 _PRONOUNS = ("PRP", "PRP$")
 
 
@@ -128,11 +129,11 @@ def embedded_swaps() -> SwapList:
     words: dict[str, Counterpart] = {}
     tagged: dict[tuple[str, str], Counterpart] = {}
     for entry in toml_file("identities", "gender_swap")["pair"]:
-        for gender, other in (("male", "female"), ("female", "male")):
+        for gender, other in _OTHER.items():
             if entry.get("from", gender) != gender:
                 continue
             word = entry[gender].lower()
-            counterpart = Counterpart(gender, entry[other], entry.get("neutral", ""))  # type: ignore[arg-type]
+            counterpart = Counterpart(gender, entry[other], entry.get("neutral", ""))
             tagged.setdefault((word, entry["tag"]), counterpart)
             # A pronoun's tag shows its case; a noun may be tagged NN or NNP. Pairs that swap back come first.
             if entry["tag"] not in _PRONOUNS or word not in words or entry["round_trip"]:
@@ -155,26 +156,23 @@ def read_swaps(path: Path) -> SwapList:
     words: dict[str, Counterpart] = {}
     for one, two in forward.items():
         gender = _gender(one, two, words)
-        other: Gender = "female" if gender == "male" else "male"
         words[one] = Counterpart(gender, two)
         if two not in forward:
-            words.setdefault(two, Counterpart(other, one))
+            words.setdefault(two, Counterpart(_OTHER[gender], one))
     tagged = {
         key: counterpart
         for key, counterpart in embedded_swaps().tagged.items()
         if key[1] in _PRONOUNS and key[0] in words
     }
-    return SwapList(words, tagged, tuple(_contradictions(path, lines)))
-
-
-def _contradictions(path: Path, lines: Sequence[tuple[str, str]]) -> Iterator[str]:
-    given: dict[str, list[str]] = {}
+    counterparts: dict[str, list[str]] = {}
     for one, two in dict.fromkeys(lines):
-        given.setdefault(one, []).append(two)
-    last = dict(lines)
-    for word, others in given.items():
-        if len(others) > 1:
-            yield f"{path}: {word!r} has several counterparts ({', '.join(others)}): {last[word]!r} is taken"
+        counterparts.setdefault(one, []).append(two)
+    notes = [
+        f"{path}: {word!r} has several counterparts ({', '.join(others)}): {forward[word]!r} is taken"
+        for word, others in counterparts.items()
+        if len(others) > 1
+    ]
+    return SwapList(words, tagged, tuple(notes))
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
@@ -182,13 +180,14 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
         if not line.strip():
             continue
         cells = [cell.strip().lower() for cell in line.split("\t" if "\t" in line else ",")]
-        if cells[:2] == ["male", "female"] and number == 1 and len(cells) > 1:
+        if cells[:2] == ["male", "female"] and number == 1:
             continue  # a header
-        if len(cells) < 2 or not cells[0] or not cells[1] or cells[0] == cells[1]:
+        one, two, *_ = *cells, ""
+        if not one or not two or one == two:
             raise DataError(
                 f"{path}, line {number}: expected two different words, separated by a tab or comma"
             )
-        yield cells[0], cells[1]
+        yield one, two
 
 
 def _refuse_cycles(path: Path, forward: Mapping[str, str]) -> None:
@@ -205,10 +204,9 @@ def _refuse_cycles(path: Path, forward: Mapping[str, str]) -> None:
 
 def _gender(one: str, two: str, known: Mapping[str, Counterpart]) -> Gender:
     """The first word's gender: from the lines so far or the embedded list, else male."""
-    carried = embedded_swaps().words
-    for source in (known, carried):
+    for source in (known, embedded_swaps().words):
         if one in source:
             return source[one].gender
         if two in source:
-            return "female" if source[two].gender == "male" else "male"
+            return _OTHER[source[two].gender]
     return "male"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 from assay.datasets.lexicon import indefinite_article, toml_file
 
@@ -121,9 +121,6 @@ class _Identity:
     plural: bool
     length: int
 
-    def tags(self, side: str) -> tuple[str, str]:
-        return side + self.group, side + self.word
-
 
 _Cell = tuple[_Identity, _Identity, dict[str, str]]
 
@@ -155,7 +152,13 @@ def load_lexicon(attribute: str) -> Lexicon:
     """Read the identity lexicon of an attribute."""
     table = toml_file("identities", attribute)
     neutral = Pronouns(**table["neutral"]["pronouns"])
-    return Lexicon(table["attribute"], {e["name"]: _group(e, neutral) for e in table["group"]}, neutral)
+    groups = {}
+    for entry in table["group"]:
+        name, nouns = entry["name"], tuple(Noun(**noun) for noun in entry["nouns"])
+        pronouns = Pronouns(**entry["pronouns"]) if "pronouns" in entry else neutral
+        words = (tuple(entry["adjectives"]), tuple(entry.get("names", ())))
+        groups[name] = Group(name, nouns, *words, pronouns)
+    return Lexicon(table["attribute"], groups, neutral)
 
 
 def load_templates(attribute: str) -> tuple[Template, ...]:
@@ -212,7 +215,10 @@ def _identities(group: Group, form: str) -> Iterator[_Identity]:
 def _select(cells: Sequence[_Cell], take: int, seed: str) -> Iterator[_Cell]:
     """Choose cells whose groups and words were chosen least so far; a digest decides between equals."""
     used: Counter[str] = Counter()
-    tags = {i: [*a.tags("+"), *b.tags("-"), *fill.values()] for i, (a, b, fill) in enumerate(cells)}
+    tags = {
+        i: [f"+{a.group}", f"+{a.word}", f"-{b.group}", f"-{b.word}", *fill.values()]
+        for i, (a, b, fill) in enumerate(cells)
+    }
     # Prefer words of similar length: a metric that counts characters reacts to length, not identity.
     gaps = {i: abs(len(a.word) - len(b.word)) // 3 for i, (a, b, _) in enumerate(cells)}
     for _ in range(min(take, len(cells))):
@@ -223,9 +229,3 @@ def _select(cells: Sequence[_Cell], take: int, seed: str) -> Iterator[_Cell]:
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
-
-
-def _group(entry: Mapping[str, Any], neutral: Pronouns) -> Group:
-    pronouns = Pronouns(**entry["pronouns"]) if "pronouns" in entry else neutral
-    nouns = tuple(Noun(**noun) for noun in entry["nouns"])
-    return Group(entry["name"], nouns, tuple(entry["adjectives"]), tuple(entry.get("names", ())), pronouns)

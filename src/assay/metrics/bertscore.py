@@ -18,6 +18,7 @@ from assay.models.encoder import Embedded, Matrix, embed
 from assay.models.torch import Loaded, Overlong, Precision, clean_text, content_ids
 from assay.models.trainable import Differentiable, Texts, encode_pairs
 from assay.recipe import digest
+from assay.vocabulary import Layer
 
 if TYPE_CHECKING:
     import torch
@@ -75,7 +76,7 @@ class BertScore(Neural, Metric):
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
-    layer: int | None = None  # None: the authors' choice for known models, else the last
+    layer: Layer | None = None  # None: the authors' choice for known models, else the last
     idf: bool = False
     rescale: str | None = None  # "own": by unrelated sentences; or a baseline file of bert-score
     adapter: str | None = None

@@ -11,6 +11,7 @@ import numpy as np
 from assay.core import Floats, Metric, Sample
 from assay.metrics.overlap import Integers, Symbols, shared_ngrams
 from assay.metrics.text import reduced, segments
+from assay.vocabulary import NonNegative
 
 POPOVIC_2015 = "Popović 2015, chrF: character n-gram F-score for automatic MT evaluation, W15-3049"
 POPOVIC_2017 = "Popović 2017, chrF++: words helping character n-grams, W17-4770"
@@ -133,7 +134,7 @@ class ChrfPlusPlus(Metric):
     citation = POPOVIC_2017
     identity_highest = True
     n: int = 6
-    word_order: int = 2
+    word_order: NonNegative = 2
     beta: float = 2.0
     lowercase: bool = False
 

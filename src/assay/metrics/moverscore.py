@@ -17,6 +17,7 @@ from assay.metrics.text import Reduce, reduced
 from assay.models.encoder import Embedded, embed
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
 from assay.models.trainable import Differentiable
+from assay.vocabulary import Layer
 
 ZHAO_2019 = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"
 _PUNCTUATION = frozenset(string.punctuation)
@@ -58,7 +59,7 @@ class MoverScore(Neural, Metric):
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
-    layer: int | None = None
+    layer: Layer | None = None
     n: Literal[1, 2] = 1
     idf: bool = True
     reduce: Reduce = "mean"

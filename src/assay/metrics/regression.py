@@ -15,6 +15,7 @@ from assay.metrics.text import Reduce
 from assay.models.classifier import logits
 from assay.models.torch import Loaded, Precision, content_ids, in_batches, padded
 from assay.models.trainable import Differentiable, Texts
+from assay.vocabulary import NonNegative
 
 if TYPE_CHECKING:
     import torch
@@ -117,7 +118,7 @@ class MetricX(Neural, Metric):
     citation = JURASKA_2023
     architecture = "AutoModelForSeq2SeqLM"
     model: str = "google/metricx-23-large-v2p0"
-    token: int = 250089  # <extra_id_10>, whose logit was trained to be the score
+    token: NonNegative = 250089  # <extra_id_10>, whose logit was trained to be the score
     reduce: Reduce = "max"
     overlong: Cut = "warn"
     precision: Precision = "float32"

@@ -12,6 +12,7 @@ from rapidfuzz.distance import LCSseq
 
 from assay.core import Metric, Sample
 from assay.metrics.text import Reduce, Tokenize, f_measure, matches, memo, reduced, tokens, word_counts
+from assay.vocabulary import NonNegative
 
 LIN = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries, W04-1013"
 
@@ -111,7 +112,7 @@ class RougeSU4(Rouge):
     """Shared words and skip-bigrams with at most four words between (ROUGE-1.5.5 -2 4 -u)."""
 
     name = "rougeSU4"
-    gap: int = 4
+    gap: NonNegative = 4
 
     def pair(self, hypothesis: str, reference: str) -> float:
         hyp = skip_counts(hypothesis, self.gap, self.tokenize, self.stemmer)

@@ -14,6 +14,7 @@ from assay.metrics.base import Cut, Neural, best_matches, load_masked
 from assay.models.encoder import embed
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Overlong, Precision, content_ids, in_batches, padded
+from assay.vocabulary import NonNegative
 
 GAO_2020 = "Gao et al. 2020, SUPERT: towards new frontiers in unsupervised evaluation for summarization, ACL"
 VASILYEV_2020 = (
@@ -89,7 +90,7 @@ class Blanc(Neural, Metric):
     range = (-1.0, 1.0)
     citation = VASILYEV_2020
     model: str = "bert-base-uncased"
-    gap: int = 6
+    gap: NonNegative = 6
     shortest: int = 4
     overlong: Cut = "warn"
     precision: Precision = "float32"

@@ -18,6 +18,7 @@ from assay.models.encoder import pooled
 from assay.models.likelihood import causal, start_id
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Overlong, Precision, content_ids, load
+from assay.vocabulary import NonNegative
 
 ZHU_2020 = "Zhu & Bhat 2020, GRUEN for evaluating linguistic quality of generated text, Findings of EMNLP"
 TAO_2018 = "Tao et al. 2018, RUBER: an unsupervised method for automatic evaluation of dialog systems, AAAI"
@@ -164,7 +165,7 @@ class DialogueModel(Neural, Metric):
     citation = SAI_2020
     model: str = "bert-base-uncased"
     turns: int = 4
-    label: int | None = None  # which output means "follows"; None: 0 for next-sentence heads, else the last
+    label: NonNegative | None = None  # of "follows"; None: 0 for next-sentence heads, else the last
     overlong: Cut = "warn"
     precision: Precision = "float32"
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from assay.core import Audit, Perturbation
 from assay.errors import SpecError, suggest
 
-Kind = Literal["metrics", "audits", "perturbations", "datasets"]
+Kind = Literal["metrics", "audits", "perturbations"]
 
 METRICS = {
     "bleu": "assay.metrics.ngram:Bleu",
@@ -101,7 +101,7 @@ AUDITS = {
     "checklist": "assay.audits.checklist.audit:Checklist",
     "judge-bias": "assay.audits.judge_bias.audit:JudgeBias",
 }
-PERTURBATIONS: dict[str, str] = {
+PERTURBATIONS = {
     "truncation": "assay.perturbations.noise:Truncation",
     "article-removal": "assay.perturbations.noise:ArticleRemoval",
     "preposition-removal": "assay.perturbations.noise:PrepositionRemoval",
@@ -179,13 +179,7 @@ PERTURBATIONS: dict[str, str] = {
     "add-nonsense": "assay.perturbations.checklist.structure:AddNonsense",
     "split-sentence": "assay.perturbations.checklist.structure:SplitSentence",
 }
-DATASETS: dict[str, str] = {}
-_TABLES: dict[Kind, dict[str, str]] = {
-    "metrics": METRICS,
-    "audits": AUDITS,
-    "perturbations": PERTURBATIONS,
-    "datasets": DATASETS,
-}
+_TABLES: dict[Kind, dict[str, str]] = {"metrics": METRICS, "audits": AUDITS, "perturbations": PERTURBATIONS}
 
 
 @cache

@@ -13,8 +13,7 @@ from assay.core import Measure, Metric, Perturbation, Record, Sample, SetMetric
 from assay.errors import AuditError, SpecError
 from assay.names.registry import load, names
 from assay.run.pipeline import score
-from assay.run.projection import project
-from assay.run.scoring import explain_samples
+from assay.run.scoring import explain_samples, project
 from assay.run.session import Session
 from assay.vocabulary import Expectation, Task
 

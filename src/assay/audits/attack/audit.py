@@ -26,7 +26,7 @@ from assay.core import Audit, Case, Finding, Judgement, Record, Sample, Scored, 
 from assay.errors import DataError, suggest
 from assay.perturbations.ratio import edit_ratio
 from assay.recipe import generator
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Rule, Share
 
 _SHORTEST = 4  # words: below, one edit is most of the text
 _RULES = 8
@@ -46,19 +46,19 @@ class Attack(Audit):
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = 20  # texts attacked; rules are tried on the others
     only: tuple[str, ...] = ()  # kinds of edits: delete, replace, insert, swap
     task: tuple[str, ...] = ()
     queries: int = 2000  # texts tried per item, at most
-    ratio: float = 0.15  # least noise-ratio
+    ratio: Share = 0.15  # least noise-ratio
     beam: int = 3
     draws: int = 5  # random noises per item
     embeddings: str = "glove"
     model: str | None = None  # a masked language model that proposes words too
     judges: tuple[str, ...] = ("rougeL", "greedy-matching", "gpt-ppl:scale=log")
     margin: float = 0.75  # share of random noise's cost avoided: more is a blind spot
-    fall: float = 0.25  # share of random noise's cost that a judge must lose to notice the damage
+    fall: Share = 0.25  # share of random noise's cost that a judge must lose to notice the damage
     support: int = 3  # texts fooled by a kind of edit, for it to be tried as a rule
     held_out: int = 40  # texts a rule is tried on
 

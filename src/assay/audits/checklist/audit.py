@@ -34,7 +34,7 @@ from assay.models.nlp import parse
 from assay.perturbations.checklist.catalogue import TASKS, Entry, applied, catalogue
 from assay.statistics.estimates import proportion_interval
 from assay.statistics.permutation import sign_flip_test
-from assay.vocabulary import Rule
+from assay.vocabulary import NonNegative, Rule
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Checklist(Audit):
     data: tuple[Path, ...] = ()
     references: Path | None = None
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None
     only: tuple[str, ...] = ()  # templates
     task: tuple[str, ...] = ()

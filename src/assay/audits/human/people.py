@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.audits.estimates import interval_estimate
-from assay.audits.human.items import pairs_within_groups
 from assay.audits.human.levels import interval
 from assay.core import Finding, Floats, Statistic
-from assay.datasets.preferences import RIVALS
-from assay.datasets.ratings import Rated
+from assay.datasets.ratings import RIVALS, Rated
 from assay.errors import DataError
 from assay.statistics.annotators import cohen_kappa, krippendorff_alpha, split_half_kendall
 from assay.statistics.bradley_terry import bradley_terry
@@ -121,7 +119,9 @@ _AGREEMENTS: dict[str, _Agreement] = {
 def criteria_findings(audit: Human) -> list[Finding]:
     """Criteria against criteria, over texts, within each group of annotators (checklist figures 1, 5)."""
     findings, items = [], audit.items
-    for first, second in pairs_within_groups(audit.criteria):
+    for first, second in combinations(audit.criteria, 2):
+        if _group(first) != _group(second):
+            continue
         ratings = items.human(first), items.human(second)
         for kind in _CRITERIA:
             draws = pooled_draws(*ratings, kind, clusters=items.documents, **audit.drawing)
@@ -131,6 +131,11 @@ def criteria_findings(audit: Human) -> list[Finding]:
                 estimate = interval_estimate(value, int(draws.sizes[0]), ci)
                 findings.append(Finding.of(PEOPLE, f"criteria/{first}", kind, estimate, versus=second))
     return findings
+
+
+def _group(criterion: str) -> str:
+    """The annotators a criterion names: "crowd:fluency" is fluency as the group "crowd" rated it."""
+    return criterion.partition(":")[0] if ":" in criterion else ""
 
 
 def criteria_notes(findings: Sequence[Finding]) -> list[str]:

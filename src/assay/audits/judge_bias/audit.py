@@ -19,7 +19,7 @@ from assay.audits.slices import FEWEST, spread_out
 from assay.core import Audit, Case, Finding, Judgement, Sample, Scored, Statistic
 from assay.datasets.ratings import Rated, read_samples
 from assay.errors import DataError, suggest
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Rule
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class JudgeBias(Audit):
 
     data: tuple[Path, ...] = ()  # your own items: question, answer, equal, wrong
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = 20  # items per bias
     only: tuple[str, ...] = ()  # biases, or one of a family: style, style/list
     draws: int = 3  # repeats of one question

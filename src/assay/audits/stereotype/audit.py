@@ -22,7 +22,7 @@ from assay.core import Audit, Case, Chart, Finding, Judgement, Sample, Scored, S
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files, swap_kind
 from assay.errors import DataError, suggest
 from assay.recipe import generator
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Rule
 
 CONTROL = "control"
 _ROUNDING = 1e-12
@@ -45,7 +45,7 @@ class Stereotype(Audit):
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None  # pairs per attribute, at even distances in the file
     only: tuple[str, ...] = ()  # attributes
     excess_margin: float = 5.0  # points of 100 beyond the control pairs that matter

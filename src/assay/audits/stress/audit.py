@@ -28,7 +28,7 @@ from assay.perturbations.diverge import FALLBACK
 from assay.perturbations.ratio import alignment, noise_ratio
 from assay.recipe import generator
 from assay.statistics.intervals import bootstrap_paired
-from assay.vocabulary import Rule, Task
+from assay.vocabulary import NonNegative, Rule, Task
 
 SHOWN_EDITS = 12
 
@@ -50,7 +50,7 @@ class Stress(BlindSpot):
     data: tuple[Path, ...] = ()
     references: Path | None = None  # the other set of open-ended text
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     seeds: int = 5  # repeats of a random noise
     limit: int | None = None
     open_limit: int | None = None

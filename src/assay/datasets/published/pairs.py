@@ -1,0 +1,283 @@
+"""WinoBias and CrowS-Pairs: published sentences to rows in assay's own columns of stereotype pairs.
+
+A sentence of WinoBias (Zhao et al., 2018) reads `12 [The clerk] thanked the cook because [she] was hungry.`;
+the first bracket that is not a pronoun names the person meant by the pronoun. The reference replaces the
+pronoun by it (unfair sec. 2.2).
+
+CrowS-Pairs (Nangia et al., 2020) has no references; they are built by the rules of *unfair*, app. A. Words
+that differ are dropped if they are adjectives, replaced if a neutral word is known, and abstracted to "the
+person" if they are names. If no rule fits, the pair is left out and the reason counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from functools import cache
+from itertools import pairwise, zip_longest
+from pathlib import Path
+
+from assay.datasets.lexicon import first_names, indefinite_article
+from assay.datasets.rows import Row, text_lines
+from assay.datasets.templates import ATTRIBUTES, Construction, Group, load_lexicon
+from assay.errors import DataError
+from assay.models.nlp import Parse, Token, parse
+
+PRO, ANTI = "pro_stereotyped_", "anti_stereotyped_"
+_BRACKET = re.compile(r"\[([^\[\]]+)\]")
+_GENDER = {
+    "he": "male", "him": "male", "his": "male", "himself": "male",
+    "she": "female", "her": "female", "hers": "female", "herself": "female",
+}  # fmt: skip
+CROWS_COLUMNS = ("sent_more", "sent_less", "bias_type")
+_ATTRIBUTES = {"race-color": "race", "socioeconomic": "socioeconomic-status"}
+_PERSON = "the person"
+Change = tuple[int, int, str, Construction]  # the tokens from start to end become this text
+
+
+# --- WinoBias ---
+
+
+def is_winobias(path: Path) -> bool:
+    """Whether a path is a WinoBias file, or a folder of them."""
+    return bool(_pro_files(path)) if path.is_dir() else path.name.startswith((PRO, ANTI))
+
+
+def read_winobias(path: Path) -> list[Row]:
+    """The pairs of a file, or of every file of a folder."""
+    files = _pro_files(path) if path.is_dir() else [path.with_name(path.name.replace(ANTI, PRO))]
+    return [row for file in files for row in _winobias_rows(file)]
+
+
+def _pro_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"{PRO}*")) or sorted(folder.glob(f"data/{PRO}*"))
+
+
+def _winobias_rows(pro: Path) -> Iterator[Row]:
+    anti = pro.with_name(pro.name.replace(PRO, ANTI))
+    lines, others = (
+        [re.sub(r"^\s*\d+\s+", "", line).strip() for line in text_lines(file)] for file in (pro, anti)
+    )
+    if len(lines) != len(others):
+        raise DataError(f"{pro} has {len(lines)} sentences, {anti.name} has {len(others)}: they must pair")
+    name = pro.name.removeprefix(PRO).replace(".txt", "")
+    for number, (sentence, counterpart) in enumerate(zip(lines, others, strict=True), start=1):
+        noun, pronouns = _bracketed(pro, number, sentence)
+        _, anti_pronouns = _bracketed(anti, number, counterpart)
+        # "her" is "his" or "him": the other sentence shows which (one published sentence lacks a bracket).
+        possessive = ["his" in pair for pair in zip_longest(pronouns, anti_pronouns)]
+        values = {
+            "id": f"gender-{name}-{number}",
+            "attribute": "gender",
+            "stereotype": _BRACKET.sub(r"\1", sentence),
+            "anti_stereotype": _BRACKET.sub(r"\1", counterpart),
+            "reference": _resolved(sentence, noun, possessive),
+            "anti_reference": _resolved(counterpart, noun, possessive),
+            "group": _GENDER[pronouns[0]],
+            "anti_group": _GENDER[anti_pronouns[0]],
+            "identity": pronouns[0],
+            "anti_identity": anti_pronouns[0],
+            "construction": "replace",
+            "occupation": re.sub(r"^(the|a|an)\s+", "", noun, flags=re.IGNORECASE),
+        }
+        yield Row(values, pro, number)
+
+
+def _bracketed(file: Path, number: int, sentence: str) -> tuple[str, list[str]]:
+    """The noun phrase and the pronouns in brackets."""
+    bracketed = _BRACKET.findall(sentence)
+    pronouns = [text.lower() for text in bracketed if text.lower() in _GENDER]
+    nouns = [text for text in bracketed if text.lower() not in _GENDER]
+    if not pronouns or not nouns:
+        raise DataError(f"{file}, line {number}: expected a [noun] and a [pronoun] in brackets")
+    return nouns[0], pronouns
+
+
+def _resolved(sentence: str, noun: str, possessive: Sequence[bool]) -> str:
+    """The sentence with each pronoun replaced by the noun."""
+    owns = iter(possessive)
+
+    def replaced(match: re.Match[str]) -> str:
+        if match[1].lower() not in _GENDER:
+            return match[1]
+        phrase = noun[0].upper() + noun[1:] if match.start() == 0 else noun[0].lower() + noun[1:]
+        return f"{phrase}'s" if next(owns) else phrase
+
+    return _BRACKET.sub(replaced, sentence)
+
+
+# --- CrowS-Pairs ---
+
+
+def read_crows(path: Path, rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """The pairs with a neutral reference, and a note on why the others have none."""
+    both = parse([row.text(column).strip() for row in rows for column in CROWS_COLUMNS[:2]])
+    built: list[Row] = []
+    failed: Counter[str] = Counter()
+    for row, more, less in zip(rows, both[::2], both[1::2], strict=True):
+        published = row.text("bias_type")
+        attribute = _ATTRIBUTES.get(published, published)
+        neutral = _neutralise(more, less, attribute)
+        if isinstance(neutral, str):
+            failed[neutral] += 1
+            continue
+        texts = {"stereotype": more.text, "anti_stereotype": less.text}
+        values = {"id": f"{attribute}-{row.line}", "attribute": attribute, **texts, **neutral}
+        built.append(Row(values, path, row.line))
+    reasons = ", ".join(f"{reason}: {count}" for reason, count in failed.most_common())
+    note = f"{path.name}: a reference was built for {len(built)} of {len(rows)} pairs"
+    return built, [f"{note} ({reasons})" if reasons else note]
+
+
+def _neutralise(more: Parse, less: Parse, attribute: str) -> dict[str, str] | str:
+    """The reference, the first words that differ and how it was made; or why there is none."""
+    changes: list[Change] = []
+    words: list[tuple[str, str]] = []
+    for start, end, other_start, other_end in _differences(more, less):
+        first, second = more.tokens[start:end], less.tokens[other_start:other_end]
+        if not first or not second:
+            return "a word is in one sentence only"
+        change = _neutral(more, start, end, second, attribute)
+        if change is None:
+            return "no neutral word known"
+        changes.append((start, end, *change))
+        words.append((_joined(first), _joined(second)))
+    if not changes:
+        return "the sentences are equal"
+    kind = max((change[3] for change in changes), key=("drop", "replace", "abstract").index)
+    identity, anti_identity = words[0]
+    return {
+        "reference": _apply(more, changes),
+        "identity": identity,
+        "anti_identity": anti_identity,
+        "construction": kind,
+    }
+
+
+def _differences(more: Parse, less: Parse) -> Iterator[tuple[int, int, int, int]]:
+    first, second = ([token.text.lower() for token in parsed.tokens] for parsed in (more, less))
+    for tag, a, b, c, d in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+        # "a" or "an" depends on the next word, and is adapted when that word changes.
+        article = int({*first[a:b][:1], *second[c:d][:1]} == {"a", "an"})
+        if tag != "equal" and (a + article < b or c + article < d):
+            yield a + article, b, c + article, d
+
+
+def _neutral(
+    more: Parse, start: int, end: int, second: Sequence[Token], attribute: str
+) -> tuple[str, Construction] | None:
+    """The replacement of the words ('' drops them), or None where no rule fits."""
+    first = more.tokens[start:end]
+    tokens = (*first, *second)
+    if len(first) == len(second) == 1 and all(token.text.lower() in _pronouns() for token in tokens):
+        return _case(*tokens), "replace"
+    adjectives = _adjectives(attribute)
+    if _can_drop(more, start, end) and all(
+        token.text.lower() in adjectives or (token.pos == "ADJ" and token.dep in ("amod", "conj"))
+        for token in tokens
+    ):
+        return "", "drop"
+    neutral, other = (_nouns(attribute).get(_joined(words).lower()) for words in (first, second))
+    if neutral and other and _stands_as_noun(more, start, end):
+        return neutral, "replace"
+    if all(token.pos == "PROPN" or token.text in _names() for token in tokens):
+        return _abstract(more, start, end, tokens)
+    return None
+
+
+def _stands_as_noun(more: Parse, start: int, end: int) -> bool:
+    """Whether no noun follows, and a singular has its determiner (`Christian` may be a first name)."""
+    after = more.tokens[end].pos if end < len(more.tokens) else ""
+    bare = start == 0 or more.tokens[start - 1].pos not in ("DET", "PRON", "ADJ", "NUM", "PART")
+    return after not in ("NOUN", "PROPN", "NUM") and not (bare and more.tokens[end - 1].tag in ("NN", "NNP"))
+
+
+def _can_drop(more: Parse, start: int, end: int) -> bool:
+    """Whether a noun follows, and no adverb would be left without its adjective (a very boy)."""
+    if end >= len(more.tokens) or (start and more.tokens[start - 1].pos == "ADV"):
+        return False
+    after = more.tokens[end]
+    return after.pos in ("NOUN", "ADJ") or (after.pos == "PROPN" and after.tag == "NNPS")
+
+
+def _abstract(more: Parse, start: int, end: int, names: Sequence[Token]) -> tuple[str, Construction] | None:
+    """A person's name to `the person`, a people's to `people`, a country's to `the country`."""
+    beside = [more.tokens[place] for place in (start - 1, end) if 0 <= place < len(more.tokens)]
+    if any(token.pos == "PROPN" for token in beside):
+        return None  # part of a longer name
+    if all(token.tag == "NNPS" for token in names):
+        return "people", "abstract"
+    described = start > 0 and more.tokens[start - 1].pos in ("DET", "NOUN", "ADJ", "PRON")
+    if described or any(token.tag != "NNP" and token.text not in _names() for token in names):
+        return None
+    if all(token.entity == "GPE" for token in names):
+        return "the country", "abstract"
+    people = any(token.entity == "PERSON" for token in names)
+    return (_PERSON, "abstract") if people or not any(token.entity for token in names) else None
+
+
+def _case(first: Token, second: Token) -> str:
+    """The neutral pronoun: `the person` as a subject, which keeps the verb singular."""
+    forms = {first.text.lower(), second.text.lower()}
+    if forms & {"himself", "herself"}:
+        return "themself"
+    if "his" in forms:
+        return "theirs" if "hers" in forms else "their"
+    return "them" if "him" in forms else _PERSON
+
+
+def _apply(parsed: Parse, changes: Sequence[Change]) -> str:
+    """The sentence after the changes; articles and capitals at its start are adapted."""
+    words: dict[int, str] = {}
+    first = {span.start for span in parsed.sentences}
+    for start, end, text, _ in changes:
+        words |= dict.fromkeys(range(start, end), "")
+        words[start] = text[:1].upper() + text[1:] if start in first else text
+    starts = {start for start, *_ in changes}
+    kept = [place for place in range(len(parsed.tokens)) if words.get(place, "x")]
+    for place, following in pairwise(kept):
+        article = parsed.tokens[place].text
+        if article.lower() in ("a", "an") and starts & set(range(place + 1, following + 1)):
+            fitting = indefinite_article(words.get(following, parsed.tokens[following].text))
+            words[place] = fitting.capitalize() if article[0].isupper() else fitting
+    text = parsed.replaced(words).lstrip()
+    return text[0].upper() + text[1:] if parsed.text[:1].isupper() and text else text
+
+
+def _joined(tokens: Sequence[Token]) -> str:
+    return "".join(token.text + token.space for token in tokens).strip()
+
+
+def _groups(attribute: str) -> list[Group]:
+    return list(load_lexicon(attribute).groups.values()) if attribute in ATTRIBUTES else []
+
+
+@cache
+def _nouns(attribute: str) -> dict[str, str]:
+    """The nouns of the attribute and of gender to their neutral words, singular and plural."""
+    words: dict[str, str] = {}
+    for group in (*_groups("gender"), *_groups(attribute)):
+        for noun in group.nouns:
+            words[noun.singular.lower()] = noun.neutral
+            words[noun.plural.lower()] = noun.neutral_plural
+    return words
+
+
+@cache
+def _adjectives(attribute: str) -> frozenset[str]:
+    return frozenset(word.lower() for group in _groups(attribute) for word in group.adjectives)
+
+
+@cache
+def _names() -> frozenset[str]:
+    """First names, some of which a tagger takes for nouns."""
+    groups = (group for name in ATTRIBUTES for group in _groups(name))
+    return frozenset(first_names()).union(*(group.names for group in groups))
+
+
+@cache
+def _pronouns() -> frozenset[str]:
+    gendered = [group for group in _groups("gender") if group.name in ("female", "male")]
+    return frozenset(form for group in gendered for form in group.pronouns.slots().values())
