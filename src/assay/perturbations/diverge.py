@@ -124,11 +124,11 @@ def _words_by_tag(texts: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 
 @cache
 def _siblings() -> dict[tuple[str, str], tuple[str, ...]]:
-    """(word, part of speech) to the other words of its kind."""
+    """(word, part of speech) to the other words of its kind; there may be none."""
     table: dict[tuple[str, str], tuple[str, ...]] = {}
     for group in jsonl_file("words", "siblings"):
         pos = "PROPN" if group["proper"] else str(group["pos"]).upper()
         terms = [term for term in group["terms"] if " " not in term]
         for term in terms:
             table[term, pos] = tuple(other for other in terms if other != term)
-    return {key: others for key, others in table.items() if others}
+    return table

@@ -9,8 +9,8 @@ To change a text:
   drop tokens and spans. It repairs what the edit breaks: articles, capitals, spaces, commas and brackets that
   lose their purpose. With `repair=False` it only keeps capitals, for the noises of *blind*, whose damage is
   wanted.
-- `splice(text, cuts)` replaces stretches of characters.
-- `WordEdit` is the base class of templates that change words; `unrelated_text` takes a text of another item.
+- `splice(text, cuts)` replaces stretches of characters; `unrelated_text` takes a text of another item.
+- `WordEdit` is the base class of perturbations that change words; `template` makes one of a function.
 
 To choose what to change: `draw_share` draws a fixed share of the targets, `draw_each` draws each target with
 a probability; `switch_pairs` reorders.
@@ -20,8 +20,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import make_dataclass
 from functools import cache
+from inspect import signature
 from itertools import pairwise
 from random import Random
 from typing import ClassVar, TypeVar
@@ -29,6 +31,7 @@ from typing import ClassVar, TypeVar
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import CLASSES, capitalised, indefinite_article, match_case
 from assay.models.nlp import Parse, Span, Token, parse_one
+from assay.vocabulary import Criterion, Expectation
 
 T = TypeVar("T")
 
@@ -193,6 +196,29 @@ class WordEdit(Perturbation):
         return rewrite(parse, self.changes(parse, rng), repair=self.repair)
 
 
+def template(
+    name: str, criterion: Criterion, *, expect: Expectation = "lower"
+) -> Callable[[Callable[..., Mapping[int, str]]], type[WordEdit]]:
+    """Make a perturbation of a function that gives the changes for a parsed text and a generator.
+
+    The function is named like the class it becomes, a frozen dataclass with the function's docstring and with
+    its keyword-only parameters as fields.
+    """
+
+    def build(function: Callable[..., Mapping[int, str]]) -> type[WordEdit]:
+        options = [p for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+
+        def changes(self: WordEdit, parse: Text, rng: Random) -> Mapping[int, str]:
+            return function(parse, rng, **{option.name: getattr(self, option.name) for option in options})
+
+        members = {key: getattr(function, key) for key in ("__doc__", "__module__")}
+        members |= {"name": name, "criterion": criterion, "expect": expect, "changes": changes}
+        fields = [(option.name, option.annotation, option.default) for option in options]
+        return make_dataclass(function.__name__, fields, bases=(WordEdit,), namespace=members, frozen=True)
+
+    return build
+
+
 def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True) -> str:
     """The text with the words at these indices replaced, or dropped where the new word is ''.
 
@@ -211,7 +237,12 @@ def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True) -> 
         _drop_stray_marks(parse, words)
         _adapt_articles(parse, words)
     _keep_case(parse, words)
-    return _join(parse, words) if repair else parse.replaced({i: word or "" for i, word in enumerate(words)})
+    if not repair:
+        return parse.replaced({i: word or "" for i, word in enumerate(words)})
+    rest = [index for index, word in enumerate(words) if word]
+    spaces = [_space_between(parse, left, right) for left, right in pairwise(rest)]
+    end = parse.tokens[-1].space if words[-1] else ""
+    return "".join(f"{words[i]}{space}" for i, space in zip(rest, [*spaces, end], strict=False))
 
 
 def dropped(places: Iterable[int | Span]) -> dict[int, str]:
@@ -291,13 +322,6 @@ def _keep_case(parse: Text, words: list[str | None]) -> None:
             words[opening] = capitalised(words[opening] or "")
     if is_all_caps(parse.text):
         words[:] = [word.upper() if word else None for word in words]
-
-
-def _join(parse: Text, words: Sequence[str | None]) -> str:
-    rest = [index for index, word in enumerate(words) if word]
-    spaces = [_space_between(parse, left, right) for left, right in pairwise(rest)]
-    end = parse.tokens[-1].space if words[-1] else ""
-    return "".join(f"{words[i]}{space}" for i, space in zip(rest, [*spaces, end], strict=False))
 
 
 def _space_between(parse: Text, left: int, right: int) -> str:

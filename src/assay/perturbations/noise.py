@@ -16,27 +16,8 @@ from typing import ClassVar
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, word_set
 from assay.models.nlp import Span, Token
-from assay.perturbations.edit import (
-    DO_FORMS,
-    FINITE_TAGS,
-    FULL_STEMS,
-    Text,
-    WordEdit,
-    draw_each,
-    dropped,
-    inflect,
-    is_address,
-    is_all_caps,
-    is_clitic,
-    is_word,
-    read,
-    rewrite,
-    sentences,
-    share_count,
-    splice,
-    switch_pairs,
-    unrelated_texts,
-)
+from assay.perturbations import edit
+from assay.perturbations.edit import Text, WordEdit
 from assay.vocabulary import Criterion
 
 # The release confuses these five marks.
@@ -86,7 +67,7 @@ class ArticleRemoval(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         articles, words = word_set("words", "articles"), record.gold.split()
         places = [place for place, word in enumerate(words) if word.lower() in articles]
-        removed = set(draw_each(places, self.level, rng))
+        removed = set(edit.draw_each(places, self.level, rng))
         for place in removed:
             before = words[place - 1].rstrip("\"')]”’") if place else "."
             opens_sentence = words[place][0].isupper() and before.endswith((".", "!", "?"))
@@ -106,13 +87,13 @@ class _Removal(Perturbation):
         """Whether a token is of the kind."""
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = read(record.gold)
+        parse = edit.read(record.gold)
         tokens = parse.tokens
-        removed = set(draw_each([i for i, t in enumerate(tokens) if self.removes(t)], self.level, rng))
+        removed = set(edit.draw_each([i for i, t in enumerate(tokens) if self.removes(t)], self.level, rng))
         for place in sorted(removed):  # "is" takes "n't" with it
-            if not tokens[place].space and place + 1 < len(tokens) and is_clitic(tokens[place + 1]):
+            if not tokens[place].space and place + 1 < len(tokens) and edit.is_clitic(tokens[place + 1]):
                 removed.add(place + 1)
-        return " ".join(rewrite(parse, dropped(removed), repair=False).split()) if removed else None
+        return " ".join(edit.rewrite(parse, edit.dropped(removed), repair=False).split()) if removed else None
 
 
 @dataclass(frozen=True)
@@ -149,7 +130,7 @@ class VerbLemmatisation(WordEdit):
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         verbs = {i: t for i, t in enumerate(parse.tokens) if t.pos == "VERB"}
         inflected = [i for i, verb in verbs.items() if verb.lemma.lower() != verb.text.lower()]
-        return {i: verbs[i].lemma for i in draw_each(inflected, self.level, rng)}
+        return {i: verbs[i].lemma for i in edit.draw_each(inflected, self.level, rng)}
 
 
 @dataclass(frozen=True)
@@ -163,7 +144,7 @@ class TokenDrop(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         words = record.gold.split()
-        count = max(0, min(share_count(len(words), self.level), len(words) - 1))
+        count = max(0, min(edit.share_count(len(words), self.level), len(words) - 1))
         absent = set(rng.sample(range(len(words)), count))
         return " ".join(word for i, word in enumerate(words) if i not in absent) if absent else None
 
@@ -179,7 +160,7 @@ class RepeatedToken(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         words = record.gold.split()
-        for _ in range(share_count(len(words), self.level)):
+        for _ in range(edit.share_count(len(words), self.level)):
             place = rng.randrange(len(words))
             words.insert(place, words[place])
         return " ".join(words)
@@ -199,7 +180,7 @@ class LocalSwap(Perturbation):
         words = record.gold.split()
         if len(words) < 2:
             return None
-        count = min(share_count(len(words), self.level), len(words) - 1)
+        count = min(edit.share_count(len(words), self.level), len(words) - 1)
         for place in rng.sample(range(len(words) - 1), count):
             words[place], words[place + 1] = words[place + 1], words[place]
         return " ".join(words)
@@ -216,7 +197,7 @@ class MiddleSwap(Perturbation):
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = read(record.gold)
+        parse = edit.read(record.gold)
         spans = parse.sentences
         turned = set(rng.sample(range(len(spans)), min(self.level, len(spans))))
         pieces = [_swap_halves(parse, s) if i in turned else parse.piece(s) for i, s in enumerate(spans)]
@@ -235,7 +216,7 @@ def _swap_halves(parse: Text, span: Span) -> str:
         return parse.piece(span)
     start, cut, end = body[0].start, body[middle].start, body[-1].end
     left, right = parse.text[start:cut].strip(" ,;"), parse.text[cut:end].strip(" ,;")
-    if body[0].pos != "PROPN" and body[0].text != "I" and not is_all_caps(parse.text):
+    if body[0].pos != "PROPN" and body[0].text != "I" and not edit.is_all_caps(parse.text):
         left = left[:1].lower() + left[1:]
     ended = body is tokens or (last.text == "." and left.endswith("."))  # the U.S.
     return f"{right[:1].upper()}{right[1:]} {left}{'' if ended else last.text}"
@@ -256,7 +237,7 @@ class NoisedPunctuation(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         text = record.gold
         marks = [i for i, letter in enumerate(text) if letter in _PUNCTUATION]
-        places = set(draw_each(marks, self.level, rng))
+        places = set(edit.draw_each(marks, self.level, rng))
         return "".join(_PUNCTUATION[letter] if i in places else letter for i, letter in enumerate(text))
 
 
@@ -274,11 +255,11 @@ class SentenceReplacement(Perturbation):
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        others, pieces = unrelated_texts(record), sentences(record.gold)
+        others, pieces = edit.unrelated_texts(record), edit.sentences(record.gold)
         if not others or not pieces:
             return None
         for place in rng.sample(range(len(pieces)), min(self.level, len(pieces))):
-            sentence = rng.choice(sentences(rng.choice(others)) or [pieces[place]])
+            sentence = rng.choice(edit.sentences(rng.choice(others)) or [pieces[place]])
             if sentence not in record.gold:
                 pieces[place] = sentence
         return " ".join(pieces)
@@ -293,10 +274,10 @@ class GenericNamedEntity(Perturbation):
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = read(record.gold)
+        parse = edit.read(record.gold)
         known = [entity for entity in parse.entities if entity.label in _GENERIC]
-        drawn = draw_each(known, self.level, rng)
-        return splice(record.gold, [_generic_phrase(parse, entity) for entity in drawn])
+        drawn = edit.draw_each(known, self.level, rng)
+        return edit.splice(record.gold, [_generic_phrase(parse, entity) for entity in drawn])
 
 
 def _generic_phrase(parse: Text, entity: Span) -> tuple[int, int, str]:
@@ -309,7 +290,7 @@ def _generic_phrase(parse: Text, entity: Span) -> tuple[int, int, str]:
     phrase = _GENERIC[entity.label]
     if tokens[first].text[:1].isupper() and first in [parse.first_word(s) for s in parse.sentences]:
         phrase = capitalised(phrase)
-    phrase = phrase.upper() if is_all_caps(parse.text) else phrase
+    phrase = phrase.upper() if edit.is_all_caps(parse.text) else phrase
     return tokens[first].start, tokens[last].end, phrase + ending
 
 
@@ -322,11 +303,11 @@ class Negation(Perturbation):
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = read(record.gold)
+        parse = edit.read(record.gold)
         changes: dict[int, str] = {}
-        for span in draw_each(parse.sentences, self.level, rng):
+        for span in edit.draw_each(parse.sentences, self.level, rng):
             changes |= _opposite(parse, span)
-        return " ".join(rewrite(parse, changes, repair=False).split()) if changes else None
+        return " ".join(edit.rewrite(parse, changes, repair=False).split()) if changes else None
 
 
 def _opposite(parse: Text, span: Span) -> dict[int, str]:
@@ -344,7 +325,7 @@ def _opposite(parse: Text, span: Span) -> dict[int, str]:
         whole = "will" if token.text in ("'ll", "’ll") else token.text
         gap = " " if whole != token.text and verb and not tokens[verb - 1].space else ""
         return {verb: f"{gap}{whole} not"}
-    return {verb: f"{DO_FORMS.get(token.tag, 'do')} not {token.lemma}"}
+    return {verb: f"{edit.DO_FORMS.get(token.tag, 'do')} not {token.lemma}"}
 
 
 def _without_negation(tokens: tuple[Token, ...], place: int) -> dict[int, str]:
@@ -352,23 +333,22 @@ def _without_negation(tokens: tuple[Token, ...], place: int) -> dict[int, str]:
     changes = {place: ""}
     before = tokens[place - 1] if place else None
     if before is not None and not before.space:
-        changes[place - 1] = FULL_STEMS.get(before.text.lower(), before.text)
+        changes[place - 1] = edit.FULL_STEMS.get(before.text.lower(), before.text)
     return changes
 
 
 def _finite_verb(parse: Text, span: Span) -> int | None:
     """The word a "not" goes after: the root's first finite auxiliary, the root, or any finite verb."""
     tokens, root = parse.tokens, parse.root_of(span)
-    places = range(span.start, span.end)
     if root is None:
         return None
-    for i in places:
-        if tokens[i].head == root and tokens[i].dep in ("aux", "auxpass") and tokens[i].tag in FINITE_TAGS:
-            return i
-    if tokens[root].tag in FINITE_TAGS or (tokens[root].tag == "VB" and root == span.start):
+    finite = [i for i in range(span.start, span.end) if tokens[i].tag in edit.FINITE_TAGS]
+    auxiliaries = [i for i in finite if tokens[i].head == root and tokens[i].dep in ("aux", "auxpass")]
+    if auxiliaries:
+        return auxiliaries[0]
+    if root in finite or (tokens[root].tag == "VB" and root == span.start):
         return root
-    finite = (i for i in places if tokens[i].tag in FINITE_TAGS and tokens[i].pos in ("VERB", "AUX"))
-    return next(finite, None)
+    return next((i for i in finite if tokens[i].pos in ("VERB", "AUX")), None)
 
 
 # --- switched parts ---
@@ -392,9 +372,9 @@ class SentenceSwitching(_Switching):
     last: bool = True
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        pieces = sentences(record.gold)
+        pieces = edit.sentences(record.gold)
         free, fixed = (pieces, []) if self.last else (pieces[:-1], pieces[-1:])
-        moved = free[::-1] if len(free) == 2 else switch_pairs(free, self.level, rng)
+        moved = free[::-1] if len(free) == 2 else edit.switch_pairs(free, self.level, rng)
         return " ".join(moved + fixed) if moved else None
 
 
@@ -408,7 +388,7 @@ class SubSentenceSwitching(_Switching):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         pieces = [piece.strip() for piece in _SUB_SENTENCE.findall(record.gold)]
-        return " ".join(switch_pairs(pieces, self.level, rng))
+        return " ".join(edit.switch_pairs(pieces, self.level, rng))
 
 
 @dataclass(frozen=True)
@@ -420,7 +400,7 @@ class TokenSwitching(_Switching):
     level: int = 5
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        return " ".join(switch_pairs(record.gold.split(), self.level, rng))
+        return " ".join(edit.switch_pairs(record.gold.split(), self.level, rng))
 
 
 @dataclass(frozen=True)
@@ -431,7 +411,7 @@ class NounSwitching(_Switching):
     level: int = 2
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = read(record.gold)
+        parse = edit.read(record.gold)
         switched = _switched_tokens(parse, "NOUN", self.level, rng)
         return parse.replaced({at: token.text for at, token in switched.items()}) if switched else None
 
@@ -449,7 +429,7 @@ class VerbSwitching(_Switching, WordEdit):
         for at, verb in _switched_tokens(parse, "VERB", self.level, rng).items():
             here, form = parse.tokens[at], verb.text.lower()
             if verb.tag != here.tag:
-                form = inflect(verb.lemma.lower(), here.tag) or form
+                form = edit.inflect(verb.lemma.lower(), here.tag) or form
             changes[at] = form.capitalize() if here.text[:1].isupper() else form
         return changes
 
@@ -457,8 +437,8 @@ class VerbSwitching(_Switching, WordEdit):
 def _switched_tokens(parse: Text, pos: str, count: int, rng: Random) -> dict[int, Token]:
     """Index to its new token, after switching words of a kind (the tagger takes emoji for nouns too)."""
     tokens = parse.tokens
-    places = [i for i, t in enumerate(tokens) if t.pos == pos and is_word(t) and not is_address(t)]
-    moved = switch_pairs(places, count, rng)
+    places = [i for i, t in enumerate(tokens) if t.pos == pos and edit.is_word(t) and not edit.is_address(t)]
+    moved = edit.switch_pairs(places, count, rng)
     return {at: tokens[other] for at, other in zip(places, moved, strict=False) if at != other}
 
 
@@ -470,10 +450,10 @@ class NamedEntitySwitching(_Switching):
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = read(record.gold)
-        moved = switch_pairs(parse.entities, self.level, rng)
+        parse = edit.read(record.gold)
+        moved = edit.switch_pairs(parse.entities, self.level, rng)
         cuts = [
             (parse.tokens[span.start].start, parse.tokens[span.end - 1].end, parse.piece(other))
             for span, other in zip(parse.entities, moved, strict=False)
         ]
-        return splice(record.gold, cuts)
+        return edit.splice(record.gold, cuts)

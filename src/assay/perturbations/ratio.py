@@ -6,18 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from rapidfuzz.distance import OSA, Levenshtein
-
-EditKind = Literal["replace", "insert", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Words of the clean text, from word `start` on, and the words they became."""
+    """Words of the clean text, from word `start` on, and the words they became; either may be none."""
 
-    kind: EditKind
     start: int
     before: str
     after: str
@@ -56,17 +52,16 @@ def edit_ratio(gold: str, edited: str) -> float:
 def alignment(gold: str, noised: str) -> tuple[Edit, ...]:
     """The edits of a shortest word alignment.
 
-    >>> [(edit.kind, edit.before, edit.after) for edit in alignment("she went out", "she did not go out")]
-    [('insert', '', 'did not'), ('replace', 'went', 'go')]
+    >>> [(edit.before, edit.after) for edit in alignment("she went out", "she did not go out")]
+    [('', 'did not'), ('went', 'go')]
     """
     before, after = gold.split(), noised.split()
-    edits = []
-    for op in Levenshtein.opcodes(before, after):
-        kind = _KINDS.get(op.tag)
-        if kind is not None:
-            old = " ".join(before[op.src_start : op.src_end])
-            edits.append(Edit(kind, op.src_start, old, " ".join(after[op.dest_start : op.dest_end])))
-    return tuple(edits)
-
-
-_KINDS: dict[str, EditKind] = {"replace": "replace", "insert": "insert", "delete": "delete"}
+    return tuple(
+        Edit(
+            op.src_start,
+            " ".join(before[op.src_start : op.src_end]),
+            " ".join(after[op.dest_start : op.dest_end]),
+        )
+        for op in Levenshtein.opcodes(before, after)
+        if op.tag != "equal"
+    )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import get_args
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import toml_file
 from assay.datasets.records import embedded_records
-from assay.errors import DataError
 from assay.names.registry import perturbation_class
 from assay.vocabulary import Criterion, Expectation, Task
 
@@ -53,30 +51,22 @@ class Entry:
 @cache
 def catalogue() -> tuple[Entry, ...]:
     """Every row, in the order of the file."""
-    return tuple(_entries())
-
-
-def _entries() -> Iterator[Entry]:
-    for template in toml_file("checklist", "catalogue")["template"]:
-        for row in template["rows"]:
-            for task in TASKS if row["tasks"] == ["all"] else row["tasks"]:
-                yield Entry(
-                    task,
-                    _criterion(row["criterion"]),
-                    template["name"],
-                    template["what"],
-                    template["applies"],
-                    float(row["severity"]),
-                    row["source"],
-                    template.get("rare", {}).get(task),
-                )
-
-
-def _criterion(name: str) -> Criterion:
-    for known in get_args(Criterion):
-        if known == name:
-            return known  # type: ignore[no-any-return]
-    raise DataError(f"catalogue.toml names an unknown criterion {name!r}")
+    templates = toml_file("checklist", "catalogue")["template"]
+    return tuple(
+        Entry(
+            task,
+            row["criterion"],
+            template["name"],
+            template["what"],
+            template["applies"],
+            float(row["severity"]),
+            row["source"],
+            template.get("rare", {}).get(task),
+        )
+        for template in templates
+        for row in template["rows"]
+        for task in (TASKS if row["tasks"] == ["all"] else row["tasks"])
+    )
 
 
 def applied(entry: Entry, records: Sequence[Record], *, seed: int = 0) -> list[tuple[Record, str]]:
@@ -113,9 +103,8 @@ def _section(name: str, corpora: dict[Task, list[Record]]) -> str:
     lines += ["| task | criterion | severity | applies | from |", "|---|---|---|---|---|"]
     for entry, pairs in results.items():
         share = len(pairs) / len(corpora[entry.task])
-        lines.append(
-            f"| {entry.task} | {entry.criterion} | {entry.severity:g} | {share:.0%} | {entry.source} |"
-        )
+        cells = (entry.task, entry.criterion, f"{entry.severity:g}", f"{share:.0%}", entry.source)
+        lines.append(f"| {' | '.join(cells)} |")
     lines += [f"\nSeldom in {entry.task}: {_lowered(entry.rare)}" for entry in entries if entry.rare]
     examples = [pair for pairs in results.values() for pair in pairs]
     if examples:

@@ -14,32 +14,12 @@ from random import Random
 from typing import ClassVar
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import (
-    attributes,
-    capitalised,
-    match_case,
-    people,
-    template_words,
-    toml_file,
-    word_list,
-    word_set,
-)
+from assay.datasets import lexicon
 from assay.datasets.swaps import embedded_swaps
 from assay.models.nlp import Span, Token, parse
+from assay.perturbations import edit
 from assay.perturbations.checklist.meaning import stands_free
-from assay.perturbations.edit import (
-    Text,
-    WordEdit,
-    draw_share,
-    dropped,
-    inflect,
-    is_all_caps,
-    is_word,
-    known_classes,
-    lemma_of,
-    read,
-    rewrite,
-)
+from assay.perturbations.edit import Text
 from assay.vocabulary import Criterion
 
 _TEXTS = 150  # of the corpus are searched for words
@@ -59,17 +39,17 @@ class _Exchange(Perturbation):
     share: float
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        text = read(record.gold)
+        text = edit.read(record.gold)
         places = [i for i, token in enumerate(text.tokens) if token.pos in self.classes]
         options = {i: forms for i in places if (forms := _fitting(record, text, i))}
         changes: dict[int, str] = {}
-        for index in draw_share(list(options), self.share, rng):
+        for index in edit.draw_share(list(options), self.share, rng):
             free = {form: common for form, common in options[index].items() if form not in changes.values()}
             least = max(free.values(), default=0) if self.alike else 0
             closest = [form for form, common in free.items() if common >= least]
             if closest:
                 changes[index] = rng.choice(closest)
-        return rewrite(text, changes)
+        return edit.rewrite(text, changes)
 
 
 @dataclass(frozen=True)
@@ -112,7 +92,7 @@ def _fitting(record: Record, text: Text, index: int) -> dict[str, int]:
     present = {other for t in text.tokens for other in (t.lemma.lower(), t.text.lower())}
     unfit = present | _unfit_verbs(text, index) if kind == "verb" else present
     loans = _loans(tuple(record.others)).get(kind, {}) if kind else {}
-    forms = {inflect(lemma, token.tag): beside for lemma, beside in loans.items() if lemma not in unfit}
+    forms = {edit.inflect(lemma, token.tag): beside for lemma, beside in loans.items() if lemma not in unfit}
     return {
         form: sum(word == other for word, other in zip(here, beside, strict=True))
         for form, beside in forms.items()
@@ -122,11 +102,11 @@ def _fitting(record: Record, text: Text, index: int) -> dict[str, int]:
 
 def _unfit_verbs(text: Text, index: int) -> set[str]:
     """Verbs too near in meaning to change much, and those that fit no place: borrow the cinema."""
-    verb = lemma_of(text.tokens[index].text, "verb")
-    groups = toml_file("checklist", "nouns")["verbs_alike"]
+    verb = edit.lemma_of(text.tokens[index].text, "verb")
+    groups = lexicon.toml_file("checklist", "nouns")["verbs_alike"]
     near = {other for group in groups if verb in group for other in group}
     place = any(t.dep == "dobj" and _noun_kind(t) == "place" for t in text.children(index))
-    return near | (word_set("checklist", "nouns", "portable_verbs") if place else set())
+    return near | (lexicon.word_set("checklist", "nouns", "portable_verbs") if place else set())
 
 
 @lru_cache(maxsize=8)
@@ -135,8 +115,8 @@ def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, tuple[str, str]
     table: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
     for text in map(Text.of, parse(others[:_TEXTS])):
         for index, token in enumerate(text.tokens):
-            lemma = lemma_of(token.text, "verb" if token.pos == "VERB" else "noun")
-            wide = token.pos == "VERB" and lemma in word_set("checklist", "nouns", "wide_verbs")
+            lemma = edit.lemma_of(token.text, "verb" if token.pos == "VERB" else "noun")
+            wide = token.pos == "VERB" and lemma in lexicon.word_set("checklist", "nouns", "wide_verbs")
             kind = "verb" if wide else _kind(text, index)
             if kind and (wide or kind != "verb"):
                 table[kind].setdefault(lemma, _beside(text, index))
@@ -150,9 +130,10 @@ def _beside(text: Text, index: int) -> tuple[str, str]:
 def _kind(text: Text, index: int) -> str | None:
     """The kind of words that may replace a word: verb, person, animal and so on; None where few would fit."""
     token = text.tokens[index]
-    if token.text in word_set("words", "stop_words") or token.entity in ("DATE", "TIME"):
+    stop_word = token.text in lexicon.word_set("words", "stop_words")
+    if stop_word or token.entity in ("DATE", "TIME") or not token.text.islower():
         return None
-    if not token.text.islower() or token.pos not in known_classes(token.text) or not stands_free(text, index):
+    if token.pos not in edit.known_classes(token.text) or not stands_free(text, index):
         return None
     if token.pos == "VERB":
         return "verb" if _has_plain_object(text, index) else None
@@ -165,8 +146,8 @@ def _any_thing_fits(text: Text, index: int) -> bool:
     token = text.tokens[index]
     head = text.tokens[token.head]
     if token.dep == "dobj":
-        verb = lemma_of(head.text, "verb")
-        return any(verb in word_set("checklist", "nouns", name) for name in ("wide_verbs", "handling_verbs"))
+        verbs = [lexicon.word_set("checklist", "nouns", key) for key in ("wide_verbs", "handling_verbs")]
+        return any(edit.lemma_of(head.text, "verb") in words for words in verbs)
     return token.dep == "pobj" and head.text.lower() not in ("of", "from")
 
 
@@ -181,16 +162,16 @@ def _is_plain_noun(text: Text, index: int) -> bool:
 
 def _noun_kind(token: Token) -> str | None:
     """Person, animal, vehicle, place or thing; None for what cannot be touched or counted."""
-    lemma = lemma_of(token.text, "noun")
-    if lemma in people():
+    lemma = edit.lemma_of(token.text, "noun")
+    if lemma in lexicon.people():
         return "person"
     for kind in _LISTED_KINDS:
-        if lemma in word_set("checklist", "nouns", kind):
+        if lemma in lexicon.word_set("checklist", "nouns", kind):
             return kind
-    nouns = [word_set("checklist", "nouns", key) for key in ("mass", "abstract")]
-    nouns += [template_words(key) for key in ("nouns_unfinished", "collective")]
-    abstract = word_list("checklist", "nouns", "abstract_endings")
-    endings = (*abstract, *word_list("checklist", "templates", "person_endings"))
+    nouns = [lexicon.word_set("checklist", "nouns", key) for key in ("mass", "abstract")]
+    nouns += [lexicon.template_words(key) for key in ("nouns_unfinished", "collective")]
+    abstract = lexicon.word_list("checklist", "nouns", "abstract_endings")
+    endings = (*abstract, *lexicon.word_list("checklist", "templates", "person_endings"))
     return None if lemma.endswith(endings) or any(lemma in words for words in nouns) else "thing"
 
 
@@ -208,118 +189,94 @@ def _has_plain_object(text: Text, index: int) -> bool:
 def _is_touchable(token: Token) -> bool:
     if token.pos != "NOUN":
         return token.text.lower() == "what"
-    lemma = lemma_of(token.text, "noun")
-    mass, abstract = (word_set("checklist", "nouns", key) for key in ("mass", "abstract"))
+    lemma = edit.lemma_of(token.text, "noun")
+    mass, abstract = (lexicon.word_set("checklist", "nouns", key) for key in ("mass", "abstract"))
     return _noun_kind(token) in _LISTED_KINDS or (lemma in mass and lemma not in abstract)
 
 
 # --- gender and attributes ---
 
 
-@dataclass(frozen=True)
-class ChangeGender(WordEdit):
+@edit.template("change-gender", "correctness")
+def ChangeGender(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every gendered word becomes its counterpart: two girls, two boys."""
-
-    name = "change-gender"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        # Words in capitals are tagged as names: read the tags of the text in lower case.
-        lower = read(parse.text.lower()) if is_all_caps(parse.text) else parse
-        tagged = lower if len(lower.tokens) == len(parse.tokens) else parse
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            counterpart = embedded_swaps().tagged.get((token.text.lower(), tagged.tokens[index].tag))
-            if counterpart and not parse.is_compound_part(index):
-                changes[index] = match_case(counterpart.other, token.text)
-        return changes
+    # Words in capitals are tagged as names: read the tags of the text in lower case.
+    lower = edit.read(parse.text.lower()) if edit.is_all_caps(parse.text) else parse
+    tagged = lower if len(lower.tokens) == len(parse.tokens) else parse
+    changes = {}
+    for index, token in enumerate(parse.tokens):
+        counterpart = embedded_swaps().tagged.get((token.text.lower(), tagged.tokens[index].tag))
+        if counterpart and not parse.is_compound_part(index):
+            changes[index] = lexicon.match_case(counterpart.other, token.text)
+    return changes
 
 
-@dataclass(frozen=True)
-class ChangeAttributes(WordEdit):
+@edit.template("change-attributes", "correctness")
+def ChangeAttributes(parse: Text, rng: Random) -> Mapping[int, str]:
     """Colours, sizes, materials and patterns changed, the same everywhere: a red ball, a green ball."""
-
-    name = "change-attributes"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        present = {token.text.lower() for token in parse.tokens}
-        chosen: dict[str, str] = {}
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            attributive = token.dep in ("amod", "compound", "conj", "acomp", "nmod")
-            modifies = attributive and token.pos in ("ADJ", "NOUN", "VERB", "PROPN")
-            taken = present | set(chosen.values())
-            others = [o for o in attributes().get(token.text.lower(), ()) if o not in taken]
-            if others and modifies and not parse.is_joined(index):
-                word = chosen.get(token.text.lower()) or rng.choice(others)
-                chosen[token.text.lower()] = word
-                changes[index] = match_case(word, token.text)
-        return changes
+    present = {token.text.lower() for token in parse.tokens}
+    chosen: dict[str, str] = {}
+    changes = {}
+    for index, token in enumerate(parse.tokens):
+        attributive = token.dep in ("amod", "compound", "conj", "acomp", "nmod")
+        modifies = attributive and token.pos in ("ADJ", "NOUN", "VERB", "PROPN")
+        taken = present | set(chosen.values())
+        others = [o for o in lexicon.attributes().get(token.text.lower(), ()) if o not in taken]
+        if others and modifies and not parse.is_joined(index):
+            word = chosen.get(token.text.lower()) or rng.choice(others)
+            chosen[token.text.lower()] = word
+            changes[index] = lexicon.match_case(word, token.text)
+    return changes
 
 
 # --- objects ---
 
 
-@dataclass(frozen=True)
-class SwapObjects(WordEdit):
+@edit.template("swap-objects", "correctness")
+def SwapObjects(parse: Text, rng: Random) -> Mapping[int, str]:
     """Two things change places, with all that is said of them: a tree is standing in front of the man."""
-
-    name = "swap-objects"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        pairs = _swappable(parse)
-        if not pairs:
-            return {}
-        first, second = rng.choice(pairs)
-        opens = first.start == 0
-        here = capitalised(parse.piece(second)) if opens else parse.piece(second)
-        there = parse.uncapitalised(first) if opens else parse.piece(first)
-        return dropped([first, second]) | {first.start: here, second.start: there}
+    pairs = _swappable(parse)
+    if not pairs:
+        return {}
+    first, second = rng.choice(pairs)
+    opens = first.start == 0
+    here = lexicon.capitalised(parse.piece(second)) if opens else parse.piece(second)
+    there = parse.uncapitalised(first) if opens else parse.piece(first)
+    return edit.dropped([first, second]) | {first.start: here, second.start: there}
 
 
-@dataclass(frozen=True)
-class RepeatObject(WordEdit):
+@edit.template("repeat-object", "thoroughness")
+def RepeatObject(parse: Text, rng: Random) -> Mapping[int, str]:
     """An object appears twice: A lady riding a horse and a lady. The text must end in a noun phrase."""
-
-    name = "repeat-object"
-    criterion = "thoroughness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        chunks, words = _object_chunks(parse), parse.word_indices()
-        counted = [c for c in chunks[:-1] or chunks if _is_counted(parse, c)]
-        # A part of a longer phrase on either side would not be clear: a slice of the bread.
-        whole = [c for c in counted if "of" not in (parse.word_at(c.start - 1), parse.word_at(c.end))]
-        if not whole or chunks[-1].end - 1 != words[-1]:
-            return {}
-        repeated = rng.choice(whole)
-        phrase = parse.uncapitalised(repeated) if repeated.start == 0 else parse.piece(repeated)
-        return {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"}
-
-
-def _object_chunks(parse: Text) -> list[Span]:
-    """Noun phrases of things and people, without marks."""
-    return [c for c in parse.chunks if _names_object(parse, c) and _has_no_marks(parse, c)]
+    chunks, words = [c for c in parse.chunks if _names_object(parse, c)], parse.word_indices()
+    counted = [c for c in chunks[:-1] or chunks if _is_counted(parse, c)]
+    # A part of a longer phrase on either side would not be clear: a slice of the bread.
+    whole = [c for c in counted if "of" not in (parse.word_at(c.start - 1), parse.word_at(c.end))]
+    if not whole or chunks[-1].end - 1 != words[-1]:
+        return {}
+    repeated = rng.choice(whole)
+    phrase = parse.uncapitalised(repeated) if repeated.start == 0 else parse.piece(repeated)
+    return {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"}
 
 
 def _names_object(parse: Text, chunk: Span) -> bool:
-    """Whether a phrase is whole and names a thing: not the front of "in front of", no misread verb."""
+    """Whether a phrase is whole and names a thing: not the front of "in front of", no verb, no marks."""
     head = parse.tokens[chunk.end - 1]
     cut = chunk.start > 0 and parse.tokens[chunk.start - 1].pos in ("ADJ", "DET", "NUM")
     singular = parse.word_at(chunk.start) in ("a", "an")
     verb = head.tag == "NNS" and (head.dep == "ROOT" or singular)
-    place = head.text.lower() in template_words("place_nouns")
-    return head.pos in ("NOUN", "PROPN") and not cut and not verb and not place
+    place = head.text.lower() in lexicon.template_words("place_nouns")
+    return head.pos in ("NOUN", "PROPN") and not (cut or verb or place) and _has_no_marks(parse, chunk)
 
 
 def _has_no_marks(parse: Text, chunk: Span) -> bool:
-    return all(is_word(t) or t.text == "-" for t in parse.tokens[chunk.start : chunk.end])
+    return all(edit.is_word(t) or t.text == "-" for t in parse.tokens[chunk.start : chunk.end])
 
 
 def _swappable(parse: Text) -> list[tuple[Span, Span]]:
     """Neighbouring phrases of the main clause, equal in number, whose first no pronoun refers to."""
-    things = [(chunk, whole) for chunk in _object_chunks(parse) if (whole := _whole_phrase(parse, chunk))]
+    chunks = [chunk for chunk in parse.chunks if _names_object(parse, chunk)]
+    things = [(chunk, whole) for chunk in chunks if (whole := _whole_phrase(parse, chunk))]
     pronouns = [i for i, t in enumerate(parse.tokens) if t.tag in ("PRP", "PRP$")]
     pairs = [
         (first, second)
@@ -339,7 +296,7 @@ def _whole_phrase(parse: Text, chunk: Span) -> Span | None:
     if span is None or span.start != chunk.start or not _has_no_marks(parse, span):
         return None
     up = parse.tokens[token.head]
-    while up.dep == "prep" or (up.dep == "pobj" and up.text.lower() in template_words("place_nouns")):
+    while up.dep == "prep" or (up.dep == "pobj" and up.text.lower() in lexicon.template_words("place_nouns")):
         up = parse.tokens[up.head]
     joined = any(t.dep == "conj" for t in parse.children(head))
     part = token.dep in ("nsubj", "dobj", "pobj") and up.dep == "ROOT" and not joined

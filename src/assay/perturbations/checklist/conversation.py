@@ -16,19 +16,10 @@ from typing import ClassVar
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, replies, word_list, word_set
 from assay.models.nlp import Span
+from assay.perturbations import edit
 from assay.perturbations.checklist.meaning import negation
 from assay.perturbations.checklist.structure import RandomText
-from assay.perturbations.edit import (
-    DO_TAGS,
-    QUESTION_TAGS,
-    Text,
-    dropped,
-    inflect,
-    lemma_of,
-    read,
-    rewrite,
-    sentences,
-)
+from assay.perturbations.edit import Text
 from assay.vocabulary import Criterion
 
 # Beside these a negation is clumsy, or denies only half of what was said.
@@ -55,7 +46,7 @@ class Contradict(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         for turn in reversed(_own_turns(record.context)):
-            statements = sentences(turn, with_words=True)
+            statements = edit.sentences(turn, with_words=True)
             contraries = [negated for sentence in statements if (negated := _contrary(sentence))]
             if contraries:
                 return rng.choice(contraries)
@@ -73,7 +64,7 @@ def _own_turns(context: Sequence[str]) -> list[str]:
 
 def _contrary(sentence: str) -> str | None:
     """The sentence negated; None where that does not deny all of it, or the sentence is no plain claim."""
-    parse = read(sentence)
+    parse = edit.read(sentence)
     short = len(sentence.split()) < 4 or sentence.lower().startswith(("yes", "no,"))
     joined = any(t.dep == "conj" and parse.tokens[t.head].dep == "ROOT" for t in parse.tokens)
     undenied = joined or any(t.text.lower() in _UNDENIED for t in parse.tokens)
@@ -81,7 +72,7 @@ def _contrary(sentence: str) -> str | None:
         return None
     changes = negation(parse, parse.sentences[0])
     imperative = changes is not None and any(word.startswith("Do not") for word in changes.values())
-    return rewrite(parse, changes) if changes and not imperative else None
+    return edit.rewrite(parse, changes) if changes and not imperative else None
 
 
 @dataclass(frozen=True)
@@ -138,13 +129,13 @@ class DropQuestions(Perturbation):
     criterion = "inquisitiveness"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = read(record.gold)
+        parse = edit.read(record.gold)
         questions = [span for span in parse.sentences if "?" in parse.piece(span)]
         if not questions:
             return None
         if len(questions) == len(parse.sentences):
             return rng.choice([reply for reply in replies("generic") if "?" not in reply])
-        return rewrite(parse, dropped(questions)).strip()
+        return edit.rewrite(parse, edit.dropped(questions)).strip()
 
 
 @dataclass(frozen=True)
@@ -173,7 +164,7 @@ class _QuestionEdit(Perturbation):
         """The edited question, or None where the edit does not apply."""
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = read(record.gold)
+        parse = edit.read(record.gold)
         asking = _asking_words(parse)
         whole = record.gold.rstrip().endswith("?") and len(parse.sentences) == 1
         return self.edited(parse, asking, rng) if whole and asking and asking.start <= 2 else None
@@ -182,7 +173,7 @@ class _QuestionEdit(Perturbation):
 def _asking_words(parse: Text) -> Span | None:
     """The question word or listed phrase: When, How many, What kind of."""
     for index, token in enumerate(parse.tokens):
-        if token.tag in QUESTION_TAGS and token.text.lower() in word_set("words", "question_words"):
+        if token.tag in edit.QUESTION_TAGS and token.text.lower() in word_set("words", "question_words"):
             for length in (3, 2):
                 words = " ".join(t.text.lower() for t in parse.tokens[index : index + length])
                 if words in word_set("words", "question_words", "phrases"):
@@ -200,7 +191,7 @@ class DropQuestionWord(_QuestionEdit):
     def edited(self, parse: Text, asking: Span, rng: Random) -> str | None:
         if not _asks_adverbially(parse, asking):
             return None
-        return rewrite(parse, dropped([_with_preposition(parse, asking)]))
+        return edit.rewrite(parse, edit.dropped([_with_preposition(parse, asking)]))
 
 
 def _with_preposition(parse: Text, asking: Span) -> Span:
@@ -228,7 +219,7 @@ class ChangeQuestionWord(_QuestionEdit):
             return None
         # An adverb needs no preposition: From whom did she learn? Why did she learn?
         span = _with_preposition(parse, asking) if rivals[0] in _ADVERBIAL else asking
-        return rewrite(parse, dropped([span]) | {span.start: rng.choice(rivals)})
+        return edit.rewrite(parse, edit.dropped([span]) | {span.start: rng.choice(rivals)})
 
 
 def _rivals(parse: Text, asking: Span) -> list[str]:
@@ -242,7 +233,7 @@ def _rivals(parse: Text, asking: Span) -> list[str]:
     if after.pos not in ("AUX", "VERB"):
         return []
     if _asks_adverbially(parse, asking):
-        later = {token.text.lower() for token in parse.tokens[asking.end :]}
+        later = {t.text.lower() for t in parse.tokens[asking.end :]}
         barred = {word, "when"} if after.lemma == "have" else {word}  # no "when" before a perfect
         barred |= {"where"} if later & _PLACING else set()
         return [other for other in _ADVERBIAL if other not in barred]
@@ -290,8 +281,11 @@ def _statement(parse: Text, asking: Span) -> list[str] | None:
         # Do-support never follows the subject: then the parse is wrong.
         misread = tokens[after].dep == "aux" and tokens[after].lemma == "do"
         return None if misread else [indefinite, parse.piece(Span(after, last))]
-    subject = _subject_after(parse, after)
-    if (tokens[after].pos != "AUX" and tokens[after].lemma != "be") or subject is None:
+    heads = (i for i, t in enumerate(tokens) if i > after and t.dep in ("nsubj", "nsubjpass"))
+    head = next(heads, None)
+    subject = None if head is None else parse.subtree(head)
+    auxiliary = tokens[after].pos == "AUX" or tokens[after].lemma == "be"
+    if not auxiliary or subject is None or subject.start != after + 1:
         return None
     return _uninverted(parse, after, subject, indefinite, asking)
 
@@ -319,15 +313,6 @@ def _indefinite(parse: Text, asking: Span, phrase: Span) -> str | None:
     return _INDEFINITE.get(words[0])
 
 
-def _subject_after(parse: Text, auxiliary: int) -> Span | None:
-    """The subject right after the auxiliary, or None."""
-    for index, token in enumerate(parse.tokens):
-        if token.dep in ("nsubj", "nsubjpass") and index > auxiliary:
-            span = parse.subtree(index)
-            return span if span and span.start == auxiliary + 1 else None
-    return None
-
-
 def _uninverted(
     parse: Text, auxiliary: int, subject: Span, indefinite: str, asking: Span
 ) -> list[str] | None:
@@ -337,10 +322,10 @@ def _uninverted(
         plain = tokens[auxiliary].lemma == "be" and asking.end - asking.start == 1
         return [who, support, indefinite] if plain else None
     verb = tokens[subject.end]
-    if support in DO_TAGS and tokens[auxiliary].dep == "aux":
+    if support in edit.DO_TAGS and tokens[auxiliary].dep == "aux":
         lasting = indefinite == "for some time" and verb.lemma in ("take", "last")
         usable = verb.tag == "VB" and not lasting
-        finite = inflect(lemma_of(verb.text, "verb"), DO_TAGS[support]) if usable else None
+        finite = edit.inflect(edit.lemma_of(verb.text, "verb"), edit.DO_TAGS[support]) if usable else None
         if finite is None:
             return None
         opening = [who, finite]

@@ -6,35 +6,15 @@ Names of people and places, numbers and dates are changed or written out; nouns 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from random import Random
 
-from assay.datasets.lexicon import (
-    first_names,
-    gendered,
-    jsonl_file,
-    listed_places,
-    match_case,
-    people,
-    places_by_kind,
-    surnames,
-    template_words,
-    word_list,
-)
+from assay.datasets import lexicon
 from assay.models.nlp import Span, Token
+from assay.perturbations import edit
 from assay.perturbations.checklist.meaning import garbled
-from assay.perturbations.edit import (
-    FINITE_TAGS,
-    QUESTION_TAGS,
-    Text,
-    WordEdit,
-    dropped,
-    is_address,
-    known_classes,
-    lemma_of,
-)
+from assay.perturbations.edit import Text
 
 # Titles that precede a first name.
 _GIVEN = {"Queen", "King", "Prince", "Princess", "Lady", "Sir", "Don", "Doña", "Pope", "Saint"}
@@ -58,44 +38,48 @@ _SYMBOLS = ("$", "£", "€", "%", "#", ":", "°", "-", "–")
 # --- names ---
 
 
-@dataclass(frozen=True)
-class ChangeNames(WordEdit):
+@edit.template("change-names", "correctness")
+def ChangeNames(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every person gets another name, the same wherever it occurs; without persons, every place.
 
     First names keep their gender, as far as the list or the text's pronouns show it; the region is drawn.
     """
-
-    name = "change-names"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        return _renamed_persons(parse, rng) or _renamed_places(parse, rng)
+    return _renamed_persons(parse, rng) or _renamed_places(parse, rng)
 
 
 def _renamed_persons(parse: Text, rng: Random) -> dict[int, str]:
     firsts, lasts = _person_words(parse)
     gender = _text_gender(parse) if len({parse.tokens[i].text for i in firsts}) == 1 else "unisex"
-    region = rng.choice(sorted(set(surnames().values())))
+    region, given = rng.choice(sorted(set(lexicon.surnames().values()))), lexicon.first_names()
+
+    def other_names(index: int) -> list[str]:
+        if index not in firsts:
+            return [name for name, home in lexicon.surnames().items() if home == region]
+        word = parse.tokens[index].text
+        same = given[word].gender if word in given else gender
+        return [name.name for name in given.values() if name.gender == same and name.region == region]
+
+    return _replaced_alike(parse, sorted(firsts | lasts), other_names, rng)
+
+
+def _replaced_alike(
+    parse: Text, indices: Sequence[int], options: Callable[[int], list[str]], rng: Random
+) -> dict[int, str]:
+    """Each word at these indices replaced by one of its options, by the same one at every mention."""
     chosen: dict[str, str] = {}
-    changes: dict[int, str] = {}
-    for index in sorted(firsts | lasts):
+    for index in indices:
         word = parse.tokens[index].text
         if word not in chosen:
-            kind = first_names()[word].gender if word in first_names() else gender
-            if index in firsts:
-                names = [n.name for n in first_names().values() if n.gender == kind and n.region == region]
-            else:
-                names = [name for name, home in surnames().items() if home == region]
-            taken = {word, *chosen.values()}
-            chosen[word] = rng.choice([name for name in names if name not in taken] or names)
-        changes[index] = chosen[word]
-    return changes
+            others = options(index)
+            fresh = [other for other in others if other not in {word, *chosen.values()}]
+            chosen[word] = rng.choice(fresh or others)
+    return {index: chosen[parse.tokens[index].text] for index in indices}
 
 
 def _person_words(parse: Text) -> tuple[set[int], set[int]]:
     """The indices of first names and of surnames, found by entity or by the list, at every mention."""
-    firsts: set[str] = set()
-    lasts: set[str] = set()
+    given = lexicon.first_names()
+    firsts, lasts = set[str](), set[str]()
     for span in parse.entities:
         names = _names_in(parse, span)
         if span.label != "PERSON" or not names or not _is_person(parse, span, names):
@@ -103,14 +87,14 @@ def _person_words(parse: Text) -> tuple[set[int], set[int]]:
         titled = len(names) < span.end - span.start
         at = span.start if titled else span.start - 1
         before = parse.tokens[at].text if at >= 0 else ""
-        listed = names[0] in surnames() and names[0] not in first_names()
+        listed = names[0] in lexicon.surnames() and names[0] not in given
         if len(names) == 1 and before.rstrip(".") not in _GIVEN and (listed or _is_title(before)):
             lasts.update(names)
-        elif len(names) > 1 or names[0] in first_names() or before in _GIVEN:
+        elif len(names) > 1 or names[0] in given or before in _GIVEN:
             firsts.add(names[0])
             lasts.update(names[1:])
-    known = {token.text for token in parse.tokens if token.text in first_names() and token.pos == "PROPN"}
-    firsts |= {name for name in known if name not in listed_places() and name not in lasts}
+    known = {token.text for token in parse.tokens if token.text in given and token.pos == "PROPN"}
+    firsts |= {name for name in known if name not in lexicon.listed_places() and name not in lasts}
     lasts -= firsts
     _add_neighbours(parse, firsts, lasts)
     mentions = [i for i, t in enumerate(parse.tokens) if t.pos == "PROPN" and not parse.is_compound_part(i)]
@@ -130,12 +114,11 @@ def _is_person(parse: Text, span: Span, names: list[str]) -> bool:
     before = parse.word_at(span.start - 1)
     if before in ("in", "at", "near"):
         return False
-    if any(name in first_names() or name in surnames() for name in names) or len(names) == 1:
+    if any(name in lexicon.first_names() or name in lexicon.surnames() for name in names) or len(names) == 1:
         return True
     head = parse.tokens[span.end - 1]
-    thing = head.dep == "nsubj" and any(
-        t.dep == "attr" and t.head == head.head and t.lemma not in people() for t in parse.tokens
-    )
+    attributes = [t.lemma for t in parse.tokens if t.dep == "attr" and t.head == head.head]
+    thing = head.dep == "nsubj" and any(lemma not in lexicon.people() for lemma in attributes)
     return not thing and (head.dep in ("case", "poss") or before not in _PLACING)
 
 
@@ -145,7 +128,7 @@ def _add_neighbours(parse: Text, firsts: set[str], lasts: set[str]) -> None:
     for at, token in enumerate(parse.tokens[1:-1], 1):
         left, right = words[at - 1], words[at + 1]
         if token.text == "and" and left and right and {left, right} & (firsts | lasts):
-            firsts.update({left, right} - lasts - listed_places())
+            firsts.update({left, right} - lasts - lexicon.listed_places())
         if words[at] in firsts and right and right not in firsts:
             lasts.add(right)
         if words[at] in lasts and left and left not in lasts and not _is_title(left):
@@ -153,11 +136,11 @@ def _add_neighbours(parse: Text, firsts: set[str], lasts: set[str]) -> None:
 
 
 def _is_title(word: str) -> bool:
-    return word.rstrip(".") in template_words("titles")
+    return word.rstrip(".") in lexicon.template_words("titles")
 
 
 def _looks_like_name(word: str) -> bool:
-    common = template_words("not_names")
+    common = lexicon.template_words("not_names")
     return word[:1].isupper() and word[1:].islower() and word.isalpha() and word not in common
 
 
@@ -174,7 +157,7 @@ def _renamed_places(parse: Text, rng: Random) -> dict[int, str]:
     changes: dict[int, str] = {}
     for span in parse.entities:
         if span.label == "GPE" and span.end == span.start + 1 and _is_plain_place(parse, span.start):
-            word, kinds = parse.tokens[span.start].text, places_by_kind()
+            word, kinds = parse.tokens[span.start].text, lexicon.places_by_kind()
             same_kind = next((names for names in kinds.values() if word in names), kinds["city"])
             others = [name for name in same_kind if name not in {word, *chosen.values()}]
             changes[span.start] = chosen.setdefault(word, rng.choice(others))
@@ -185,56 +168,47 @@ def _is_plain_place(parse: Text, index: int) -> bool:
     """Whether a place has no article and no other name beside it: not the Saale, Bremen Museum."""
     token = parse.tokens[index]
     alone = parse.word_at(index - 1) != "the" and all(t.pos != "PROPN" for t in parse.neighbours(index))
-    placed = token.dep in ("pobj", "dobj", "poss") or token.text in listed_places()
+    placed = token.dep in ("pobj", "dobj", "poss") or token.text in lexicon.listed_places()
     return alone and placed and _looks_like_name(token.text) and not parse.is_compound_part(index)
 
 
 # --- numbers ---
 
 
-@dataclass(frozen=True)
-class ChangeNumbers(WordEdit):
+@edit.template("change-numbers", "correctness")
+def ChangeNumbers(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every number above one replaced by another of its size, the same everywhere; dates are left alone."""
-
-    name = "change-numbers"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        chosen: dict[str, str] = {}
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            if _is_dated(parse, index) or _is_in_name(parse, index) or not _is_free(parse, index):
-                continue
-            fitting = _other_numbers(token, _limit(parse, index))
-            if token.text in chosen or fitting:
-                changes[index] = chosen[token.text] = chosen.get(token.text) or rng.choice(fitting)
-        return changes
+    chosen: dict[str, str] = {}
+    changes = {}
+    for index, token in enumerate(parse.tokens):
+        time = token.entity == "TIME" and all(t.pos != "NOUN" for t in parse.tokens[index + 1 : index + 2])
+        dated = time or _is_calendar(parse, index)
+        if dated or _is_in_name(parse, index) or not _is_free(parse, index):
+            continue
+        fitting = _other_numbers(token, _limit(parse, index))
+        if token.text in chosen or fitting:
+            changes[index] = chosen[token.text] = chosen.get(token.text) or rng.choice(fitting)
+    return changes
 
 
-@dataclass(frozen=True)
-class NumeralsToWords(WordEdit):
+@edit.template("numerals-to-words", "invariance", expect="same")
+def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
     """Whole numbers and years written out: 2 hours, two hours. Days of a month, codes and names stay."""
+    from num2words import num2words
 
-    name = "numerals-to-words"
-    criterion = "invariance"
-    expect = "same"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        from num2words import num2words
-
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            symbol = any(t.text in _SYMBOLS for t in parse.neighbours(index))
-            year = _is_year(parse, index)
-            near = range(max(0, index - 3), index + 1) if year else [index]
-            in_full_date = any(_is_day(parse, i) for i in near)  # 30 January 1998 is all digits or none
-            qualifies = year and token.dep == "nummod" and index < token.head  # the 1821 record
-            if symbol or in_full_date or qualifies or _is_in_name(parse, index):
-                continue
-            if year or re.fullmatch(r"[1-9]\d{0,2}(,\d{3})*|[1-9]\d{0,5}", token.text):
-                number = int(token.text.replace(",", ""))
-                changes[index] = num2words(number, to="year" if year else "cardinal").replace(",", "")
-        return changes
+    changes = {}
+    for index, token in enumerate(parse.tokens):
+        symbol = any(t.text in _SYMBOLS for t in parse.neighbours(index))
+        year = _is_year(parse, index)
+        near = range(max(0, index - 3), index + 1) if year else [index]
+        in_full_date = any(_is_day(parse, i) for i in near)  # 30 January 1998 is all digits or none
+        qualifies = year and token.dep == "nummod" and index < token.head  # the 1821 record
+        if symbol or in_full_date or qualifies or _is_in_name(parse, index):
+            continue
+        if year or re.fullmatch(r"[1-9]\d{0,2}(,\d{3})*|[1-9]\d{0,5}", token.text):
+            number = int(token.text.replace(",", ""))
+            changes[index] = num2words(number, to="year" if year else "cardinal").replace(",", "")
+    return changes
 
 
 def _is_free(parse: Text, index: int) -> bool:
@@ -279,7 +253,8 @@ def _other_numbers(token: Token, limit: int) -> list[str]:
         if token.tag != "CD":
             return []
         same_form = {w: n for w, n in _number_words().items() if (n > 12) == (value > 12)}
-        return [match_case(w, word) for w, n in same_form.items() if _is_apart(value, n) and n < limit]
+        apart = [other for other, n in same_form.items() if _is_apart(value, n) and n < limit]
+        return [lexicon.match_case(other, word) for other in apart]
     digits = len(str(value))
     step = 10 ** max(digits - len(str(value).rstrip("0")), digits - 3)  # round numbers stay round
     top = min(2 * value, 10**digits - 1, limit - 1)
@@ -294,54 +269,32 @@ def _is_apart(value: int, other: int) -> bool:
 @cache
 def _number_words() -> dict[str, int]:
     """Number words of one word to their values."""
-    small = word_list("checklist", "templates", "small_numbers")
-    tens = word_list("checklist", "templates", "tens")
+    small = lexicon.word_list("checklist", "templates", "small_numbers")
+    tens = lexicon.word_list("checklist", "templates", "tens")
     return {word: n for n, word in enumerate(small, 2)} | {word: 10 * n for n, word in enumerate(tens, 2)}
 
 
 def _is_in_name(parse: Text, index: int) -> bool:
     """Whether a number names rather than counts: Vega 9, A4, 7-Eleven."""
-    before = parse.tokens[index - 1] if index else None
-    named = before is not None and (
-        before.pos == "PROPN" or (before.pos == "NOUN" and parse.tokens[index].head == index - 1)
-    )
+    before, governed = parse.tokens[index - 1], parse.tokens[index].head == index - 1
+    named = index > 0 and (before.pos == "PROPN" or (before.pos == "NOUN" and governed))
     return (named and not _is_year(parse, index)) or parse.is_joined(index)
 
 
 # --- dates ---
 
 
-@dataclass(frozen=True)
-class ChangeDates(WordEdit):
+@edit.template("change-dates", "correctness")
+def ChangeDates(parse: Text, rng: Random) -> Mapping[int, str]:
     """Years, days, months and weekdays replaced, the same everywhere; years all by the same distance."""
-
-    name = "change-dates"
-    criterion = "correctness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        distance = rng.randrange(3, 40)
-        chosen: dict[str, str] = {}
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            if not _is_calendar(parse, index):
-                continue
-            if token.text not in chosen:
-                others = _other_dates(parse, index, distance)
-                fresh = [other for other in others if other not in chosen.values()]
-                chosen[token.text] = rng.choice(fresh or others)
-            changes[index] = chosen[token.text]
-        return changes
-
-
-def _is_dated(parse: Text, index: int) -> bool:
-    """Whether a number belongs to a calendar date or to a time of day."""
-    after = parse.tokens[index + 1].pos if index + 1 < len(parse.tokens) else ""
-    return _is_calendar(parse, index) or (parse.tokens[index].entity == "TIME" and after != "NOUN")
+    distance = rng.randrange(3, 40)
+    dates = [index for index in range(len(parse.tokens)) if _is_calendar(parse, index)]
+    return _replaced_alike(parse, dates, lambda index: _other_dates(parse, index, distance), rng)
 
 
 def _is_calendar(parse: Text, index: int) -> bool:
     token = parse.tokens[index]
-    if token.text in template_words("months") or token.text in template_words("weekdays"):
+    if token.text in lexicon.template_words("months") or token.text in lexicon.template_words("weekdays"):
         return token.pos == "PROPN" and not parse.is_joined(index)
     return _is_year(parse, index) or _is_day(parse, index)
 
@@ -351,19 +304,19 @@ def _is_year(parse: Text, index: int) -> bool:
     token = parse.tokens[index]
     if not re.fullmatch(r"1[0-9]{3}|20[0-9]{2}", token.text) or parse.is_joined(index):
         return False
-    after_month = index > 0 and parse.tokens[index - 1].text in template_words("months")
+    after_month = index > 0 and parse.tokens[index - 1].text in lexicon.template_words("months")
     return token.dep != "nummod" or token.entity == "DATE" or after_month
 
 
 def _is_day(parse: Text, index: int) -> bool:
-    beside_month = any(t.text in template_words("months") for t in parse.neighbours(index))
+    beside_month = any(t.text in lexicon.template_words("months") for t in parse.neighbours(index))
     return beside_month and bool(re.fullmatch(r"[1-3]?\d", parse.tokens[index].text))
 
 
 def _other_dates(parse: Text, index: int, distance: int) -> list[str]:
     word = parse.tokens[index].text
     for group in ("months", "weekdays"):
-        words = word_list("checklist", "templates", group)
+        words = lexicon.word_list("checklist", "templates", group)
         if word in words:
             present = {token.text for token in parse.tokens}
             return [other for other in words if other not in present] or [o for o in words if o != word]
@@ -375,23 +328,18 @@ def _other_dates(parse: Text, index: int, distance: int) -> list[str]:
 # --- pronouns ---
 
 
-@dataclass(frozen=True)
-class NounsToPronouns(WordEdit):
+@edit.template("nouns-to-pronouns", "referential clarity")
+def NounsToPronouns(parse: Text, rng: Random) -> Mapping[int, str]:
     """Subjects and objects become he, she, it or they; one that needs an unknown gender stays."""
-
-    name = "nouns-to-pronouns"
-    criterion = "referential clarity"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes: dict[int, str] = {}
-        for sentence in parse.sentences:
-            if garbled(parse, sentence):
-                continue
-            for index in range(sentence.start, sentence.end):
-                replaced = _pronoun(parse, index)
-                if not replaced.keys() & changes.keys():
-                    changes |= replaced
-        return changes
+    changes: dict[int, str] = {}
+    for sentence in parse.sentences:
+        if garbled(parse, sentence):
+            continue
+        for index in range(sentence.start, sentence.end):
+            replaced = _pronoun(parse, index)
+            if not replaced.keys() & changes.keys():
+                changes |= replaced
+    return changes
 
 
 def _pronoun(parse: Text, index: int) -> dict[int, str]:
@@ -403,21 +351,21 @@ def _pronoun(parse: Text, index: int) -> dict[int, str]:
     if span is None or kind is None or not _is_beside_verb(parse, token, span):
         return {}
     pronouns = _SUBJECT if _takes_subject_case(parse, token, span) else _OBJECT
-    return dropped([span]) | {span.start: pronouns[kind]}
+    return edit.dropped([span]) | {span.start: pronouns[kind]}
 
 
 def _phrase(parse: Text, index: int) -> Span | None:
     """The noun with all its dependents; None where that asks, counts or cannot be replaced as a whole."""
     token, span = parse.tokens[index], parse.subtree(index)
     # A unit only counts: it will cost 11 million euros.
-    if span is None or token.entity in _MEASURES or lemma_of(token.text, "noun") in _units():
+    if span is None or token.entity in _MEASURES or edit.lemma_of(token.text, "noun") in _units():
         return None
     inside = parse.tokens[span.start : span.end]
     if any(t.text.lower() in _LOST for t in inside):
         return None
-    asks = any(t.tag in QUESTION_TAGS for t in inside)
+    asks = any(t.tag in edit.QUESTION_TAGS for t in inside)
     owner = parse.word_at(span.end) in ("'s", "’s")
-    marks = any(t.text in _MARKS or is_address(t) for t in inside)
+    marks = any(t.text in _MARKS or edit.is_address(t) for t in inside)
     ends = inside[-1].text == "," or inside[-1].tag == "CD"  # beat the Eagles 61-58
     return None if asks or owner or marks or ends else span
 
@@ -425,7 +373,7 @@ def _phrase(parse: Text, index: int) -> Span | None:
 @cache
 def _units() -> frozenset[str]:
     kinds = ("currencies", "spans of time", "long spans of time")
-    groups = [(group["kind"], group["terms"]) for group in jsonl_file("words", "siblings")]
+    groups = [(group["kind"], group["terms"]) for group in lexicon.jsonl_file("words", "siblings")]
     units = [terms for kind, terms in groups if kind in kinds or kind.startswith("units of")]
     return frozenset(term for terms in units for term in terms)
 
@@ -436,32 +384,29 @@ def _referent(parse: Text, index: int) -> str | None:
     joined = any(t.dep == "conj" for t in dependents)
     if token.tag in ("NNS", "NNPS") or joined or _verb_is_plural(parse, token):
         return "plural"
-    titled = any(
-        t.text.lower() in people() or t.entity == "PERSON"
-        for t in (token, *dependents)
-        if t.dep == "compound"
-    )
-    unknown = token.text[:1].isupper() and not known_classes(token.text)
+    compounds = [t for t in (token, *dependents) if t.dep == "compound"]
+    titled = any(t.text.lower() in lexicon.people() or t.entity == "PERSON" for t in compounds)
+    unknown = token.text[:1].isupper() and not edit.known_classes(token.text)
     if token.pos == "PROPN" or token.entity == "PERSON" or unknown:
         # A surname alone is often taken for a firm.
-        known = any(token.text in names for names in places_by_kind().values())
+        known = any(token.text in names for names in lexicon.places_by_kind().values())
         alone = parse.subtree(index) == Span(index, index + 1) and not known
         personal = titled or alone or token.entity in ("PERSON", "")
         return _person_gender(parse, index) if personal else "thing"
-    lemma = lemma_of(token.text, "noun")
-    gender = gendered(token.text.lower()) or gendered(lemma)
+    lemma = edit.lemma_of(token.text, "noun")
+    gender = lexicon.gendered(token.text.lower()) or lexicon.gendered(lemma)
     if gender:
         return gender
-    person = lemma in people() or lemma.endswith(word_list("checklist", "templates", "person_endings"))
-    return None if person else "thing"
+    endings = lexicon.word_list("checklist", "templates", "person_endings")
+    return None if lemma in lexicon.people() or lemma.endswith(endings) else "thing"
 
 
 def _person_gender(parse: Text, index: int) -> str | None:
     """A named person's gender by the list of first names or by a title, or None."""
     span = parse.subtree(index) or Span(index, index + 1)
     for token in parse.tokens[span.start : span.end]:
-        known = first_names().get(token.text)
-        gender = known.gender if known else gendered(token.text.lower()) or gendered(f"{token.text.lower()}.")
+        known, title = lexicon.first_names().get(token.text), token.text.lower()
+        gender = known.gender if known else lexicon.gendered(title) or lexicon.gendered(f"{title}.")
         if gender in ("male", "female"):
             return gender
     return None
@@ -473,7 +418,7 @@ def _takes_subject_case(parse: Text, token: Token, span: Span) -> bool:
         return False
     governed = span.start > 0 and parse.tokens[span.start - 1].pos == "VERB"
     helping = [t for t in parse.tokens if t.head == token.head and t.dep.startswith("aux")]
-    finite = any(t.tag in FINITE_TAGS for t in (parse.tokens[token.head], *helping))
+    finite = any(t.tag in edit.FINITE_TAGS for t in (parse.tokens[token.head], *helping))
     return finite or not governed
 
 
@@ -482,25 +427,21 @@ def _is_beside_verb(parse: Text, token: Token, span: Span) -> bool:
     verb, tokens = parse.tokens[token.head], parse.tokens
     if token.dep == "dobj":
         bare = verb.tag == "VBG" and tokens[span.start] is token  # packaging film, reflecting cells
-        light = verb.lemma in template_words("light_verbs")
+        light = verb.lemma in lexicon.template_words("light_verbs")
         particle = any(t.head == token.head and t.dep == "prt" for t in tokens)  # break down it
-        continues = span.end < len(tokens) and tokens[span.end].tag in FINITE_TAGS | {"VB"}
+        continues = span.end < len(tokens) and tokens[span.end].tag in edit.FINITE_TAGS | {"VB"}
         return span.start == token.head + 1 and not (bare or light or particle or continues)
     if span.start > token.head or (span.start > 0 and tokens[span.start - 1].dep == "prep"):
         return False  # said the owner; in June Seehofer spoke
     between = tokens[span.end : token.head]
     direct = all(t.head == token.head and t.dep in ("aux", "auxpass", "neg", "advmod") for t in between)
-    loose = any(
-        t.head == token.head and t.dep in ("npadvmod", "dep") and t.entity not in ("DATE", "TIME")
-        for t in tokens[: span.start]
-    )
+    adjuncts = [t for t in tokens[: span.start] if t.head == token.head and t.dep in ("npadvmod", "dep")]
+    loose = any(t.entity not in ("DATE", "TIME") for t in adjuncts)
     return direct and not loose and all(t.text != "," for t in between)
 
 
 def _verb_is_plural(parse: Text, token: Token) -> bool:
     """Whether the verb treats a singular subject as several: the team are."""
-    finite = [t for t in parse.tokens if t.head == token.head and t.dep in ("aux", "auxpass")]
-    return token.dep != "dobj" and any(
-        t.text.lower() in ("are", "were", "have") and t.tag != "VB"
-        for t in (parse.tokens[token.head], *finite)
-    )
+    helping = [t for t in parse.tokens if t.head == token.head and t.dep in ("aux", "auxpass")]
+    finite = [t for t in (parse.tokens[token.head], *helping) if t.tag != "VB"]
+    return token.dep != "dobj" and any(t.text.lower() in ("are", "were", "have") for t in finite)

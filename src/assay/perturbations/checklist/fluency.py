@@ -12,19 +12,8 @@ from typing import ClassVar
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import key_neighbours, template_words, word_set
 from assay.models.nlp import Token
-from assay.perturbations.edit import (
-    Text,
-    WordEdit,
-    draw_share,
-    dropped,
-    inflect,
-    is_clitic,
-    is_word,
-    known_classes,
-    lemma_of,
-    read,
-    splice,
-)
+from assay.perturbations import edit
+from assay.perturbations.edit import Text, WordEdit
 from assay.vocabulary import Criterion
 
 _BE = {"is": "are", "are": "is", "am": "is", "was": "were", "were": "was"}
@@ -44,7 +33,7 @@ class Jumble(Perturbation):
     criterion = "fluency"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse, cuts = read(record.gold), []
+        parse, cuts = edit.read(record.gold), []
         for sentence in reversed(parse.sentences):
             start = parse.tokens[sentence.start].start
             free = [match for match in _PLAIN_WORD.finditer(parse.piece(sentence)) if match.start() > 0]
@@ -55,28 +44,23 @@ class Jumble(Perturbation):
             if len(free) >= 3:
                 places = [(start + match.start(), start + match.end()) for match in free]
                 cuts += [(*place, word) for place, word in zip(places, order, strict=True)]
-        return splice(record.gold, sorted(cuts))
+        return edit.splice(record.gold, sorted(cuts))
 
 
 # --- agreement ---
 
 
-@dataclass(frozen=True)
-class Agreement(WordEdit):
+@edit.template("agreement", "fluency")
+def Agreement(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every verb in the present tense, and was and were, disagree with their subject."""
-
-    name = "agreement"
-    criterion = "fluency"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            # An auxiliary carries the verb's number, whatever the tagger says: did he have.
-            has_auxiliary = any(t.dep in ("aux", "auxpass") for t in parse.children(index))
-            other = None if has_auxiliary else _other_number(token)
-            if other and _has_certain_number(parse, index):
-                changes[index] = other
-        return changes
+    changes = {}
+    for index, token in enumerate(parse.tokens):
+        # An auxiliary carries the verb's number, whatever the tagger says: did he have.
+        has_auxiliary = any(t.dep in ("aux", "auxpass") for t in parse.children(index))
+        other = None if has_auxiliary else _other_number(token)
+        if other and _has_certain_number(parse, index):
+            changes[index] = other
+    return changes
 
 
 def _other_number(token: Token) -> str | None:
@@ -88,7 +72,7 @@ def _other_number(token: Token) -> str | None:
         return _CONTRACTED.get(word) or _BE[word]
     if token.tag == "VBD" or not word.isalpha():
         return None
-    return inflect(lemma_of(word, "verb"), "VBP" if token.tag == "VBZ" else "VBZ")
+    return edit.inflect(edit.lemma_of(word, "verb"), "VBP" if token.tag == "VBZ" else "VBZ")
 
 
 def _has_certain_number(parse: Text, index: int) -> bool:
@@ -110,21 +94,16 @@ def _has_certain_number(parse: Text, index: int) -> bool:
 # --- function words ---
 
 
-@dataclass(frozen=True)
-class DropArticles(WordEdit):
+@edit.template("drop-articles", "fluency")
+def DropArticles(parse: Text, rng: Random) -> Mapping[int, str]:
     """Articles left out, where one of them is missed."""
-
-    name = "drop-articles"
-    criterion = "fluency"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        known, mass = word_set("words", "articles"), word_set("checklist", "nouns", "mass")
-        articles = [i for i, t in enumerate(parse.tokens) if t.tag == "DT" and t.text.lower() in known]
-        outside = [i for i in articles if not _opens_title(parse, i)]
-        nouns = [parse.tokens[parse.tokens[i].head] for i in outside]
-        # "The bats", "the water" and "a stew" are fine without.
-        missed = any(noun.tag == "NN" and noun.text.lower() not in mass for noun in nouns)
-        return dropped(i for i in outside if missed and not parse.is_joined(i))
+    known, mass = word_set("words", "articles"), word_set("checklist", "nouns", "mass")
+    articles = [i for i, t in enumerate(parse.tokens) if t.tag == "DT" and t.text.lower() in known]
+    outside = [i for i in articles if not _opens_title(parse, i)]
+    nouns = [parse.tokens[parse.tokens[i].head] for i in outside]
+    # "The bats", "the water" and "a stew" are fine without.
+    missed = any(noun.tag == "NN" and noun.text.lower() not in mass for noun in nouns)
+    return edit.dropped(i for i in outside if missed and not parse.is_joined(i))
 
 
 def _opens_title(parse: Text, index: int) -> bool:
@@ -133,19 +112,14 @@ def _opens_title(parse: Text, index: int) -> bool:
     return token.text == "The" and token.entity == "WORK_OF_ART" and bool(after) and after[0].pos == "PROPN"
 
 
-@dataclass(frozen=True)
-class DropPrepositions(WordEdit):
+@edit.template("drop-prepositions", "fluency")
+def DropPrepositions(parse: Text, rng: Random) -> Mapping[int, str]:
     """Prepositions left out, where one of them is missed."""
-
-    name = "drop-prepositions"
-    criterion = "fluency"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        known = word_set("words", "prepositions")
-        adpositions = {i: t for i, t in enumerate(parse.tokens) if t.pos == "ADP" and t.text.lower() in known}
-        places = [i for i, t in adpositions.items() if t.dep in ("prep", "agent", "dative")]
-        missed = any(_is_needed(parse, i) for i in places)
-        return dropped(i for i in places if missed and not parse.is_joined(i))
+    known = word_set("words", "prepositions")
+    adpositions = {i: t for i, t in enumerate(parse.tokens) if t.pos == "ADP" and t.text.lower() in known}
+    places = [i for i, t in adpositions.items() if t.dep in ("prep", "agent", "dative")]
+    missed = any(_is_needed(parse, i) for i in places)
+    return edit.dropped(i for i in places if missed and not parse.is_joined(i))
 
 
 def _is_needed(parse: Text, index: int) -> bool:
@@ -156,29 +130,24 @@ def _is_needed(parse: Text, index: int) -> bool:
     return bool(objects) and not time and parse.word_at(token.head) not in ("all", "both", "half")
 
 
-@dataclass(frozen=True)
-class DropStopWords(WordEdit):
+@edit.template("drop-stop-words", "fluency")
+def DropStopWords(parse: Text, rng: Random) -> Mapping[int, str]:
     """Function words left out; in a question the question word goes too (table 5, answerability)."""
-
-    name = "drop-stop-words"
-    criterion = "fluency"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        known = word_set("words", "stop_words")
-        targets: list[int] = []
-        for index, token in enumerate(parse.tokens):
-            # The end of a contraction goes with its stem; a name stays whole: The Copper Kettle, Mark Can.
-            follows = targets[-1:] == [index - 1] and _ends_contraction(parse, index)
-            in_title = token.entity in ("ORG", "WORK_OF_ART", "FAC") and token.text[0].isupper()
-            if follows or (token.text.lower() in known and token.pos != "PROPN" and not in_title):
-                targets.append(index)
-        whole = [i for i in targets if _is_contracted(parse, i) or not parse.is_joined(i)]
-        return dropped(whole) if set(parse.word_indices()) - set(targets) else {}
+    known = word_set("words", "stop_words")
+    targets: list[int] = []
+    for index, token in enumerate(parse.tokens):
+        # The end of a contraction goes with its stem; a name stays whole: The Copper Kettle, Mark Can.
+        follows = targets[-1:] == [index - 1] and _ends_contraction(parse, index)
+        in_title = token.entity in ("ORG", "WORK_OF_ART", "FAC") and token.text[0].isupper()
+        if follows or (token.text.lower() in known and token.pos != "PROPN" and not in_title):
+            targets.append(index)
+    whole = [i for i in targets if _is_contracted(parse, i) or not parse.is_joined(i)]
+    return edit.dropped(whole) if set(parse.word_indices()) - set(targets) else {}
 
 
 def _ends_contraction(parse: Text, index: int) -> bool:
     token = parse.tokens[index]
-    return not parse.tokens[index - 1].space and (token.text[0] in "'’" or is_clitic(token))
+    return not parse.tokens[index - 1].space and (token.text[0] in "'’" or edit.is_clitic(token))
 
 
 def _is_contracted(parse: Text, index: int) -> bool:
@@ -191,32 +160,27 @@ def _is_contracted(parse: Text, index: int) -> bool:
 # --- punctuation ---
 
 
-@dataclass(frozen=True)
-class MisplacedPunctuation(WordEdit):
+@edit.template("misplaced-punctuation", "fluency")
+def MisplacedPunctuation(parse: Text, rng: Random) -> Mapping[int, str]:
     """Commas dropped, question marks turned into full stops, and commas where none belongs."""
-
-    name = "misplaced-punctuation"
-    criterion = "fluency"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes: dict[int, str] = {}
-        for sentence in parse.sentences:
-            wrong = [i for i in range(sentence.start, sentence.end - 1) if _is_inseparable(parse, i)]
-            for index in draw_share(wrong, 0.15, rng):
-                changes[index] = f"{parse.tokens[index].text},"
-        for index, token in enumerate(parse.tokens):
-            if token.text in (",", ";") and token.space:
-                changes[index] = ""
-            elif token.text in ("?", "!"):
-                changes[index] = "."
-        return changes
+    changes: dict[int, str] = {}
+    for sentence in parse.sentences:
+        wrong = [i for i in range(sentence.start, sentence.end - 1) if _is_inseparable(parse, i)]
+        for index in edit.draw_share(wrong, 0.15, rng):
+            changes[index] = f"{parse.tokens[index].text},"
+    for index, token in enumerate(parse.tokens):
+        if token.text in (",", ";") and token.space:
+            changes[index] = ""
+        elif token.text in ("?", "!"):
+            changes[index] = "."
+    return changes
 
 
 def _is_inseparable(parse: Text, index: int) -> bool:
     """Whether no comma may follow: after an article, preposition or auxiliary, before a word."""
     token, after = parse.tokens[index], parse.tokens[index + 1]
     closed = token.pos in ("DET", "ADP", "AUX") or token.tag in ("TO", "PRP$")
-    return closed and bool(token.space) and is_word(after) and not parse.is_joined(index)
+    return closed and bool(token.space) and edit.is_word(after) and not parse.is_joined(index)
 
 
 # --- spelling ---
@@ -237,11 +201,11 @@ class _Typo(WordEdit):
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         changes = {}
         long_words = [i for i in range(len(parse.tokens)) if self._may_change(parse, i)]
-        for index in draw_share(long_words, self.share, rng):
+        for index in edit.draw_share(long_words, self.share, rng):
             word = parse.tokens[index].text
             for _ in range(_TRIES):
                 wrong = self.misspell(word, rng.randrange(1, len(word) - 1), rng)
-                known = known_classes(wrong) or wrong.lower() in word_set("words", "stop_words")
+                known = edit.known_classes(wrong) or wrong.lower() in word_set("words", "stop_words")
                 if wrong != word and not known:
                     changes[index] = wrong
                     break
@@ -251,7 +215,7 @@ class _Typo(WordEdit):
         """Whether a reader would see a slip as one; in a name it might pass for another name."""
         token = parse.tokens[index]
         word = token.text
-        name = token.pos == "PROPN" or (word[:1].isupper() and not known_classes(word))
+        name = token.pos == "PROPN" or (word[:1].isupper() and not edit.known_classes(word))
         plain = len(word) >= self.shortest and word.isascii() and word.isalpha()
         return plain and not name and not parse.is_joined(index)
 

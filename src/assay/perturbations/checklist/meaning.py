@@ -14,31 +14,10 @@ from itertools import pairwise
 from random import Random
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import (
-    Pairs,
-    antonyms,
-    contractions,
-    gendered,
-    match_case,
-    siblings,
-    synonyms,
-    template_words,
-)
+from assay.datasets import lexicon
 from assay.models.nlp import Span, Token
-from assay.perturbations.edit import (
-    DO_FORMS,
-    DO_TAGS,
-    FINITE_TAGS,
-    FULL_STEMS,
-    QUESTION_TAGS,
-    Text,
-    WordEdit,
-    class_and_lemma,
-    draw_share,
-    inflect,
-    is_word,
-    lemma_of,
-)
+from assay.perturbations import edit
+from assay.perturbations.edit import Text
 
 _TIED = ("to", "from", "of", "with", "for", "into", "against", "about", "out")  # prepositions a verb chooses
 _GRADING = ("however", "how", "so", "as", "less", "more")
@@ -57,29 +36,17 @@ _CLITICS = {
 # --- another meaning: words exchanged ---
 
 
-@dataclass(frozen=True)
-class Antonyms(WordEdit):
+@edit.template("antonyms", "adequacy")
+def Antonyms(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """A share of the words replaced by their opposites, one per sentence: two may undo each other."""
-
-    name = "antonyms"
-    criterion = "adequacy"
-    share: float = 0.5
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        bound = {i for i in range(len(parse.tokens)) if _resists_opposite(parse, i)}
-        return _exchanged(parse, antonyms(), self.share, rng, skip=bound, single=True)
+    bound = {i for i in range(len(parse.tokens)) if _resists_opposite(parse, i)}
+    return _exchanged(parse, lexicon.antonyms(), share, rng, skip=bound, single=True)
 
 
-@dataclass(frozen=True)
-class Siblings(WordEdit):
+@edit.template("siblings", "correctness")
+def Siblings(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """A share of the words replaced by others of their kind (the paper's hyponyms): musician, dancer."""
-
-    name = "siblings"
-    criterion = "correctness"
-    share: float = 0.5
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        return _exchanged(parse, siblings(), self.share, rng)
+    return _exchanged(parse, lexicon.siblings(), share, rng)
 
 
 def _resists_opposite(parse: Text, index: int) -> bool:
@@ -95,7 +62,13 @@ def _resists_opposite(parse: Text, index: int) -> bool:
 
 
 def _exchanged(
-    parse: Text, table: Pairs, share: float, rng: Random, *, skip: Collection[int] = (), single: bool = False
+    parse: Text,
+    table: lexicon.Pairs,
+    share: float,
+    rng: Random,
+    *,
+    skip: Collection[int] = (),
+    single: bool = False,
 ) -> dict[int, str]:
     """Exchange a share of the words in a table, in the form of the old ones.
 
@@ -108,20 +81,20 @@ def _exchanged(
     for index, token in enumerate(parse.tokens):
         places[token.text.lower()].append(index)
     changes: dict[int, str] = {}
-    for word in draw_share([w for w in places if options.keys() >= set(places[w])], share, rng):
+    for word in edit.draw_share([w for w in places if options.keys() >= set(places[w])], share, rng):
         fresh = [other for other in options[places[word][0]] if other.lower() not in places]
         changed = {*places[word], *changes}
         crowded = any(sum(s.start <= i < s.end for i in changed) > 1 for s in parse.sentences)
         if fresh and not (single and crowded):
             other = rng.choice(fresh)
-            changes.update({i: match_case(other, parse.tokens[i].text) for i in places[word]})
+            changes.update({i: lexicon.match_case(other, parse.tokens[i].text) for i in places[word]})
     return changes
 
 
-def _forms(parse: Text, index: int, table: Pairs) -> list[str]:
+def _forms(parse: Text, index: int, table: lexicon.Pairs) -> list[str]:
     """The words that the table gives for a word, in its form; empty where none would fit."""
     token = parse.tokens[index]
-    known = class_and_lemma(token)
+    known = edit.class_and_lemma(token)
     if known is None or not stands_free(parse, index) or not _is_replaceable(parse, index):
         return []
     word_class, lemma = known
@@ -133,9 +106,9 @@ def _forms(parse: Text, index: int, table: Pairs) -> list[str]:
     others = table.get((word_class, lemma), ())
     if not others and (token.pos == "PROPN" or lemma.capitalize() == token.text):
         others = table.get(proper, ())
-    gender = gendered(lemma)
-    same_gender = [other for other in others if gender is None or gendered(other) in (gender, None)]
-    return [form for other in same_gender or others if (form := inflect(other, token.tag))]
+    gender = lexicon.gendered(lemma)
+    same_gender = [other for other in others if gender is None or lexicon.gendered(other) in (gender, None)]
+    return [form for other in same_gender or others if (form := edit.inflect(other, token.tag))]
 
 
 def _is_replaceable(parse: Text, index: int) -> bool:
@@ -174,18 +147,12 @@ def stands_free(parse: Text, index: int) -> bool:
 # --- another meaning: negation ---
 
 
-@dataclass(frozen=True)
-class Negate(WordEdit):
+@edit.template("negate", "adequacy")
+def Negate(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """The main clause of a share of the sentences is negated, or loses its negation."""
-
-    name = "negate"
-    criterion = "adequacy"
-    share: float = 0.5
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        negated = [changes for sentence in parse.sentences if (changes := negation(parse, sentence))]
-        drawn = draw_share(negated, self.share, rng)
-        return {index: word for changes in drawn for index, word in changes.items()}
+    negated = [changes for sentence in parse.sentences if (changes := negation(parse, sentence))]
+    drawn = edit.draw_share(negated, share, rng)
+    return {index: word for changes in drawn for index, word in changes.items()}
 
 
 def negation(parse: Text, sentence: Span) -> dict[int, str] | None:
@@ -200,21 +167,14 @@ def negation(parse: Text, sentence: Span) -> dict[int, str] | None:
     negated = next((i for i in children if tokens[i].dep == "neg"), None)
     words = {t.text.lower().replace("’", "'") for t in tokens[sentence.start : sentence.end]}
     if negated is not None:
-        bound = words & template_words("negation_bound")
+        bound = words & lexicon.template_words("negation_bound")
         return None if bound else _affirm(tokens, root, subject, negated)
-    if words & template_words("negation_shy") or _is_presupposed(tokens, sentence, root):
+    if words & lexicon.template_words("negation_shy") or _is_presupposed(tokens, sentence, root):
         return None
-    if subject is not None and _resists(tokens, subject, root):
+    verb = _last_verb(tokens, root)
+    if verb is None or (subject is not None and _resists(tokens, subject, root)):
         return None
-    return _deny(parse, sentence, _last_verb(tokens, root), subject)
-
-
-def _deny(parse: Text, sentence: Span, verb: int | None, subject: int | None) -> dict[int, str] | None:
-    """Add a "not" to a verb that has none."""
-    if verb is None:
-        return None
-    auxiliaries = (i for i, t in enumerate(parse.tokens[:verb]) if t.head == verb and _finite_auxiliary(t))
-    finite = next(auxiliaries, None)
+    finite = next((i for i, t in enumerate(tokens[:verb]) if t.head == verb and _finite_auxiliary(t)), None)
     if finite is not None:
         return _after_auxiliary(parse, finite, subject)
     return _with_support(parse, sentence, verb, subject)
@@ -243,11 +203,11 @@ def _disagrees(tokens: tuple[Token, ...], index: int) -> bool:
 
 def _is_presupposed(tokens: tuple[Token, ...], sentence: Span, root: int) -> bool:
     """Whether the opening or a clause after the verb takes it for a fact: won a medal, which he kept."""
-    after_commas = [t for comma, t in pairwise(tokens[root + 1 : sentence.end]) if comma.text == ","]
-    return tokens[sentence.start].text.lower() in template_words("negation_shy_openings") or any(
-        t.tag in QUESTION_TAGS or (t.tag in ("VBG", "VBN") and t.dep in ("advcl", "acl"))
-        for t in after_commas
-    )
+    opening = tokens[sentence.start].text.lower()
+    clauses = [t for comma, t in pairwise(tokens[root + 1 : sentence.end]) if comma.text == ","]
+    participles = [t for t in clauses if t.tag in ("VBG", "VBN") and t.dep in ("advcl", "acl")]
+    relative = any(t.tag in edit.QUESTION_TAGS for t in clauses)
+    return opening in lexicon.template_words("negation_shy_openings") or relative or bool(participles)
 
 
 def _resists(tokens: tuple[Token, ...], subject: int, root: int) -> bool:
@@ -256,7 +216,7 @@ def _resists(tokens: tuple[Token, ...], subject: int, root: int) -> bool:
     if token.dep == "expl":  # there are not students
         shown = [i for i, t in enumerate(tokens) if t.head == root and t.dep == "attr"]
         return not any(t.head in shown and t.dep in ("det", "nummod") for t in tokens)
-    quantifiers = template_words("quantifiers")
+    quantifiers = lexicon.template_words("quantifiers")
     counted = any(t.dep == "nummod" or t.text.lower() in quantifiers for t in own)
     new = any(t.text.lower() in ("a", "an", "another") for t in own) and tokens[root].lemma != "be"
     odd = token.tag in ("WP", "WDT", "CD") or token.text.lower() in ("me", "him", "us", "them")
@@ -276,7 +236,7 @@ def _last_verb(tokens: tuple[Token, ...], root: int) -> int | None:
         own = [t for t in tokens if t.head == index]
         if any(t.dep.startswith("nsubj") or t.dep == "expl" for t in own):
             break
-        if token.tag not in FINITE_TAGS and not any(_finite_auxiliary(t) for t in own):
+        if token.tag not in edit.FINITE_TAGS and not any(_finite_auxiliary(t) for t in own):
             helped = any(t.head == root and _finite_auxiliary(t) for t in tokens)
             return last if helped else None  # "will open and offer" is fine, "do, swap and sing" is misread
         last = index
@@ -285,13 +245,13 @@ def _last_verb(tokens: tuple[Token, ...], root: int) -> int | None:
 
 def _finite_auxiliary(token: Token) -> bool:
     helps = token.tag == "MD" or token.lemma in ("be", "have", "do") or token.text[0] in "'’"
-    return token.dep in ("aux", "auxpass") and token.tag in FINITE_TAGS and helps
+    return token.dep in ("aux", "auxpass") and token.tag in edit.FINITE_TAGS and helps
 
 
 def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> dict[int, str] | None:
     """Put the "not" after an auxiliary, or contract the two."""
     token, after = parse.tokens[finite], parse.word_at(finite + 1)
-    if subject is None or subject > finite or after in template_words("outer_adverbs"):
+    if subject is None or subject > finite or after in lexicon.template_words("outer_adverbs"):
         return None  # "only then did it stop"; "it has now stopped"
     if after in ("rather", "better"):
         return {finite + 1: f"{parse.tokens[finite + 1].text} not"}
@@ -303,7 +263,7 @@ def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> dict[int,
 
 def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -> dict[int, str] | None:
     """Negate a verb without auxiliary: after a form of "be", else with do-support."""
-    tokens, token, outer = parse.tokens, parse.tokens[root], template_words("outer_adverbs")
+    tokens, token, outer = parse.tokens, parse.tokens[root], lexicon.template_words("outer_adverbs")
     word = token.text.lower().replace("’", "'")
     if subject is None:
         imperative = token.tag == "VB" and all(t.dep == "punct" for t in tokens[sentence.start : root])
@@ -311,14 +271,14 @@ def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -
     if word in ("is", "are", "was", "were", "am", "'s", "'re", "'m"):
         after = parse.word_at(root + 1)
         return None if after in outer else {root: _CLITICS.get(word, f"{token.text} not")}
-    if subject > root or token.tag not in DO_FORMS:
+    if subject > root or token.tag not in edit.DO_FORMS:
         return None
     at = root
     while at and tokens[at - 1].dep == "advmod" and tokens[at - 1].head == root:
         at -= 1  # before the adverbs that belong to the verb
     if any(t.text.lower() in outer for t in tokens[at:root]):
         return None
-    support, base = f"{DO_FORMS[token.tag]} not", lemma_of(token.text, "verb")
+    support, base = f"{edit.DO_FORMS[token.tag]} not", edit.lemma_of(token.text, "verb")
     if at == root:
         return {root: f"{support} {base}"}
     return {at: f"{support} {tokens[at].text}", root: base}
@@ -335,10 +295,10 @@ def _affirm(
         return None
     before = negative - 1
     word = tokens[before].text.lower()
-    if word in FULL_STEMS:
-        changes[before] = FULL_STEMS[word]
-    if word in DO_TAGS and tokens[before].dep == "aux":
-        form = inflect(lemma_of(tokens[root].text, "verb"), DO_TAGS[word])
+    if word in edit.FULL_STEMS:
+        changes[before] = edit.FULL_STEMS[word]
+    if word in edit.DO_TAGS and tokens[before].dep == "aux":
+        form = edit.inflect(edit.lemma_of(tokens[root].text, "verb"), edit.DO_TAGS[word])
         if form is None:
             return None
         changes.update({before: "", root: form})
@@ -348,17 +308,11 @@ def _affirm(
 # --- the same meaning ---
 
 
-@dataclass(frozen=True)
-class Synonyms(WordEdit):
+@edit.template("synonyms", "invariance", expect="same")
+def Synonyms(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every word that has a safe synonym replaced by it, but no comparative: cheaper, more inexpensive."""
-
-    name = "synonyms"
-    criterion = "invariance"
-    expect = "same"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        compared = {i for i, t in enumerate(parse.tokens) if t.tag in ("JJR", "JJS", "RBR", "RBS")}
-        return _exchanged(parse, synonyms(), 1.0, rng, skip=compared)
+    compared = {i for i, t in enumerate(parse.tokens) if t.tag in ("JJR", "JJS", "RBR", "RBS")}
+    return _exchanged(parse, lexicon.synonyms(), 1.0, rng, skip=compared)
 
 
 @dataclass(frozen=True)
@@ -376,27 +330,21 @@ class AlternativeReference(Perturbation):
         return rng.choice(record.references) if len(record.references) > 1 else None
 
 
-@dataclass(frozen=True)
-class Contractions(WordEdit):
+@edit.template("contractions", "invariance", expect="same")
+def Contractions(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every pair of words contracted that may be: We are, we're; do not, don't."""
-
-    name = "contractions"
-    criterion = "invariance"
-    expect = "same"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes: dict[int, str] = {}
-        for index in range(len(parse.tokens) - 1):
-            short = _contraction(parse, index)
-            if short and index not in changes:
-                changes[index], changes[index + 1] = short, ""
-        return changes
+    changes: dict[int, str] = {}
+    for index in range(len(parse.tokens) - 1):
+        short = _contraction(parse, index)
+        if short and index not in changes:
+            changes[index], changes[index + 1] = short, ""
+    return changes
 
 
 @cache
 def _short_forms() -> dict[str, str]:
     """Full forms to contractions; of two with the same full form the first listed is taken."""
-    return {full: short for short, full in reversed(list(contractions().items()))}
+    return {full: short for short, full in reversed(list(lexicon.contractions().items()))}
 
 
 def _contraction(parse: Text, index: int) -> str | None:
@@ -411,7 +359,7 @@ def _contraction(parse: Text, index: int) -> str | None:
     pronoun = first.tag in ("PRP", "EX") or first.text.lower() in ("who", "that", "what", "there")
     bare = first.tag in ("PRP", "EX") or second.text.lower() in ("is", "will")
     helping = second.pos == "AUX" and (second.lemma == "be" or second.dep in ("aux", "auxpass"))
-    stranded = index + 2 >= len(parse.tokens) or not is_word(parse.tokens[index + 2]) or not second.space
+    stranded = index + 2 >= len(parse.tokens) or not edit.is_word(parse.tokens[index + 2]) or not second.space
     if not (pronoun and bare and helping) or stranded or _is_elliptic(parse, index + 1):
         return None
     if second.lemma != "be" and parse.word_at(index + 2) == "not":
@@ -422,23 +370,16 @@ def _contraction(parse: Text, index: int) -> str | None:
 def _is_elliptic(parse: Text, index: int) -> bool:
     """Whether the verb's complement is before it: what it is worth."""
     token = parse.tokens[index]
-    later = [t for i, t in enumerate(parse.tokens) if i > index and t.head in (index, token.head)]
-    return token.dep not in ("aux", "auxpass") and not any(
-        t.dep in ("attr", "acomp", "prep", "advmod", "neg", "nsubj") for t in later
-    )
+    later = {t.dep for i, t in enumerate(parse.tokens) if i > index and t.head in (index, token.head)}
+    complements = later & {"attr", "acomp", "prep", "advmod", "neg", "nsubj"}
+    return token.dep not in ("aux", "auxpass") and not complements
 
 
-@dataclass(frozen=True)
-class Expansions(WordEdit):
+@edit.template("expansions", "invariance", expect="same")
+def Expansions(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every contraction written out whose full form is certain: We're, we are; don't, do not."""
-
-    name = "expansions"
-    criterion = "invariance"
-    expect = "same"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes = [_expansion(parse, index) for index in range(1, len(parse.tokens))]
-        return {index: word for change in changes for index, word in change.items()}
+    changes = [_expansion(parse, index) for index in range(1, len(parse.tokens))]
+    return {index: word for change in changes for index, word in change.items()}
 
 
 def _expansion(parse: Text, index: int) -> dict[int, str]:
@@ -461,8 +402,8 @@ def _expansion(parse: Text, index: int) -> dict[int, str]:
 def _expanded_not(parse: Text, index: int) -> dict[int, str]:
     """n't to not; in a question it goes after a pronoun: Do you not know?"""
     stem = parse.tokens[index - 1]
-    full = FULL_STEMS.get(stem.text.lower(), stem.text)
-    if stem.text.lower() not in FULL_STEMS and stem.text.lower() + "n't" not in contractions():
+    full = edit.FULL_STEMS.get(stem.text.lower(), stem.text)
+    if stem.text.lower() not in edit.FULL_STEMS and stem.text.lower() + "n't" not in lexicon.contractions():
         return {}
     after = parse.tokens[index + 1] if index + 1 < len(parse.tokens) else None
     if after is not None and (after.dep.startswith("nsubj") or after.text.lower() == "there"):

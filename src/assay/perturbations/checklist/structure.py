@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
@@ -10,22 +10,8 @@ from typing import ClassVar
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, template_words, word_list
 from assay.models.nlp import Span
-from assay.perturbations.edit import (
-    FINITE_TAGS,
-    QUESTION_TAGS,
-    Text,
-    WordEdit,
-    body_and_end,
-    draw_share,
-    dropped,
-    is_word,
-    known_classes,
-    read,
-    rewrite,
-    sentences,
-    unrelated_text,
-    unrelated_texts,
-)
+from assay.perturbations import edit
+from assay.perturbations.edit import Text, WordEdit
 from assay.vocabulary import Criterion
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS")
@@ -45,7 +31,7 @@ class ReorderSentences(Perturbation):
     criterion = "structure and coherence"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        rest = sentences(record.gold, with_words=True)
+        rest = edit.sentences(record.gold, with_words=True)
         openings = [i for i, sentence in enumerate(rest) if sentence != rest[0]]
         if not openings:
             return None
@@ -63,7 +49,7 @@ class RepeatSentences(Perturbation):
     share: float = 0.3
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        repeated = draw_share(sentences(record.gold, with_words=True), self.share, rng)
+        repeated = edit.draw_share(edit.sentences(record.gold, with_words=True), self.share, rng)
         return " ".join([_ended(record.gold), *repeated]) if repeated else None
 
 
@@ -86,8 +72,8 @@ class AddText(Perturbation):
         extra = _other_statement(record, rng)
         if extra is None or not record.gold.strip():
             return None
-        body, end = body_and_end(record.gold.rstrip())
-        parse = read(extra)
+        body, end = edit.body_and_end(record.gold.rstrip())
+        parse = edit.read(extra)
         if end != "." or '"' in extra or _may_open_title(parse, 0):
             return f"{_ended(record.gold)} {extra}"
         return f"{body}, and {parse.uncapitalised(Span(0, len(parse.tokens)))}"
@@ -102,7 +88,7 @@ class OffTopicSentence(Perturbation):
     reads = "others"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        own, extra = sentences(record.gold, with_words=True), _other_statement(record, rng)
+        own, extra = edit.sentences(record.gold, with_words=True), _other_statement(record, rng)
         if extra is None or not own:
             return None
         at = rng.randrange(1, max(2, len(own)))
@@ -112,9 +98,9 @@ class OffTopicSentence(Perturbation):
 
 def _other_statement(record: Record, rng: Random) -> str | None:
     """A statement of moderate length from another item of the corpus, or None."""
-    others = unrelated_texts(record)
+    others = edit.unrelated_texts(record)
     for other in rng.sample(others, min(len(others), 12)):
-        fresh = [piece for piece in sentences(other, with_words=True) if piece not in record.gold]
+        fresh = [piece for piece in edit.sentences(other, with_words=True) if piece not in record.gold]
         statements = [sentence for sentence in fresh if _is_statement(sentence)]
         if statements:
             return rng.choice(statements)
@@ -125,7 +111,7 @@ def _is_statement(sentence: str) -> bool:
     """Whether a sentence is a statement of its own: not "And yet he came" nor "Careful, it's hot"."""
     if not 3 <= len(sentence.split()) <= 30 or not sentence.endswith("."):
         return False
-    parse = read(sentence)
+    parse = edit.read(sentence)
     tokens, root = parse.tokens, parse.root_of(Span(0, len(parse.tokens))) or 0
     whole = any(t.dep in ("nsubj", "nsubjpass", "expl") for t in parse.children(root))
     continues = tokens[0].pos == "CCONJ" or tokens[0].text in ("So", "Then", "Yet", "Nor")
@@ -143,7 +129,7 @@ class RandomText(Perturbation):
     languages = None
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        return unrelated_text(record, rng)
+        return edit.unrelated_text(record, rng)
 
 
 @dataclass(frozen=True)
@@ -158,21 +144,15 @@ class AddNonsense(Perturbation):
         return f"{_ended(record.gold)} {nonsense}" if record.gold.strip() else None
 
 
-@dataclass(frozen=True)
-class SplitSentence(WordEdit):
+@edit.template("split-sentence", "text structure")
+def SplitSentence(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """A full stop between subject and verb (ours: table 5 has no template for text structure)."""
-
-    name = "split-sentence"
-    criterion = "text structure"
-    share: float = 0.5
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        places = [place for s in parse.sentences if (place := _before_verb(parse, s)) is not None]
-        changes: dict[int, str] = {}
-        for place in draw_share(places, self.share, rng):
-            changes[place] = f"{parse.tokens[place].text}."
-            changes[place + 1] = capitalised(parse.tokens[place + 1].text)
-        return changes
+    places = [place for s in parse.sentences if (place := _before_verb(parse, s)) is not None]
+    changes: dict[int, str] = {}
+    for place in edit.draw_share(places, share, rng):
+        changes[place] = f"{parse.tokens[place].text}."
+        changes[place + 1] = capitalised(parse.tokens[place + 1].text)
+    return changes
 
 
 def _before_verb(parse: Text, sentence: Span) -> int | None:
@@ -186,27 +166,21 @@ def _before_verb(parse: Text, sentence: Span) -> int | None:
     before = verb - 1
     if not subjects or subjects[-1] > before or before < sentence.start:
         return None
-    return before if is_word(tokens[before]) and tokens[before].space else None
+    return before if edit.is_word(tokens[before]) and tokens[before].space else None
 
 
 # --- phrases repeated ---
 
 
-@dataclass(frozen=True)
-class RepeatPhrases(WordEdit):
+@edit.template("repeat-phrases", "avoiding repetition")
+def RepeatPhrases(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """A noun phrase repeated at the end of a sentence: My relatives are in town, my relatives."""
-
-    name = "repeat-phrases"
-    criterion = "avoiding repetition"
-    share: float = 0.5
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        repeatable = [(s, phrases) for s in parse.sentences if (phrases := _noun_phrases(parse, s))]
-        changes = {}
-        for sentence, phrases in draw_share(repeatable, self.share, rng):
-            last = parse.word_indices(sentence)[-1]
-            changes[last] = f"{parse.tokens[last].text}, {rng.choice(phrases)}"
-        return changes
+    repeatable = [(s, phrases) for s in parse.sentences if (phrases := _noun_phrases(parse, s))]
+    changes = {}
+    for sentence, phrases in edit.draw_share(repeatable, share, rng):
+        last = parse.word_indices(sentence)[-1]
+        changes[last] = f"{parse.tokens[last].text}, {rng.choice(phrases)}"
+    return changes
 
 
 def _noun_phrases(parse: Text, sentence: Span) -> list[str]:
@@ -230,11 +204,11 @@ def _is_independent(parse: Text, chunk: Span) -> bool:
     head = tokens[-1]
     bare = len(tokens) == 1 and head.tag == "NN"
     part = head.text.lower() in template_words("nouns_unfinished") or head.entity in _TIMES
-    asks = any(token.tag in QUESTION_TAGS for token in tokens)
+    asks = any(token.tag in edit.QUESTION_TAGS for token in tokens)
     misread = any(token.tag == "NNS" and token.dep == "compound" for token in tokens)
     bound = asks or misread or tokens[0].text.lower() in ("any", "no", "such")
     excluded = bare or part or bound or _may_open_title(parse, chunk.start)
-    return head.pos in ("NOUN", "PROPN") and is_word(head) and not excluded
+    return head.pos in ("NOUN", "PROPN") and edit.is_word(head) and not excluded
 
 
 def _may_open_title(parse: Text, index: int) -> bool:
@@ -255,7 +229,7 @@ class DropPhrases(WordEdit):
     share: float = 0.5
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        return dropped(within_half(parse, draw_share(loose_phrases(parse), self.share, rng)))
+        return edit.dropped(within_half(parse, edit.draw_share(loose_phrases(parse), self.share, rng)))
 
 
 @dataclass(frozen=True)
@@ -271,15 +245,10 @@ class DropObjects(DropPhrases):
     share: float = 1.0
 
 
-@dataclass(frozen=True)
-class DropModifiers(WordEdit):
+@edit.template("drop-modifiers", "informativeness")
+def DropModifiers(parse: Text, rng: Random) -> Mapping[int, str]:
     """Adjectives and adverbs of manner left out: the sign, not the no-parking sign."""
-
-    name = "drop-modifiers"
-    criterion = "informativeness"
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        return dropped(i for i in range(len(parse.tokens)) if _is_loose_modifier(parse, i))
+    return edit.dropped(i for i in range(len(parse.tokens)) if _is_loose_modifier(parse, i))
 
 
 @dataclass(frozen=True)
@@ -290,14 +259,14 @@ class DropDetails(Perturbation):
     criterion = "interestingness"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = read(record.gold)
+        parse = edit.read(record.gold)
         if not parse.word_indices():
             return None
         first = parse.sentences[0]
         places: list[int | Span] = list(parse.sentences[1:])
         places += [span for span in loose_phrases(parse) if span.end <= first.end]
         places += [i for i in range(first.start, first.end) if _is_loose_modifier(parse, i)]
-        return rewrite(parse, dropped(places)).rstrip() if places else None
+        return edit.rewrite(parse, edit.dropped(places)).rstrip() if places else None
 
 
 def _is_loose_modifier(parse: Text, index: int) -> bool:
@@ -315,12 +284,12 @@ def _is_adjective(parse: Text, index: int) -> bool:
     token, noun = parse.tokens[index], parse.tokens[parse.tokens[index].head]
     if token.dep != "amod" or noun.pos != "NOUN" or index > token.head or token.tag in ("JJS", "JJR"):
         return False
-    if not all(is_word(t) and t.dep != "cc" for t in parse.tokens[max(0, index - 1) : index + 2]):
+    if not all(edit.is_word(t) and t.dep != "cc" for t in parse.tokens[max(0, index - 1) : index + 2]):
         return False  # one in a row of them: black, cream and red
     if noun.lemma.lower() in template_words("nouns_needing_modifier"):
         return False
     if token.pos == "ADJ":
-        return "ADJ" in known_classes(token.text)
+        return "ADJ" in edit.known_classes(token.text)
     return token.pos == "VERB" and index > 0 and parse.tokens[index - 1].pos in ("DET", "ADJ")
 
 
@@ -329,8 +298,8 @@ def _is_adjective(parse: Text, index: int) -> bool:
 
 def loose_phrases(parse: Text) -> list[Span]:
     """The phrases a text can lose, in order and without overlap, with the commas that go with them."""
-    spans = [span for index in range(len(parse.tokens)) for span in _loose_phrase(parse, index)]
-    spans = [span for span in spans if within_half(parse, [span])]
+    phrases = [_loose_phrase(parse, index) for index in range(len(parse.tokens))]
+    spans = [span for span in phrases if span and within_half(parse, [span])]
     chosen: list[Span] = []
     for span in sorted(spans, key=lambda span: span.start - span.end):  # the longest first
         if all(span.end <= other.start or other.end <= span.start for other in chosen):
@@ -351,25 +320,25 @@ def within_half(parse: Text, spans: Sequence[Span]) -> list[Span]:
     return chosen
 
 
-def _loose_phrase(parse: Text, index: int) -> Iterator[Span]:
+def _loose_phrase(parse: Text, index: int) -> Span | None:
+    """The phrase that a token heads, if its sentence can lose it."""
     token = parse.tokens[index]
     if token.dep not in ("prep", "relcl", "appos", "acl"):
-        return
-    span = parse.subtree(index)
-    words = parse.word_indices(span) if span else []
+        return None
+    whole = parse.subtree(index)
+    words = parse.word_indices(whole) if whole else []
     if not words or words[-1] == words[0]:
-        return
+        return None
     span = Span(words[0], words[-1] + 1)  # marks at either end belong to the sentence
     if not _is_separate(parse, index, span):
-        return
+        return None
     on_noun = parse.tokens[token.head].tag in _NOUNS
     if token.dep == "prep":
         on_it = _is_loose_on_noun(parse, index) if on_noun else _is_loose_on_verb(parse, index, span)
         loose = on_it and _is_complete(parse, index)
     else:
         loose = on_noun and _is_loose_clause(parse, index, span)
-    if loose:
-        yield _with_commas(parse, index, span)
+    return _with_commas(parse, index, span) if loose else None
 
 
 def _is_separate(parse: Text, index: int, span: Span) -> bool:
@@ -382,19 +351,18 @@ def _is_separate(parse: Text, index: int, span: Span) -> bool:
     if span.end == sentence.end:
         return True
     token, after = parse.tokens[index], parse.tokens[span.end]
-    if not is_word(after):
+    if not edit.is_word(after):
         return after.text in _MARKS
     if after.pos in ("AUX", "VERB"):  # its subject may be in the phrase
         listed = any(t.text == "," or t.dep == "cc" for t in inside)
-        return parse.tokens[token.head].tag in _NOUNS and not listed and after.tag in FINITE_TAGS
+        return parse.tokens[token.head].tag in _NOUNS and not listed and after.tag in edit.FINITE_TAGS
     second = parse.tokens[span.end + 1].tag if after.pos == "CCONJ" and span.end + 1 < sentence.end else ""
     if second in ("JJ", "NN", "NNS", "PRP$", "CD"):
         return False  # in a leather jacket and striped shirt
     if after.pos == "ADP" and token.dep == "prep" and token.head == index - 1:
         return False  # a man with a baby in a sling
-    return after.pos in ("CCONJ", "ADP", "SCONJ") and after.text.lower() not in template_words(
-        "phrase_bound_behind"
-    )
+    bound = after.text.lower() in template_words("phrase_bound_behind")
+    return after.pos in ("CCONJ", "ADP", "SCONJ") and not bound
 
 
 def _is_complete(parse: Text, index: int) -> bool:
@@ -413,10 +381,8 @@ def _is_loose_on_noun(parse: Text, index: int) -> bool:
         return False
     if of and (noun.tag != "NN" or noun.entity or noun.dep in ("attr", "pobj", "appos", "conj")):
         return False
-    selects = any(
-        t.lemma.lower() in template_words("determiners_unfinished") or t.tag in ("JJS", "RBS")
-        for t in on_noun
-    )
+    unfinished = template_words("determiners_unfinished")
+    selects = any(t.lemma.lower() in unfinished or t.tag in ("JJS", "RBS") for t in on_noun)
     described = any(t.dep in ("det", "poss", "compound", "amod", "nummod") for t in on_noun)
     known = token.text.lower() in template_words("noun_prepositions")
     return known and not selects and (described or noun.tag in ("NNS", "NNP", "NNPS"))
@@ -426,9 +392,8 @@ def _is_loose_on_verb(parse: Text, index: int, span: Span) -> bool:
     """He sees people (in the morning), it was sold by her (in 1934): where and when."""
     token = parse.tokens[index]
     verb, on_verb = parse.tokens[token.head], parse.children(token.head)
-    if verb.pos != "VERB" or verb.dep in ("acl", "amod", "pcomp"):
-        return False
-    if verb.lemma in template_words("verbs_unfinished"):
+    unfinished = verb.lemma in template_words("verbs_unfinished")
+    if verb.pos != "VERB" or verb.dep in ("acl", "amod", "pcomp") or unfinished:
         return False
     if token.text.lower() not in template_words("verb_prepositions"):
         return False
@@ -457,7 +422,7 @@ def _is_loose_clause(parse: Text, index: int, span: Span) -> bool:
         listed = any(t.text == "," for t in parse.tokens[span.start : span.end])
         listed |= sum(t.dep == "appos" for t in on_noun) > 1
         return commas and closed and not listed and first.pos != "ADV"
-    if token.dep == "relcl" and first.tag not in QUESTION_TAGS:
+    if token.dep == "relcl" and first.tag not in edit.QUESTION_TAGS:
         return False
     if token.dep == "acl" and (index != span.start or token.tag not in ("VBN", "VBG")):
         return False
