@@ -312,8 +312,7 @@ def _document(results: dict[str, list[Checked]]) -> dict[str, Any]:
 
 
 def _write(results: dict[str, list[Checked]], out: Path | None, docs: Path | None, quiet: bool) -> None:
-    from assay.reproduction.docs import document
-    from assay.reproduction.page import html_page
+    from assay.reproduction.page import document, html_page
     from assay.run.results import make_folder, write_text
 
     if out:
