@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 from assay.cli.serve import _listen, allowed_hosts
 from assay.server.app import create_app
 from assay.server.guard import MOST_BYTES, Bucket, Guard
-from assay.server.swaps import identity_swaps
+from assay.server.live import identity_swaps
 
 _spec = importlib.util.spec_from_file_location(
     "report_fixtures", Path(__file__).parents[1] / "report" / "conftest.py"
@@ -22,6 +23,7 @@ _spec = importlib.util.spec_from_file_location(
 assert _spec is not None
 assert _spec.loader is not None
 shared = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = shared  # dataclasses look their module up
 _spec.loader.exec_module(shared)
 browser, screenshot = shared.browser, shared.screenshot
 XSS = "<img src=x onerror='window.broken=1'><b>she</b>"

@@ -1,45 +1,32 @@
-"""A sentence typed into the playground to scores, reasons, and what changes of it do to the scores."""
+"""A sentence typed into the playground to scores, reasons, and what changes of it do to the scores.
+
+The changes are perturbations and identity swaps: the same sentence about someone else.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from threading import Lock
 from typing import Any
 
 from assay.core import Measure, Metric, Perturbation, Record, Sample, SetMetric
+from assay.datasets.lexicon import indefinite_article
+from assay.datasets.swaps import embedded_swaps, swap_texts
+from assay.datasets.templates import ATTRIBUTES, load_lexicon
 from assay.errors import AuditError, SpecError
 from assay.names.registry import load, names
 from assay.run.pipeline import score
 from assay.run.projection import project
 from assay.run.scoring import explain_samples
 from assay.run.session import Session
-from assay.vocabulary import Task
 
 MOST_SWAPS = 8
-_NEEDS_A_MODEL = ("bert-diverge", "masked-words")  # seconds a text: not for live use
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What was typed."""
-
-    hypothesis: str
-    references: tuple[str, ...]
-    source: str | None
-    task: Task
-
-    @property
-    def sample(self) -> Sample:
-        """As a metric sees it."""
-        return Sample(self.hypothesis, self.references, self.source)
-
-    @property
-    def record(self) -> Record:
-        """As a perturbation sees it."""
-        return Record("typed", self.hypothesis, self.task, self.references, self.source)
+MOST_GROUPS = 4  # groups that replace an identity word
+_NEEDS_A_MODEL = ("bert-diverge", "masked-words")  # seconds per text: not for live use
 
 
 @dataclass
@@ -52,8 +39,7 @@ class Live:
     @cached_property
     def measures(self) -> dict[str, Measure]:
         """Metrics by label; those of whole sets say nothing of one sentence."""
-        made = {one.label: one for one in self.given}
-        return {label: one for label, one in made.items() if not isinstance(one.metric, SetMetric)}
+        return {item.label: item for item in self.given if not isinstance(item.metric, SetMetric)}
 
     @cached_property
     def perturbations(self) -> dict[str, Perturbation]:
@@ -61,83 +47,112 @@ class Live:
         table = names("perturbations")
         return {name: load(where)() for name, (where, _) in table.items() if name not in _NEEDS_A_MODEL}
 
-    def chosen(self, labels: Sequence[str]) -> list[Measure]:
+    def scores(self, record: Record, labels: Sequence[str]) -> dict[str, Any]:
+        """Each metric's score, or why there is none, and its reasons."""
+        rows = []
+        with self.lock:
+            for measure in self._chosen(labels):
+                row = {"metric": measure.label, "score": None, "why": None, "explanation": None}
+                rows.append(row | _scored(measure, record.sample()))
+        return {"scores": rows}
+
+    def changes(self, record: Record, labels: Sequence[str]) -> dict[str, Any]:
+        """What perturbations and identity swaps of the sentence do to each score."""
+        with self.lock:
+            swaps = [
+                ("identity", name, "same", text) for name, text in identity_swaps(record.gold)[:MOST_SWAPS]
+            ]
+            rows: list[dict[str, Any]] = [
+                {"kind": kind, "name": name, "expect": expect, "text": text, "scores": {}}
+                for kind, name, expect, text in (*swaps, *self._perturbed(record))
+            ]
+            samples = [record.sample(), *(record.sample(row["text"]) for row in rows)]
+            for measure in self._chosen(labels):
+                if project(measure.metric, samples[0]) is not None:
+                    before, *after = _values(measure, samples)
+                    for row, value in zip(rows, after, strict=True):
+                        row["scores"][measure.label] = [before, value]
+        return {"changes": rows}
+
+    def _chosen(self, labels: Sequence[str]) -> list[Measure]:
         """Only metrics the server was started with: a spec can name files, a page must not."""
         for label in labels:
             if label not in self.measures:
                 raise SpecError(f"{label!r} is not served; start assay serve with -m {label}")
         return [self.measures[label] for label in labels] or list(self.measures.values())
 
-    def scores(self, asked: Asked, labels: Sequence[str]) -> dict[str, Any]:
-        """Each metric's score, or why there is none, and its reasons."""
-        found = []
-        with self.lock:
-            for one in self.chosen(labels):
-                row: dict[str, Any] = {"metric": one.label, "score": None, "why": None, "explanation": None}
-                if project(one.metric, asked.sample) is None:
-                    row["why"] = "needs " + ", ".join(sorted(one.metric.needs))
-                else:
-                    row |= _scored(one, asked.sample)
-                found.append(row)
-        return {"scores": found}
-
-    def changes(self, asked: Asked, labels: Sequence[str]) -> dict[str, Any]:
-        """What perturbations and identity swaps of the sentence do to each score."""
-        with self.lock:
-            rows = [*self._swaps(asked), *self._perturbed(asked)]
-            samples = [asked.sample, *(_with(asked, row["text"]) for row in rows)]
-            for one in self.chosen(labels):
-                if project(one.metric, asked.sample) is not None:
-                    values = _values(one, samples)
-                    for row, value in zip(rows, values[1:], strict=True):
-                        row["scores"][one.label] = [values[0], value]
-        return {"changes": rows}
-
-    def _perturbed(self, asked: Asked) -> list[dict[str, Any]]:
-        found = []
-        for name, one in self.perturbations.items():
+    def _perturbed(self, record: Record) -> list[tuple[str, str, str, str]]:
+        """(criterion, name, expectation, text) of every perturbation that applies."""
+        changed: list[tuple[str, str, str, str]] = []
+        for name, perturbation in self.perturbations.items():
             try:
-                text = one.perturb(asked.record)
+                text = perturbation.perturb(record)
             except AuditError:  # weights or a language resource that is not here
                 continue
             if text is not None and text.strip():
-                found.append(
-                    {"kind": one.criterion, "name": name, "expect": one.expect, "text": text, "scores": {}}
-                )
-        return found
-
-    def _swaps(self, asked: Asked) -> list[dict[str, Any]]:
-        from assay.server.swaps import identity_swaps
-
-        found = identity_swaps(asked.hypothesis)[:MOST_SWAPS]
-        return [
-            {"kind": "identity", "name": name, "expect": "same", "text": text, "scores": {}}
-            for name, text in found
-        ]
+                changed.append((perturbation.criterion, name, perturbation.expect, text))
+        return changed
 
 
-def _with(asked: Asked, text: str) -> Sample:
-    return Sample(text, asked.references, asked.source)
-
-
-def _scored(one: Measure, sample: Sample) -> dict[str, Any]:
+def _scored(measure: Measure, sample: Sample) -> dict[str, Any]:
+    if project(measure.metric, sample) is None:
+        return {"why": "needs " + ", ".join(sorted(measure.metric.needs))}
     try:
-        value = _values(one, [sample])[0]
+        value = _values(measure, [sample])[0]
     except AuditError as error:
         return {"why": str(error)}
-    reasons = explain_samples(one, [sample]) if isinstance(one.metric, Metric) else [None]
-    shown = None
-    if reasons[0] is not None:
-        numbers = [[float(f"{value:.3g}") for value in row] for row in reasons[0].values]
-        shown = {
-            "kind": reasons[0].kind,
-            "rows": reasons[0].rows,
-            "columns": reasons[0].columns,
-            "values": numbers,
-        }
+    reason = explain_samples(measure, [sample])[0] if isinstance(measure.metric, Metric) else None
+    if reason is None:
+        return {"score": value}
+    numbers = [[float(f"{number:.3g}") for number in row] for row in reason.values]
+    shown = {"kind": reason.kind, "rows": reason.rows, "columns": reason.columns, "values": numbers}
     return {"score": value, "explanation": shown}
 
 
-def _values(one: Measure, samples: Sequence[Sample]) -> list[float | None]:
-    column = score([one], samples, session=Session.open(cache=None))[one.label]
+def _values(measure: Measure, samples: Sequence[Sample]) -> list[float | None]:
+    column = score([measure], samples, session=Session.open(cache=None))[measure.label]
     return [None if value is None or not math.isfinite(value) else float(value) for value in column]
+
+
+# --- identity swaps ---
+
+
+def identity_swaps(text: str) -> list[tuple[str, str]]:
+    """(what was done, the new text): the other gender, then other groups of each attribute the text names."""
+    gendered = swap_texts([text], embedded_swaps())[0]
+    swaps = [("other gender", gendered.text)] if gendered.turned else []
+    for attribute in sorted(set(ATTRIBUTES) - {"gender"}):
+        words = _adjectives(attribute)
+        group, word = next((pair for pair in words if _pattern(pair[1]).search(text)), ("", ""))
+        if word:
+            others = {name: other for name, other in words if name != group}
+            swaps += [
+                (f"{attribute}: {word} to {other}", _replaced(text, word, other))
+                for other in list(others.values())[:MOST_GROUPS]
+            ]
+    return swaps
+
+
+@cache
+def _adjectives(attribute: str) -> tuple[tuple[str, str], ...]:
+    """(group, identity adjective), longest first so that a phrase wins over its part."""
+    groups = load_lexicon(attribute).groups
+    pairs = [(name, word) for name, group in groups.items() for word in group.adjectives]
+    return tuple(sorted(pairs, key=lambda pair: -len(pair[1])))
+
+
+def _pattern(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:(an?)(\s+))?({re.escape(word)})(?!\w)", re.IGNORECASE)
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    """The text with one word for another, its article and its capital with it."""
+
+    def written(match: re.Match[str]) -> str:
+        word = new[:1].upper() + new[1:] if match[3][:1].isupper() and not old[:1].isupper() else new
+        if not match[1]:
+            return word
+        article = indefinite_article(new)
+        return (article.capitalize() if match[1][0].isupper() else article) + match[2] + word
+
+    return _pattern(old).sub(written, text)
