@@ -23,7 +23,7 @@ check: $(DEV)
 bench: $(DEV)
 	$(BIN)/python -m bench
 
-# The long tests: 200 draws of every planted defect, 50 kills, 100,000 fuzz inputs a target, load of the server.
+# The long tests: 200 draws of every simulated defect, 50 kills, 100,000 fuzz inputs per target, load of the server.
 soak: $(DEV)
 	$(PIP) --editable '.[dev,fuzz]'
 	ASSAY_SOAK=1 $(BIN)/python -m pytest --timeout 0 -n 2 --dist load tests/calibration tests/faults tests/fuzz

@@ -53,7 +53,7 @@ def driver(samples: int = 200_000, small: int = 4, large: int = 4096) -> dict[st
     import ray
     from bench.engine import Trivial, made
 
-    from assay.run.engine.batch import packed
+    from assay.run.engine.batch import pack
     from assay.run.engine.ray import RayEngine, Worker
 
     RayEngine("local", 2).prepare(Trivial(), samples)
@@ -64,7 +64,7 @@ def driver(samples: int = 200_000, small: int = 4, large: int = 4096) -> dict[st
         began = time.process_time()
         for number in range(count):
             piece = list(range(number * size, (number + 1) * size))
-            ray.get(actor.score.remote(packed(given, piece), piece, False))
+            ray.get(actor.score.remote(pack(given, piece), piece, False))
         spent[size] = (time.process_time() - began) / count
     ray.shutdown()
     a_sample = (spent[large] - spent[small]) / (large - small)

@@ -66,12 +66,13 @@ def test_run_prints_one_document_and_writes_the_folder(pairs: Path, tmp_path: Pa
         "p_value",
         "q_value",
         "mde",
+        "verdict",
         "passed",
         "evidence",
     ]
     assert list(document["findings"][0]) == keys
-    made = {path.name for path in (tmp_path / "one").iterdir()}
-    assert {"run.json", "findings.parquet", "cases.parquet", "scores.parquet", "report.html"} <= made
+    files = {path.name for path in (tmp_path / "one").iterdir()}
+    assert {"run.json", "findings.parquet", "cases.parquet", "scores.parquet", "report.html"} <= files
     again = assay(*words, cwd=tmp_path)
     assert again.stdout == done.stdout
 
@@ -165,7 +166,7 @@ def test_a_metric_that_breaks_its_contract(pairs: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(broken)
     done = assay("run", "stereotype", "-m", "broken.py:Ratio", "--data", str(pairs), cwd=tmp_path)
     assert done.returncode == 2
-    assert "one value a sample" in done.stderr
+    assert "one value per sample" in done.stderr
     (tmp_path / "nan.py").write_text(PLUGIN.replace("len(s.hypothesis) /", "float('nan') *"))
     done = assay("run", "stereotype", "-m", "nan.py:Ratio", "--data", str(pairs), cwd=tmp_path)
     assert done.returncode == 2
@@ -181,17 +182,17 @@ def test_an_unwritable_folder_is_refused_before_the_work(pairs: Path, tmp_path: 
 
 def test_files_of_the_users_own_are_not_written_over(pairs: Path, tmp_path: Path) -> None:
     words = ("run", "stereotype", "-m", "bleu", "--data", str(pairs), "--cache", "none", "-q", "--out")
-    mine = tmp_path / "mine"
-    mine.mkdir()
+    folder = tmp_path / "mine"
+    folder.mkdir()
     assert assay(*words, "mine", cwd=tmp_path).returncode == 0  # an empty folder
     assert assay(*words, "mine", cwd=tmp_path).returncode == 0  # that of an earlier run
-    (mine / "run.json").unlink()
-    (mine / "report.html").write_text("precious")
+    (folder / "run.json").unlink()
+    (folder / "report.html").write_text("precious")
     done = assay(*words, "mine", cwd=tmp_path)
     assert done.returncode == 2
     assert "mine holds 'cases.parquet' and no run.json" in done.stderr
     assert "new or empty folder" in done.stderr
-    assert (mine / "report.html").read_text() == "precious"
+    assert (folder / "report.html").read_text() == "precious"
 
 
 def test_gate(pairs: Path, tmp_path: Path) -> None:

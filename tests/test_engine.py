@@ -16,12 +16,10 @@ from assay.core import Case, Grid, Metric, Sample
 from assay.errors import MetricError
 from assay.names.spec import measure, parse
 from assay.run.cache import ScoreCache
-from assay.run.cost import cost
-from assay.run.engine.batch import Batch, evaluate
+from assay.run.engine.batch import Batch, Pieces, evaluate
 from assay.run.engine.local import LocalEngine
-from assay.run.engine.pieces import Pieces
-from assay.run.projection import characters, kind, project
-from assay.run.scoring import score_grid, score_samples
+from assay.run.plan import cost
+from assay.run.scoring import characters, pace_key, project, score_grid, score_samples
 from assay.run.session import Session
 
 CALLS: list[int] = []
@@ -70,24 +68,24 @@ def _samples(count: int, word: str = "text") -> list[Sample]:
     return [Sample(f"{word} {n}", (f"reference {n // 3}",)) for n in range(count)]
 
 
-def _walk(pieces: Pieces, a_second: float) -> list[list[int]]:
-    found = []
+def _walk(pieces: Pieces, per_second: float) -> list[list[int]]:
+    taken = []
     while pieces:
         piece = pieces.take()
-        pieces.done(Batch(piece, np.zeros((len(piece), 1)), seconds=len(piece) / a_second))
-        found.append(piece)
-    return found
+        pieces.done(Batch(piece, np.zeros((len(piece), 1)), seconds=len(piece) / per_second))
+        taken.append(piece)
+    return taken
 
 
 def test_pieces_grow_to_half_a_second_and_hold_every_sample_once() -> None:
-    found = _walk(Pieces(Sized(), _samples(3000)), a_second=1000)
-    assert [len(piece) for piece in found[:5]] == [16, 64, 256, 500, 500]
-    assert sorted(index for piece in found for index in piece) == list(range(3000))
+    pieces = _walk(Pieces(Sized(), _samples(3000)), per_second=1000)
+    assert [len(piece) for piece in pieces[:5]] == [16, 64, 256, 500, 500]
+    assert sorted(index for piece in pieces for index in piece) == list(range(3000))
 
 
 def test_a_metric_that_starts_a_program_a_call_gets_its_batch() -> None:
-    found = _walk(Pieces(Sized(least=1024), _samples(3000)), a_second=10)
-    assert [len(piece) for piece in found] == [1024, 1024, 952]
+    pieces = _walk(Pieces(Sized(least=1024), _samples(3000)), per_second=10)
+    assert [len(piece) for piece in pieces] == [1024, 1024, 952]
     assert parse("bleu-4:backend=coco").metric.batch == 4096
     assert parse("bleu-4").metric.batch == 1
 
@@ -123,8 +121,8 @@ def test_culprits_are_found_by_halves() -> None:
 
 def test_a_worker_that_dies_is_replaced_and_its_piece_scored(tmp_path: Path) -> None:
     texts = [*_samples(2500), Sample("deadly", ("reference",))]
-    one = measure(Deadly(str(tmp_path / "died")))
-    values = score_samples(one, texts, Session(engine=LocalEngine(2))).values[:, 0]
+    deadly = measure(Deadly(str(tmp_path / "died")))
+    values = score_samples(deadly, texts, Session(engine=LocalEngine(2))).values[:, 0]
     assert (tmp_path / "died").exists()
     assert values.tolist() == [len(text.hypothesis) for text in texts]
 
@@ -165,14 +163,14 @@ def test_the_cache_gives_back_what_was_put(rows: list[tuple[float, int, int]], o
     values = np.array([[row[0]] * outputs for row in rows]).reshape(len(rows), outputs)
     notes = {name: np.array([row[at] for row in rows], dtype=np.int64) for name, at in (("a", 1), ("b", 2))}
     cache.put("signature", blobs, values, notes)
-    asked = [bytes.fromhex(Sample("unknown").key), *blobs[::-1]]
-    found = cache.get("signature", asked, outputs)
-    order = np.argsort(found.places)
-    assert found.places[order].tolist() == list(range(1, len(rows) + 1))
-    assert np.array_equal(found.values[order], values[::-1], equal_nan=True)
+    wanted = [bytes.fromhex(Sample("unknown").key), *blobs[::-1]]
+    stored = cache.get("signature", wanted, outputs)
+    order = np.argsort(stored.places)
+    assert stored.places[order].tolist() == list(range(1, len(rows) + 1))
+    assert np.array_equal(stored.values[order], values[::-1], equal_nan=True)
     for name, counts in notes.items():
-        assert found.notes.get(name, np.zeros(len(rows)))[order].tolist() == counts[::-1].tolist()
-    assert len(cache.get("another", asked, outputs).places) == 0
+        assert stored.notes.get(name, np.zeros(len(rows)))[order].tolist() == counts[::-1].tolist()
+    assert len(cache.get("another", wanted, outputs).places) == 0
 
 
 @given(st.sampled_from(["bleu", "gpt-ppl", "bartscore-faithful"]), st.text(), st.text(), st.integers(0, 2))
@@ -180,28 +178,28 @@ def test_projection_clears_what_is_not_used(name: str, reference: str, source: s
     metric = parse(name).metric
     used = metric.needs | metric.optional
     sample = Sample("h", (reference,) if reference else (), source or None, rival="r", draw=draw)
-    found = project(metric, sample)
+    projected = project(metric, sample)
     if any(not getattr(sample, need) for need in metric.needs):
-        assert found is None
+        assert projected is None
     else:
         expected = replace(sample, rival=None, draw=0)
         expected = expected if "references" in used else replace(expected, references=())
-        assert found == (expected if "source" in used else replace(expected, source=None))
+        assert projected == (expected if "source" in used else replace(expected, source=None))
 
 
 def test_the_cost_model_learns_the_pace_of_this_machine(tmp_path: Path) -> None:
-    cache, one = ScoreCache(tmp_path), parse("bleu")
+    cache, bleu = ScoreCache(tmp_path), parse("bleu")
     work = {"audit": [Case(str(n), {"a": sample}, "s") for n, sample in enumerate(_samples(40))]}
-    first = cost(one, work, cache)
-    read = characters(one.metric, _samples(40))
+    first = cost(bleu, work, cache)
+    read = characters(bleu.metric, _samples(40))
     assert (first.samples, first.unique, first.cached, first.texts) == (40, 40, 0, 40 + 14)
     assert first.seconds == pytest.approx(read / 1_500_000)
-    cache.book(kind(one.metric), 1000, 2.0)
-    assert cost(one, work, cache).seconds == pytest.approx(read / 500)
-    cache.book(kind(one.metric), 1500, 0.0)
-    assert cost(one, work, cache).seconds == pytest.approx(read / 2000), "an older run counts half"
-    score_samples(one, _samples(40), Session(cache))
-    done = cost(one, work, cache)
+    cache.book(pace_key(bleu.metric), 1000, 2.0)
+    assert cost(bleu, work, cache).seconds == pytest.approx(read / 500)
+    cache.book(pace_key(bleu.metric), 1500, 0.0)
+    assert cost(bleu, work, cache).seconds == pytest.approx(read / 2000), "an older run counts half"
+    score_samples(bleu, _samples(40), Session(cache))
+    done = cost(bleu, work, cache)
     assert (done.cached, done.seconds) == (40, 0.0)
 
 

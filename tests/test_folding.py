@@ -1,4 +1,4 @@
-"""Set metrics: one score a slice and role, resamples that stay paired, needs of the whole set."""
+"""Set metrics: one score per slice and role, resamples that stay paired, needs of the whole set."""
 
 from __future__ import annotations
 
@@ -9,11 +9,22 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from assay.core import Audit, Case, Finding, Sample, Scored, SetMetric
+from assay.core import (
+    Audit,
+    Case,
+    Estimate,
+    Finding,
+    Judgement,
+    Sample,
+    Scored,
+    SetMetric,
+    Statistic,
+)
 from assay.names.spec import measure, parse
-from assay.run.pipeline import _judge
+from assay.run.pipeline import execute
 from assay.run.scoring import score_cases
 from assay.run.session import Session
+from assay.run.settle import settle
 
 TEXTS = [
     "the cat sat on the mat",
@@ -42,16 +53,22 @@ def test_a_set_is_one_case_with_paired_resamples() -> None:
 
 @dataclass(frozen=True)
 class Judging(Audit):
-    """Finds what it was told to."""
+    """Reports a bias of 1 with an interval beyond its margin, on `times` sets of two texts."""
 
     name = "judging"
-    finding: Finding
+    question = "fairness"
+    statistics = (Statistic("bias", "a bias", bad="high", margin=0.5),)
+    times: int = 2
 
     def cases(self) -> list[Case]:
-        return []
+        return [
+            Case(f"{n}{t}", {"gold": Sample(t, (f"{t} {n}", f"{n} {t}"))}, "all")
+            for n in range(self.times)
+            for t in TEXTS[:2]
+        ]
 
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        return [self.finding]
+    def judge(self, scored: Sequence[Scored]) -> Judgement:
+        return Judgement([Finding.of("wary", "all", "bias", Estimate(1.0, 4, (0.9, 1.1)))])
 
 
 @dataclass(frozen=True)
@@ -69,23 +86,25 @@ class Wary(SetMetric):
 
 
 @pytest.mark.parametrize(("times", "held"), [(2, True), (3, False)])
-def test_small_sets_hold_verdicts_back_and_always_tell_the_band(times: int, held: bool) -> None:
-    cases = [
-        Case(f"{n}{t}", {"gold": Sample(t, (f"{t} {n}", f"{n} {t}"))}, "all")
-        for n in range(times)
-        for t in TEXTS[:2]
-    ]
-    about = score_cases(measure(Wary()), {"a": cases}, Session())["a"].about
+def test_small_sets_hold_verdicts_back_and_always_report_the_band(times: int, held: bool) -> None:
+    about = score_cases(measure(Wary()), {"a": Judging(times).cases()}, Session())["a"].about
     assert about["held_back"] is held
     assert f"halves of the references score 0.250 to {times * 0.4:.3f}" in about["caution"]
     assert ("sets of 4 texts, fewer than 5" in about["caution"]) is held
 
 
 def test_a_verdict_held_back_is_none() -> None:
-    finding = Finding("m", "a", "s", "bias", 1.0, 4, passed=True)
-    held = Scored("m", (), {}, about={"held_back": True})
-    assert _judge(Judging(finding), [held])[0].passed is None
-    assert _judge(Judging(finding), [Scored("m", (), {})])[0].passed is True
+    audit = Judging()
+    judgement = audit.judge([])
+    assert [finding.verdict for finding in settle(audit, judgement, held_back=["wary"])] == ["not judged"]
+    assert settle(audit, judgement, held_back=["wary"])[0].passed is None
+    assert [finding.verdict for finding in settle(audit, judgement, held_back=["other"])] == ["fail"]
+
+
+@pytest.mark.parametrize(("times", "verdict"), [(2, "not judged"), (3, "fail")])
+def test_a_run_holds_the_verdicts_of_small_sets_back(times: int, verdict: str) -> None:
+    done = execute({"judging": Judging(times)}, [Wary()], Session(), size="full")
+    assert done.findings["verdict"].to_list() == [verdict]
 
 
 def test_a_set_some_of_whose_samples_lack_references_has_no_score() -> None:

@@ -1,4 +1,4 @@
-"""The scoring plan: what a search found reaches every metric, and a panel joins those asked for."""
+"""The scoring plan: final cases of a search reach every metric, and a panel joins the given metrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.core import Audit, Case, Finding, Measure, Metric, Sample, Scored, SetMetric
+from assay.core import Audit, Case, Judgement, Measure, Metric, Sample, Scored, SetMetric
 from assay.run.plan import score_all
 from assay.run.session import Session
 
@@ -46,7 +46,7 @@ class Growing(Audit):
         return [Case("a", {"text": Sample("ab", ("ab",))}, "s")]
 
     def more(self, scored: Scored) -> Sequence[Case]:
-        if scored.about["set"] or len(scored.cases) == 3:
+        if scored.is_set or len(scored.cases) == 3:
             return ()
         longest = scored.cases[-1].samples["text"].hypothesis * 2
         return [Case(f"{len(scored.cases)}", {"text": Sample(longest, ("ab",))}, "s")]
@@ -55,11 +55,11 @@ class Growing(Audit):
         return ("rougeL", "length")
 
     def final(self, scored: Sequence[Scored]) -> Sequence[Case]:
-        found = [answer.cases[-1] for answer in scored if not answer.about["set"]]
-        return [Case(f"final-{n}", case.samples, "s") for n, case in enumerate(found)]
+        last = [answer.cases[-1] for answer in scored if not answer.is_set]
+        return [Case(f"final-{n}", case.samples, "s") for n, case in enumerate(last)]
 
-    def judge(self, scored: Sequence[Scored]) -> list[Finding]:
-        return []
+    def judge(self, scored: Sequence[Scored]) -> Judgement:
+        return Judgement()
 
 
 def test_final_cases_reach_all_metrics_and_the_panel() -> None:

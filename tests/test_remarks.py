@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import audit as score
+from assay.cli.audit import score
 from assay.core import Case, Image, Metric, Sample, Scores
 from assay.errors import DataError, MetricError, SpecError
 from assay.names.spec import measure
 from assay.run.pipeline import score_noted
 from assay.run.scoring import score_cases, score_samples
 from assay.run.session import Session
-from assay.run.unfold import counted, told, unusual
+from assay.run.unfold import count_notes, note_sentences, unusual_reasons
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Fussy(Metric):
             raise ValueError("boom")
         known = [any(len(word) < 4 for word in s.hypothesis.split()) for s in samples]
         unknown = [sum(len(word) > 3 for word in s.hypothesis.split()) for s in samples]
-        return Scores([1.0 if one else None for one in known], {"out_of_vocabulary": unknown})
+        return Scores([1.0 if is_known else None for is_known in known], {"out_of_vocabulary": unknown})
 
 
 PICTURE = Image("a.png", "0" * 64)
@@ -40,7 +40,7 @@ def pictured(text: str, *references: str) -> Sample:
     return Sample(text, references, None, PICTURE)
 
 
-def test_every_reason_is_told_with_its_count() -> None:
+def test_every_reason_is_reported_with_its_count() -> None:
     samples = [
         pictured("a cat slept soundly", "x"),
         pictured("a cat"),
@@ -51,11 +51,11 @@ def test_every_reason_is_told_with_its_count() -> None:
         pictured("?!", ""),
     ]
     settings = Session(on_error="skip")
-    one = measure(Fussy())
-    table = score_samples(one, samples, settings)
-    counts = counted(one, samples, table)
+    fussy = measure(Fussy())
+    table = score_samples(fussy, samples, settings)
+    counts = count_notes(fussy, samples, table)
     assert counts["absent"] == 5
-    assert told(counts, len(samples)) == [
+    assert note_sentences(counts, len(samples)) == [
         "3 words in 2 of 7 samples are not in the vocabulary",
         "no score for 1 of 7 samples: no reference",
         "no score for 1 of 7 samples: no image",
@@ -74,7 +74,7 @@ def test_reasons_come_from_the_cache_as_well(tmp_path: Path) -> None:
     assert first[1] == "fussy: no score for 1 of 2 samples: no word in the vocabulary"
 
 
-def test_a_text_too_short_for_an_ngram_is_told() -> None:
+def test_a_text_too_short_for_an_ngram_is_reported() -> None:
     notes = score_noted(["distinct-n"], [Sample("cat"), Sample("a cat")], session=Session.open(cache=None))[1]
     assert notes == ["distinct-n: no score for 1 of 2 samples: fewer than 2 words"]
 
@@ -82,12 +82,15 @@ def test_a_text_too_short_for_an_ngram_is_told() -> None:
 def test_an_audit_counts_the_same_reasons() -> None:
     cases = [Case("1", {"gold": Sample("a", ("a",)), "worse": Sample("b")}, "x")]
     scored = score_cases(measure("chrf"), {"audit": cases}, Session())["audit"]
-    assert told(scored.notes, 2) == ["no score for 1 of 2 samples: no reference"]
+    assert note_sentences(scored.notes, 2) == ["no score for 1 of 2 samples: no reference"]
 
 
 def test_no_score_at_all_is_a_misfit_only_for_want_of_a_field() -> None:
-    assert unusual({"absent": 2, "absent: no reference": 2}) == ""
-    assert unusual({"absent": 2, "absent: the metric raised an error": 2}) == "the metric raised an error"
+    assert unusual_reasons({"absent": 2, "absent: no reference": 2}) == ""
+    assert (
+        unusual_reasons({"absent": 2, "absent: the metric raised an error": 2})
+        == "the metric raised an error"
+    )
 
 
 def test_errors_name_the_metric_and_the_sample() -> None:
@@ -101,10 +104,10 @@ def test_errors_name_the_metric_and_the_sample() -> None:
 
 
 def test_an_id_changes_neither_key_nor_equality() -> None:
-    one, other = Sample("a", ("b",), id="1"), Sample("a", ("b",), id="2")
-    assert one == other
-    assert one.key == other.key
-    assert len({one, other}) == 1
+    first, second = Sample("a", ("b",), id="1"), Sample("a", ("b",), id="2")
+    assert first == second
+    assert first.key == second.key
+    assert len({first, second}) == 1
 
 
 def written(folder: Path, *rows: dict[str, object]) -> Path:
@@ -130,7 +133,7 @@ def test_score_refuses_what_no_row_can_give(
     metric: str, more: dict[str, object], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises((DataError, MetricError), match=message):
-        score.command(written(tmp_path, ROW | more), [metric], cache="none", quiet=True)
+        score(written(tmp_path, ROW | more), [metric], cache="none", quiet=True)
 
 
 @pytest.mark.parametrize("order", [0, -1])
@@ -139,18 +142,18 @@ def test_an_ngram_has_a_word(order: int) -> None:
         measure(f"distinct-n:n={order}")
 
 
-def test_score_tells_on_stderr_and_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_score_prints_notes_on_stderr_and_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [ROW | {"references": ["a cat"]}, ROW | {"id": "2", "references": []}]
     note = "chrf: no score for 1 of 2 samples: no reference"
-    score.command(written(tmp_path, *rows), ["chrf"], cache="none", json=True)
-    told_ = capsys.readouterr()
-    assert json.loads(told_.out)["notes"] == [note]
-    assert f"note: {note}" in told_.err
+    score(written(tmp_path, *rows), ["chrf"], cache="none", json=True)
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["notes"] == [note]
+    assert f"note: {note}" in printed.err
 
 
 def test_a_metric_that_reads_no_image_does_not_miss_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path, ROW | {"references": ["a cat"], "image": "none.png"})
-    score.command(path, ["chrf"], cache="none")
+    score(path, ["chrf"], cache="none")
     assert capsys.readouterr().out == "id,chrf\n1,100.0\n"

@@ -50,13 +50,13 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     stored = (
         sqlite3.connect(tmp_path / "cache" / "scores.sqlite").execute("SELECT key FROM scores").fetchall()
     )
-    kept = {key.hex() for (key,) in stored}
-    assert kept, "nothing was put before the kill"
+    cached = {key.hex() for (key,) in stored}
+    assert cached, "nothing was put before the kill"
     logged = os.environ | {"ASSAY_TEST_LOG": str(tmp_path / "log2")}
     resumed = subprocess.run(command, cwd=tmp_path, env=logged, capture_output=True, text=True, check=True)
     after = (tmp_path / "log2").read_text().split()
-    assert not kept & set(after), "a stored score was computed again"
-    assert set(before) | set(after) >= kept
+    assert not cached & set(after), "a stored score was computed again"
+    assert set(before) | set(after) >= cached
     anew = [word if word != "cache" else "none" for word in command]
     whole = subprocess.run(anew, cwd=tmp_path, env=logged, capture_output=True, text=True, check=True)
     assert json.loads(whole.stdout)["findings"] == json.loads(resumed.stdout)["findings"]

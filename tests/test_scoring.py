@@ -14,8 +14,7 @@ from assay.errors import MetricError
 from assay.names.spec import measure, parse
 from assay.run.cache import ScoreCache
 from assay.run.engine.local import LocalEngine
-from assay.run.projection import project
-from assay.run.scoring import score_cases, score_grid, score_samples
+from assay.run.scoring import project, score_cases, score_grid, score_samples
 from assay.run.session import Session
 
 CALLS: list[int] = []
@@ -107,18 +106,18 @@ def test_hybrid_parts_share_the_cache(tmp_path: Path) -> None:
 
 def test_a_grid_equals_pair_by_pair_and_is_transposed_for_symmetric_metrics() -> None:
     grid = Grid("g", ("the cat sat", "a dog"), ("the cat", "dog ran", "a"), "g")
-    one = parse("rougeL")
-    values = score_grid(one, grid, Session(), {})
+    rouge = parse("rougeL")
+    values = score_grid(rouge, grid, Session(), {})
     pairs = [Sample(row, (column,)) for row in grid.rows for column in grid.columns]
-    assert np.allclose(values.ravel(), score_samples(one, pairs, Session()).values[:, 0])
+    assert np.allclose(values.ravel(), score_samples(rouge, pairs, Session()).values[:, 0])
 
 
 def test_workers_change_nothing() -> None:
     texts = _samples(*(f"the number {n} of many words" for n in range(2500)))
-    one, many = (
+    alone, pooled = (
         score_samples(parse("chrf"), texts, Session(engine=LocalEngine(workers))).values for workers in (1, 2)
     )
-    assert np.array_equal(one, many)
+    assert np.array_equal(alone, pooled)
 
 
 def test_damaged_rows_are_dropped_and_scored_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -142,22 +141,21 @@ def test_a_cache_that_is_no_database_is_moved_aside(tmp_path: Path) -> None:
     assert (tmp_path / "scores.damaged").exists()
 
 
-def test_score_tells_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from assay.cli.audit import command
-    from assay.cli.options import OnErrorName
+def test_score_reports_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from assay.cli.audit import score
 
     (tmp_path / "broken.py").write_text(
         "def fussy(hypotheses, references):\n"
-        "    if any('bad' in one for one in hypotheses):\n"
+        "    if any('bad' in text for text in hypotheses):\n"
         "        raise ValueError('cannot read this')\n"
         "    return [1.0 for _ in hypotheses]\n"
     )
     rows = [f'{{"hypothesis": "{text}", "references": ["a"]}}' for text in ("good", "bad one", "bad two")]
     (tmp_path / "texts.jsonl").write_text("\n".join(rows))
     spec = f"{tmp_path / 'broken.py'}:fussy"
-    command(tmp_path / "texts.jsonl", metric=[spec], cache="none", on_error=OnErrorName.skip)
-    said = capsys.readouterr()
-    assert [line.rpartition(",")[2] for line in said.out.splitlines()[1:]] == ["1.0", "", ""]
-    assert "note: " in said.err
-    assert "2 of 3 samples" in said.err
-    assert "'bad one': ValueError: cannot read this" in said.err
+    score(tmp_path / "texts.jsonl", metric=[spec], cache="none", on_error="skip")
+    printed = capsys.readouterr()
+    assert [line.rpartition(",")[2] for line in printed.out.splitlines()[1:]] == ["1.0", "", ""]
+    assert "note: " in printed.err
+    assert "2 of 3 samples" in printed.err
+    assert "'bad one': ValueError: cannot read this" in printed.err

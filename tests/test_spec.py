@@ -11,8 +11,9 @@ import assay
 from assay.errors import SpecError
 from assay.metrics.chrf import Chrf
 from assay.names.registry import find, names
-from assay.names.spec import measure, parse, perturbation
+from assay.names.spec import measure, parse, perturbation, range_of
 from assay.run.pipeline import make_audit
+from assay.vocabulary import NonNegative, Range, Share
 
 PLUGIN = """from dataclasses import dataclass
 from assay import Metric
@@ -29,10 +30,10 @@ def overlap(hypotheses, references):
 
 
 def test_keys_become_fields() -> None:
-    one = parse("bleu:tokenize=split,smooth=method1")
-    assert (one.metric.tokenize, one.metric.smooth) == ("split", "method1")
-    assert one.metric == parse("bleu").metric
-    assert one.label == "bleu:tokenize=split,smooth=method1"
+    bleu = parse("bleu:tokenize=split,smooth=method1")
+    assert (bleu.metric.tokenize, bleu.metric.smooth) == ("split", "method1")
+    assert bleu.metric == parse("bleu").metric
+    assert bleu.label == "bleu:tokenize=split,smooth=method1"
 
 
 def test_outputs_read_one_column() -> None:
@@ -117,6 +118,12 @@ def test_numbers_of_metrics_have_a_range(spec: str) -> None:
     assert parse("bertscore-f:layer=-2").metric.layer == -2
 
 
+def test_the_range_of_a_number_stands_on_its_field() -> None:
+    ranges = [range_of(hint) for hint in (int, float, int | None, tuple[float, ...], NonNegative | None)]
+    assert ranges == [Range(1), Range(0), Range(1), Range(0), Range(0)]
+    assert [range_of(hint) for hint in (Share, tuple[Share, ...])] == [Range(0, 1)] * 2
+
+
 def test_a_plug_in_knows_its_own_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     @dataclasses.dataclass(frozen=True)
     class Shifted(Chrf):
@@ -129,14 +136,14 @@ def test_a_plug_in_knows_its_own_numbers(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_file_of_seven_lines_is_a_metric(tmp_path: Path) -> None:
     path = tmp_path / "length_ratio.py"
     path.write_text(PLUGIN)
-    one = parse(f"{path}:LengthRatio")
-    assert one.metric.score([assay.Sample("ab", ("abcd",))]) == [0.5]
-    before = one.metric.signature
+    ratio = parse(f"{path}:LengthRatio")
+    assert ratio.metric.score([assay.Sample("ab", ("abcd",))]) == [0.5]
+    before = ratio.metric.signature
     path.write_text(PLUGIN.replace("len(s.hypothesis) /", "2 * len(s.hypothesis) /"))
     assert parse(f"{path}:LengthRatio").metric.signature != before  # law 1: the source is in the signature
 
 
-def test_a_file_alone_is_told_what_it_holds_without_running(tmp_path: Path) -> None:
+def test_an_error_lists_what_a_file_holds_without_running_it(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(PLUGIN + "def _hidden(): ...\nraise RuntimeError\n")
     for spec in (str(path), f"{path}:"):
@@ -186,3 +193,13 @@ def test_flags_and_defaults_of_a_perturbation_are_no_amounts() -> None:
         "sentence-switching|level:1|last:f"
     )
     assert perturbation("frequent-ngrams:length=0") == perturbation("frequent-ngrams")
+
+
+def test_the_package_of_runs_can_be_called_like_the_function() -> None:
+    import assay
+    import assay.run.pipeline  # from here on the name is the package's
+
+    done = assay.run(
+        "stereotype", ["bleu"], only=("gender",), limit=2, session=assay.Session.open(cache=None)
+    )
+    assert done.metrics == ["bleu"]

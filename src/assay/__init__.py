@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from assay.names.plugins import wrap
     from assay.report.compare import compare
     from assay.run.pipeline import audit, run, score
+    from assay.run.session import Session
 
 __version__ = "0.1.0"
 _NOUNS = (
@@ -35,11 +36,13 @@ _LAZY = {
     **dict.fromkeys(("audit", "run", "score"), "assay.run.pipeline"),
     "AuditError": "assay.errors",
     "compare": "assay.report.compare",
+    "Session": "assay.run.session",
     "wrap": "assay.names.plugins",
 }
 __all__ = [
     "Audit", "AuditError", "Case", "Estimate", "Finding", "Grid", "Judgement", "Metric", "Perturbation",
-    "Record", "Sample", "Scored", "SetMetric", "Statistic", "audit", "compare", "run", "score", "wrap",
+    "Record", "Sample", "Scored", "Session", "SetMetric", "Statistic", "audit", "compare", "run", "score",
+    "wrap",
 ]  # fmt: skip
 
 

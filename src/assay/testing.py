@@ -171,7 +171,7 @@ def _check_scores(measured: Measure) -> None:
     """Scores of ordinary samples; nothing where the metric needs more than they have (an image)."""
     import numpy as np
 
-    from assay.run.projection import project
+    from assay.run.scoring import project
 
     samples, label = _samples(), measured.label
     if any(project(measured.metric, sample) is None for sample in samples):
@@ -330,7 +330,8 @@ def _check_charts(audit: Audit) -> None:
     for chart in audit.charts:
         where = f"{audit.name}: chart of {chart.value!r}"
         _require(chart.kind in ("bars", "curve", "scatter"), f"{where}: unknown kind {chart.kind!r}")
-        _require(chart.depth >= 1, f"{where}: depth {chart.depth} is below 1")
+        least = 0 if chart.kind == "scatter" else 1  # a scatter has one panel per metric
+        _require(chart.depth >= least, f"{where}: depth {chart.depth} is below {least}")
         for name in (chart.value, chart.x, chart.colour):
             _require(name is None or name in declared, f"{where}: statistic {name!r} is not declared")
 

@@ -1,14 +1,19 @@
-"""The words of the field that specs, records and reports may use."""
+"""The words that specs, records and reports may use, and the ranges of the numbers in their fields."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
 
 Need = Literal["references", "source", "image", "rival"]
 Question = Literal["fairness", "robustness", "agreement"]
 Verdict = Literal["pass", "fail", "inconclusive", "insensitive", "not judged"]
 Rule = Literal["careful", "paper"]
 Size = Literal["quick", "full"]
+OnError = Literal["stop", "skip"]
+Format = Literal["html", "md", "json", "latex"]
+Gate = Literal["fail", "unfair", "blind"]
 Expectation = Literal["lower", "same"]
 Paradigm = Literal[
     "n-gram", "edit", "caption", "diversity", "static-embedding", "matching", "regression", "generation",
@@ -28,3 +33,19 @@ TASKS: tuple[Task, ...] = get_args(Task)
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 # The words of version 0.1, in its run folders and in plug-ins written for it.
 QUESTION_ALIASES: dict[str, Question] = {"fair": "fairness", "sees": "robustness", "agrees": "agreement"}
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The numbers that a field may hold, both ends included: `resamples: Annotated[int, Range(40)] = 1000`.
+
+    A whole number without a range is at least 1, any other number at least 0.
+    """
+
+    least: float
+    most: float = math.inf
+
+
+NonNegative = Annotated[int, Range(0)]
+Share = Annotated[float, Range(0, 1)]
+Layer = Annotated[int, Range(-math.inf)]  # negative: counted from the last layer

@@ -62,7 +62,7 @@ def write(folder: Path, name: str, sets: Sequence[Sequence[str]]) -> Path:
 
 
 def found(metric: Metric, data: Path, **asked: Any) -> dict[tuple[str, str], dict[str, Any]]:
-    rows = run("association", [metric], options=HERE, data=(data,), **asked).findings.iter_rows(named=True)
+    rows = run("association", [metric], session=HERE, data=(data,), **asked).findings.iter_rows(named=True)
     return {(row["slice"], row["statistic"]): row for row in rows}
 
 
@@ -111,7 +111,7 @@ def test_a_fair_metric_rarely_fails(tmp_path: Path) -> None:
 
 
 def test_a_degenerate_test_is_zero_and_says_so(career: Path) -> None:
-    done = run("association", [Planted(spread=0.0)], options=HERE, data=(career,))
+    done = run("association", [Planted(spread=0.0)], session=HERE, data=(career,))
     row = done.findings.filter(statistic="effect_size").to_dicts()[0]
     assert (row["value"], row["p_value"], row["passed"]) == (0.0, 1.0, True)
     assert any("degenerate" in note and "career" in note for note in done.notes)
@@ -136,7 +136,7 @@ def test_sentences_of_a_word_are_one_unit(tmp_path: Path) -> None:
 
 
 def test_unknown_words_are_dropped_in_balance(career: Path) -> None:
-    done = run("association", [Planted(bias=0.2, unknown="female3")], options=HERE, data=(career,))
+    done = run("association", [Planted(bias=0.2, unknown="female3")], session=HERE, data=(career,))
     row = done.findings.filter(statistic="effect_size").to_dicts()[0]
     assert row["n"] == 14
     assert any("dropped in balance" in note for note in done.notes)
@@ -146,7 +146,7 @@ def test_too_many_unknown_words_make_a_test_not_applicable(career: Path) -> None
     done = run(
         "association",
         [Planted(unknown="career")],
-        options=HERE,
+        session=HERE,
         data=(write(career, "y", [MALE, FEMALE, FAMILY[:4], FAMILY[4:]]),),
     )
     statistics = {
@@ -193,7 +193,7 @@ def test_the_battery_has_three_levels_and_both_directions() -> None:
 
 
 def test_innocuous_tests_have_no_verdict() -> None:
-    rows = run("association", [Planted(spread=0.0)], options=HERE, only=("C1", "C6-N"), templates=1).findings
+    rows = run("association", [Planted(spread=0.0)], session=HERE, only=("C1", "C6-N"), templates=1).findings
     verdicts = {row["slice"]: row["passed"] for row in rows.filter(statistic="effect_size").to_dicts()}
     assert verdicts == {"weat1": None, "sent-weat1": None, "weat6": True, "sent-weat6": True}
 
@@ -217,7 +217,7 @@ def test_the_p_value_equals_a_loop_over_partitions() -> None:
 def test_rouge_rows_of_table_8(shared: Path) -> None:
     folder = shared / "association"
     only = ("sent-weat3b", "sent-weat6", "sent-weat7", "sent-angry_black_woman_stereotype", "sent-weat10")
-    done = run("association", ["rouge1"], options=HERE, data=(folder,), rule="paper", only=only)
+    done = run("association", ["rouge1"], session=HERE, data=(folder,), rule="paper", only=only)
     values = {row["slice"]: row["value"] for row in done.findings.filter(statistic="effect_size").to_dicts()}
     assert values["sent-weat3b"] == pytest.approx(0.07, abs=0.015)
     for name in only[1:]:

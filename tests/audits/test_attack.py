@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from assay.audits.attack.audit import Attack
-from assay.audits.attack.edits import edit_ratio
 from assay.core import Measure, Metric, Scored
 from assay.errors import DataError
+from assay.perturbations.ratio import edit_ratio
 from assay.run.pipeline import run
 from assay.run.session import Session
 

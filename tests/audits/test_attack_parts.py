@@ -11,7 +11,6 @@ from assay.audits.attack.edits import (
     Move,
     Source,
     apply,
-    edit_ratio,
     edits_needed,
     free,
     kind_of,
@@ -21,6 +20,7 @@ from assay.audits.attack.edits import (
 )
 from assay.audits.attack.judge import confirmed, gain, losses
 from assay.core import Case, Sample, Scored
+from assay.perturbations.ratio import edit_ratio
 from assay.recipe import generator
 
 

@@ -95,7 +95,7 @@ def pictures(tmp_path: Path, n: int = 80) -> Path:
 
 def found(metric: Any, path: Path | None, **asked: Any) -> dict[tuple[str, str, str | None], dict[str, Any]]:
     data = {} if path is None else {"data": (path,)}
-    rows = run("caption", [metric], options=HERE, **data, **asked).findings.to_dicts()
+    rows = run("caption", [metric], session=HERE, **data, **asked).findings.to_dicts()
     return {(row["slice"], row["statistic"], row["versus"]): row for row in rows}
 
 
@@ -248,7 +248,7 @@ def test_a_metric_favours_the_better_captioner(tmp_path: Path) -> None:
 
 def test_gender_errors_are_reported_for_either_captioner(tmp_path: Path) -> None:
     path = captions(tmp_path, "fiber", OUTPUTS)
-    frame = run("caption", [Overlap()], options=HERE, captions=(path,)).findings
+    frame = run("caption", [Overlap()], session=HERE, captions=(path,)).findings
     errors = frame.filter(statistic="gender_error", slice="gender/all")
     assert dict(zip(errors["metric"], errors["value"], strict=True)) == {
         "captioner:fiber": pytest.approx(0.4),

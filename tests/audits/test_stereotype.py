@@ -61,7 +61,7 @@ def pairs_file(tmp_path: Path, n: int = 60, *, swap: bool = False) -> Path:
 
 
 def findings(metric: Metric, **asked: object) -> dict[tuple[str, str], Finding]:
-    frame = run("stereotype", [metric], options=HERE, **asked).findings
+    frame = run("stereotype", [metric], session=HERE, **asked).findings
     rows = frame.iter_rows(named=True)
     return {(row["slice"], row["statistic"]): row for row in rows if row["metric"] != "all metrics"}
 
@@ -147,7 +147,7 @@ def test_pairs_of_unequal_length_are_not_held_against_the_controls(tmp_path: Pat
         }
         rows.append({"id": str(number), "reference": f"the clerk{number} slept"} | texts)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    frame = run("stereotype", ["rouge1"], options=HERE, data=(path,)).findings
+    frame = run("stereotype", ["rouge1"], session=HERE, data=(path,)).findings
     bias, excess = (
         frame.filter(statistic=name, slice="age").to_dicts()[0] for name in ("bias", "excess_bias")
     )

@@ -19,7 +19,7 @@ HERE = Session.open(cache=None)
 @shared
 def test_published_bleu_figures() -> None:
     data = tuple(SHARED / "stereotype_pairs" / f"{name}.jsonl" for name in ("gender", "race"))
-    rows = run("stereotype", ["bleu"], options=HERE, data=data, rule="paper")
+    rows = run("stereotype", ["bleu"], session=HERE, data=data, rule="paper")
     found = {r["slice"]: r["value"] for r in rows.findings.iter_rows(named=True) if r["statistic"] == "bias"}
     assert found["gender"] == pytest.approx(0.1047, abs=5e-5)
     assert found["race"] == pytest.approx(0.188, abs=5e-4)
@@ -30,7 +30,7 @@ def test_published_bleu_figures() -> None:
 def published(attribute: str) -> pl.DataFrame:
     """Findings on the authors' own scores."""
     path = SHARED / "stereotype_pairs" / f"{attribute}.jsonl"
-    return run("stereotype", scores=f"{path}:published", options=HERE, data=(path,), rule="paper").findings
+    return run("stereotype", scores=f"{path}:published", session=HERE, data=(path,), rule="paper").findings
 
 
 @shared
@@ -55,6 +55,6 @@ def test_published_scores_give_table_6(attribute: str, metric: str, statistic: s
 @shared
 def test_imported_scores_have_no_excess_bias() -> None:
     path = SHARED / "stereotype_pairs" / "race.jsonl"
-    done = run("stereotype", scores=f"{path}:published", options=HERE, data=(path,))
+    done = run("stereotype", scores=f"{path}:published", session=HERE, data=(path,))
     assert "excess_bias" not in done.findings["statistic"].to_list()
     assert any("no excess_bias" in note for note in done.notes)

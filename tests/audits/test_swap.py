@@ -116,7 +116,7 @@ def rated(tmp_path: Path, *, men: int = 20, women: int = 20, systems: int = 0) -
 
 
 def found(metric: Any, path: Path, **asked: Any) -> dict[tuple[str, str, str | None], dict[str, Any]]:
-    rows = run("swap", [metric], options=HERE, data=(path,), **asked).findings.to_dicts()
+    rows = run("swap", [metric], session=HERE, data=(path,), **asked).findings.to_dicts()
     return {(row["slice"], row["statistic"], row["versus"]): row for row in rows}
 
 

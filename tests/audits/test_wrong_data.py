@@ -41,17 +41,17 @@ def pairs(path: Path, n: int = 12, **fixed: str) -> Path:
 def test_pairs_whose_sides_are_one_text_test_nothing(tmp_path: Path) -> None:
     same = pairs(tmp_path / "same.jsonl", anti_stereotype="The old man {k} was slow.")
     with pytest.raises(DataError, match="both sides of every pair are the same text"):
-        run("stereotype", ["chrf"], options=HERE, data=(same,))
+        run("stereotype", ["chrf"], session=HERE, data=(same,))
     rows = [json.loads(line) for line in same.read_text().splitlines()]
     other = [row | {"id": f"q{n}", "anti_stereotype": f"The tall man {n}."} for n, row in enumerate(rows)]
     mixed = written(tmp_path / "mixed.jsonl", rows + other)
-    done = run("stereotype", ["chrf"], options=HERE, data=(mixed,))
+    done = run("stereotype", ["chrf"], session=HERE, data=(mixed,))
     assert done.findings.filter(slice="age", statistic="bias")["n"].item() == 12
     assert "stereotype: 12 pairs left out: both sides are the same text" in done.notes
 
 
 def test_a_metric_that_tells_no_text_from_another_has_no_verdict(tmp_path: Path) -> None:
-    done = run("stereotype", ["chrf"], options=HERE, data=(pairs(tmp_path / "p.jsonl", reference=""),))
+    done = run("stereotype", ["chrf"], session=HERE, data=(pairs(tmp_path / "p.jsonl", reference=""),))
     assert done.findings.filter(statistic="gold_random_gap")["value"].item() == 0
     assert done.findings["passed"].is_null().all()
     assert any("chrf: age: texts of other pairs score alike, so no verdict" in note for note in done.notes)
@@ -60,12 +60,12 @@ def test_a_metric_that_tells_no_text_from_another_has_no_verdict(tmp_path: Path)
 def test_imported_scores_name_cases_without_pairs_and_pairs_without_scores(tmp_path: Path) -> None:
     data, scores = pairs(tmp_path / "p.jsonl", 3), tmp_path / "s.csv"
     scores.write_text("case,role,metric,score\np0,stereotype,mine,0.9\npp1,anti_stereotype,mine,.7\n")
-    done = run("stereotype", scores=str(scores), options=HERE, data=(data,))
+    done = run("stereotype", scores=str(scores), session=HERE, data=(data,))
     with pytest.raises(AuditError, match=r"nothing could be judged.*3 of 3 cases of age lack") as told:
         finish(done, form="html", fail_on=None, quiet=True)
     assert "1 cases of s.csv are not among those asked for ('pp1'; did you mean p1?)" in str(told.value)
     scores.write_text("case,role,metric,score\np0,stereotype,mine,0.9\np0,anti_stereotype,mine,.7\n")
-    notes = run("stereotype", scores=str(scores), options=HERE, data=(data,)).notes
+    notes = run("stereotype", scores=str(scores), session=HERE, data=(data,)).notes
     assert "stereotype: mine: 2 of 3 cases of age lack a score" in notes
     assert "stereotype: mine: 406 of 406 cases of control lack a score" in notes
 
@@ -74,7 +74,7 @@ def test_a_list_of_swaps_without_a_pair_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "swaps.txt"
     for text in ("", "\n\n", "male\tfemale\n"):
         path.write_text(text, "utf-8")
-        with pytest.raises(DataError, match="has no pair of words; write two a line"):
+        with pytest.raises(DataError, match="has no pair of words; write two per line"):
             read_swaps(path)
 
 
@@ -91,24 +91,24 @@ def test_an_audit_says_what_an_item_needs(tmp_path: Path, audit: str, needs: str
     with pytest.raises(
         DataError, match=f"{audit} found nothing to score in its data; an item needs .*{needs}"
     ):
-        run(audit, ["chrf"], options=HERE, data=(data,))
+        run(audit, ["chrf"], session=HERE, data=(data,))
 
 
 @pytest.mark.parametrize("audit", ["repetition", "frequent-ngram", "identity-length"])
 def test_one_item_is_too_few(tmp_path: Path, audit: str) -> None:
-    done = run(audit, ["chrf"], options=HERE, data=(written(tmp_path / "short.jsonl", SHORT),))
+    done = run(audit, ["chrf"], session=HERE, data=(written(tmp_path / "short.jsonl", SHORT),))
     assert f"{audit}: fewer than 10 items, too few for a verdict: short (1)" in done.notes
 
 
 def test_levels_that_change_no_text_are_told(tmp_path: Path) -> None:
     data = written(tmp_path / "short.jsonl", SHORT)
-    done = run("stress", ["chrf"], options=HERE, data=(data,), seeds=1, only=("truncation",))
+    done = run("stress", ["chrf"], session=HERE, data=(data,), seeds=1, only=("truncation",))
     expected = "no text is changed at 0.1, 0.2: too short for so little noise"
     assert f"stress: short/truncation: {expected}" in done.notes
 
 
 def test_a_metric_without_a_model_has_no_attention(tmp_path: Path) -> None:
-    done = run("attention", ["chrf"], options=HERE, data=(written(tmp_path / "short.jsonl", SHORT),))
+    done = run("attention", ["chrf"], session=HERE, data=(written(tmp_path / "short.jsonl", SHORT),))
     with pytest.raises(AuditError, match="nothing could be judged; attention: chrf reads with no model"):
         finish(done, form="html", fail_on=None, quiet=True)
 

@@ -76,10 +76,10 @@ def test_a_read_only_cache_still_answers(tmp_path: Path, monkeypatch: pytest.Mon
     connect = sqlite3.connect
 
     def read_only(where: str, **how: object) -> sqlite3.Connection:
-        made = connect(where, **how)  # type: ignore[arg-type]
+        connection = connect(where, **how)  # type: ignore[arg-type]
         if where != ":memory:":
-            made.execute("PRAGMA query_only = ON")
-        return made
+            connection.execute("PRAGMA query_only = ON")
+        return connection
 
     monkeypatch.setattr(sqlite3, "connect", read_only)
     values, _ = scored(tmp_path)

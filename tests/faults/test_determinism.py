@@ -27,13 +27,13 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_workers_change_no_byte(pairs: Path) -> None:
-    found = {
+    documents = {
         run(
             "stereotype", ("bleu", "chrf"), session=Session.open(cache=None, workers=workers), data=(pairs,)
         ).json()
         for workers in (1, 2, 4)
     }
-    assert len(found) == 1
+    assert len(documents) == 1
 
 
 def test_the_order_of_metrics_changes_no_finding_of_theirs(pairs: Path) -> None:
@@ -42,8 +42,8 @@ def test_the_order_of_metrics_changes_no_finding_of_theirs(pairs: Path) -> None:
         for metrics in (("bleu", "chrf"), ("chrf", "bleu"))
     )
     for metric in ("bleu", "chrf"):
-        mine = [frame.filter(metric=metric, slice="pairs").drop("versus") for frame in (there, back)]
-        assert mine[0].sort("statistic").equals(mine[1].sort("statistic"))
+        own = [frame.filter(metric=metric, slice="pairs").drop("versus") for frame in (there, back)]
+        assert own[0].sort("statistic").equals(own[1].sort("statistic"))
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 BUG = """
-import assay.cli.inspect as doctor
-def command(): raise KeyError("planted")
-doctor.command = command
+import assay.cli.inspect as inspect
+def doctor(): raise KeyError("planted")
+inspect.doctor = doctor
 from assay.cli import main
 main()
 """

@@ -57,6 +57,6 @@ def test_a_full_disk_is_a_message(limit: int, tmp_path: Path) -> None:
     ],
 )
 def test_advice_fits_the_error_and_every_command(number: int, advice: str) -> None:
-    said = str(unwritable("there", OSError(number, os.strerror(number))))
-    assert said.startswith(f"cannot write there: {os.strerror(number)}; {advice}")
-    assert "--out" not in said  # gate and report have no such option
+    message = str(unwritable("there", OSError(number, os.strerror(number))))
+    assert message.startswith(f"cannot write there: {os.strerror(number)}; {advice}")
+    assert "--out" not in message  # gate and report have no such option

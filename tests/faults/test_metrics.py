@@ -50,7 +50,7 @@ HELD: list[bytes] = []
 
 @dataclass(frozen=True)
 class Leaks(Metric):
-    """Keeps a megabyte a sample for ever, and writes down who it was."""
+    """Keeps a megabyte per sample for ever, and logs which process did."""
 
     name = "leaks"
     log: str = ""
@@ -83,7 +83,7 @@ GARBAGE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Garbage(Metric):
-    """Returns what it was told to."""
+    """Returns the garbage of its kind."""
 
     name = "garbage"
     kind: str = "nothing"

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.skipif(
 def _interpreter(version: str) -> str | None:
     """Among pyenv's, whose commands on the path need not work, or on the path."""
     homes = sorted(Path(os.environ.get("PYENV_ROOT", "/nowhere")).glob(f"versions/{version}.*/bin"))
-    found = next((str(home / f"python{version}") for home in homes), None)
-    return found or shutil.which(f"python{version}")
+    pyenv = next((str(home / f"python{version}") for home in homes), None)
+    return pyenv or shutil.which(f"python{version}")
 
 
 def _findings(python: str, folder: Path) -> str:
@@ -34,10 +34,10 @@ def _findings(python: str, folder: Path) -> str:
 def test_every_python_finds_the_same(version: str, tmp_path: Path) -> None:
     if version == f"{sys.version_info.major}.{sys.version_info.minor}":
         pytest.skip("this is the one that runs the tests")
-    found = _interpreter(version)
-    if found is None:
+    interpreter = _interpreter(version)
+    if interpreter is None:
         pytest.skip(f"no python{version} here")
-    subprocess.run([found, "-m", "venv", str(tmp_path / "venv")], check=True)
+    subprocess.run([interpreter, "-m", "venv", str(tmp_path / "venv")], check=True)
     python = str(tmp_path / "venv" / "bin" / "python")
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     constraints = ["--constraint", str(ROOT / "constraints.txt")]

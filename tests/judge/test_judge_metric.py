@@ -17,9 +17,9 @@ from assay.metrics.judge.local import LocalJudge, defused
 from assay.metrics.judge.metric import Judge
 from assay.metrics.judge.prompt import Form, fill
 from assay.models.budget import Budget, Price, current_budget, spending
+from assay.names.inventory import inventory
 from assay.names.spec import parse
-from assay.run.projection import project
-from assay.run.scoring import score_samples
+from assay.run.scoring import project, score_samples
 from assay.run.session import Session
 
 FIVE = ("1", "2", "3", "4", "5")
@@ -199,6 +199,11 @@ def test_a_blind_judge_sees_no_difference_between_groups() -> None:
         if case.slice != "quality":
             one, other = (blinded(case.samples[role]).hypothesis for role in ("base", "changed"))
             assert one == other, (case.id, one, other)
+
+
+def test_the_list_of_metrics_says_what_each_needs() -> None:
+    needs = {row["name"]: row["needs"] for row in inventory("metrics")}
+    assert (needs["judge"], needs["bleu"], needs["comet"]) == ("", "references", "references, source")
 
 
 def test_a_budget_refuses_the_call_that_would_exceed_a_limit() -> None:

@@ -132,7 +132,7 @@ def test_place_asked_of_a_judge_that_grades_is_noted(mode: str, noted: bool) -> 
 
 
 def test_a_budget_says_whether_answers_are_kept(tmp_path: Path) -> None:
-    for cache, kept in ((None, "are lost, for there is no cache"), (tmp_path, "are in the cache")):
+    for cache, kept in ((None, "are lost, because there is no cache"), (tmp_path, "are in the cache")):
         session = Session.open(cache=cache, max_calls=3)
         with (
             proxied(NOWHERE, ["four"] * 3) as (_, endpoint),

@@ -11,7 +11,7 @@ from assay.metrics.meteor import Meteor
 from assay.metrics.ngram import Bleu, CocoBleu, Nist, SacreBleu
 from assay.metrics.rouge import Rouge1, Rouge2, RougeL, RougeSU4, RougeW
 from assay.metrics.task import QBleu, QRouge
-from assay.metrics.text import made_tokens
+from assay.metrics.text import cached_tokens
 
 CIDER = Cider().fitted([("a cat",), ("a dog sat",)])
 METRICS = {
@@ -139,9 +139,9 @@ def test_no_reference_is_an_absence(metric):
 
 def test_a_reference_that_meets_a_hundred_hypotheses_is_tokenised_once():
     reference = "a reference that only this test has ever seen"
-    before = made_tokens.made
+    before = cached_tokens.calls
     samples = [Sample(f"hypothesis number {number} of this test", (reference,)) for number in range(100)]
     Rouge1().score(samples)
     RougeL().score(samples)
     Rouge2().score(samples)
-    assert made_tokens.made - before == 101
+    assert cached_tokens.calls - before == 101

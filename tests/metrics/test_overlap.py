@@ -13,11 +13,14 @@ from nltk.translate.chrf_score import sentence_chrf
 from nltk.translate.nist_score import sentence_nist
 from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from assay.core import Sample
 from assay.metrics.chrf import Chrf, ChrfPlusPlus
 from assay.metrics.ngram import Bleu, Nist, SacreBleu
+from assay.metrics.overlap import shared_ngrams
 from assay.metrics.rouge import Rouge1, Rouge2, Rouge4, RougeL, RougeSU4, RougeW, weighted_lcs
+from assay.metrics.text import _tokens_13a, grams
 
 TEXTS = st.lists(
     st.sampled_from(
@@ -68,6 +71,42 @@ def test_chrf_of_any_latin_text(hypothesis, reference):
     expected = CHRF(word_order=2).sentence_score(hypothesis, [reference]).score
     assert_equal(ChrfPlusPlus().score([sample]), [expected])
     assert_equal(Chrf(backend="nltk").score([sample]), [sentence_chrf(reference, hypothesis)])
+
+
+@given(st.lists(st.tuples(TEXTS, st.lists(TEXTS, min_size=1, max_size=3)), max_size=5), st.integers(1, 5))
+@settings(max_examples=100, deadline=None)
+def test_shared_ngrams_are_clipped_by_the_reference_that_has_most(texts, n):
+    hypotheses = [tuple(text.split()) for text, _ in texts]
+    references = [[tuple(text.split()) for text in group] for _, group in texts]
+    expected = np.zeros((len(texts), n), int)
+    for row, (hypothesis, group) in enumerate(zip(hypotheses, references, strict=True)):
+        for order in range(1, n + 1):
+            largest = Counter()
+            for reference in group:
+                largest |= grams(reference, order)
+            expected[row, order - 1] = (grams(hypothesis, order) & largest).total()
+    np.testing.assert_array_equal(shared_ngrams(hypotheses, references, n), expected)
+
+
+def test_large_alphabets_and_many_pairs():
+    """More characters than fit into one number per n-gram, and more pairs than one round takes."""
+    rng = np.random.default_rng(0)
+    texts = ["".join(map(chr, rng.integers(0x4E00, 0x5600, 300))) for _ in range(9)]
+    samples = [Sample(texts[at % 7][: at + 9], (texts[at % 9], texts[at % 5][9:])) for at in range(200)]
+    library = CHRF()
+    expected = [library.sentence_score(s.hypothesis, list(s.references)).score for s in samples]
+    assert_equal(Chrf().score(samples), expected)
+
+
+@given(
+    st.lists(
+        st.sampled_from([*"ab01.,-&;<>{}()'!/:_~ \n", "&quot;", "<skipped>", "-\n", "é", "漢"]), max_size=14
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_13a_is_sacrebleus(pieces):
+    text = "".join(pieces).rstrip()
+    assert list(_tokens_13a(text)) == Tokenizer13a()(text).split()
 
 
 @pytest.mark.parametrize("smooth", ["exp", "floor", "add-k", "none"])

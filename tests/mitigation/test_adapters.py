@@ -150,7 +150,7 @@ def test_an_adapter_of_another_model_is_refused(
     save(made, tiny, tmp_path)
     with pytest.raises(WeightsError, match="was trained for"):
         parse(f"bertscore-f:model={stranger},adapter={tmp_path}").metric.prepare()
-    with pytest.raises(WeightsError, match="has 2 layers, the model here 1"):
+    with pytest.raises(WeightsError, match="has 2 layers, this model has 1"):
         parse(f"bertscore-f:model={tiny},layer=1,adapter={tmp_path}").metric.prepare()
 
 

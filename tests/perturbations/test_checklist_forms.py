@@ -7,7 +7,7 @@ import pytest
 from assay.core import Record
 from assay.datasets.lexicon import toml_file
 from assay.names.registry import perturbation_class
-from assay.perturbations.edit import known_word
+from assay.perturbations.edit import known_classes
 from assay.vocabulary import Task
 
 
@@ -33,7 +33,7 @@ def test_no_letter_is_dropped_from_short_words() -> None:
     for changed in every("typo-drop", "The yellow boat sank."):
         assert changed is not None
         assert changed.endswith(" boat sank.")
-        assert not known_word(changed.split()[1])
+        assert not known_classes(changed.split()[1])
 
 
 @pytest.mark.parametrize(

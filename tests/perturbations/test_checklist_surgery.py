@@ -6,13 +6,12 @@ import pytest
 
 from assay.core import Record
 from assay.datasets.lexicon import capitalised, indefinite_article, match_case
-from assay.models.nlp import parse_one
 from assay.names.registry import perturbation_class
-from assay.perturbations.edit import body_and_end, rewrite, uncapitalised
+from assay.perturbations.edit import body_and_end, read, rewrite
 
 
 def changed(text: str, **words: str) -> str:
-    parse = parse_one(text)
+    parse = read(text)
     return rewrite(parse, {i: words[t.text] for i, t in enumerate(parse.tokens) if t.text in words})
 
 
@@ -37,7 +36,7 @@ def test_rewrite(text: str, words: dict[str, str], expected: str) -> None:
 
 def test_nothing_changed_is_the_same_text() -> None:
     for text in ("", "  two  spaces ", "Line one.\nLine two.", "a an error stays"):
-        assert rewrite(parse_one(text), {}) == text
+        assert rewrite(read(text), {}) == text
 
 
 def test_wrong_articles_elsewhere_stay() -> None:
@@ -68,8 +67,8 @@ def test_case_and_ends() -> None:
         ("NASA waits.", "NASA waits."),
         ("Wooden crates fell.", "wooden crates fell."),
     ):
-        parse = parse_one(text)
-        assert uncapitalised(parse, parse.sentences[0]) == expected
+        parse = read(text)
+        assert parse.uncapitalised(parse.sentences[0]) == expected
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from assay.core import Record
-from assay.models.nlp import parse_one
 from assay.names.registry import perturbation_class
 from assay.perturbations.checklist.structure import loose_phrases, within_half
-from assay.perturbations.edit import drop
+from assay.perturbations.edit import dropped, read, rewrite
 
 LOOSE = [
     ("The old roof of the shed blew off.", "The old roof blew off."),
@@ -39,21 +38,21 @@ NEEDED = [
 
 @pytest.mark.parametrize(("text", "left"), LOOSE)
 def test_what_a_sentence_can_lose(text: str, left: str) -> None:
-    parse = parse_one(text)
-    assert drop(parse, loose_phrases(parse)) == left
+    parse = read(text)
+    assert rewrite(parse, dropped(loose_phrases(parse))) == left
 
 
 @pytest.mark.parametrize("text", NEEDED)
 def test_what_it_cannot(text: str) -> None:
-    parse = parse_one(text)
+    parse = read(text)
     assert [parse.piece(span) for span in loose_phrases(parse)] == []
 
 
 def test_a_sentence_keeps_half_of_its_words() -> None:
-    parse = parse_one("A nurse from Manila repaired a bridge near the river in March. The boat sank.")
+    parse = read("A nurse from Manila repaired a bridge near the river in March. The boat sank.")
     spans = loose_phrases(parse)
     assert len(spans) >= 2
-    assert len(drop(parse, within_half(parse, spans)).split(".")[0].split()) >= 6
+    assert len(rewrite(parse, dropped(within_half(parse, spans))).split(".")[0].split()) >= 6
 
 
 def test_an_object_goes_with_the_words_that_bring_it_in() -> None:

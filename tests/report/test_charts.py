@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from assay.core import Chart, Estimate, Finding, Statistic
-from assay.report.charts import MOST_BARS, MOST_PANELS, Panel, panels, write_figures
+from assay.report.charts import MOST_BARS, MOST_PANELS, MOST_UNDECLARED, Panel, panels, write_figures
 from assay.report.tables import Table, shown_rows, tables
 from assay.report.verdicts import audits_of, rows_of
 from assay.run.results import Run, findings_frame
@@ -74,18 +74,32 @@ def test_bars_are_coloured_by_the_statistic_that_is_judged(planted: Run) -> None
 
 def test_bars_of_deeper_slices_are_labelled_with_the_rest_of_their_path() -> None:
     findings = [finding("soft", f"news/{part}", "gain", value) for part, value in (("a", 1.0), ("b", 2.0))]
-    (panel,) = drawn(run_of(findings, Statistic("gain", "Gain.", "SD", headline=True)))
+    gain = Statistic("gain", "Gain.", "SD")
+    (panel,) = drawn(run_of(findings, gain, charts=(Chart("bars", "gain"),)))
     assert [row["label"] for row in panel.rows] == ["soft · b", "soft · a"]
 
 
 def test_only_the_worst_of_very_many_are_drawn() -> None:
     gain = Statistic("gain", "Gain.", "SD", bad="high", headline=True)
-    (panel,) = drawn(run_of([finding("soft", f"news/{n}", "gain", float(n)) for n in range(60)], gain))
+    findings = [finding("soft", f"news/{n}", "gain", float(n)) for n in range(60)]
+    (panel,) = drawn(run_of(findings, gain, charts=(Chart("bars", "gain"),)))
     assert [row["value"] for row in panel.rows] == [float(n) for n in range(59, 59 - MOST_BARS, -1)]
     many = [finding("soft", f"s{n}", "gain", 1.0, verdict="fail" if n > 55 else "pass") for n in range(60)]
-    made = drawn(run_of(many, gain))
-    assert len(made) == MOST_PANELS
-    assert [panel.title for panel in made[:5]] == ["s56", "s57", "s58", "s59", "s0"]
+    for charts, most in (((), MOST_UNDECLARED), ((Chart("bars", "gain"),), MOST_PANELS)):
+        made = drawn(run_of(many, gain, charts=charts))
+        assert len(made) == most
+        assert [panel.title for panel in made[:5]] == ["s56", "s57", "s58", "s59", "s0"]
+        assert made[0].group == f"gain ({most} of 60, most failures first)"
+
+
+def test_undeclared_bars_have_one_panel_per_slice_and_prefer_judged_statistics() -> None:
+    findings = [finding(metric, f"news/{part}", "gain", 1.0) for part in ("a", "b-c") for metric in METRICS]
+    made = drawn(run_of(findings, Statistic("gain", "Gain.", "SD", headline=True)))
+    assert [(panel.group, panel.title) for panel in made] == [("gain", "news/a"), ("gain", "news/b-c")]
+    assert [[row["label"] for row in panel.rows] for panel in made] == [["soft", "keen"]] * 2
+    both = [Statistic(name, "Gain.", "SD", headline=True) for name in ("gain", "loss")]
+    made = drawn(run_of([*findings, finding("soft", "news", "loss", 1.0, verdict="pass")], *both))
+    assert [(panel.group, panel.title) for panel in made] == [("loss", "news")]
 
 
 def test_a_curve_with_a_start_shows_change_in_percent_and_failures_thick(planted: Run) -> None:
@@ -158,7 +172,27 @@ def test_lines_name_what_they_are_compared_with_where_that_differs() -> None:
     findings = [finding("soft", "news", "gain", 1.0, verdict="pass", versus=versus) for versus in ("a", "b")]
     (table,) = tables_of(run_of(findings, Statistic("gain", "Gain.", "SD", bad="high")))
     assert [label for label, _ in table.lines] == ["news (a)", "news (b)"]
-    assert len(shown_rows(rows_of(run_of(findings)), "gain")) == 2
+    assert len(shown_rows(rows_of(run_of(findings)))) == 2
+
+
+def test_a_statistic_judged_in_two_ways_has_two_tables() -> None:
+    findings = [finding("soft", f"news/{part}", "change", 1.0, verdict="pass") for part in ("worse", "same")]
+    ways = (
+        Statistic("change", "Must fall.", "SD", bad="high"),
+        Statistic("change", "Must stay.", "SD", bad="far", within="same"),
+    )
+    shown = tables_of(run_of(findings, *ways))
+    assert [(table.title, table.meaning, [label for label, _ in table.lines]) for table in shown] == [
+        ("change (SD) by metric", "Must fall.", ["news/worse"]),
+        ("change in same (SD) by metric", "Must stay.", ["news/same"]),
+    ]
+
+
+def test_a_judged_comparison_with_another_metric_has_a_line_of_its_own() -> None:
+    findings = [finding("soft", "overall", "lead", 0.2, versus="keen", verdict="fail")]
+    (table,) = tables_of(run_of(findings, Statistic("lead", "Lead.", "correlation", bad="low")))
+    assert (table.title, table.columns) == ("lead (correlation) by metric", ("soft",))
+    assert [label for label, _ in table.lines] == ["overall"]
 
 
 def test_a_statistic_between_metrics_has_a_table_of_metrics() -> None:

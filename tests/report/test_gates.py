@@ -203,6 +203,7 @@ def test_card_says_whom_and_what(planted: Run) -> None:
     assert "| Does it notice errors? | **blind spots** | 3 blind, 0 noticed, 0 unknown |" in text
     assert "differ only in gender apart by 20 points" in text
     assert "rises as truncation damages translation" in text
+    assert "Kind of metric: other. Pretrained model: none." in text
     assert "`soft|v:1`" in text
     assert "assay run human" in text
     assert "<h1>Metric card: soft</h1>" in as_html(card)

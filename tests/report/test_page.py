@@ -14,7 +14,7 @@ from assay.report import render, write_report
 from assay.report.evidence import wanted_roles
 from assay.report.page import inert
 from assay.report.text import sentence
-from assay.report.verdicts import answers, audits_of, checks, rows_of, severity, worst
+from assay.report.verdicts import answers, audits_of, rows_of, severity, worst
 from assay.run.results import Run
 
 
@@ -88,7 +88,7 @@ def test_severity_is_the_distance_beyond_the_margin_in_margins(planted: Run) -> 
 
 
 def test_the_gravest_are_of_different_audits(planted: Run) -> None:
-    gravest = worst(planted, checks(planted))
+    gravest = worst(planted, rows_of(planted))
     assert [row["statistic"] for row in gravest] == ["sensitivity", "excess_bias", "effect_size"]
 
 

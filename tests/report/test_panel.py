@@ -82,9 +82,9 @@ def test_a_sum_needs_the_mean_of_intervals_within_the_margin() -> None:
 
 
 def test_statistics_whose_verdicts_rest_on_more_than_their_interval_do_not_add_up(planted: Run) -> None:
-    listed = checks(planted)
+    judged = checks(planted, "robustness")
     spot = ("stress", "translation/jumble", "")
-    assert _additive(planted, listed)[spot, "sensitivity"].bad == "low"
+    assert _additive(planted, judged)[spot, "sensitivity"].bad == "low"
     turned = planted.findings.with_columns(
         pl.when(pl.col("slice") == "translation/jumble")
         .then(pl.lit("pass"))
@@ -92,7 +92,7 @@ def test_statistics_whose_verdicts_rest_on_more_than_their_interval_do_not_add_u
         .alias("verdict")
     )
     run = replace(planted, findings=turned)
-    assert (spot, "sensitivity") not in _additive(run, checks(run))
+    assert (spot, "sensitivity") not in _additive(run, checks(run, "robustness"))
 
 
 def test_the_deviation_is_of_the_first_role(planted: Run) -> None:

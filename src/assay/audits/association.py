@@ -32,7 +32,7 @@ from assay.statistics.association import Association as Outcome
 from assay.statistics.association import average_units, partition_test, pulls, target_associations
 from assay.statistics.estimates import detectable_effect
 from assay.statistics.intervals import Interval, interval_of
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Rule
 
 Unit = Literal["word", "sentence"]
 PAPER_ALPHA = 0.01  # assoc tables 3 and 8
@@ -64,6 +64,10 @@ class Association(Audit):
     name: ClassVar[str] = "association"
     question: ClassVar[Question] = "fairness"
     title: ClassVar[str] = "Association tests"
+    advice: ClassVar[str] = (
+        "Its representation carries group associations: prefer a fairer backbone or direction where there "
+        "is one."
+    )
     statistics: ClassVar[tuple[Statistic, ...]] = (
         Statistic(
             "effect_size",
@@ -84,7 +88,7 @@ class Association(Audit):
 
     data: tuple[Path, ...] = ()  # files or folders in the SEAT form
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None  # words per set
     only: tuple[str, ...] = ()  # tests, by name (sent-weat6) or label (C6-N)
     unit: Unit | None = None  # what is permuted; None: words, or sentences by the paper's rule

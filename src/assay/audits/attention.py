@@ -18,7 +18,7 @@ from assay.audits.slices import ends
 from assay.core import Estimate, Finding, Floats, Judgement, Scored, Statistic
 from assay.models.attention import attention_blocks
 from assay.statistics.intervals import bootstrap_mean
-from assay.vocabulary import Rule
+from assay.vocabulary import NonNegative, Rule
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Attention(BlindSpot):
     data: tuple[Path, ...] = ()
     references: Path | None = None
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = 20
     task: tuple[str, ...] = ()
     block: int = 20

@@ -19,7 +19,7 @@ from assay.datasets.lexicon import word_set
 from assay.datasets.records import CORPORA, embedded_records
 from assay.errors import DataError
 from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, RepeatedEnding
-from assay.vocabulary import Rule
+from assay.vocabulary import NonNegative, Rule
 
 _ENGLISH_SHARE = 0.15  # running English has about 0.45 function words; German, French and Spanish under 0.1
 _LENGTH_BAND = 2.0  # a hypothesis more than twice, or less than half, as long as the references is suspect
@@ -31,6 +31,7 @@ class Repetition(BlindSpot):
 
     name = "repetition"
     title = "Repetition"
+    advice = "Report a repetition rate (`rep-4gram`) beside it."
     statistics = (gain_statistic("repetition_gain", "a text that repeats its last words"),)
     tasks = ("open-ended", "summarisation", "translation")
     quick_options = {"limit": 20, "open_limit": 12, "copies": (10, 30)}
@@ -38,7 +39,7 @@ class Repetition(BlindSpot):
     data: tuple[Path, ...] = ()
     references: Path | None = None
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None
     open_limit: int | None = None
     task: tuple[str, ...] = ()
@@ -55,6 +56,7 @@ class FrequentNgram(BlindSpot):
 
     name = "frequent-ngram"
     title = "Strings of frequent n-grams"
+    advice = "Do not optimise it directly: strings of frequent n-grams win."
     statistics = (gain_statistic("frequent_gain", "a string of frequent n-grams"),)
     tasks = ("open-ended",)
     quick_options = {"limit": 20, "open_limit": 12, "top": (10, 100), "n": (4,)}
@@ -62,7 +64,7 @@ class FrequentNgram(BlindSpot):
     data: tuple[Path, ...] = ()
     references: Path | None = None
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None
     open_limit: int | None = None
     task: tuple[str, ...] = ()
@@ -92,6 +94,7 @@ class CopySource(BlindSpot):
 
     name = "copy-source"
     title = "Copied sources"
+    advice = "Report the overlap with the source beside it: copying wins."
     statistics = (
         gain_statistic("copy_gain", "a copy of the source"),
         Statistic(
@@ -103,7 +106,7 @@ class CopySource(BlindSpot):
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None
     task: tuple[str, ...] = ()
     scripts: Literal["latin", "all"] = "latin"  # word metrics refuse hypotheses in other scripts

@@ -17,7 +17,7 @@ import numpy as np
 from assay.audits.corpora import BlindSpot, Corpus
 from assay.audits.slices import CLEAN, SD, SliceScores, moves
 from assay.core import Case, Finding, Sample, Statistic
-from assay.vocabulary import Rule
+from assay.vocabulary import NonNegative, Rule
 
 _UNRELATED = "stranger"  # the role of the clean text against an unrelated reference
 
@@ -36,6 +36,7 @@ class IdentityLength(BlindSpot):
 
     name = "identity-length"
     title = "A text against itself"
+    advice = "Compare only texts of similar length."
     statistics = (
         Statistic(
             "length_slope", "Change of a text's score against itself each time it doubles in length.",
@@ -47,7 +48,7 @@ class IdentityLength(BlindSpot):
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = 60
     task: tuple[str, ...] = ()
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128, 256)

@@ -19,7 +19,7 @@ from assay.errors import DataError, suggest
 from assay.perturbations.degenerate import CONTROL, PLACES, Injection, injections, placed
 from assay.perturbations.edit import unrelated_text
 from assay.recipe import generator
-from assay.vocabulary import Rule
+from assay.vocabulary import NonNegative, Rule
 
 _RANDOM = "random"  # the role of the unrelated text
 
@@ -49,6 +49,9 @@ class InjectionAudit(BlindSpot):
 
     name = "injection"
     title = "Injected texts"
+    advice = (
+        "Do not score texts that may be written to be scored well without a second metric that is not fooled."
+    )
     statistics = (
         Statistic(
             "injection_gain", _MEANING, unit=SD, bad="high", margin="lift_margin", headline=True,
@@ -66,7 +69,7 @@ class InjectionAudit(BlindSpot):
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None
     only: tuple[str, ...] = ()  # injections, or families of them
     task: tuple[str, ...] = ()

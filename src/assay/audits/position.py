@@ -16,7 +16,7 @@ from assay.audits.corpora import BlindSpot
 from assay.audits.slices import CLEAN, SD, SliceScores, difference, moves, must_fall
 from assay.core import Estimate, Finding, Interval, Record, Statistic
 from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, ErrorKind, PositionedError
-from assay.vocabulary import Rule
+from assay.vocabulary import NonNegative, Rule, Share
 
 
 def _sentence(finding: Finding) -> str:
@@ -36,6 +36,7 @@ class Position(BlindSpot):
 
     name = "position"
     title = "Errors at the start, in the middle, at the end"
+    advice = "Do not trust it on long texts whose errors may stand where it does not notice them."
     statistics = (
         Statistic(
             "position_change",
@@ -51,13 +52,13 @@ class Position(BlindSpot):
     data: tuple[Path, ...] = ()
     references: Path | None = None
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     seeds: int = 5
     limit: int | None = None
     open_limit: int | None = None
     task: tuple[str, ...] = ()
     span: int = 10
-    share: float = 0.25  # of the fall at the most sensitive position; less is blindness
+    share: Share = 0.25  # of the fall at the most sensitive position; less is blindness
 
     def texts(self, record: Record) -> Mapping[str, str] | None:
         """Roles are KIND/POSITION/SEED; a text needs at least three spans."""

@@ -15,43 +15,36 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from assay.audits.estimates import interval_estimate, mean_estimate
 from assay.audits.slices import EVIDENCE, FEWEST, RESAMPLES, spread_out
-from assay.core import Audit, Case, Estimate, Finding, Floats, Interval, Judgement, Sample, Scored, Statistic
+from assay.core import Audit, Case, Estimate, Finding, Floats, Judgement, Sample, Scored, Statistic
 from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.records import embedded_records
 from assay.errors import DataError, suggest
 from assay.models.generate import continuations, tuned_copy
 from assay.statistics.estimates import mde_mean
-from assay.statistics.intervals import bootstrap_mean, interval_of, resampled_means
+from assay.statistics.intervals import interval_of, resampled_means
 from assay.statistics.permutation import sign_flip_test
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Rule
 
 _PROMPT_WORDS = 15
 _SLICE = "outputs"
-
-
-def _advantage_sentence(finding: Finding) -> str:
-    return (
-        f"{finding.metric} prefers the outputs of {finding.slice}, its own model, by {finding.value:.3g} SD "
-        "more than neutral evaluators do."
-    )
-
-
-def _reversals_sentence(finding: Finding) -> str:
-    above = f"{finding.value:.0f} systems above {finding.slice}"
-    return f"Neutral evaluators rank {above}, the own model of {finding.metric}, that it ranks below."
 
 
 STATISTICS = (
     Statistic(
         "diagonal_advantage",
         "How much more an evaluator prefers its own model's outputs to others' than neutral evaluators do.",
-        "SD of its scores", "high", "margin", headline=True, sentence=_advantage_sentence,
+        "SD of its scores", "high", "margin", headline=True,
+        sentence=lambda f: f"{f.metric} prefers the outputs of its own model ({f.slice}) by {f.value:.3g} SD "
+        "more than neutral evaluators do.",
     ),
     Statistic(
         "rank_reversals",
         "How many systems neutral evaluators rank above the evaluator's own that it ranks below.",
-        "systems", "high", sentence=_reversals_sentence,
+        "systems", "high",
+        sentence=lambda f: f"{f.metric} ranks its own model ({f.slice}) above {f.value:.0f} systems that "
+        "neutral evaluators rank above it.",
     ),
     Statistic("score", "Mean score of one system's outputs.", "points of the metric"),
 )  # fmt: skip
@@ -69,10 +62,11 @@ class SelfPreference(Audit):
     question: ClassVar[Question] = "robustness"
     title: ClassVar[str] = "Self-preference of evaluators"
     statistics: ClassVar[tuple[Statistic, ...]] = STATISTICS
+    advice: ClassVar[str] = "Do not let it compare systems of which one is made of the same model."
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = 30  # documents; of generated text, prompts
     self: tuple[str, ...] = ()
     model: str = "smollm2"  # the generator, where no data is given
@@ -228,8 +222,7 @@ def system_means(evaluator: Evaluator, seed: int) -> list[Finding]:
     """The mean score of each system, in the metric's own unit."""
     findings = []
     for system, column in zip(evaluator.systems, evaluator.scores.T, strict=True):
-        values = column * evaluator.sd
-        estimate = Estimate(float(values.mean()), values.size, _interval(values, seed))
+        estimate = mean_estimate(column * evaluator.sd, seed=seed)
         findings.append(Finding.of(evaluator.metric, f"system/{system}", "score", estimate))
     return findings
 
@@ -266,21 +259,18 @@ def _advantage(evaluator: Evaluator, neutral: Sequence[Evaluator], names: str | 
     own = str(evaluator.own)
     base = np.mean([other.contrast(own) for other in neutral], axis=0) if neutral else np.zeros(1)
     advantage = evaluator.contrast(own) - base
-    ci, preferred = _interval(advantage, seed), _interval(base, seed)
-    decisive = (-np.inf, ci[1]) if ci and preferred and preferred[0] > 0 else None
-    p_value = sign_flip_test(advantage, seed=seed).p_value
-    estimate = Estimate(float(advantage.mean()), advantage.size, ci, p_value, mde_mean(advantage), decisive)
+    estimate, preferred = (mean_estimate(values, seed=seed) for values in (advantage, base))
+    ci = estimate.ci
+    estimate = replace(
+        estimate, p_value=sign_flip_test(advantage, seed=seed).p_value, mde=mde_mean(advantage),
+        decisive=(-np.inf, ci[1]) if ci and preferred.ci and preferred.ci[0] > 0 else None,
+    )  # fmt: skip
     most = np.argsort(-advantage, kind="stable")[:EVIDENCE].tolist()
     return Finding.of(
         evaluator.metric, own, "diagonal_advantage", estimate, versus=names,
         evidence=[evaluator.documents[place] for place in most],
         judged=bool(neutral) and advantage.size >= FEWEST,
     )  # fmt: skip
-
-
-def _interval(values: Floats, seed: int) -> Interval | None:
-    interval = bootstrap_mean(values, seed=seed)
-    return None if interval is None else interval.pair
 
 
 def _reversals(evaluator: Evaluator, neutral: Sequence[Evaluator], seed: int) -> Estimate:
@@ -295,4 +285,4 @@ def _reversals(evaluator: Evaluator, neutral: Sequence[Evaluator], seed: int) ->
     both = np.concatenate([evaluator.scores, mean], axis=1)
     value = float(reversals(both.mean(axis=0)[None])[0])
     ci = interval_of(reversals(resampled_means(both, resamples=RESAMPLES, seed=seed)), n_clusters=len(mean))
-    return Estimate(value, len(mean), ci.pair if ci else None, paper=value == 0)
+    return replace(interval_estimate(value, len(mean), ci), paper=value == 0)

@@ -16,7 +16,7 @@ from assay.audits.slices import SliceScores, difference, ends
 from assay.core import Estimate, Finding, Perturbation
 from assay.perturbations.noise import Truncation
 from assay.statistics.intervals import bootstrap_paired
-from assay.vocabulary import Rule
+from assay.vocabulary import NonNegative, Rule, Share
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class TruncationDirection(BlindSpot):
 
     name = "truncation-direction"
     title = "Truncation by precision, recall and F"
+    advice = "Report recall beside precision or F: truncated texts gain."
     statistics = (
         gain_statistic(
             "direction_change", "a text without its end",
@@ -39,10 +40,10 @@ class TruncationDirection(BlindSpot):
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None
     task: tuple[str, ...] = ()
-    levels: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
+    levels: tuple[Share, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
 
     @property
     def noises(self) -> Mapping[str, Perturbation]:

@@ -1,4 +1,4 @@
-"""The command line: one file per command; results to stdout, progress and messages to stderr.
+"""The command line: one file per kind of command; results to stdout, progress and messages to stderr.
 
 Exit status: 0 done, 1 a gate failed, 2 the user can fix it (the message says how), 3 a bug.
 """
@@ -77,7 +77,8 @@ def command_of(name: str) -> Any:
     if isinstance(function, typer.Typer):
         return get_command(function)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    settings = module.OWN_OPTIONS if name in ("run", "calibrate") else {}
+    extra = name in ("run", "calibrate")  # these take the options of any audit (`options.extra_fields`)
+    settings = {"allow_extra_args": extra, "ignore_unknown_options": extra}
     single.command(name, context_settings=settings)(function)
     return get_command(single)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json as json_module
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
@@ -12,16 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay.cli import options as o
-from assay.errors import DataError, suggest
+from assay.cli.output import finish, print_cost, print_json, print_notes
+from assay.errors import DataError, SpecError, suggest
 
 if TYPE_CHECKING:
-    from assay.core import Measure, Sample
+    from assay.core import Measure, Perturbation, Record, Sample
     from assay.run.results import Run
-if TYPE_CHECKING:
-    from assay.core import Perturbation, Record
+
+_LACKS = {
+    "source": "it has no source",
+    "references": "it has no references",
+    "context": "it has no context, the turns before it",
+    "others": "there are no other texts to borrow from",
+}
 
 
-@o.with_request(size=o.SizeName.quick)
+@o.with_request(size="quick")
 def audit(
     request: o.Request,
     only: Annotated[list[str] | None, typer.Option(help="An audit's name; repeatable.")] = None,
@@ -32,10 +38,7 @@ def audit(
     _perform(request, only or [], request.fields(), partial(audit, only=tuple(only or ())))
 
 
-OWN_OPTIONS: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
-
-
-@o.with_request(size=o.SizeName.full)
+@o.with_request(size="full")
 def run(
     context: typer.Context,
     audit: Annotated[str, typer.Argument(help="The audit's name; see assay list audits.")],
@@ -52,6 +55,29 @@ def run(
     _perform(request, [audit], given, partial(run, audit, scores=scores))
 
 
+def _perform(
+    request: o.Request, audits: list[str], fields: dict[str, Any], execute: Callable[..., Run]
+) -> None:
+    """Run and finish, or with --dry-run print what it would cost. `execute` takes metrics and a session."""
+    from assay.run.pipeline import DEFAULT_METRICS
+    from assay.run.session import Session
+
+    if request.verbose:
+        logging.getLogger().setLevel(logging.INFO)
+    session = Session.open(
+        request.out, o.cache_path(request.cache), workers=request.workers, ray=request.ray,
+        on_error=request.on_error, quiet=request.quiet, timeout=request.timeout,
+        max_calls=request.max_calls, max_cost=request.max_cost,
+    )  # fmt: skip
+    metrics = o.read_specs(request.metric) or DEFAULT_METRICS
+    if request.dry_run:
+        print_cost(audits, metrics, fields, request.size, session)
+        return
+    run = execute(metrics, size=request.size, session=session, **fields)
+    form = "json" if request.json else request.format
+    finish(run, form=form, fail_on=request.fail_on, quiet=request.quiet)
+
+
 def score(
     data: Annotated[Path, typer.Option("--data", help="Records with hypothesis, references, source.")],
     metric: o.Metrics = None,
@@ -59,81 +85,63 @@ def score(
     cache: o.Cache = None,
     workers: o.Workers = 1,
     ray: o.Ray = None,
-    on_error: o.OnErrorOption = o.OnErrorName.stop,
+    on_error: o.OnError = "stop",
     timeout: o.Timeout = None,
     skip_missing: o.SkipMissing = False,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Score a file; prints CSV, or JSON with --json."""
-    from assay.cli.output import print_notes
+    import polars as pl
+
     from assay.datasets.ratings import read_samples
     from assay.names.spec import measure
     from assay.run.pipeline import DEFAULT_METRICS, score_noted
     from assay.run.session import Session
 
     measures = [measure(spec) for spec in metric or DEFAULT_METRICS]
-    seen = any("image" in one.metric.needs | one.metric.optional for one in measures)
-    items = read_samples(data, skip_missing=skip_missing or not seen)[:limit]
+    reads_images = any("image" in given.metric.needs | given.metric.optional for given in measures)
+    items = read_samples(data, skip_missing=skip_missing or not reads_images)[:limit]
     session = Session.open(
-        cache=o.cache_path(cache),
-        workers=workers,
-        ray=ray,
-        on_error=on_error.value,
-        quiet=quiet,
-        timeout=timeout,
+        cache=o.cache_path(cache), workers=workers, ray=ray, on_error=on_error, quiet=quiet, timeout=timeout
     )
     samples = [item.sample for item in items]
     _check_fields(measures, samples, data)
     frame, notes = score_noted(measures, samples, session=session)
-    named = frame.insert_column(0, _ids([item.id for item in items]))
+    # A cell that starts like a formula is quoted: spreadsheets run it otherwise.
+    ids = [f"'{item.id}" if item.id[:1] in "=+-@" else item.id for item in items]
+    frame.insert_column(0, pl.Series("id", ids))
     if json:
-        document = {"scores": named.to_dicts(), "notes": notes}
-        typer.echo(json_module.dumps(document, ensure_ascii=False, indent=1))
+        print_json({"scores": frame.to_dicts(), "notes": notes})
     else:
-        typer.echo(named.write_csv(), nl=False)
+        typer.echo(frame.write_csv(), nl=False)
     print_notes(notes, quiet=quiet)
 
 
 def _check_fields(measures: Sequence[Measure], samples: Sequence[Sample], data: Path) -> None:
     """Refuse a metric that can score no row at all for want of a field."""
-    from assay.run.unfold import lacked
+    from assay.run.unfold import missing_field
 
-    for one in measures:
-        needs = {lacked(one.metric, sample) for sample in samples}
+    for measure in measures:
+        needs = {missing_field(measure.metric, sample) for sample in samples}
         if None not in needs:
-            raise DataError(f"{one.label} needs {_missing(sorted(filter(None, needs)), data)}")
+            raise DataError(f"{measure.label} needs {_explain_missing(sorted(filter(None, needs)), data)}")
 
 
-def _missing(needs: Sequence[str], data: Path) -> str:
+def _explain_missing(needs: Sequence[str], data: Path) -> str:
     """Why the rows of a file lack what is needed: a column that is not there, or one without values."""
     from assay.datasets.ratings import KNOWN
     from assay.datasets.rows import read_rows
 
     columns = list(dict.fromkeys(column for row in read_rows(data) for column in row.values))
-    unknown = [column for column in columns if column not in KNOWN]
     absent = [need for need in needs if need not in columns and need.rstrip("s") not in columns]
     if not absent:
         empty = "the files are missing, or the column is empty" if "image" in needs else "the column is empty"
         return f"{' and '.join(needs)}, which no row of {data} has: {empty}; fill it, or take another metric"
-    meant = [hint for column in unknown if " mean " in (hint := suggest(column, absent))]
-    advice = meant[0] if meant else f"; add a column {absent[0]}, or take another metric"
+    hints = [suggest(column, absent) for column in columns if column not in KNOWN]
+    advice = f"; add a column {absent[0]}, or take another metric"
+    advice = next((hint for hint in hints if " mean " in hint), advice)
     return f"{' and '.join(needs)}; {data} has columns {', '.join(columns)}{advice}"
-
-
-def _ids(ids: list[str]):  # type: ignore[no-untyped-def]
-    import polars as pl
-
-    # A cell that starts like a formula is quoted: spreadsheets run it otherwise.
-    return pl.Series("id", [f"'{one}" if one[:1] in "=+-@" else one for one in ids])
-
-
-_LACKS = {
-    "source": "it has no source",
-    "references": "it has no references",
-    "context": "it has no context, the turns before it",
-    "others": "there are no other texts to borrow from",
-}
 
 
 def perturb(
@@ -146,18 +154,15 @@ def perturb(
     json: o.Json = False,
 ) -> None:
     """Change a text, or the golds of a file; 'list' shows every perturbation."""
-    if name == "list":
-        from assay.cli.inspect import show
-
-        show("perturbations", as_json=json)
-        return
-    import json as json_module
-
     from assay.core import Record
     from assay.datasets.records import read_records, task_named
-    from assay.errors import SpecError
     from assay.names.spec import perturbation
 
+    if name == "list":
+        from assay.cli.inspect import list_
+
+        list_("perturbations", json=json)
+        return
     changer = perturbation(name)
     if text is None and data is None:
         raise SpecError("nothing to change: give --text TEXT or --data FILE")
@@ -166,45 +171,18 @@ def perturb(
     records = read_records(data)[:limit] if data else [Record("text", text or "", task_named(task))]
     if data is None and (lack := _lack(changer, records[0])):
         raise SpecError(f"{name} cannot change this: {lack}; give a text, or records with --data")
-    found = ((record, changer.perturb(record, seed)) for record in records)
+    changes = ((record, changer.perturb(record, seed)) for record in records)
     if json:
-        rows = [{"id": record.id, "gold": record.gold, "perturbed": changed} for record, changed in found]
-        typer.echo(json_module.dumps({"texts": rows}, ensure_ascii=False, indent=1))
+        rows = [{"id": record.id, "gold": record.gold, "perturbed": changed} for record, changed in changes]
+        print_json({"texts": rows})
         return
-    for record, changed in found:
+    for record, changed in changes:
         lack = _lack(changer, record)
         typer.echo(changed or f"(does not apply here{f': {lack}' if lack else ''})")
 
 
 def _lack(changer: Perturbation, record: Record) -> str:
-    """What a record would need for the perturbation to change it, as far as fields tell."""
+    """What a record would need for the perturbation to change it; empty if no field is missing."""
     if not record.gold.strip():
         return "the text is empty"
     return "" if not changer.reads or getattr(record, changer.reads) else _LACKS[changer.reads]
-
-
-def _perform(
-    request: o.Request, audits: list[str], fields: dict[str, Any], execute: Callable[..., Run]
-) -> None:
-    """Run and finish, or with --dry-run print what it would cost. `execute` takes metrics and a session."""
-    from assay.cli.output import finish, show_cost
-    from assay.run.pipeline import DEFAULT_METRICS
-    from assay.run.session import Session
-
-    o.say_more(request.verbose)
-    session = Session.open(
-        request.out, o.cache_path(request.cache), workers=request.workers, ray=request.ray,
-        on_error=request.on_error.value, quiet=request.quiet, timeout=request.timeout,
-        max_calls=request.max_calls, max_cost=request.max_cost,
-    )  # fmt: skip
-    metrics = o.specs(request.metric) or DEFAULT_METRICS
-    if request.dry_run:
-        show_cost(audits, metrics, fields, request.size.value, session)
-        return
-    run = execute(metrics, size=request.size.value, session=session, **fields)
-    finish(
-        run,
-        form="json" if request.json else request.format.value,
-        fail_on=request.fail_on,
-        quiet=request.quiet,
-    )

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from assay.cli import options as o
-from assay.cli.columns import print_columns
-
-if TYPE_CHECKING:
-    from assay.mitigation.proof import Figure
-from typing import TYPE_CHECKING
+from assay.cli.output import print_columns, print_json
+from assay.errors import SpecError
 
 if TYPE_CHECKING:
     from assay.mitigation.compare import Comparison
-import json as json_module
-from dataclasses import asdict
-
-if TYPE_CHECKING:
+    from assay.mitigation.proof import Figure
     from assay.mitigation.propagate import Effect
 
-Attributes = Annotated[list[str], typer.Option("--attribute", help="An attribute to make fair; repeatable.")]
+_REWARDS = ("bertscore-f", "rougeL", "bertscore-f+rougeL")
+_EXPLANATION = (
+    "error: captions that state the wrong gender, change in points; where the reward did not rise, "
+    "nothing was optimised and the row says nothing about the reward"
+)
+_ATTRIBUTE = typer.Option("--attribute", help="An attribute to make fair; repeatable.")
+Attribute = Annotated[list[str] | None, _ATTRIBUTE]
+Metric = Annotated[str, typer.Option("-m", "--metric", help="The metric to debias.")]
 Material = Annotated[
     list[Path] | None,
     typer.Option(help="More training data: pairs, sentences, MultiNLI, STS-B or StereoSet; repeatable."),
@@ -33,12 +34,18 @@ Test = Annotated[list[Path] | None, typer.Option(help="Pairs to test on; never t
 People = Annotated[
     list[Path] | None, typer.Option(help="Human ratings, to check that agreement stays; repeatable.")
 ]
+mitigate = typer.Typer(
+    help="Mitigation methods for a biased metric, one by one or side by side.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 
 def debias(
-    attribute: Attributes,
+    attribute: Annotated[list[str], _ATTRIBUTE],
     out: Annotated[Path, typer.Option(help="The adapter's folder; the run with its report is OUT/run.")],
-    metric: Annotated[str, typer.Option("-m", "--metric", help="A metric's spec.")] = "bertscore-f",
+    metric: Metric = "bertscore-f",
     data: Material = None,
     test: Test = None,
     human: People = None,
@@ -71,13 +78,13 @@ def debias(
     if json:
         typer.echo(document(debiased))
     else:
-        _show_figures(debiased.proof.figures)
+        _print_figures(debiased.proof.figures)
         typer.echo(f"{debiased.spec}: {debiased.proof.labels[debiased.spec]}")
     if not quiet:
         typer.echo(f"report: {report}", err=True)
 
 
-def _show_figures(figures: Sequence[Figure]) -> None:
+def _print_figures(figures: Sequence[Figure]) -> None:
     """Print one line per figure: the metric as it was, then each debiased one with its change."""
     rows = [
         {
@@ -106,21 +113,9 @@ def _change(figure: Figure) -> str:
     return f"{-100 * figure.change:+.1f}%" + _interval(gone, "{:+.1f}%")
 
 
-mitigate = typer.Typer(
-    help="Mitigation methods for a biased metric, one by one or side by side.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-MetricOption = Annotated[str, typer.Option("-m", "--metric", help="The metric to debias.")]
-Attribute = Annotated[
-    list[str] | None, typer.Option("--attribute", help="An attribute to make fair; repeatable.")
-]
-
-
 @mitigate.command()
 def compare(
-    metric: MetricOption = "bertscore-f",
+    metric: Metric = "bertscore-f",
     attribute: Attribute = None,
     adapter: Annotated[list[Path] | None, typer.Option(help="A folder of assay debias; repeatable.")] = None,
     model: Annotated[list[str] | None, typer.Option(help="Another backbone; repeatable.")] = None,
@@ -160,7 +155,7 @@ def compare(
     if json:
         typer.echo(c.document(comparison))
     else:
-        _show(comparison)
+        _print_comparison(comparison)
     if not quiet:
         typer.echo(f"report: {report}", err=True)
 
@@ -168,7 +163,7 @@ def compare(
 @mitigate.command()
 def project(
     out: Annotated[Path, typer.Option(help="The folder to write; use it as adapter=DIR.")],
-    metric: MetricOption = "bertscore-f",
+    metric: Metric = "bertscore-f",
     attribute: Attribute = None,
     directions: Annotated[int, typer.Option(min=1, help="Number of directions to remove.")] = 2,
     seed: o.SeedNumber = 0,
@@ -185,8 +180,8 @@ def project(
     typer.echo(with_adapter(metric, out))
 
 
-def _show(comparison: Comparison) -> None:
-    _show_figures(comparison.proof.figures)
+def _print_comparison(comparison: Comparison) -> None:
+    _print_figures(comparison.proof.figures)
     for method in comparison.methods[1:]:
         metric = method.measure.label
         failed, changed = comparison.stress.get(metric, (0, 0))
@@ -194,13 +189,6 @@ def _show(comparison: Comparison) -> None:
         typer.echo(f"{method.kind}: {metric}: {comparison.proof.labels[metric]}{more}")
     typer.echo(f"not beaten in both bias and agreement: {', '.join(comparison.front)}")
     typer.echo(f"recommended: {comparison.recommended or 'none'} ({comparison.reason})")
-
-
-EXPLAINED = (
-    "error: captions that state the wrong gender, change in points; where the reward did not rise, "
-    "nothing was optimised and the row says nothing about the reward"
-)
-REWARDS = ("bertscore-f", "rougeL", "bertscore-f+rougeL")
 
 
 def propagate(
@@ -216,12 +204,11 @@ def propagate(
     quiet: o.Quiet = False,
 ) -> None:
     """Rerank the best of N captions, and train by minimum risk, with each metric as the reward."""
-    from assay.errors import SpecError
     from assay.mitigation.propagate import Experiment, own_world, propagate, synthetic_world
     from assay.names.spec import parse
     from assay.run.session import Session
 
-    measures = [parse(text) for text in metric or REWARDS]
+    measures = [parse(text) for text in metric or _REWARDS]
     session = Session.open(cache=o.cache_path(cache))
     experiment = Experiment(test=scenes, updates=updates, candidates=candidates)
     if (model is None) != (data is None):
@@ -230,15 +217,14 @@ def propagate(
     effects = propagate(measures, range(seeds), experiment, world, session)
     if json:
         rows = [asdict(effect) | {"optimised": effect.optimised} for effect in effects]
-        typer.echo(json_module.dumps({"effects": rows}, indent=1))
+        print_json({"effects": rows})
         return
-    _show_effects(effects)
+    _print_effects(effects)
     if not quiet:
-        typer.echo(EXPLAINED, err=True)
+        typer.echo(_EXPLANATION, err=True)
 
 
-def _show_effects(effects: Sequence[Effect]) -> None:
-    """Print one line per effect."""
+def _print_effects(effects: Sequence[Effect]) -> None:
     rows = [
         {
             "reward": effect.reward, "method": effect.method, "error before": f"{effect.before:.1f}%",

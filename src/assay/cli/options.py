@@ -1,62 +1,19 @@
-"""Session that several commands share, and how they become a run's options."""
+"""Options that several commands share, and how they become the fields of an audit."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import inspect
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from assay import vocabulary
 from assay.errors import SpecError, suggest
-
-
-class Rule(StrEnum):
-    """Whose definitions decide."""
-
-    careful = "careful"
-    paper = "paper"
-
-
-class SizeName(StrEnum):
-    """How much is measured."""
-
-    quick = "quick"
-    full = "full"
-
-
-class OnErrorName(StrEnum):
-    """What to do when a metric raises."""
-
-    stop = "stop"
-    skip = "skip"
-
-
-class Format(StrEnum):
-    """What a run is shown as."""
-
-    html = "html"
-    md = "md"
-    json = "json"
-    latex = "latex"
-
-
-def known_gate(gate: str | None) -> str | None:
-    """The gate asked for, refused before the work where there is no such gate."""
-    if gate is None:
-        return None
-    from assay.report.gate import GATES
-
-    if gate not in GATES:
-        raise SpecError(f"unknown gate {gate!r}{suggest(gate, GATES)}")
-    return gate
-
 
 Metrics = Annotated[
     list[str] | None,
@@ -66,7 +23,7 @@ Data = Annotated[list[Path] | None, typer.Option("--data", help="A data file or 
 References = Annotated[Path | None, typer.Option(help="A text file of references, beside --data TEXTS.txt.")]
 Only = Annotated[list[str] | None, typer.Option(help="One noise, template, test or attribute; repeatable.")]
 TaskNames = Annotated[list[str] | None, typer.Option("--task", help="A task; repeatable.")]
-RuleOption = Annotated[Rule | None, typer.Option("--rule", help="careful (default), or the paper's own.")]
+Rule = Annotated[vocabulary.Rule | None, typer.Option(help="careful (default), or the paper's own.")]
 _SEED = typer.Option(min=0, help="Seed of everything random.")
 Seed = Annotated[int | None, _SEED]
 SeedNumber = Annotated[int, _SEED]  # of commands whose seed is a default of their own
@@ -75,7 +32,7 @@ Out = Annotated[Path, typer.Option(help="The run's folder.")]
 Cache = Annotated[str | None, typer.Option(help="Folder of the score cache, or 'none'.")]
 Workers = Annotated[int, typer.Option(min=1, help="Processes to score in, from 2,000 samples on.")]
 Ray = Annotated[str | None, typer.Option(help="A Ray cluster: auto, local or an address.")]
-OnErrorOption = Annotated[OnErrorName, typer.Option("--on-error", help="When a metric raises an error.")]
+OnError = Annotated[vocabulary.OnError, typer.Option(help="When a metric raises an error.")]
 Timeout = Annotated[
     float | None, typer.Option(min=0.01, help="Seconds that one call of a metric may take; not with --ray.")
 ]
@@ -84,51 +41,49 @@ Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress and
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also show what the libraries log.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what the run would cost, and stop.")]
-FailOn = Annotated[
-    str | None, typer.Option(callback=known_gate, help="Exit 1 when this fails: fail, unfair or blind.")
-]
-Size = Annotated[SizeName, typer.Option(help="quick: minutes; full: the papers' protocol.")]
+FailOn = Annotated[vocabulary.Gate | None, typer.Option(help="Exit 1 when this fails.")]
+Size = Annotated[vocabulary.Size, typer.Option(help="quick: minutes; full: the papers' protocol.")]
 MaxCalls = Annotated[int | None, typer.Option(min=1, help="Most calls to LLM judges.")]
 MaxCost = Annotated[float | None, typer.Option(min=0.0, help="Budget for calls to LLM judges.")]
-FormatOption = Annotated[Format, typer.Option("--format", help="What to print or write.")]
+Format = Annotated[vocabulary.Format, typer.Option(help="What to print or write.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What `assay audit` and `assay run` are asked for alike; absent options keep the audit's defaults."""
+    """The options that `assay audit` and `assay run` share; absent ones keep the audit's defaults."""
 
     metric: Metrics = None
-    size: Size = SizeName.full
+    size: Size = "full"
     data: Data = None
     references: References = None
     task: TaskNames = None
-    rule: RuleOption = None
+    rule: Rule = None
     seed: Seed = None
     limit: Limit = None
     out: Out = Path("assay-run")
     cache: Cache = None
     workers: Workers = 1
     ray: Ray = None
-    on_error: OnErrorOption = OnErrorName.stop
+    on_error: OnError = "stop"
     timeout: Timeout = None
     skip_missing: SkipMissing = False
     dry_run: DryRun = False
     max_calls: MaxCalls = None
     max_cost: MaxCost = None
     fail_on: FailOn = None
-    format: FormatOption = Format.html
+    format: Format = "html"
     json: Json = False
     quiet: Quiet = False
     verbose: Verbose = False
 
     def fields(self, only: list[str] | None = None) -> dict[str, Any]:
-        """What was given, as an audit's fields."""
+        """The given options, as fields of an audit."""
         given: dict[str, Any] = {
             "data": tuple(self.data or ()),
             "references": self.references,
             "only": tuple(only or ()),
             "task": tuple(self.task or ()),
-            "rule": self.rule.value if self.rule else None,
+            "rule": self.rule,
             "seed": self.seed,
             "limit": self.limit,
             "skip_missing": self.skip_missing or None,
@@ -136,7 +91,7 @@ class Request:
         return {name: value for name, value in given.items() if value not in (None, ())}
 
 
-def with_request(*, size: SizeName) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_request(*, size: vocabulary.Size) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Spread the fields of `Request` over a command's options, in place of its parameter `request`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -167,7 +122,7 @@ def with_request(*, size: SizeName) -> Callable[[Callable[..., None]], Callable[
 
 
 def cache_path(text: str | None) -> Path | None:
-    """`--cache`: a folder, none at all, or the default."""
+    """The folder that `--cache` names, None for no folder, or the default."""
     from assay.models.weights import cache_folder
 
     if text is None:
@@ -198,16 +153,16 @@ def extra_fields(words: list[str], known: list[str]) -> dict[str, Any]:
     return fields
 
 
-def specs(given: list[str] | None) -> tuple[str, ...]:
-    """The metrics asked for; `@run.toml` stands for the list `metrics` in that file."""
+def read_specs(given: list[str] | None) -> tuple[str, ...]:
+    """The given metrics; `@run.toml` stands for the list `metrics` in that file."""
     import tomllib
 
     from assay.datasets.rows import read_text
 
-    found: list[str] = []
+    specs: list[str] = []
     for spec in given or ():
         if not spec.startswith("@"):
-            found.append(spec)
+            specs.append(spec)
             continue
         try:
             listed = tomllib.loads(read_text(Path(spec[1:]))).get("metrics")
@@ -215,11 +170,5 @@ def specs(given: list[str] | None) -> tuple[str, ...]:
             raise SpecError(f"{spec[1:]} is not TOML: {error}") from error
         if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
             raise SpecError(f'{spec[1:]} has no list of specs: write metrics = ["bleu", "chrf"]')
-        found += listed
-    return tuple(found)
-
-
-def say_more(verbose: bool) -> None:
-    """With -v, what the libraries say is shown too."""
-    if verbose:
-        logging.getLogger().setLevel(logging.INFO)
+        specs += listed
+    return tuple(specs)

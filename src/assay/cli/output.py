@@ -1,104 +1,154 @@
-"""What commands print of a run: answers, findings, notes and cost."""
+"""What commands print: JSON, columns for people and for `cut` and `awk`, and the results of a run."""
 
 from __future__ import annotations
 
+import json
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import typer
 
-from assay.cli.columns import print_columns
-from assay.cli.runs import check_gate
 from assay.errors import AuditError
-from assay.run.pipeline import estimate_cost
-from assay.run.results import Run
-from assay.run.session import Session
+
+if TYPE_CHECKING:
+    from assay.report.gate import Outcome
+    from assay.run.results import Run
+    from assay.run.session import Session
+
+_WIDEST = 60  # characters of a cell, where lines are cut
+_MOST_FINDINGS, _MOST_OUTCOMES, _MOST_NOTES = 60, 20, 12  # lines printed
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document."""
+    typer.echo(json.dumps(document, ensure_ascii=False, indent=1))
+
+
+def print_columns(rows: Sequence[dict[str, Any]], *, cut: bool = False) -> None:
+    """Print rows under their column names; `cut` shortens long lines on a terminal, never in a pipe."""
+    width = shutil.get_terminal_size().columns if cut and sys.stdout.isatty() else None
+    for line in columns(rows, width):
+        typer.echo(line)
+
+
+def columns(rows: Sequence[dict[str, Any]], width: int | None = None) -> list[str]:
+    """The lines, no longer than width.
+
+    >>> columns([{"a": 1, "bb": None}, {"a": "xyz", "bb": 2}])
+    ['a    bb', '1', 'xyz  2']
+    >>> columns([{"name": "one\\x1b[2J"}])
+    ['name', 'one\ufffd[2J']
+    """
+    if not rows:
+        return ["nothing here"]
+    table = [list(rows[0])] + [[_printable(cell) for cell in row.values()] for row in rows]
+    if width:
+        table = [[_cut(cell, _WIDEST) for cell in line] for line in table]
+    sizes = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ["  ".join(cell.ljust(size) for cell, size in zip(line, sizes, strict=True)) for line in table]
+    return [_cut(line.rstrip(), width) for line in lines]
+
+
+def _printable(cell: Any) -> str:
+    """A cell on one line, without control characters, which could steer a terminal."""
+    text = "" if cell is None else str(cell)
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def _cut(text: str, width: int | None) -> str:
+    return text if width is None or len(text) <= width else text[: width - 1] + "…"
 
 
 def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:
     """Write the report, print the result, apply the gate."""
     from assay.report import render, write_report
+    from assay.report.gate import Bounds, outcomes
 
     if not done.findings.height:
         raise AuditError("; ".join(["nothing could be judged", *done.notes]))
     report = write_report(done)
     if form == "html":
-        (print_findings if len(done.about["audits"]) == 1 else print_answers)(done)
+        (_print_findings if len(done.about["audits"]) == 1 else _print_answers)(done)
     else:
         typer.echo(render(done, form))
     print_notes(done.notes, quiet=quiet)
     if not quiet:
         typer.echo(f"report: {report}", err=True)
-    check_gate(done, fail_on)
+    if fail_on is not None:
+        print_outcomes(outcomes(done, Bounds(fail_on, (), ())), fail_on)
 
 
-def print_notes(notes: Sequence[str], *, quiet: bool, most: int = 12) -> None:
+def print_notes(notes: Sequence[str], *, quiet: bool) -> None:
     """Print notes about the run to stderr."""
     if quiet:
         return
-    for note in notes[:most]:
+    for note in notes[:_MOST_NOTES]:
         typer.echo(f"note: {note}", err=True)
-    if len(notes) > most:
-        typer.echo(f"note: and {len(notes) - most} more", err=True)
+    if len(notes) > _MOST_NOTES:
+        typer.echo(f"note: and {len(notes) - _MOST_NOTES} more", err=True)
 
 
-def print_answers(done: Run) -> None:
+def print_outcomes(checked: Sequence[Outcome], gate: str) -> None:
+    """Print the requirements that failed, and exit with status 1 if there are any."""
+    broken = [outcome for outcome in checked if outcome.problem is not None]
+    for outcome in broken[:_MOST_OUTCOMES]:
+        typer.echo(f"failed: {outcome.row['audit']} {outcome.name}: {outcome.problem}", err=True)
+    if broken:
+        typer.echo(f"gate {gate}: {len(broken)} of {len(checked)} requirements failed", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"gate {gate}: {len(checked)} requirements met", err=True)
+
+
+def _print_answers(done: Run) -> None:
     """Each metric's answers and the gravest findings in words, for a run with several audits."""
     from assay.report.text import sentence
-    from assay.report.verdicts import QUESTION_TITLES, answers, audits_of, checks, worst
+    from assay.report.verdicts import QUESTION_TITLES, answers, audits_of, rows_of, worst
 
-    audits, listed = audits_of(done), checks(done)
-    answered = answers(done, listed)
+    audits, answered = audits_of(done), answers(done)
     rows = [
         {"metric": metric}
         | {title: answered[metric, question].short for question, title in QUESTION_TITLES.items()}
         for metric in done.metrics
     ]
     print_columns(rows)
-    for row in worst(done, listed):
+    for row in worst(done, rows_of(done)):
         typer.echo(f"- {sentence(audits[row['audit']], row)}")
     typer.echo(f"({done.findings.height:,} findings in the report and with --json)", err=True)
 
 
-def print_findings(done: Run, most: int = 60) -> None:
-    """Judged findings, failures first; all findings where none was judged."""
+def _print_findings(done: Run) -> None:
+    """Judged findings, failures first; all findings if none was judged."""
     from assay.report.text import shown_verdict
 
-    judged = done.findings.filter(pl.col("verdict") != "not judged")
-    rows = judged.sort(pl.col("verdict") != "fail", pl.col("verdict") != "pass", maintain_order=True)
-    rows = rows if judged.height else done.findings
-    shown = [{"verdict": shown_verdict(row)} | _cells(row) for row in rows.head(most).iter_rows(named=True)]
-    print_columns(shown, cut=True)
-    left = done.findings.height - len(shown)
+    findings = list(done.findings.iter_rows(named=True))
+    judged = [row for row in findings if row["verdict"] != "not judged"]
+    judged.sort(key=lambda row: (row["verdict"] != "fail", row["verdict"] != "pass"))
+    rows = []
+    for row in (judged or findings)[:_MOST_FINDINGS]:
+        interval = "" if row["ci_low"] is None else f"{row['ci_low']:.3g} .. {row['ci_high']:.3g}"
+        value = f"{row['value']:.4g}" if abs(row["value"]) > 1e-9 else "0"  # rounding is no finding
+        labels = {name: row[name] for name in ("metric", "audit", "slice", "statistic")}
+        q_value = "" if row["q_value"] is None else f"{row['q_value']:.3f}"
+        numbers = {"value": value, "95% CI": interval, "q": q_value}
+        rows.append({"verdict": shown_verdict(row)} | labels | numbers)
+    print_columns(rows, cut=True)
+    left = len(findings) - len(rows)
     if left > 0:
         typer.echo(f"({left} more findings in the report and with --json)", err=True)
 
 
-def _cells(row: dict[str, Any]) -> dict[str, str]:
-    interval = "" if row["ci_low"] is None else f"{row['ci_low']:.3g} .. {row['ci_high']:.3g}"
-    return {
-        "metric": row["metric"],
-        "audit": row["audit"],
-        "slice": row["slice"],
-        "statistic": row["statistic"],
-        "value": f"{row['value']:.4g}" if abs(row["value"]) > 1e-9 else "0",  # rounding is no finding
-        "95% CI": interval,
-        "q": "" if row["q_value"] is None else f"{row['q_value']:.3f}",
-    }
-
-
-def show_cost(
-    only: Sequence[str], metrics: Sequence[str], asked: Mapping[str, Any], size: str, session: Session
+def print_cost(
+    only: Sequence[str], metrics: Sequence[str], options: Mapping[str, Any], size: str, session: Session
 ) -> None:
-    """Samples, unique texts, tokens and seconds per metric, before anything is scored."""
+    """Print samples, unique texts, tokens and seconds per metric, before anything is scored."""
+    from assay.run.pipeline import estimate_cost
+
     rows = []
-    for row in estimate_cost(only, metrics, asked, size, session):
+    for row in estimate_cost(only, metrics, options, size, session):
         counted = ("samples", "unique", "cached", "texts", "tokens")
         counts = {name: f"{getattr(row, name):,}" for name in counted}
         seconds = "?" if row.seconds is None else f"{row.seconds:,.0f}"
         rows.append({"metric": row.metric} | counts | {"seconds": seconds, "to fetch": row.fetch})
     print_columns(rows)
-
-
-_WIDEST = 60  # characters of a cell, where lines are cut

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from assay.cli import options as o
-from assay.cli.columns import print_columns
+from assay.cli.output import print_columns, print_json, print_outcomes
 from assay.datasets.rows import read_text
 from assay.errors import SpecError
+from assay.report import render, write_report
+from assay.report.card import as_html, as_markdown, make_card
 from assay.report.compare import Change, Comparison
 from assay.report.compare import compare as compare_runs
-from assay.report.gate import Bounds, Outcome, outcomes, parse_bounds
+from assay.report.gate import Bounds, outcomes, parse_bounds
 from assay.report.gate import junit as as_junit
 from assay.report.panel import Candidate, Panel, Spot, choose_panel
 from assay.run.results import Run, load_run, write_text
 
+_MOST_CHANGES, _MOST_SPOTS = 25, 12  # lines printed
+
 
 def report(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
-    format: o.FormatOption = o.Format.html,
+    format: o.Format = "html",
     figures: Annotated[
         Path | None, typer.Option(help="Write each chart as SVG and PNG into this folder.")
     ] = None,
 ) -> None:
     """Write report.html again, print the run as Markdown, JSON or LaTeX, or write its charts to files."""
-    from assay.report import render, write_report
-    from assay.run.results import load_run
-
     loaded = load_run(run)
     if figures is not None:
         from assay.report.charts import write_figures
 
         for path in write_figures(loaded, figures):
             typer.echo(path)
-    elif format is o.Format.html:
+    elif format == "html":
         typer.echo(write_report(loaded))
     else:
-        typer.echo(render(loaded, format.value))
+        typer.echo(render(loaded, format))
 
 
 def compare(
@@ -61,11 +61,11 @@ def compare(
     if not comparison.shared:
         raise SpecError(_nothing_shared(first, second))
     if json:
-        listed = [change.document for change in comparison.shared]
+        changes = [change.document for change in comparison.shared]
         counts = {"only_before": comparison.only_before, "only_after": comparison.only_after}
-        typer.echo(json_module.dumps({"changes": listed, **counts}, ensure_ascii=False, indent=1))
+        print_json({"changes": changes, **counts})
     else:
-        _show(comparison)
+        _print_comparison(comparison)
     if fail_on_worse and comparison.of("worse"):
         raise typer.Exit(1)
 
@@ -75,12 +75,9 @@ def _nothing_shared(first: Run, second: Run) -> str:
     for kind, remedy in (("audit", "run one audit twice"), ("metric", "name a pair with -m OLD=NEW")):
         before, after = (sorted(set(run.findings[kind])) for run in (first, second))
         if not set(before) & set(after):
-            return f"the runs share no {kind}: {_listed(before)} and {_listed(after)}; {remedy}"
+            listed = " and ".join(", ".join(names) or "none" for names in (before, after))
+            return f"the runs share no {kind}: {listed}; {remedy}"
     return "the runs share no finding: other data or options; run both alike, or name metrics with -m OLD=NEW"
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names) or "none"
 
 
 def _renamed(given: list[str], known: list[str]) -> dict[str, str]:
@@ -94,12 +91,12 @@ def _renamed(given: list[str], known: list[str]) -> dict[str, str]:
     return renamed
 
 
-def _show(comparison: Comparison, most: int = 25) -> None:
+def _print_comparison(comparison: Comparison) -> None:
     for direction in ("worse", "better"):
         changes = comparison.of(direction)
         typer.echo(f"{direction}: {len(changes)}")
         if changes:
-            print_columns([_cells(change) for change in changes[:most]])
+            print_columns([_cells(change) for change in changes[:_MOST_CHANGES]])
     typer.echo(f"unchanged within uncertainty: {len(comparison.of('unchanged'))}")
     before, after = comparison.only_before, comparison.only_after
     if before or after:
@@ -116,9 +113,6 @@ def _cells(change: Change) -> dict[str, str]:
     }  # fmt: skip
 
 
-MOST = 20
-
-
 def gate(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     bounds: Annotated[
@@ -128,46 +122,24 @@ def gate(
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
 ) -> None:
     """Check a run against bounds; exit with status 1 when one is broken."""
-    asked = parse_bounds(read_text(bounds), bounds) if bounds else Bounds(None, (), ())
-    gate = fail_on or asked.fail_on or (None if bounds else "fail")
-    checked = outcomes(load_run(run), Bounds(o.known_gate(gate), asked.bounds, asked.allowed))
+    given = parse_bounds(read_text(bounds), bounds) if bounds else Bounds(None, (), ())
+    gate = fail_on or given.fail_on or (None if bounds else "fail")
+    checked = outcomes(load_run(run), Bounds(gate, given.bounds, given.allowed))
     if junit:
         write_text(junit, as_junit(checked))
-    _report(checked, str(bounds) if bounds else str(gate))
-
-
-def check_gate(run: Run, gate: str | None) -> None:
-    """Exit 1 when a finding that the gate watches failed."""
-    if gate is not None:
-        _report(outcomes(run, Bounds(gate, (), ())), gate)
-
-
-def _report(checked: list[Outcome], gate: str) -> None:
-    broken = [outcome for outcome in checked if outcome.problem is not None]
-    for outcome in broken[:MOST]:
-        typer.echo(f"failed: {outcome.row['audit']} {outcome.name}: {outcome.problem}", err=True)
-    if broken:
-        typer.echo(f"gate {gate}: {len(broken)} of {len(checked)} requirements failed", err=True)
-        raise typer.Exit(1)
-    typer.echo(f"gate {gate}: {len(checked)} requirements met", err=True)
+    print_outcomes(checked, str(bounds or gate))
 
 
 def card(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     metric: Annotated[str, typer.Option("-m", "--metric", help="A metric of the run.")],
-    format: o.FormatOption = o.Format.md,
+    format: o.Format = "md",
 ) -> None:
     """Print the card of one metric as Markdown (default) or HTML."""
-    from assay.report.card import as_html, as_markdown, make_card
-    from assay.run.results import load_run
-
-    makers = {o.Format.md: as_markdown, o.Format.html: as_html}
-    if format not in makers:
-        raise SpecError(f"a card has no format {format.value}; choose md or html")
-    typer.echo(makers[format](make_card(load_run(run), metric)))
-
-
-LISTED = 12
+    if format not in ("md", "html"):
+        raise SpecError(f"a card has no format {format}; choose md or html")
+    card = make_card(load_run(run), metric)
+    typer.echo(as_html(card) if format == "html" else as_markdown(card))
 
 
 def panel(
@@ -178,14 +150,12 @@ def panel(
     json: o.Json = False,
 ) -> None:
     """Choose metrics that together notice every kind of error that some metric of the run notices."""
-    from assay.run.results import load_run
-
     loaded = load_run(run)
     panel = choose_panel(loaded, fair=not allow_unfair)
     if json:
-        typer.echo(json_module.dumps(_document(panel), ensure_ascii=False, indent=1))
+        print_json(_panel_document(panel))
     else:
-        _show_panel(panel, allow_unfair)
+        _print_panel(panel, allow_unfair)
         if panel.unfair_only:
             wider = choose_panel(loaded, fair=False)
             typer.echo(
@@ -194,7 +164,7 @@ def panel(
             )
 
 
-def _document(panel: Panel) -> dict[str, Any]:
+def _panel_document(panel: Panel) -> dict[str, Any]:
     hybrid = panel.hybrid
     return {
         "members": list(panel.members),
@@ -216,15 +186,13 @@ def _document(panel: Panel) -> dict[str, Any]:
 
 
 def _spot_names(spots: frozenset[Spot]) -> list[str]:
-    return [_name(spot) for spot in sorted(spots)]
+    return [
+        f"{audit} {slice_}" + (f" (against {versus})" if versus else "")
+        for audit, slice_, versus in sorted(spots)
+    ]
 
 
-def _name(spot: Spot) -> str:
-    audit, slice_, versus = spot
-    return f"{audit} {slice_}" + (f" (against {versus})" if versus else "")
-
-
-def _show_panel(panel: Panel, allow_unfair: bool) -> None:
+def _print_panel(panel: Panel, allow_unfair: bool) -> None:
     kind = "panel" if allow_unfair else "fair panel"
     chosen = " + ".join(panel.members) or "no metric qualifies"
     typer.echo(f"{kind}: {chosen}")
@@ -233,7 +201,7 @@ def _show_panel(panel: Panel, allow_unfair: bool) -> None:
         typer.echo(f"  with {len(members)}: {covered} ({', '.join(members)})")
     ranked = sorted(panel.candidates, key=lambda candidate: -len(candidate.notices))
     print_columns([_candidate_cells(candidate) for candidate in ranked])
-    _show_rest(panel)
+    _print_spots(panel)
 
 
 def _candidate_cells(candidate: Candidate) -> dict[str, object]:
@@ -246,7 +214,7 @@ def _candidate_cells(candidate: Candidate) -> dict[str, object]:
     }
 
 
-def _show_rest(panel: Panel) -> None:
+def _print_spots(panel: Panel) -> None:
     if panel.hybrid:
         typer.echo(
             f"best hybrid (predicted): {panel.hybrid.spec} notices {len(panel.hybrid.notices)}, of which "
@@ -259,7 +227,7 @@ def _show_rest(panel: Panel) -> None:
     ):
         if spots:
             typer.echo(f"{title}: {len(spots)}")
-            for spot in sorted(spots)[:LISTED]:
-                typer.echo(f"  {_name(spot)}")
-            if len(spots) > LISTED:
-                typer.echo(f"  ... and {len(spots) - LISTED} more (--json lists all)")
+            for name in _spot_names(spots)[:_MOST_SPOTS]:
+                typer.echo(f"  {name}")
+            if len(spots) > _MOST_SPOTS:
+                typer.echo(f"  ... and {len(spots) - _MOST_SPOTS} more (--json lists all)")

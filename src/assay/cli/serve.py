@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -13,13 +15,13 @@ from assay.errors import SpecError
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def command(
+def serve(
     run: Annotated[Path | None, typer.Argument(help="A run folder, or a folder of run folders.")] = None,
     metric: o.Metrics = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
     host: Annotated[
         str, typer.Option(help="Address to bind; anything but loopback is for you to protect.")
-    ] = ("127.0.0.1"),
+    ] = "127.0.0.1",
 ) -> None:
     """Serve the playground until stopped with Ctrl-C."""
     try:
@@ -38,35 +40,32 @@ def command(
     listening = _listen(host, port)
     taken = listening.getsockname()[1]
     app = Guard(pages, allowed_hosts(host, taken))
-    typer.echo(f"assay: http://{_shown(host)}:{taken}/ (Ctrl-C stops it)", err=True)
+    typer.echo(f"assay: http://{_in_url(host)}:{taken}/ (Ctrl-C stops it)", err=True)
     if host not in LOOPBACK:
         typer.echo("assay: other machines can reach this; there is no password", err=True)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False))
     server.run(sockets=[listening])
 
 
-def _listen(host: str, port: int):  # type: ignore[no-untyped-def]
-    import errno
-    import socket
-
+def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host, port))
+        listening.bind((host, port))
     except (OSError, UnicodeError) as error:  # UnicodeError: a name that can be no host's
-        made.close()
+        listening.close()
         taken = isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES)
-        mend = "choose another --port" if taken else "check --host"
+        advice = "choose another --port" if taken else "check --host"
         reason = getattr(error, "strerror", None) or error
-        raise SpecError(f"cannot listen on {host}:{port}: {reason}; {mend}") from error
-    return made
+        raise SpecError(f"cannot listen on {host}:{port}: {reason}; {advice}") from error
+    return listening
 
 
-def _shown(host: str) -> str:
+def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
 def allowed_hosts(host: str, port: int) -> frozenset[str]:
-    """Names a browser may call us by: loopback's, and the address bound."""
-    return frozenset(f"{_shown(name)}:{port}" for name in {*LOOPBACK, host} if name != "0.0.0.0")
+    """The hosts that a browser may ask for: those of loopback, and the address bound."""
+    return frozenset(f"{_in_url(name)}:{port}" for name in {*LOOPBACK, host} if name != "0.0.0.0")

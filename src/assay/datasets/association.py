@@ -41,6 +41,11 @@ class AssociationTest:
     attr1: WordSet
     attr2: WordSet
 
+    @property
+    def sets(self) -> tuple[WordSet, ...]:
+        """The four sets, in the order of `KEYS`."""
+        return self.targ1, self.targ2, self.attr1, self.attr2
+
 
 def word_tests() -> dict[str, AssociationTest]:
     """The embedded tests at word level, by name, in the order of the labels."""

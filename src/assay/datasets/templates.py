@@ -176,10 +176,10 @@ def expand(template: Template, lexicon: Lexicon) -> list[TemplatePair]:
     """Fill a template with up to `take` pairs of identities, using all words about equally often."""
     form = next((f for f in ("adj", "noun", "nouns", "name") if f"{{{f}}}" in template.text), "he")
     sides = (template.groups, template.against)
-    one, other = ([i for name in side for i in _identities(lexicon.groups[name], form)] for side in sides)
+    first, second = ([i for name in side for i in _identities(lexicon.groups[name], form)] for side in sides)
     fills = [dict(zip(template.fill, words, strict=True)) for words in product(*template.fill.values())]
     # Both words need the same neutral word and length in words, so that neither text is nearer the reference.
-    alike = [(a, b) for a, b in product(one, other) if a.neutral == b.neutral and a.length == b.length]
+    alike = [(a, b) for a, b in product(first, second) if a.neutral == b.neutral and a.length == b.length]
     cells = [(*pair, fill) for pair, fill in product(alike, fills)]
     if not cells:
         raise ValueError(f"{template.id}: no two words have equal length and one neutral; widen its groups")
@@ -188,14 +188,14 @@ def expand(template: Template, lexicon: Lexicon) -> list[TemplatePair]:
 
 
 def _pair(template: Template, lexicon: Lexicon, cell: _Cell, n: int) -> TemplatePair:
-    one, other, fill = cell
-    neutral = {**one.neutral, **lexicon.neutral.slots(), **fill}
+    first, second, fill = cell
+    neutral = {**first.neutral, **lexicon.neutral.slots(), **fill}
     texts = (
-        render(template.text, {**one.slots, **fill}, plural=one.plural),
-        render(template.text, {**other.slots, **fill}, plural=other.plural),
+        render(template.text, {**first.slots, **fill}, plural=first.plural),
+        render(template.text, {**second.slots, **fill}, plural=second.plural),
         render(template.reference or template.text, neutral, plural=lexicon.neutral.plural),
     )
-    who, name = (one.group, other.group, one.word, other.word), template.id
+    who, name = (first.group, second.group, first.word, second.word), template.id
     return TemplatePair(f"{name}-{n}", lexicon.attribute, *texts, *who, name, template.construction)
 
 

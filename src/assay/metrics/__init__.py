@@ -1,1 +1,1 @@
-"""Samples to scores, one file a family."""
+"""Samples to scores, one file per family."""

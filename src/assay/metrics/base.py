@@ -9,12 +9,11 @@ import numpy as np
 
 from assay.core import Floats, Sample, Scores
 from assay.errors import MetricError
-from assay.metrics.text import segments
+from assay.metrics.text import Reduce, reduced, segments
 from assay.models import adapters, weights
 from assay.models.torch import Loaded, Precision, load
 
 Cut = Literal["warn", "error"]  # what happens to a text that is too long: cut and counted, or refused
-Reduce = Literal["max", "mean"]  # over the references of a sample
 
 
 class Neural:
@@ -61,11 +60,6 @@ def load_masked(metric: Neural) -> Loaded:
     return loaded
 
 
-def load_encoder(model: str, precision: Precision, adapter: str | None = None) -> Loaded:
-    """Load a sentence encoder."""
-    return load("AutoModel", model, precision=precision, adapter=adapter, unused=("pooler",))
-
-
 def unit(vectors: Floats) -> Floats:
     """Scale rows to length 1; a zero row stays."""
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
@@ -75,13 +69,6 @@ def softmax(logits: Floats) -> Floats:
     """Return probabilities, row by row."""
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
-
-
-def reduced(values: Sequence[float] | Floats, reduce: Reduce) -> float | None:
-    """Return the best or the mean of one sample's scores; None where there are none."""
-    if not len(values):
-        return None
-    return float(np.max(values) if reduce == "max" else np.mean(values))
 
 
 def reduced_scores(values: Floats, cuts: Sequence[int], samples: Sequence[Sample], reduce: Reduce) -> Scores:

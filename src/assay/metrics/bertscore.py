@@ -18,6 +18,7 @@ from assay.models.encoder import Embedded, Matrix, embed
 from assay.models.torch import Loaded, Overlong, Precision, clean_text, content_ids
 from assay.models.trainable import Differentiable, Texts, encode_pairs
 from assay.recipe import digest
+from assay.vocabulary import Layer
 
 if TYPE_CHECKING:
     import torch
@@ -75,7 +76,7 @@ class BertScore(Neural, Metric):
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
-    layer: int | None = None  # None: the authors' choice for known models, else the last
+    layer: Layer | None = None  # None: the authors' choice for known models, else the last
     idf: bool = False
     rescale: str | None = None  # "own": by unrelated sentences; or a baseline file of bert-score
     adapter: str | None = None
@@ -213,13 +214,13 @@ class BertScore(Neural, Metric):
         scored = [(float(row[2]), text) for row, text in pairs if row is not None]
         if not scored:
             return None
-        mine, theirs = known[hypothesis], known[max(scored)[1]]
+        hyp, ref = known[hypothesis], known[max(scored)[1]]
         start, end = len(loaded.framing.prefix), len(loaded.framing.suffix)
-        inner = [slice(start, len(text.ids) - end) for text in (mine, theirs)]
-        cosines = mine.vectors[inner[0]] @ theirs.vectors[inner[1]].T
+        inner = [slice(start, len(text.ids) - end) for text in (hyp, ref)]
+        cosines = hyp.vectors[inner[0]] @ ref.vectors[inner[1]].T
         words = [
             tuple(loaded.tokenizer.convert_ids_to_tokens(list(text.ids[part])))
-            for text, part in zip((mine, theirs), inner, strict=True)
+            for text, part in zip((hyp, ref), inner, strict=True)
         ]
         return Explanation("matching", words[0], words[1], tuple(tuple(map(float, row)) for row in cosines))
 

@@ -79,10 +79,10 @@ def vector(text: str, table: DocumentFrequencies, tokenize: Tokenize) -> Vector:
     return Vector(weights, norms, counts[1].total())
 
 
-def similarity(mine: Vector, theirs: Vector, *, clipped: bool) -> float:
+def similarity(hyp: Vector, ref: Vector, *, clipped: bool) -> float:
     """Return the mean cosine over orders; CIDEr-D clips weights and penalises a difference in length."""
     total = 0.0
-    orders = zip(mine.weights, theirs.weights, mine.norms, theirs.norms, strict=True)
+    orders = zip(hyp.weights, ref.weights, hyp.norms, ref.norms, strict=True)
     for weights, others, norm, other_norm in orders:
         # In the hypothesis' order: the sum of a set's members would depend on the hash seed.
         shared = [gram for gram in weights if gram in others]
@@ -93,8 +93,8 @@ def similarity(mine: Vector, theirs: Vector, *, clipped: bool) -> float:
         if norm and other_norm:
             total += product / (norm * other_norm)
     if clipped:
-        total *= math.exp(-((mine.length - theirs.length) ** 2) / (2 * SIGMA**2))
-    return total / len(mine.weights)
+        total *= math.exp(-((hyp.length - ref.length) ** 2) / (2 * SIGMA**2))
+    return total / len(hyp.weights)
 
 
 def cider_scores(
@@ -109,8 +109,8 @@ def cider_scores(
     vectors = {text: vector(text, table, tokenize) for text in distinct_texts(samples)}
     values: list[float | None] = []
     for sample in samples:
-        mine = vectors[sample.hypothesis]
-        similar = [similarity(mine, vectors[text], clipped=clipped) for text in sample.references]
+        hyp = vectors[sample.hypothesis]
+        similar = [similarity(hyp, vectors[text], clipped=clipped) for text in sample.references]
         values.append(10 * sum(similar) / len(similar) if similar else None)
     return values
 

@@ -11,6 +11,7 @@ import numpy as np
 from assay.core import Floats, Metric, Sample
 from assay.metrics.overlap import Integers, Symbols, shared_ngrams
 from assay.metrics.text import reduced, segments
+from assay.vocabulary import NonNegative
 
 POPOVIC_2015 = "Popović 2015, chrF: character n-gram F-score for automatic MT evaluation, W15-3049"
 POPOVIC_2017 = "Popović 2017, chrF++: words helping character n-grams, W17-4770"
@@ -34,12 +35,12 @@ def _words(text: str) -> tuple[str, ...]:
 def _counts(hypotheses: Sequence[Symbols], references: Sequence[Symbols], n: int) -> Integers:
     """Return [hypothesis, reference, shared] n-gram counts by order, one row per pair."""
     shared = shared_ngrams(hypotheses, [[text] for text in references], n)
-    mine, theirs = (
+    hyp, ref = (
         np.maximum(np.array([len(text) for text in texts], dtype=np.int64)[:, None] - np.arange(n), 0)
         for texts in (hypotheses, references)
     )
     # Without reference n-grams of an order, sacreBLEU does not count the hypothesis' either.
-    return np.stack([np.where(theirs > 0, mine, 0), theirs, shared], axis=2).reshape(len(hypotheses), 3 * n)
+    return np.stack([np.where(ref > 0, hyp, 0), ref, shared], axis=2).reshape(len(hypotheses), 3 * n)
 
 
 def pair_statistics(samples: Sequence[Sample], n: int, word_order: int, lowercase: bool) -> Integers:
@@ -60,10 +61,10 @@ def chrf_scores(statistics: Floats | Integers, beta: float) -> Floats:
     """Return F of mean precision and mean recall over the orders that both texts have, times 100, per row."""
     precision, recall, orders = (np.zeros(len(statistics)) for _ in range(3))
     for at in range(0, statistics.shape[1], 3):
-        mine, theirs, shared = statistics[:, at : at + 3].T
-        both = (mine > 0) & (theirs > 0)
-        precision += np.where(both, shared / np.where(both, mine, 1), 0.0)
-        recall += np.where(both, shared / np.where(both, theirs, 1), 0.0)
+        hyp, ref, shared = statistics[:, at : at + 3].T
+        both = (hyp > 0) & (ref > 0)
+        precision += np.where(both, shared / np.where(both, hyp, 1), 0.0)
+        recall += np.where(both, shared / np.where(both, ref, 1), 0.0)
         orders += both
     orders = np.maximum(orders, 1)
     return 100 * _f_measures(precision / orders, recall / orders, beta)
@@ -73,9 +74,9 @@ def nltk_scores(statistics: Integers, beta: float) -> Floats:
     """Return the mean over orders of F, as nltk.translate.chrf_score.sentence_chrf does, per row."""
     total = np.zeros(len(statistics))
     for at in range(0, statistics.shape[1], 3):
-        mine, theirs, shared = statistics[:, at : at + 3].T
+        hyp, ref, shared = statistics[:, at : at + 3].T
         both = shared > 0
-        f = _f_measures(shared / np.where(both, mine, 1), shared / np.where(both, theirs, 1), beta)
+        f = _f_measures(shared / np.where(both, hyp, 1), shared / np.where(both, ref, 1), beta)
         total += np.where(both, f, NLTK_EPSILON)
     return np.asarray(total / (statistics.shape[1] // 3))
 
@@ -133,7 +134,7 @@ class ChrfPlusPlus(Metric):
     citation = POPOVIC_2017
     identity_highest = True
     n: int = 6
-    word_order: int = 2
+    word_order: NonNegative = 2
     beta: float = 2.0
     lowercase: bool = False
 

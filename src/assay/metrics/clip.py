@@ -141,10 +141,10 @@ class VilbertScore(Neural, Metric):
                 values.append(None)
                 truncated.append(0)
                 continue
-            mine, *theirs = [known[sample.image, text] for text in (sample.hypothesis, *sample.references)]
-            rows = [best_matches(mine[0], other) for other, _ in theirs if len(other) and len(mine[0])]
+            hyp, *ref = [known[sample.image, text] for text in (sample.hypothesis, *sample.references)]
+            rows = [best_matches(hyp[0], other) for other, _ in ref if len(other) and len(hyp[0])]
             values.append(np.max(rows, axis=0).tolist() if rows else None)
-            truncated.append(sum(cut for _, cut in (mine, *theirs)))
+            truncated.append(sum(cut for _, cut in (hyp, *ref)))
         return Scores(values, {"truncated": truncated})
 
     def _encode(self, jobs: Sequence[tuple[Image, str]]) -> list[tuple[Floats, int]]:

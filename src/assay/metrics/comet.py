@@ -10,7 +10,8 @@ import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics.base import Cut, Neural, Reduce, reduced_scores
+from assay.metrics.base import Cut, Neural, reduced_scores
+from assay.metrics.text import Reduce
 from assay.models.estimator import Estimator, checkpoint_digest, load_estimator
 from assay.models.torch import device, framed_rows, in_batches, padded, tokenize_within
 
@@ -34,28 +35,28 @@ class _Comet(Neural, Metric):
         """Load the checkpoint; subclasses refuse one of another kind."""
         return load_estimator(self.model, device())
 
-    def _vectors(self, found: Estimator, texts: Sequence[str]) -> dict[str, tuple[Any, int]]:
+    def _vectors(self, estimator: Estimator, texts: Sequence[str]) -> dict[str, tuple[Any, int]]:
         """Return each distinct text's vector and the ids cut."""
         distinct = list(dict.fromkeys(texts))
-        rows, cuts = framed_rows(found.encoder, distinct, self.overlong)
-        vectors = in_batches(
-            [len(row) for row in rows], lambda batch: list(_pooled(found, [rows[i] for i in batch]).float())
-        )
+        rows, cuts = framed_rows(estimator.encoder, distinct, self.overlong)
+        lengths = [len(row) for row in rows]
+        vectors = in_batches(lengths, lambda batch: list(_pooled(estimator, rows, batch).float()))
         return {text: (vector, cut) for text, vector, cut in zip(distinct, vectors, cuts, strict=True)}
 
 
-def _pooled(found: Estimator, rows: list[list[int]]) -> Any:
-    return found.pooled(*padded(rows, found.encoder.pad, found.encoder.device))
+def _pooled(estimator: Estimator, rows: Sequence[list[int]], batch: list[int]) -> Any:
+    encoder = estimator.encoder
+    return estimator.pooled(*padded([rows[index] for index in batch], encoder.pad, encoder.device))
 
 
-def _estimated(found: Estimator, rows: list[Any]) -> Floats:
+def _estimated(estimator: Estimator, rows: list[Any]) -> Floats:
     """Return the estimator's number for each row of features."""
     import torch
 
     if not rows:
         return np.empty(0)
     with torch.inference_mode():
-        return np.asarray(found.head(torch.stack(rows))[:, 0].double().cpu().numpy())
+        return np.asarray(estimator.head(torch.stack(rows))[:, 0].double().cpu().numpy())
 
 
 @dataclass(frozen=True)
@@ -70,18 +71,18 @@ class Comet(_Comet):
     overlong: Cut = "warn"
 
     def load_checkpoint(self) -> Estimator:
-        found = super().load_checkpoint()
-        if found.kind != "regression_metric":
-            raise WeightsError(f"{self.model} is a {found.kind}, which reads no reference; use comet-qe")
-        return found
+        estimator = super().load_checkpoint()
+        if estimator.kind != "regression_metric":
+            raise WeightsError(f"{self.model} is a {estimator.kind}, which reads no reference; use comet-qe")
+        return estimator
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Estimate from [hyp; ref; hyp*ref; |hyp-ref|; hyp*src; |hyp-src|]."""
         import torch
 
-        found = self.load_checkpoint()
+        estimator = self.load_checkpoint()
         texts = [text for s in samples for text in (s.hypothesis, s.source or "", *s.references)]
-        known = self._vectors(found, texts)
+        known = self._vectors(estimator, texts)
         rows, cuts = [], []
         for sample in samples:
             (hyp, cut), (src, cut_source) = known[sample.hypothesis], known[sample.source or ""]
@@ -90,7 +91,7 @@ class Comet(_Comet):
                 parts = [hyp, ref, hyp * ref, (hyp - ref).abs(), hyp * src, (hyp - src).abs()]
                 rows.append(torch.cat(parts))
                 cuts.append(cut + cut_source + cut_reference)
-        return reduced_scores(_estimated(found, rows), cuts, samples, self.reduce)
+        return reduced_scores(_estimated(estimator, rows), cuts, samples, self.reduce)
 
 
 @dataclass(frozen=True)
@@ -104,38 +105,38 @@ class CometQe(_Comet):
     overlong: Cut = "warn"
 
     def load_checkpoint(self) -> Estimator:
-        found = super().load_checkpoint()
-        if found.kind == "regression_metric":
+        estimator = super().load_checkpoint()
+        if estimator.kind == "regression_metric":
             raise WeightsError(f"{self.model} reads a reference; use comet")
-        segments = found.settings.get("input_segments", ["mt", "src"])
-        if found.kind == "unified_metric" and list(segments) != ["mt", "src"]:
+        segments = estimator.settings.get("input_segments", ["mt", "src"])
+        if estimator.kind == "unified_metric" and list(segments) != ["mt", "src"]:
             raise WeightsError(f"{self.model} reads {segments}; only hypothesis and source are read here")
-        return found
+        return estimator
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         import torch
 
-        found = self.load_checkpoint()
+        estimator = self.load_checkpoint()
         pairs = [(sample.hypothesis, sample.source or "") for sample in samples]
-        if found.kind == "unified_metric":
-            return self._score_jointly(found, pairs)
-        known = self._vectors(found, [text for pair in pairs for text in pair])
+        if estimator.kind == "unified_metric":
+            return self._score_jointly(estimator, pairs)
+        known = self._vectors(estimator, [text for pair in pairs for text in pair])
         rows, cuts = [], []
         for hypothesis, source in pairs:
             (hyp, cut), (src, cut_source) = known[hypothesis], known[source]
             rows.append(torch.cat([hyp, src, hyp * src, (hyp - src).abs()]))
             cuts.append(cut + cut_source)
-        return Scores(_estimated(found, rows), {"truncated": cuts})
+        return Scores(_estimated(estimator, rows), {"truncated": cuts})
 
-    def _score_jointly(self, found: Estimator, pairs: Sequence[tuple[str, str]]) -> Scores:
+    def _score_jointly(self, estimator: Estimator, pairs: Sequence[tuple[str, str]]) -> Scores:
         """Score hypothesis and source read as one sequence, joined as the tokenizer joins pairs."""
         if not pairs:
             return Scores([], {"truncated": []})
         texts = {"text": [text for text, _ in pairs], "text_pair": [text for _, text in pairs]}
-        encoded, cuts = tokenize_within(found.encoder, texts, self.overlong)
+        encoded, cuts = tokenize_within(estimator.encoder, texts, self.overlong)
         rows = encoded["input_ids"]
         values = in_batches(
             [len(row) for row in rows],
-            lambda batch: [float(v) for v in found.head(_pooled(found, [rows[i] for i in batch]))[:, 0]],
+            lambda batch: estimator.head(_pooled(estimator, rows, batch))[:, 0].double().tolist(),
         )
         return Scores(np.array(values), {"truncated": cuts})

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
-from assay.metrics.base import Neural, Reduce, reduced, unit
+from assay.metrics.base import Neural, unit
 from assay.metrics.moverscore import transport
-from assay.metrics.text import distinct_texts
+from assay.metrics.text import Reduce, distinct_texts, reduced
 from assay.models.encoder import pooled
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Overlong, Precision
@@ -64,8 +64,8 @@ class SentenceCosine(_SentenceEncoder):
         place = {text: index for index, text in enumerate(texts)}
         values: list[float | None] = []
         for sample in samples:
-            mine = vectors[place[sample.hypothesis]]
-            cosines = [float(mine @ vectors[place[text]]) for text in sample.references if text.strip()]
+            hyp = vectors[place[sample.hypothesis]]
+            cosines = [float(hyp @ vectors[place[text]]) for text in sample.references if text.strip()]
             values.append(reduced(cosines, self.reduce) if sample.hypothesis.strip() else None)
         truncated = [sum(cuts[place[t]] for t in (s.hypothesis, *s.references)) for s in samples]
         return Scores(values, {"truncated": truncated})
@@ -101,27 +101,27 @@ class SmsContextual(_SentenceEncoder):
         values: list[float | None] = []
         truncated: list[int] = []
         for sample in samples:
-            mine = sentences[sample.hypothesis]
+            hyp = sentences[sample.hypothesis]
             others = [sentences[text] for text in sample.references]
-            similarities = [_similarity(mine, theirs, known) for theirs in others if mine and theirs]
+            similarities = [_similarity(hyp, ref, known) for ref in others if hyp and ref]
             values.append(reduced(similarities, self.reduce))
-            truncated.append(sum(cut[part] for parts in (mine, *others) for part in parts))
+            truncated.append(sum(cut[part] for parts in (hyp, *others) for part in parts))
         return Scores(values, {"truncated": truncated})
 
     def explain(self, sample: Sample) -> Explanation | None:
         """Return the cosine of each pair of sentences, with the first reference."""
-        mine, theirs = split_sentences(sample.hypothesis), split_sentences(sample.references[0])
-        if not mine or not theirs:
+        hyp, ref = split_sentences(sample.hypothesis), split_sentences(sample.references[0])
+        if not hyp or not ref:
             return None
-        vectors = self._vectors([*mine, *theirs])[0]
-        table = vectors[: len(mine)] @ vectors[len(mine) :].T
-        return Explanation("matching", mine, theirs, tuple(tuple(map(float, row)) for row in table))
+        vectors = self._vectors([*hyp, *ref])[0]
+        table = vectors[: len(hyp)] @ vectors[len(hyp) :].T
+        return Explanation("matching", hyp, ref, tuple(tuple(map(float, row)) for row in table))
 
 
-def _similarity(mine: tuple[str, ...], theirs: tuple[str, ...], known: dict[str, Floats]) -> float:
+def _similarity(hyp: tuple[str, ...], ref: tuple[str, ...], known: dict[str, Floats]) -> float:
     from scipy.spatial.distance import cdist
 
-    cost = cdist(np.stack([known[part] for part in mine]), np.stack([known[part] for part in theirs]))
-    weights = [np.array([len(part.split()) for part in parts], dtype=float) for parts in (mine, theirs)]
+    cost = cdist(np.stack([known[part] for part in hyp]), np.stack([known[part] for part in ref]))
+    weights = [np.array([len(part.split()) for part in parts], dtype=float) for parts in (hyp, ref)]
     flow = transport(cost, weights[0] / weights[0].sum(), weights[1] / weights[1].sum())
     return float(np.exp(-(flow * cost).sum()))

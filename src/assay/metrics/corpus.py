@@ -13,6 +13,7 @@ from assay.metrics.chrf import POPOVIC_2015, best_statistics, chrf_scores
 from assay.metrics.edit import SNOVER, TerTokenize, ter_statistics
 from assay.metrics.ngram import PAPINENI, SacreSmooth, match_statistics, sacrebleu_scores
 from assay.metrics.text import Tokenize
+from assay.vocabulary import NonNegative
 
 
 class _Additive(SetMetric):
@@ -55,7 +56,7 @@ class CorpusChrf(_Additive):
     range = (0.0, 100.0)
     citation = POPOVIC_2015
     n: int = 6
-    word_order: int = 0
+    word_order: NonNegative = 0
     beta: float = 2.0
     lowercase: bool = False
 

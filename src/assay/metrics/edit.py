@@ -121,18 +121,18 @@ def shifted_pairs(hypothesis: str, reference: str, errors: Sequence[int]) -> Ite
     places: defaultdict[str, list[int]] = defaultdict(list)
     for at, word in enumerate(reference):
         places[word].append(at)
-    for mine, word in enumerate(hypothesis):
-        if errors[min(mine + MAX_SHIFT_SIZE, len(hypothesis))] == errors[mine]:
+    for start, word in enumerate(hypothesis):
+        if errors[min(start + MAX_SHIFT_SIZE, len(hypothesis))] == errors[start]:
             continue
-        for theirs in places.get(word, ()):
-            if abs(theirs - mine) > MAX_SHIFT_DISTANCE:
+        for place in places.get(word, ()):
+            if abs(place - start) > MAX_SHIFT_DISTANCE:
                 continue
-            most = min(MAX_SHIFT_SIZE, len(hypothesis) - mine, len(reference) - theirs)
+            most = min(MAX_SHIFT_SIZE, len(hypothesis) - start, len(reference) - place)
             length = 1
-            yield mine, theirs, length
-            while length < most and hypothesis[mine + length] == reference[theirs + length]:
+            yield start, place, length
+            while length < most and hypothesis[start + length] == reference[place + length]:
                 length += 1
-                yield mine, theirs, length
+                yield start, place, length
 
 
 def shift(words: str, start: int, length: int, target: int) -> str:
@@ -167,13 +167,13 @@ class Search:
 
     def best(self) -> tuple[int, str]:
         """Return how many edits the best shift saves, and the shifted hypothesis."""
-        mine, theirs = self.hypothesis, self.reference
-        rows = beam(mine, theirs)
-        before = rows[-1].at(len(theirs))
-        aligned = align(rows, mine, theirs)
+        hyp, ref = self.hypothesis, self.reference
+        rows = beam(hyp, ref)
+        before = rows[-1].at(len(ref))
+        aligned = align(rows, hyp, ref)
         best: tuple[int, int, int, int] | None = None
-        result = mine
-        for start, start_reference, length in shifted_pairs(mine, theirs, aligned.hypothesis_errors):
+        result = hyp
+        for start, start_reference, length in shifted_pairs(hyp, ref, aligned.hypothesis_errors):
             if not _worth_a_try(aligned, start, start_reference, length):
                 continue
             for target in targets(aligned, start_reference, length):
@@ -181,32 +181,32 @@ class Search:
                 rank = (length, -start, -target)
                 # A shift must save more than the best so far, or as much and rank above it.
                 least = 1 - FAR if best is None else best[0] + (rank <= best[1:])
-                moved = shift(mine, start, length, target)
+                moved = shift(hyp, start, length, target)
                 saved = before - self._distance(moved, rows[: min(start, target) + 1], before - least)
                 if saved >= least:
                     best, result = (saved, *rank), moved
             if self.checked >= MAX_CANDIDATES:
                 break
-        return (0, mine) if best is None else (best[0], result)
+        return (0, hyp) if best is None else (best[0], result)
 
     def _distance(self, moved: str, known: Sequence[Band], most: int) -> int:
         """Return the beam's distance, or any number above `most` where it is larger than that."""
-        theirs = self.reference
+        ref = self.reference
         if most < 0:
             return 0
-        exact = Levenshtein.distance(moved, theirs, score_cutoff=min(most, len(moved) + len(theirs)))
+        exact = Levenshtein.distance(moved, ref, score_cutoff=min(most, len(moved) + len(ref)))
         # No path of that cost leaves the band: it is never farther from the diagonal than (cost + gap) / 2.
-        if exact > most or exact + abs(len(moved) - len(theirs)) <= 2 * (BEAM_WIDTH - 2):
+        if exact > most or exact + abs(len(moved) - len(ref)) <= 2 * (BEAM_WIDTH - 2):
             return exact
-        return beam(moved, theirs, known)[-1].at(len(theirs))
+        return beam(moved, ref, known)[-1].at(len(ref))
 
 
 def _worth_a_try(aligned: Alignment, start: int, start_reference: int, length: int) -> bool:
     """Whether both blocks hold an error and the block would not move within itself."""
-    mine, theirs = aligned.hypothesis_errors, aligned.reference_errors
+    hyp, ref = aligned.hypothesis_errors, aligned.reference_errors
     return (
-        mine[start + length] > mine[start]
-        and theirs[start_reference + length] > theirs[start_reference]
+        hyp[start + length] > hyp[start]
+        and ref[start_reference + length] > ref[start_reference]
         and not start <= aligned.places[start_reference] < start + length
     )
 
@@ -214,11 +214,11 @@ def _worth_a_try(aligned: Alignment, start: int, start_reference: int, length: i
 @memo(budget=2_000_000)
 def edits(texts: tuple[str, str], tokenize: TerTokenize) -> tuple[int, int]:
     """Return the edits from hypothesis to reference, shifts included, and the reference's length in words."""
-    mine, theirs = (tokens(text, tokenize, True) for text in texts)
+    hyp, ref = (tokens(text, tokenize, True) for text in texts)
     code: dict[str, str] = {}
-    for word in (*mine, *theirs):
+    for word in (*hyp, *ref):
         code.setdefault(word, chr(len(code)))
-    hypothesis, reference = ("".join([code[word] for word in words]) for words in (mine, theirs))
+    hypothesis, reference = ("".join([code[word] for word in words]) for words in (hyp, ref))
     if not hypothesis or not reference or hypothesis == reference:
         return (0 if hypothesis == reference else len(hypothesis) + len(reference)), len(reference)
     shifts = checked = 0

@@ -136,7 +136,7 @@ class NliFaithful(_Entailment):
 class UniEval(Neural, Metric):
     """UniEval for summaries: P(yes) / (P(yes) + P(no)) of a T5 that answers four questions.
 
-    Consistency and fluency are asked sentence by sentence and averaged, as the authors do; overall is the
+    Consistency and fluency are sets sentence by sentence and averaged, as the authors do; overall is the
     mean of the four. Of several references the best counts for relevance.
     """
 
@@ -153,12 +153,12 @@ class UniEval(Neural, Metric):
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Ask all questions about all samples in one stream of batches."""
-        asked = [questions(sample) for sample in samples]
-        distinct = list(dict.fromkeys(text for four in asked for texts in four for text in texts))
+        sets = [questions(sample) for sample in samples]
+        distinct = list(dict.fromkeys(text for four in sets for texts in four for text in texts))
         known = dict(zip(distinct, self._answers(distinct), strict=True))
         values: list[Any] = []
         truncated: list[int] = []
-        for four in asked:
+        for four in sets:
             truncated.append(sum(known[text][1] for texts in four for text in texts))
             groups = [[known[text][0] for text in texts] for texts in four]
             if not all(groups):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
-from assay.metrics.base import Cut, Neural, Reduce
+from assay.metrics.base import Cut, Neural
 from assay.metrics.likelihood import token_explanation
-from assay.metrics.text import segments
+from assay.metrics.text import Reduce, segments
 from assay.models.likelihood import translated
 from assay.models.torch import Loaded, Precision, padded, tokenize_within
 from assay.models.trainable import Differentiable, Texts

@@ -10,8 +10,8 @@ import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError, suggest
-from assay.metrics.base import Cut, Neural, Reduce, load_masked, reduced
-from assay.metrics.text import segments
+from assay.metrics.base import Cut, Neural, load_masked
+from assay.metrics.text import Reduce, reduced, segments
 from assay.models.likelihood import LogProbs, Row, causal, masked, pieces, start_id
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
 

@@ -95,8 +95,8 @@ def principal(vectors: Floats) -> Floats:
     centred = rows - rows.mean(axis=0)
     _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
     explained = np.cumsum(sizes**2) / max(float((sizes**2).sum()), 1e-30)
-    kept = int(np.argmax(explained >= _EXPLAINED)) + 1 if explained[-1] >= _EXPLAINED else len(sizes)
-    return np.asarray(centred @ directions[:kept].T)
+    count = int(np.argmax(explained >= _EXPLAINED)) + 1 if explained[-1] >= _EXPLAINED else len(sizes)
+    return np.asarray(centred @ directions[:count].T)
 
 
 def clusters(vectors: Floats, count: int, seed: int) -> np.ndarray:

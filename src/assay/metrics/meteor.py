@@ -43,27 +43,27 @@ def synonyms(word: str) -> frozenset[str]:
     return frozenset(name for name in lemmas if "_" not in name) | {word}
 
 
-def match(mine: Words, theirs: Words, forms: Forms) -> list[tuple[int, int]]:
+def match(hyp: Words, ref: Words, forms: Forms) -> list[tuple[int, int]]:
     """Return pairs of positions, the last words first, and remove what is paired from both lists.
 
     Each hypothesis word, from the end, takes the latest free reference word that has one of its forms.
     """
     free: defaultdict[str, list[int]] = defaultdict(list)
-    for at, (_, word) in enumerate(theirs):
+    for at, (_, word) in enumerate(ref):
         free[word].append(at)
     pairs: list[tuple[int, int]] = []
     taken: set[int] = set()
     left: Words = []
-    for place, word in reversed(mine):
+    for place, word in reversed(hyp):
         latest = max((free[form][-1] for form in forms(word) if free.get(form)), default=None)
         if latest is None:
             left.append((place, word))
             continue
-        free[theirs[latest][1]].pop()
+        free[ref[latest][1]].pop()
         taken.add(latest)
-        pairs.append((place, theirs[latest][0]))
-    mine[:] = reversed(left)
-    theirs[:] = [pair for at, pair in enumerate(theirs) if at not in taken]
+        pairs.append((place, ref[latest][0]))
+    hyp[:] = reversed(left)
+    ref[:] = [pair for at, pair in enumerate(ref) if at not in taken]
     return pairs
 
 
@@ -77,13 +77,13 @@ def meteor(
     gamma: float = 0.5,
 ) -> float:
     """Return the weighted harmonic mean of matches, less a penalty for scattered ones."""
-    mine, theirs = list(enumerate(hypothesis)), list(enumerate(reference))
-    pairs = match(mine, theirs, lambda word: (word,))
+    hyp, ref = list(enumerate(hypothesis)), list(enumerate(reference))
+    pairs = match(hyp, ref, lambda word: (word,))
     # What is left is compared as stems; NLTK looks up the synonyms of stems, too.
-    mine, theirs = ([(place, stem(word)) for place, word in words] for words in (mine, theirs))
-    pairs += match(mine, theirs, lambda word: (word,))
+    hyp, ref = ([(place, stem(word)) for place, word in words] for words in (hyp, ref))
+    pairs += match(hyp, ref, lambda word: (word,))
     if use_synonyms:
-        pairs += match(mine, theirs, synonyms)
+        pairs += match(hyp, ref, synonyms)
     if not pairs:
         return 0.0
     pairs.sort()
@@ -141,9 +141,9 @@ class Meteor(Metric):
         return Scores(values, missed)
 
     def _one(self, sample: Sample, use_synonyms: bool) -> float:
-        mine = tokens(sample.hypothesis, self.tokenize, True)
+        hyp = tokens(sample.hypothesis, self.tokenize, True)
         weights = {"alpha": self.alpha, "beta": self.beta, "gamma": self.gamma}
         return max(
-            meteor(mine, tokens(text, self.tokenize, True), use_synonyms=use_synonyms, **weights)
+            meteor(hyp, tokens(text, self.tokenize, True), use_synonyms=use_synonyms, **weights)
             for text in sample.references
         )

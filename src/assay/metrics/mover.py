@@ -26,11 +26,11 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 Bag = dict[int, float]
 
 
-def earth_mover(mine: Floats, theirs: Floats, costs: Floats) -> float:
+def earth_mover(hyp: Floats, ref: Floats, costs: Floats) -> float:
     """Return the exact least cost of moving one mass onto an equal one (POT's network simplex)."""
-    if len(mine) == 1 or len(theirs) == 1:
-        return float(costs.ravel() @ (theirs if len(mine) == 1 else mine))
-    _, cost, *_, status = _solver()(mine, theirs, costs, MAX_ITERATIONS, 1)
+    if len(hyp) == 1 or len(ref) == 1:
+        return float(costs.ravel() @ (ref if len(hyp) == 1 else hyp))
+    _, cost, *_, status = _solver()(hyp, ref, costs, MAX_ITERATIONS, 1)
     if status != 1:
         raise MetricError(f"the transport solver gave up on {costs.shape[0]} by {costs.shape[1]} words")
     return float(cost)
@@ -60,21 +60,19 @@ class Space:
         self._left = np.hstack([vectors, norms, ones])
         self._right = np.hstack([-2 * vectors, ones, norms])
 
-    def distances(self, mine: Sequence[int], theirs: Sequence[int]) -> Floats:
+    def distances(self, hyp: Sequence[int], ref: Sequence[int]) -> Floats:
         """Return distances: one row per word of one text, one column per word of the other."""
-        squares = self._left.take(mine, axis=0) @ self._right.take(theirs, axis=0).T
+        squares = self._left.take(hyp, axis=0) @ self._right.take(ref, axis=0).T
         return np.asarray(np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares))
 
 
 Distance = Callable[[Bag, Bag, Space], float]
 
 
-def word_movers_distance(mine: Bag, theirs: Bag, space: Space) -> float:
+def word_movers_distance(hyp: Bag, ref: Bag, space: Space) -> float:
     """Return the exact distance; what both texts have stays in place, since no detour is shorter."""
-    common = mine.keys() & theirs.keys()
-    excess, lack = (
-        (_surplus(mine, theirs, common), _surplus(theirs, mine, common)) if common else (mine, theirs)
-    )
+    common = hyp.keys() & ref.keys()
+    excess, lack = (_surplus(hyp, ref, common), _surplus(ref, hyp, common)) if common else (hyp, ref)
     if not excess or not lack:
         return 0.0
     scale = sum(excess.values()) / sum(lack.values())
@@ -82,17 +80,17 @@ def word_movers_distance(mine: Bag, theirs: Bag, space: Space) -> float:
     return earth_mover(*weights, space.distances([*excess], [*lack]))
 
 
-def _surplus(mine: Bag, theirs: Bag, common: Set[int]) -> Bag:
-    more = {word: mine[word] - theirs[word] for word in common if mine[word] - theirs[word] > ROUNDING}
-    return {word: weight for word, weight in mine.items() if word not in common} | more
+def _surplus(hyp: Bag, ref: Bag, common: Set[int]) -> Bag:
+    more = {word: hyp[word] - ref[word] for word in common if hyp[word] - ref[word] > ROUNDING}
+    return {word: weight for word, weight in hyp.items() if word not in common} | more
 
 
-def relaxed_distance(mine: Bag, theirs: Bag, space: Space) -> float:
+def relaxed_distance(hyp: Bag, ref: Bag, space: Space) -> float:
     """Return a lower bound: each word moves to its nearest; the larger of the two directions."""
-    costs = space.distances([*mine], [*theirs])
+    costs = space.distances([*hyp], [*ref])
     costs[costs < SAME_WORD] = 0.0
-    forth = np.array([*mine.values()]) @ costs.min(axis=1)
-    back = np.array([*theirs.values()]) @ costs.min(axis=0)
+    forth = np.array([*hyp.values()]) @ costs.min(axis=1)
+    back = np.array([*ref.values()]) @ costs.min(axis=0)
     return float(max(forth, back))
 
 
@@ -101,9 +99,7 @@ def mover_scores(metric: Static, samples: Sequence[Sample], distance: Distance) 
     table, known = metric.look_up(samples)
     space = Space(known, table)
     bags = space.bags
-    return score_known(
-        samples, known, lambda mine, theirs: -distance(bags[mine], bags[theirs], space), metric.reduce
-    )
+    return score_known(samples, known, lambda hyp, ref: -distance(bags[hyp], bags[ref], space), metric.reduce)
 
 
 @dataclass(frozen=True)
@@ -162,8 +158,8 @@ class SentenceMovers(Static):
         table, known = self.look_up(samples)
         parts = {text: self._sentences(text, table) for text, words in known.items() if words.rows}
 
-        def compare(mine: str, theirs: str) -> float:
-            here, there = parts[mine], parts[theirs]
+        def compare(hyp: str, ref: str) -> float:
+            here, there = parts[hyp], parts[ref]
             gaps = here.vectors[:, None, :] - there.vectors[None, :, :]
             return math.exp(-earth_mover(here.weights, there.weights, np.linalg.norm(gaps, axis=2)))
 

@@ -11,23 +11,25 @@ from typing import Literal, Self
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
-from assay.metrics.base import Neural, Reduce, reduced
+from assay.metrics.base import Neural
 from assay.metrics.bertscore import IdfTable, fill_layer, idf_table, matching_scores
+from assay.metrics.text import Reduce, reduced
 from assay.models.encoder import Embedded, embed
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
 from assay.models.trainable import Differentiable
+from assay.vocabulary import Layer
 
 ZHAO_2019 = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"
 _PUNCTUATION = frozenset(string.punctuation)
 
 
-def transport(cost: Floats, mine: Floats, theirs: Floats) -> Floats:
+def transport(cost: Floats, hyp: Floats, ref: Floats) -> Floats:
     """Return the exact optimal flow between two weightings that each sum to 1."""
-    if len(mine) == 1 or len(theirs) == 1:  # only one flow is possible
-        return np.outer(mine, theirs)
+    if len(hyp) == 1 or len(ref) == 1:  # only one flow is possible
+        return np.outer(hyp, ref)
     import ot
 
-    flow: Floats = ot.emd(mine, theirs, cost, numItermax=1_000_000)
+    flow: Floats = ot.emd(hyp, ref, cost, numItermax=1_000_000)
     return flow
 
 
@@ -57,7 +59,7 @@ class MoverScore(Neural, Metric):
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
-    layer: int | None = None
+    layer: Layer | None = None
     n: Literal[1, 2] = 1
     idf: bool = True
     reduce: Reduce = "mean"
@@ -96,17 +98,17 @@ class MoverScore(Neural, Metric):
     def _cloud(self, text: Embedded, loaded: Loaded) -> Cloud | None:
         inner = slice(len(loaded.framing.prefix), len(text.ids) - len(loaded.framing.suffix))
         ids, tokens = text.ids[inner], loaded.tokenizer.convert_ids_to_tokens(list(text.ids[inner]))
-        kept = [
+        places = [
             place
             for place, token in enumerate(tokens)
             if token not in _PUNCTUATION and not token.startswith("##") and self._weight(ids[place]) > 0
         ]
-        if not kept:
+        if not places:
             return None
-        weights = np.array([self._weight(ids[place]) for place in kept])
-        points = text.vectors[inner][kept].astype(np.float64)
-        words = [tokens[place] for place in kept]
-        if self.n == 2 and len(kept) > 1:
+        weights = np.array([self._weight(ids[place]) for place in places])
+        points = text.vectors[inner][places].astype(np.float64)
+        words = [tokens[place] for place in places]
+        if self.n == 2 and len(places) > 1:
             points, weights, words = _bigrams(points, weights, words)
         return Cloud(points, weights / weights.sum(), tuple(words))
 
@@ -119,11 +121,11 @@ class MoverScore(Neural, Metric):
         """Return how much weight flows from each token to each token of the first reference."""
         loaded = self.load_model()
         known = embed(loaded, [sample.hypothesis, sample.references[0]], self.overlong)
-        mine, theirs = (self._cloud(known[t], loaded) for t in (sample.hypothesis, sample.references[0]))
-        if mine is None or theirs is None:
+        hyp, ref = (self._cloud(known[t], loaded) for t in (sample.hypothesis, sample.references[0]))
+        if hyp is None or ref is None:
             return None
-        flow = transport(_distances(mine, theirs), mine.weights, theirs.weights)
-        return Explanation("matching", mine.tokens, theirs.tokens, tuple(tuple(map(float, r)) for r in flow))
+        flow = transport(_distances(hyp, ref), hyp.weights, ref.weights)
+        return Explanation("matching", hyp.tokens, ref.tokens, tuple(tuple(map(float, r)) for r in flow))
 
 
 def _bigrams(points: Floats, weights: Floats, words: list[str]) -> tuple[Floats, Floats, list[str]]:
@@ -133,13 +135,13 @@ def _bigrams(points: Floats, weights: Floats, words: list[str]) -> tuple[Floats,
     return joined, total, [f"{word} {after}" for word, after in pairwise(words)]
 
 
-def _distances(mine: Cloud, theirs: Cloud) -> Floats:
+def _distances(hyp: Cloud, ref: Cloud) -> Floats:
     from scipy.spatial.distance import cdist
 
-    distances: Floats = cdist(mine.points, theirs.points)
+    distances: Floats = cdist(hyp.points, ref.points)
     return distances
 
 
-def _similarity(mine: Cloud, theirs: Cloud) -> float:
-    cost = _distances(mine, theirs)
-    return 1 / (1 + float((transport(cost, mine.weights, theirs.weights) * cost).sum()))
+def _similarity(hyp: Cloud, ref: Cloud) -> float:
+    cost = _distances(hyp, ref)
+    return 1 / (1 + float((transport(cost, hyp.weights, ref.weights) * cost).sum()))

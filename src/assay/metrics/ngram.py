@@ -247,17 +247,17 @@ class Nist(Metric):
         length = len(tokens(sample.hypothesis, *how))
         precision, lengths = 0.0, 0
         for order in range(1, self.n + 1):
-            mine = word_counts(sample.hypothesis, order, *how)
+            hyp = word_counts(sample.hypothesis, order, *how)
             total = max(length - order + 1, 0)
             best, words = max(
-                (_weighted(mine, word_counts(text, order, *how), bits, total), len(tokens(text, *how)))
+                (_weighted(hyp, word_counts(text, order, *how), bits, total), len(tokens(text, *how)))
                 for text in sample.references
             )
             precision, lengths = precision + best, lengths + words
         return precision * nist_penalty(self.n * length, lengths)
 
 
-def _weighted(mine: Counts, theirs: Counts, bits: dict[tuple[str, ...], float], total: int) -> float:
+def _weighted(hyp: Counts, ref: Counts, bits: dict[tuple[str, ...], float], total: int) -> float:
     # NLTK's order of summation and its logarithm: the last digit may decide which reference is best.
-    shared = sum(min(count, theirs[gram]) * bits[gram] for gram, count in mine.items() if gram in theirs)
+    shared = sum(min(count, ref[gram]) * bits[gram] for gram, count in hyp.items() if gram in ref)
     return shared / total if total else 0.0

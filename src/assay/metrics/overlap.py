@@ -43,12 +43,12 @@ def shared_ngrams(hypotheses: Sequence[Symbols], references: Sequence[Sequence[S
 
 def _shared(hypotheses: Sequence[Symbols], references: Sequence[Sequence[Symbols]], n: int) -> Integers:
     place: dict[Symbols, int] = {}
-    mine = np.array([place.setdefault(text, len(place)) for text in hypotheses])
+    hyp = np.array([place.setdefault(text, len(place)) for text in hypotheses])
     most = max(map(len, references))
     # Groups are filled up to one size with their first reference, which does not change a maximum.
     groups = [[*group, *[group[0]] * (most - len(group))] for group in references]
-    theirs = np.array([[place.setdefault(text, len(place)) for text in group] for group in groups])
-    columns = [_matches(counted, mine, theirs) for counted in _count_orders(list(place), n)]
+    ref = np.array([[place.setdefault(text, len(place)) for text in group] for group in groups])
+    columns = [_matches(counted, hyp, ref) for counted in _count_orders(list(place), n)]
     return np.stack(columns, axis=1)
 
 
@@ -76,17 +76,17 @@ def _count(numbers: Integers, size: int, texts: int) -> _Counted:
     return _Counted(distinct, np.diff(first, append=len(numbers)), size, starts)
 
 
-def _matches(counted: _Counted, mine: Integers, theirs: Integers) -> Integers:
+def _matches(counted: _Counted, hyp: Integers, ref: Integers) -> Integers:
     """Sum over each hypothesis' n-grams the smaller of its count and the largest among its references."""
-    starts = counted.starts[mine]
-    widths = counted.starts[mine + 1] - starts
-    pair = np.repeat(np.arange(len(mine)), widths)
+    starts = counted.starts[hyp]
+    widths = counted.starts[hyp + 1] - starts
+    pair = np.repeat(np.arange(len(hyp)), widths)
     at = np.arange(len(pair)) + np.repeat(starts - (np.cumsum(widths) - widths), widths)
     others = (
-        _look_up(counted, counted.numbers[at] + ((column - mine) * counted.size)[pair]) for column in theirs.T
+        _look_up(counted, counted.numbers[at] + ((column - hyp) * counted.size)[pair]) for column in ref.T
     )
     shared = np.minimum(reduce(np.maximum, others), counted.counts[at])
-    return np.bincount(pair, weights=shared, minlength=len(mine)).astype(np.int64)
+    return np.bincount(pair, weights=shared, minlength=len(hyp)).astype(np.int64)
 
 
 def _look_up(counted: _Counted, wanted: Integers) -> Integers:

@@ -10,10 +10,12 @@ import numpy as np
 
 from assay.core import Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics.base import Cut, Neural, Reduce, reduced_scores
+from assay.metrics.base import Cut, Neural, reduced_scores
+from assay.metrics.text import Reduce
 from assay.models.classifier import logits
 from assay.models.torch import Loaded, Precision, content_ids, in_batches, padded
 from assay.models.trainable import Differentiable, Texts
+from assay.vocabulary import NonNegative
 
 if TYPE_CHECKING:
     import torch
@@ -116,7 +118,7 @@ class MetricX(Neural, Metric):
     citation = JURASKA_2023
     architecture = "AutoModelForSeq2SeqLM"
     model: str = "google/metricx-23-large-v2p0"
-    token: int = 250089  # <extra_id_10>, whose logit was trained to be the score
+    token: NonNegative = 250089  # <extra_id_10>, whose logit was trained to be the score
     reduce: Reduce = "max"
     overlong: Cut = "warn"
     precision: Precision = "float32"
@@ -126,9 +128,9 @@ class MetricX(Neural, Metric):
         loaded = self.load_model()
         texts = [f"candidate: {s.hypothesis} reference: {text}" for s in samples for text in s.references]
         ids = content_ids(loaded, texts)
-        kept = [row[: loaded.limit] for row in ids]
-        cuts = [len(whole) - len(rest) for whole, rest in zip(ids, kept, strict=True)]
-        values = in_batches([len(row) for row in kept], lambda batch: self._forward(loaded, kept, batch))
+        rows = [row[: loaded.limit] for row in ids]
+        cuts = [len(whole) - len(row) for whole, row in zip(ids, rows, strict=True)]
+        values = in_batches([len(row) for row in rows], lambda batch: self._forward(loaded, rows, batch))
         return reduced_scores(-np.clip(np.array(values), 0.0, 25.0), cuts, samples, self.reduce)
 
     def _forward(self, loaded: Loaded, rows: Sequence[Sequence[int]], batch: list[int]) -> list[float]:

@@ -6,34 +6,33 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
 from assay.core import Metric, Sample
-from assay.metrics.text import Tokenize, f_measure, matches, memo, reduced, tokens, word_counts
+from assay.metrics.text import Reduce, Tokenize, f_measure, matches, memo, reduced, tokens, word_counts
+from assay.vocabulary import NonNegative
 
-Reduce = Literal["max", "mean"]
 LIN = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries, W04-1013"
 
 
 def rouge_n(hypothesis: str, reference: str, n: int, tokenize: Tokenize, stemmer: bool) -> float:
     """Return F of shared n-grams, as rouge-score computes it."""
-    mine = word_counts(hypothesis, n, tokenize, False, stemmer)
-    theirs = word_counts(reference, n, tokenize, False, stemmer)
-    shared = matches(mine, theirs)
-    return f_measure(shared / max(mine.total(), 1), shared / max(theirs.total(), 1))
+    hyp = word_counts(hypothesis, n, tokenize, False, stemmer)
+    ref = word_counts(reference, n, tokenize, False, stemmer)
+    shared = matches(hyp, ref)
+    return f_measure(shared / max(hyp.total(), 1), shared / max(ref.total(), 1))
 
 
 def rouge_l(hypothesis: str, reference: str, tokenize: Tokenize, stemmer: bool) -> float:
     """Return F of the longest common subsequence."""
-    mine = tokens(hypothesis, tokenize, False, stemmer)
-    theirs = tokens(reference, tokenize, False, stemmer)
-    if not mine or not theirs:
+    hyp = tokens(hypothesis, tokenize, False, stemmer)
+    ref = tokens(reference, tokenize, False, stemmer)
+    if not hyp or not ref:
         return 0.0
-    length = LCSseq.similarity(mine, theirs)
-    return f_measure(length / len(mine), length / len(theirs))
+    length = LCSseq.similarity(hyp, ref)
+    return f_measure(length / len(hyp), length / len(ref))
 
 
 @dataclass(frozen=True)
@@ -113,22 +112,22 @@ class RougeSU4(Rouge):
     """Shared words and skip-bigrams with at most four words between (ROUGE-1.5.5 -2 4 -u)."""
 
     name = "rougeSU4"
-    gap: int = 4
+    gap: NonNegative = 4
 
     def pair(self, hypothesis: str, reference: str) -> float:
-        mine = skip_counts(hypothesis, self.gap, self.tokenize, self.stemmer)
-        theirs = skip_counts(reference, self.gap, self.tokenize, self.stemmer)
-        shared = matches(mine, theirs)
-        return f_measure(shared / max(mine.total(), 1), shared / max(theirs.total(), 1))
+        hyp = skip_counts(hypothesis, self.gap, self.tokenize, self.stemmer)
+        ref = skip_counts(reference, self.gap, self.tokenize, self.stemmer)
+        shared = matches(hyp, ref)
+        return f_measure(shared / max(hyp.total(), 1), shared / max(ref.total(), 1))
 
 
-def weighted_lcs(mine: Sequence[str], theirs: Sequence[str], weight: float) -> float:
+def weighted_lcs(hyp: Sequence[str], ref: Sequence[str], weight: float) -> float:
     """Return the longest common subsequence in which a run of k words counts k ** weight (Lin's section 4).
 
     The table is filled by diagonals, so that each is one vector operation.
     """
     code: dict[str, int] = {}
-    rows, columns = ([code.setdefault(word, len(code)) for word in words] for words in (mine, theirs))
+    rows, columns = ([code.setdefault(word, len(code)) for word in words] for words in (hyp, ref))
     # Reversed, the columns that meet rows first..last on a diagonal are a slice in the rows' order.
     left, right = np.array(rows), np.array(columns[::-1])
     size, width = len(rows), len(columns)
@@ -159,9 +158,9 @@ class RougeW(Rouge):
     weight: float = 1.2
 
     def pair(self, hypothesis: str, reference: str) -> float:
-        mine = tokens(hypothesis, self.tokenize, False, self.stemmer)
-        theirs = tokens(reference, self.tokenize, False, self.stemmer)
-        if not mine or not theirs:
+        hyp = tokens(hypothesis, self.tokenize, False, self.stemmer)
+        ref = tokens(reference, self.tokenize, False, self.stemmer)
+        if not hyp or not ref:
             return 0.0
-        root = weighted_lcs(mine, theirs, self.weight) ** (1 / self.weight)
-        return f_measure(root / len(mine), root / len(theirs))
+        root = weighted_lcs(hyp, ref, self.weight) ** (1 / self.weight)
+        return f_measure(root / len(hyp), root / len(ref))

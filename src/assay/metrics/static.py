@@ -13,8 +13,8 @@ import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import TextError
-from assay.metrics.base import Reduce, unit
-from assay.metrics.text import Tokenize, distinct_texts, reduced, tokens
+from assay.metrics.base import unit
+from assay.metrics.text import Reduce, Tokenize, distinct_texts, reduced, tokens
 from assay.models.vectors import Embeddings, embeddings
 from assay.models.weights import pin
 
@@ -97,9 +97,7 @@ def _pooled_scores(metric: Static, samples: Sequence[Sample], pool: Pool) -> Sco
     """Return the cosine of one vector per text."""
     table, known = metric.look_up(samples)
     vectors = {text: unit(pool(table.vectors(words.rows))) for text, words in known.items() if words.rows}
-    return score_known(
-        samples, known, lambda mine, theirs: float(vectors[mine] @ vectors[theirs]), metric.reduce
-    )
+    return score_known(samples, known, lambda hyp, ref: float(vectors[hyp] @ vectors[ref]), metric.reduce)
 
 
 def _pooled_grid(metric: Static, rows: Sequence[str], columns: Sequence[str], pool: Pool) -> Floats:
@@ -153,8 +151,8 @@ class GreedyMatching(Static):
         table, known = self.look_up(samples)
         vectors = {text: unit(table.vectors(words.rows)) for text, words in known.items()}
 
-        def compare(mine: str, theirs: str) -> float:
-            cosines = vectors[mine] @ vectors[theirs].T
+        def compare(hyp: str, ref: str) -> float:
+            cosines = vectors[hyp] @ vectors[ref].T
             return float(cosines.max(axis=1).mean() + cosines.max(axis=0).mean()) / 2
 
         return score_known(samples, known, compare, self.reduce)
@@ -163,10 +161,10 @@ class GreedyMatching(Static):
         """Return the cosine of every word with every word of the first reference."""
         table = embeddings(self.model)
         texts = (sample.hypothesis, sample.references[0])
-        mine, theirs = (
+        hyp, ref = (
             [word for word in tokens(text, self.tokenize, True) if word in table.rows] for text in texts
         )
-        if not mine or not theirs:
+        if not hyp or not ref:
             return None
-        cosines = unit(table.vectors(table.known(mine))) @ unit(table.vectors(table.known(theirs))).T
-        return Explanation("matching", tuple(mine), tuple(theirs), tuple(map(tuple, cosines.tolist())))
+        cosines = unit(table.vectors(table.known(hyp))) @ unit(table.vectors(table.known(ref))).T
+        return Explanation("matching", tuple(hyp), tuple(ref), tuple(map(tuple, cosines.tolist())))

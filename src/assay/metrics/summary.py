@@ -14,6 +14,7 @@ from assay.metrics.base import Cut, Neural, best_matches, load_masked
 from assay.models.encoder import embed
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Overlong, Precision, content_ids, in_batches, padded
+from assay.vocabulary import NonNegative
 
 GAO_2020 = "Gao et al. 2020, SUPERT: towards new frontiers in unsupervised evaluation for summarization, ACL"
 VASILYEV_2020 = (
@@ -51,13 +52,13 @@ class Supert(Neural, Metric):
         words = {text: self._content(embedded.ids, loaded) for text, embedded in known.items()}
         values: list[float | None] = []
         truncated: list[int] = []
-        for mine, theirs in sides:
+        for hyp, ref in sides:
             left, right = (
                 np.concatenate([known[p].vectors[words[p]] for p in parts] or [np.empty((0, 1), np.float32)])
-                for parts in (mine, theirs)
+                for parts in (hyp, ref)
             )
             values.append(best_matches(left, right)[2] if len(left) and len(right) else None)
-            truncated.append(sum(known[part].truncated for part in (*mine, *theirs)))
+            truncated.append(sum(known[part].truncated for part in (*hyp, *ref)))
         return Scores(values, {"truncated": truncated})
 
     def _content(self, ids: Sequence[int], loaded: Loaded) -> list[int]:
@@ -89,7 +90,7 @@ class Blanc(Neural, Metric):
     range = (-1.0, 1.0)
     citation = VASILYEV_2020
     model: str = "bert-base-uncased"
-    gap: int = 6
+    gap: NonNegative = 6
     shortest: int = 4
     overlong: Cut = "warn"
     precision: Precision = "float32"

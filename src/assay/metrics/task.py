@@ -72,10 +72,10 @@ def answerability(
     """Return the weighted agreement of the four parts; function words have the weight that is left."""
     parts = [(question_parts(hypothesis), question_parts(reference)) for hypothesis, reference in pairs]
     agreements = zip(
-        _agreements([(mine.entities, theirs.entities) for mine, theirs in parts]),
-        _agreements([(mine.question, theirs.question) for mine, theirs in parts]),
-        _agreements([(mine.content, theirs.content) for mine, theirs in parts]),
-        _agreements([(mine.function, theirs.function) for mine, theirs in parts]),
+        _agreements([(hyp.entities, ref.entities) for hyp, ref in parts]),
+        _agreements([(hyp.question, ref.question) for hyp, ref in parts]),
+        _agreements([(hyp.content, ref.content) for hyp, ref in parts]),
+        _agreements([(hyp.function, ref.function) for hyp, ref in parts]),
         strict=True,
     )
     rest = 1 - entity - question - content
@@ -84,11 +84,11 @@ def answerability(
 
 def coco_rouge_l(hypothesis: str, reference: str) -> float:
     """Return ROUGE-L as pycocoevalcap computes it, with more weight on recall."""
-    mine, theirs = tokens(hypothesis, "ptb"), tokens(reference, "ptb")
-    if not mine or not theirs:
+    hyp, ref = tokens(hypothesis, "ptb"), tokens(reference, "ptb")
+    if not hyp or not ref:
         return 0.0
-    length = LCSseq.similarity(mine, theirs)
-    return f_measure(length / len(mine), length / len(theirs), COCO_BETA)
+    length = LCSseq.similarity(hyp, ref)
+    return f_measure(length / len(hyp), length / len(ref), COCO_BETA)
 
 
 class _Answerability(Metric):
@@ -163,22 +163,22 @@ def _entailed(gram: tuple[str, ...], known: frozenset[str]) -> float:
     return sum(word in known for word in gram) / len(gram)
 
 
-def _precision(mine: Counts, theirs: Counts, known: frozenset[str]) -> float:
+def _precision(hyp: Counts, ref: Counts, known: frozenset[str]) -> float:
     """Return the share of n-grams that the reference has, or as far as the table entails them."""
     correct = 0.0
-    for gram, count in mine.items():
-        present = min(1.0, theirs[gram] / count)
+    for gram, count in hyp.items():
+        present = min(1.0, ref[gram] / count)
         correct += count * (present + (1 - present) * _entailed(gram, known))
-    return correct / mine.total() if mine else 0.0
+    return correct / hyp.total() if hyp else 0.0
 
 
-def _recall(mine: Counts, theirs: Counts, known: frozenset[str]) -> float:
+def _recall(hyp: Counts, ref: Counts, known: frozenset[str]) -> float:
     """Return the share of reference n-grams covered, each weighted as far as the table entails it."""
-    weighed = {gram: count * _entailed(gram, known) for gram, count in theirs.items()}
+    weighed = {gram: count * _entailed(gram, known) for gram, count in ref.items()}
     total = sum(weighed.values())
     if not total:
         return 1.0
-    return sum(weight * min(1.0, mine[gram] / theirs[gram]) for gram, weight in weighed.items()) / total
+    return sum(weight * min(1.0, hyp[gram] / ref[gram]) for gram, weight in weighed.items()) / total
 
 
 def _geometric(values: Sequence[float], smoothing: float) -> float:

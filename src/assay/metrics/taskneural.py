@@ -11,13 +11,14 @@ from rapidfuzz.distance import Levenshtein
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics.base import Cut, Neural, load_encoder, softmax, unit
+from assay.metrics.base import Cut, Neural, softmax, unit
 from assay.models import weights
 from assay.models.classifier import logits
 from assay.models.encoder import pooled
 from assay.models.likelihood import causal, start_id
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Overlong, Precision, content_ids, load
+from assay.vocabulary import NonNegative
 
 ZHU_2020 = "Zhu & Bhat 2020, GRUEN for evaluating linguistic quality of generated text, Findings of EMNLP"
 TAO_2018 = "Tao et al. 2018, RUBER: an unsupervised method for automatic evaluation of dialog systems, AAAI"
@@ -57,14 +58,17 @@ class Gruen(Neural, Metric):
 
     def prepare(self) -> None:
         self.load_model()
-        load_encoder(self.encoder, self.precision)
+        self._load_encoder()
+
+    def _load_encoder(self) -> Loaded:
+        return load("AutoModel", self.encoder, precision=self.precision, unused=("pooler",))
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a score per sample, None for an empty text."""
         texts = [split_sentences(sample.hypothesis) for sample in samples]
         distinct = list(dict.fromkeys(part for parts in texts for part in parts))
         grammar, cuts = self._grammar(distinct)
-        vectors, _ = pooled(load_encoder(self.encoder, self.precision), distinct, "warn")
+        vectors, _ = pooled(self._load_encoder(), distinct, "warn")
         place = {part: index for index, part in enumerate(distinct)}
         directions = unit(vectors.astype(np.float64))
         values: list[float | None] = []
@@ -161,7 +165,7 @@ class DialogueModel(Neural, Metric):
     citation = SAI_2020
     model: str = "bert-base-uncased"
     turns: int = 4
-    label: int | None = None  # which output means "follows"; None: 0 for next-sentence heads, else the last
+    label: NonNegative | None = None  # of "follows"; None: 0 for next-sentence heads, else the last
     overlong: Cut = "warn"
     precision: Precision = "float32"
 

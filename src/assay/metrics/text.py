@@ -8,12 +8,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from assay.core import Sample
+import numpy as np
+
+from assay.core import Floats, Sample
 from assay.errors import TextError
 from assay.metrics.ptb import ptb_tokens
 from assay.models.memory import BoundedCache
 
 Tokenize = Literal["split", "13a", "intl", "zh", "char", "ptb", "rouge", "unicode", "tercom"]
+Reduce = Literal["max", "mean"]  # over the references of a sample
 Counts = Counter[tuple[str, ...]]
 T = TypeVar("T")
 
@@ -23,14 +26,14 @@ class Memo(Generic[T]):
 
     def __init__(self, make: Callable[..., T], budget: int) -> None:
         self._make, self._known = make, BoundedCache[T](budget)
-        self.made = 0  # how often `make` ran: tests count it
+        self.calls = 0  # how often `make` ran: tests count it
 
     def __call__(self, text: str | tuple[str, ...], *options: Hashable) -> T:
         """Return what the function returns for the text and options."""
         value = self._known.get((text, options))
         if value is None:
             value = self._make(text, *options)
-            self.made += 1
+            self.calls += 1
             size = 1 + (len(text) if isinstance(text, str) else sum(map(len, text)))
             self._known.put((text, options), value, size)
         return value
@@ -43,11 +46,11 @@ def memo(budget: int) -> Callable[[Callable[..., T]], Memo[T]]:
 
 def tokens(text: str, tokenize: Tokenize, lowercase: bool = False, stemmer: bool = False) -> tuple[str, ...]:
     """Return the words of a text; raises where the tokeniser cannot read the script."""
-    return made_tokens(text, tokenize, lowercase, stemmer)
+    return cached_tokens(text, tokenize, lowercase, stemmer)
 
 
 @memo(budget=4_000_000)
-def made_tokens(text: str, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> tuple[str, ...]:
+def cached_tokens(text: str, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> tuple[str, ...]:
     """`tokens` with all arguments given, so that equal calls share one entry."""
     if not text.isascii():
         _check_script(text, tokenize)
@@ -147,19 +150,19 @@ def word_counts(
     text: str, n: int, tokenize: Tokenize, lowercase: bool = False, stemmer: bool = False
 ) -> Counts:
     """Return the n-gram counts of a text."""
-    return made_counts(text, n, tokenize, lowercase, stemmer)
+    return cached_counts(text, n, tokenize, lowercase, stemmer)
 
 
 @memo(budget=600_000)
-def made_counts(text: str, n: int, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> Counts:
+def cached_counts(text: str, n: int, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> Counts:
     """`word_counts` with all arguments given, so that equal calls share one entry."""
-    return grams(made_tokens(text, tokenize, lowercase, stemmer), n)
+    return grams(cached_tokens(text, tokenize, lowercase, stemmer), n)
 
 
-def matches(one: Counter[Any], other: Counter[Any]) -> int:
+def matches(first: Counter[Any], second: Counter[Any]) -> int:
     """Return how many n-grams two texts share, each counted as often as both have it."""
-    common = one.keys() & other.keys()
-    return sum(map(min, map(one.__getitem__, common), map(other.__getitem__, common)))
+    common = first.keys() & second.keys()
+    return sum(map(min, map(first.__getitem__, common), map(second.__getitem__, common)))
 
 
 def f_measure(precision: float, recall: float, beta: float = 1.0) -> float:
@@ -169,11 +172,11 @@ def f_measure(precision: float, recall: float, beta: float = 1.0) -> float:
     return (1 + weight) * precision * recall / total if total > 0 else 0.0
 
 
-def reduced(values: Sequence[float], how: Literal["max", "mean"]) -> float | None:
+def reduced(values: Sequence[float] | Floats, reduce: Reduce) -> float | None:
     """Return the best or the mean of one sample's scores; None where there are none."""
-    if not values:
+    if not len(values):
         return None
-    return max(values) if how == "max" else sum(values) / len(values)
+    return float(max(values) if reduce == "max" else np.mean(values))
 
 
 def distinct_texts(samples: Iterable[Sample]) -> list[str]:

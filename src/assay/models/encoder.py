@@ -34,10 +34,10 @@ def remembered(
     """Return what the cache has for each key; what it lacks is encoded in one call and kept."""
     known = {key: MEMORY.get((*prefix, key)) for key in dict.fromkeys(keys)}
     fresh = [key for key, value in known.items() if value is None]
-    made = dict(zip(fresh, encode(fresh), strict=True)) if fresh else {}
-    for key, value in made.items():
+    encoded = dict(zip(fresh, encode(fresh), strict=True)) if fresh else {}
+    for key, value in encoded.items():
         MEMORY.put((*prefix, key), value, int(value.vectors.nbytes) + 64)
-    return {key: value if value is not None else made[key] for key, value in known.items()}
+    return {key: value if value is not None else encoded[key] for key, value in known.items()}
 
 
 def embed(loaded: Loaded, texts: Sequence[str], overlong: Overlong) -> dict[str, Embedded]:
@@ -52,8 +52,8 @@ def _encode(loaded: Loaded, texts: Sequence[str], overlong: Overlong) -> list[Em
         if overlong == "window":
             pieces += [(index, *piece) for piece in _windows(loaded, ids, loaded.room)]
         else:
-            kept, cuts[index] = within(loaded, ids, loaded.room, overlong, text)
-            pieces.append((index, loaded.framed(kept), 0, len(kept) + loaded.framing.size))
+            content, cuts[index] = within(loaded, ids, loaded.room, overlong, text)
+            pieces.append((index, loaded.framed(content), 0, len(content) + loaded.framing.size))
     vectors = in_batches(
         [len(piece[1]) for piece in pieces], lambda batch: _forward(loaded, [pieces[i][1] for i in batch])
     )
@@ -121,9 +121,9 @@ def _pool(loaded: Loaded, texts: Sequence[str], overlong: Overlong, pool: Pool) 
     for index, (text, ids) in enumerate(zip(texts, content_ids(loaded, texts), strict=True)):
         step = loaded.room if overlong == "window" else max(1, len(ids))
         for start in range(0, max(1, len(ids)), step):
-            kept, cut = within(loaded, ids[start : start + step], loaded.room, overlong, text)
+            content, cut = within(loaded, ids[start : start + step], loaded.room, overlong, text)
             cuts[index] += cut
-            rows.append(loaded.framed(kept) or [loaded.pad])  # a text of no tokens still needs a vector
+            rows.append(loaded.framed(content) or [loaded.pad])  # a text of no tokens still needs a vector
             owners.append(index)
     vectors = in_batches(
         [len(row) for row in rows], lambda b: _pool_forward(loaded, [rows[i] for i in b], pool)

@@ -194,8 +194,8 @@ def pieces(
 ) -> tuple[list[tuple[list[int], list[int]]], int]:
     """Return a text as (context, scored) pieces that fit, and the ids cut; half of a window is context."""
     if overlong != "window" or len(ids) <= room:
-        kept, cut = within(loaded, ids, room, overlong, text)
-        return [([], kept)], cut
+        content, cut = within(loaded, ids, room, overlong, text)
+        return [([], content)], cut
     step = max(1, room // 2)
     windows: list[tuple[list[int], list[int]]] = [([], ids[:room])]
     for start in range(room, len(ids), step):

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class BoundedCache(Generic[T]):
-    """Values by key, up to a total size; what was not used for longest is dropped first."""
+    """Values by key, up to a total size; the least recently used are dropped first."""
 
     def __init__(self, budget: int) -> None:
         self._budget, self._size = budget, 0
@@ -20,13 +20,15 @@ class BoundedCache(Generic[T]):
         self._lock = Lock()
 
     def get(self, key: Hashable) -> T | None:
-        """The value under the key, None where there is none."""
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None:
-                return None
+        """Return the value under the key, None where there is none."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        try:  # noqa: SIM105  (suppress would take longer than the look-up)
             self._entries.move_to_end(key)
-            return entry[1]
+        except KeyError:  # dropped by another thread meanwhile
+            pass
+        return entry[1]
 
     def put(self, key: Hashable, value: T, size: int = 1) -> None:
         """Keep a value of that size; the newest entry stays even if it is larger than the budget."""

@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from assay.models.memory import BoundedCache
 from assay.models.weights import resolve
 
+_FIELDS = attrgetter("text", "whitespace_", "lemma_", "pos_", "tag_", "dep_", "head.i", "ent_type_", "idx")
 _LONGEST = 10_000_000  # characters that spaCy may read at once
 _SURROGATE = re.compile("[\ud800-\udfff]")  # spaCy cannot encode half of a pair
 
@@ -57,15 +59,15 @@ class Parse:
     entities: tuple[Span, ...]
 
     def piece(self, span: Span) -> str:
-        """The text of a span, without the space after it."""
+        """Return the text of a span, without the space after it."""
         return self.text[self.tokens[span.start].start : self.tokens[span.end - 1].end]
 
     def sentence_texts(self) -> list[str]:
-        """The sentences, in order."""
+        """Return the sentences, in order."""
         return [self.piece(span).strip() for span in self.sentences]
 
     def replaced(self, changes: dict[int, str]) -> str:
-        """The text with the words at these indices replaced; '' drops a word and one space with it."""
+        """Return the text with the words at these indices replaced; '' drops a word and one space with it."""
         out: list[str] = [self.text[: self.tokens[0].start] if self.tokens else ""]
         for index, token in enumerate(self.tokens):
             word = changes.get(index, token.text)
@@ -78,7 +80,7 @@ class Parse:
         return "".join(out)
 
     def _clings(self, index: int, changes: dict[int, str]) -> bool:
-        """Whether a mark or the end of a contraction stands here: no space before it."""
+        """Whether the word here is a mark or the end of a contraction, which takes no space before it."""
         word = changes.get(index, self.tokens[index].text)
         return word != "" and not word[0].isalnum()
 
@@ -105,24 +107,9 @@ def parse_one(text: str) -> Parse:
 
 
 def _freeze(text: str, doc: Any) -> Parse:
-    tokens = tuple(
-        Token(
-            t.text,
-            t.whitespace_,
-            t.lemma_,
-            t.pos_,
-            t.tag_,
-            t.dep_,
-            t.head.i,
-            t.ent_type_,
-            t.idx,
-            str(t.morph),
-        )
-        for t in doc
-    )
     return Parse(
         text,
-        tokens,
+        tuple(Token(*(*_FIELDS(token), str(token.morph))) for token in doc),
         tuple(Span(s.start, s.end) for s in doc.sents),
         tuple(Span(c.start, c.end) for c in doc.noun_chunks),
         tuple(Span(e.start, e.end, e.label_) for e in doc.ents),
@@ -144,7 +131,7 @@ def _pipeline() -> Any:
 
 
 def _pipeline_folder(home: Path) -> Path:
-    """The folder in the carrier that holds the pipeline's config."""
+    """Return the folder in the carrier that holds the pipeline's config."""
     return min(home.rglob("config.cfg"), key=lambda path: len(path.parts)).parent
 
 

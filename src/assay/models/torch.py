@@ -213,8 +213,8 @@ def framed_rows(
     """Return the framed ids of each text within the model's limit, and how many ids were cut."""
     rows, cuts = [], []
     for text, ids in zip(texts, content_ids(loaded, texts), strict=True):
-        kept, cut = within(loaded, ids, loaded.room if room is None else room, overlong, text)
-        rows.append(loaded.framed(kept))
+        content, cut = within(loaded, ids, loaded.room if room is None else room, overlong, text)
+        rows.append(loaded.framed(content))
         cuts.append(cut)
     return rows, cuts
 
@@ -225,7 +225,7 @@ def tokenize_within(
     """Call the tokenizer with these arguments and truncation; return its answer and the ids cut per row."""
     full = loaded.tokenizer(**texts, verbose=False)["input_ids"]
     encoded = loaded.tokenizer(**texts, truncation=True, max_length=loaded.limit, verbose=False)
-    cuts = [len(whole) - len(kept) for whole, kept in zip(full, encoded["input_ids"], strict=True)]
+    cuts = [len(whole) - len(content) for whole, content in zip(full, encoded["input_ids"], strict=True)]
     if overlong == "error" and any(cuts):
         longest = cuts.index(max(cuts))
         text = next(iter(texts.values()))[longest]

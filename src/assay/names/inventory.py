@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import tomllib
 from collections.abc import Callable, Iterable
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any
 
-from assay.errors import SpecError
+from assay.errors import SpecError, suggest
 from assay.models.weights import CARRIERS, present
-from assay.names.registry import load, names
+from assay.names.registry import Kind, load, names
 
 Rows = list[dict[str, Any]]
+_CARD = ".card.toml"
 
 
 def inventory(kind: str) -> Rows:
-    """Rows of one list."""
+    """The rows of one list."""
     makers: dict[str, Callable[[], Rows]] = {
         "metrics": _metrics,
         "audits": _audits,
@@ -26,96 +27,89 @@ def inventory(kind: str) -> Rows:
         "weights": _weights,
     }
     if kind not in makers:
-        raise SpecError(f"unknown list {kind!r}; known: {', '.join(makers)}")
+        raise SpecError(f"unknown list {kind!r}{suggest(kind, makers)}")
     return makers[kind]()
+
+
+def _classes(kind: Kind) -> Iterable[tuple[str, Any]]:
+    return ((name, load(where)) for name, (where, _) in names(kind).items())
 
 
 def _metrics() -> Rows:
     rows = []
-    for name, (where, _) in sorted(names("metrics").items()):
-        kind = load(where)
-        low, high = ("?" if bound is None else f"{bound:g}" for bound in kind.range)
+    for name, metric in sorted(_classes("metrics"), key=lambda pair: pair[0]):
+        low, high = ("?" if bound is None else f"{bound:g}" for bound in metric.range)
         row = {
             "name": name,
-            "paradigm": kind.paradigm,
-            "needs": ", ".join(sorted(_needs(kind))),
+            "paradigm": metric.paradigm,
+            "needs": ", ".join(sorted(_needs(metric))),
             "range": f"{low}..{high}",
-            "direction": "higher is better" if kind.original == "higher" else "lower was better, negated",
-            "state": state(kind),
-            "citation": kind.citation,
+            "direction": "higher is better" if metric.original == "higher" else "lower was better, negated",
+            "state": state(metric),
+            "citation": metric.citation,
         }
         rows.append(row)
     return rows
 
 
-def _needs(kind: Any) -> Iterable[str]:
+def _needs(metric: Any) -> Iterable[str]:
     """What a metric's class declares, else what an instance with the default fields needs."""
-    if isinstance(kind.needs, frozenset):
-        return kind.needs
+    if isinstance(metric.needs, frozenset):
+        return metric.needs
     try:
-        return kind().needs  # type: ignore[no-any-return]
+        return metric().needs  # type: ignore[no-any-return]
     except TypeError:  # a field without a default
         return ("depends on its fields",)
 
 
-def state(kind: Any) -> str:
-    """Ready, or what to do first."""
-    absent = [package for package in kind.packages if importlib.util.find_spec(package) is None]
+def state(metric: Any) -> str:
+    """Whether a class of metrics is ready, or what to do first."""
+    absent = [package for package in metric.packages if importlib.util.find_spec(package) is None]
+    if absent and metric.extra:
+        return f"needs the extra: pip install 'assay[{metric.extra}]'"
     if absent:
-        return f"needs the extra: pip install 'assay[{kind.extra}]'" if kind.extra else f"needs {absent[0]}"
-    for field in kind.weights:
-        named = getattr(kind, field, None)
+        return f"needs {absent[0]}"
+    for field in metric.weights:
+        named = getattr(metric, field, None)
         if named is None:
             return f"needs weights: give {field}=PATH or a hub name"
         if named in CARRIERS and not present(named):
             return f"ready; fetches {named} at first use"
         if named not in CARRIERS:
             return f"needs weights: {named} from the hub, or {field}=PATH"
-    return kind.absent() or "ready"
+    return metric.absent() or "ready"
 
 
 def _audits() -> Rows:
-    import dataclasses
-
     rows = []
-    for name, (where, _) in names("audits").items():
-        kind = load(where)
-        options = [f.name.replace("_", "-") for f in dataclasses.fields(kind)]
-        summary = (kind.__doc__ or "").strip().split("\n")[0]
-        row = {"name": name, "question": kind.question, "title": kind.title, "what": summary}
+    for name, audit in _classes("audits"):
+        row = {"name": name, "question": audit.question, "title": audit.title, "what": _summary(audit)}
+        options = [field.name.replace("_", "-") for field in dataclasses.fields(audit)]
         rows.append(row | {"options": ", ".join(options)})
     return rows
 
 
 def _perturbations() -> Rows:
-    rows = []
-    for name, (where, _) in names("perturbations").items():
-        kind = load(where)
-        summary = (kind.__doc__ or "").strip().split("\n")[0]
-        rows.append({"name": name, "criterion": kind.criterion, "expect": kind.expect, "what": summary})
-    return rows
+    return [
+        {"name": name, "criterion": kind.criterion, "expect": kind.expect, "what": _summary(kind)}
+        for name, kind in _classes("perturbations")
+    ]
+
+
+def _summary(kind: Any) -> str:
+    return (kind.__doc__ or "").strip().split("\n")[0]
 
 
 def _datasets() -> Rows:
     """Every embedded set that has a card."""
+    folders = [folder for folder in files("assay.data").iterdir() if folder.is_dir()]
+    cards = [(folder.name, card.name, card) for folder in folders for card in folder.iterdir()]
     rows = []
-    for folder in sorted(files("assay.data").iterdir(), key=lambda entry: entry.name):
-        if folder.is_dir():
-            cards = [entry for entry in folder.iterdir() if entry.name.endswith(".card.toml")]
-            rows += [_card(folder, card) for card in sorted(cards, key=lambda entry: entry.name)]
+    for folder, name, card in sorted(card for card in cards if card[1].endswith(_CARD)):
+        about = tomllib.loads(card.read_text("utf-8"))
+        row = {"name": f"{folder}/{name.removesuffix(_CARD)}"}
+        rows.append(row | {key: about.get(key) for key in ("title", "size", "language", "licence", "what")})
     return rows
-
-
-def _card(folder: Traversable, card: Traversable) -> dict[str, Any]:
-    about = tomllib.loads(card.read_text("utf-8"))
-    return {
-        "name": f"{folder.name}/{card.name.removesuffix('.card.toml')}",
-        "title": about.get("title"),
-        "size": about.get("size"),
-        "language": about.get("language"),
-        "licence": about.get("licence"),
-        "what": about.get("what"),
-    }
 
 
 def _weights() -> Rows:

@@ -1,4 +1,4 @@
-"""Metrics of the user's own: a class or function in a file, a callable of another library."""
+"""Metrics from a user's code: a class or function in a file, or a callable of another library."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from assay.recipe import source_digest
 from assay.vocabulary import Need
 
 # What a user's file may raise while it is loaded.
-LOADING = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, OSError, RuntimeError,
+_ERRORS = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, OSError, RuntimeError,
            SyntaxError, TypeError, ValueError)  # fmt: skip
 
 
-def plugged_in(path: Path, identifier: str) -> type[Metric] | type[SetMetric]:
-    """A user's class or function from a Python file, its source's digest in the signature (law 1)."""
+def load_metric_class(path: Path, identifier: str) -> type[Metric] | type[SetMetric]:
+    """A user's class or function from a Python file, with the digest of its source in the signature."""
     try:
         path = path.expanduser()
         code = path.read_bytes()
-    except (OSError, ValueError, RuntimeError) as error:  # no such file or home, a name that can be none
+    except (OSError, ValueError, RuntimeError) as error:  # no such file or home, an impossible name
         raise SpecError(f"cannot read {path}: {error}; give the path of a Python file") from error
-    module = _load_file(path, hashlib.sha256(code).hexdigest())
-    thing = getattr(module, identifier, None)
-    if thing is None:
+    module = _load_module(path, hashlib.sha256(code).hexdigest())
+    member = getattr(module, identifier, None)
+    if member is None:
         public = [name for name in vars(module) if not name.startswith("_")]
         raise SpecError(f"{path} has no {identifier!r}{suggest(identifier, public)}")
-    return as_metric_class(thing, module.__assay_digest__)
+    return as_metric_class(member, module.__assay_digest__)
 
 
-def unnamed(path: Path) -> SpecError:
-    """A file without what to take from it: the error names what it holds, read but not run."""
+def missing_identifier(path: Path) -> SpecError:
+    """The error for FILE.py without :NAME; it lists what the file holds, read but not run."""
     try:
         body = ast.parse(path.expanduser().read_bytes()).body
     except (OSError, ValueError, RuntimeError, SyntaxError):
         body = []
-    kinds = (ast.ClassDef, ast.FunctionDef)
-    found = [node.name for node in body if isinstance(node, kinds) and not node.name.startswith("_")]
+    members = [node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    public = [name for name in members if not name.startswith("_")]
     return SpecError(
-        f"{path} names a file alone: write {path}:NAME, a class or function in it{suggest('', found)}"
+        f"{path} names a file alone: write {path}:NAME, a class or function in it{suggest('', public)}"
     )
 
 
-def _load_file(path: Path, digest: str) -> Any:
+def _load_module(path: Path, digest: str) -> Any:
     name = f"assay_plugin_{digest[:16]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -61,23 +61,23 @@ def _load_file(path: Path, digest: str) -> Any:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except LOADING as error:
+    except _ERRORS as error:
         del sys.modules[name]
         raise SpecError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
     module.__assay_digest__ = digest  # type: ignore[attr-defined]
     return module
 
 
-def as_metric_class(thing: object, digest: str | None) -> type[Metric] | type[SetMetric]:
-    """A class as it is, a function wrapped; both marked with the digest of their source."""
-    if inspect.isclass(thing) and issubclass(thing, Metric | SetMetric):
-        if "name" not in vars(thing) and not hasattr(thing, "name"):
-            thing.name = thing.__name__
-        thing.origin, thing.cacheable = digest, digest is not None
-        return thing
-    if callable(thing) and not inspect.isclass(thing):
-        return type(wrap(thing, digest=digest))
-    raise SpecError(f"{thing!r} is neither a Metric class nor a function score(hypotheses, references)")
+def as_metric_class(member: object, digest: str | None) -> type[Metric] | type[SetMetric]:
+    """A class as it is, a function wrapped; both carry the digest of their source."""
+    if inspect.isclass(member) and issubclass(member, Metric | SetMetric):
+        if not hasattr(member, "name"):
+            member.name = member.__name__
+        member.origin, member.cacheable = digest, digest is not None
+        return member
+    if callable(member) and not inspect.isclass(member):
+        return type(wrap(member, digest=digest))
+    raise SpecError(f"{member!r} is neither a Metric class nor a function score(hypotheses, references)")
 
 
 def wrap(
@@ -91,9 +91,9 @@ def wrap(
 ) -> Metric:
     """A metric from a callable of another library: `score(hypotheses, references) -> list of numbers`.
 
-    References are passed as a list of lists, or, with `one_reference`, as one text each (several are an
-    error); `sources` follow where `needs` names "source". Its source's digest guards the cache; without a
-    source nothing is cached.
+    References are passed as one list per text, or with `one_reference` as one reference per text (several
+    are an error); sources follow if `needs` names "source". Scores are cached under the digest of the
+    function's source, and not at all if the source cannot be read.
     """
     origin = digest or source_digest(function)
     members: dict[str, Any] = {
@@ -105,16 +105,15 @@ def wrap(
         "origin": origin,
         "cacheable": origin is not None,
     }
-    made: Any = type("Wrapped", (_Wrapped,), members)
-    wrapped: Metric = dataclass(frozen=True)(made)()
-    return wrapped
+    kind: Any = type("Wrapped", (_Wrapped,), members)
+    metric: Metric = dataclass(frozen=True)(kind)()
+    return metric
 
 
 class _Wrapped(Metric):
     function: ClassVar[Callable[..., Sequence[float]]]
 
     def score(self, samples: Sequence[Sample]) -> Sequence[float]:
-        """Column by column, as plain functions expect."""
         columns: list[Sequence[Any]] = [[sample.hypothesis for sample in samples]]
         if "references" in self.needs:
             references = [sample.references for sample in samples]

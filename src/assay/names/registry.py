@@ -13,7 +13,7 @@ from typing import Any, Literal
 from assay.core import Audit, Perturbation
 from assay.errors import SpecError, suggest
 
-Kind = Literal["metrics", "audits", "perturbations", "datasets"]
+Kind = Literal["metrics", "audits", "perturbations"]
 
 METRICS = {
     "bleu": "assay.metrics.ngram:Bleu",
@@ -101,7 +101,7 @@ AUDITS = {
     "checklist": "assay.audits.checklist.audit:Checklist",
     "judge-bias": "assay.audits.judge_bias.audit:JudgeBias",
 }
-PERTURBATIONS: dict[str, str] = {
+PERTURBATIONS = {
     "truncation": "assay.perturbations.noise:Truncation",
     "article-removal": "assay.perturbations.noise:ArticleRemoval",
     "preposition-removal": "assay.perturbations.noise:PrepositionRemoval",
@@ -158,14 +158,14 @@ PERTURBATIONS: dict[str, str] = {
     "negate": "assay.perturbations.checklist.meaning:Negate",
     "antonyms": "assay.perturbations.checklist.meaning:Antonyms",
     "siblings": "assay.perturbations.checklist.meaning:Siblings",
-    "change-names": "assay.perturbations.checklist.entities:ChangeNames",
-    "change-numbers": "assay.perturbations.checklist.numbers:ChangeNumbers",
-    "change-dates": "assay.perturbations.checklist.numbers:ChangeDates",
-    "numerals-to-words": "assay.perturbations.checklist.numbers:NumeralsToWords",
+    "change-names": "assay.perturbations.checklist.facts:ChangeNames",
+    "change-numbers": "assay.perturbations.checklist.facts:ChangeNumbers",
+    "change-dates": "assay.perturbations.checklist.facts:ChangeDates",
+    "numerals-to-words": "assay.perturbations.checklist.facts:NumeralsToWords",
     "drop-question-word": "assay.perturbations.checklist.conversation:DropQuestionWord",
     "change-question-word": "assay.perturbations.checklist.conversation:ChangeQuestionWord",
     "question-to-statement": "assay.perturbations.checklist.conversation:QuestionToStatement",
-    "nouns-to-pronouns": "assay.perturbations.checklist.entities:NounsToPronouns",
+    "nouns-to-pronouns": "assay.perturbations.checklist.facts:NounsToPronouns",
     "typo-swap": "assay.perturbations.checklist.fluency:TypoSwap",
     "typo-drop": "assay.perturbations.checklist.fluency:TypoDrop",
     "typo-double": "assay.perturbations.checklist.fluency:TypoDouble",
@@ -179,13 +179,7 @@ PERTURBATIONS: dict[str, str] = {
     "add-nonsense": "assay.perturbations.checklist.structure:AddNonsense",
     "split-sentence": "assay.perturbations.checklist.structure:SplitSentence",
 }
-DATASETS: dict[str, str] = {}
-_TABLES: dict[Kind, dict[str, str]] = {
-    "metrics": METRICS,
-    "audits": AUDITS,
-    "perturbations": PERTURBATIONS,
-    "datasets": DATASETS,
-}
+_TABLES: dict[Kind, dict[str, str]] = {"metrics": METRICS, "audits": AUDITS, "perturbations": PERTURBATIONS}
 
 
 @cache

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from random import Random
@@ -11,10 +12,12 @@ from typing import Any
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, jsonl_file
 from assay.errors import WeightsError
-from assay.models.nlp import Parse, Token, parse, parse_one
+from assay.models.nlp import Token, parse
+from assay.perturbations.edit import Text, read
 
 TOP = 10
 FALLBACK = "words of the same kind or tag, for want of a masked language model"
+_CONTINUED = re.compile(r"[^\W_]|['’-]")  # how the next token starts if it belongs to the same word
 _POOL_TEXTS = 200  # of the corpus are searched for words
 
 
@@ -37,37 +40,44 @@ class BertDiverge(Perturbation):
         return f"masked language model {self.model}" if self.model else FALLBACK
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parsed = parse_one(record.gold)
-        count = round(self.level * len(parsed.tokens))
-        if not count:
-            return None
-        tokens = enumerate(parsed.tokens)
-        places = [i for i, token in tokens if token.text[:1].isalpha() and not _is_glued(parsed, i)]
+        text = read(record.gold)
+        count = round(self.level * len(text.tokens))
+        # Not "did" in "didn't", the first part of a contraction or compound.
+        places = [
+            i
+            for i, token in enumerate(text.tokens)
+            if token.text[:1].isalpha() and (token.space or not _CONTINUED.match(text.word_at(i + 1)))
+        ]
         rng.shuffle(places)
-        if self.model:
-            return self._by_model(parsed, places, count, rng)
-        return _by_tag(record, parsed, places, count, rng)
-
-    def _by_model(self, parsed: Parse, places: list[int], count: int, rng: Random) -> str | None:
-        import torch
-
-        tokenizer, model = self._masked
         changes: dict[int, str] = {}
         for place in places:
             if len(changes) == count:
                 break
-            if len(tokenizer.tokenize(parsed.tokens[place].text)) > 1:
-                continue  # the release skips words of several pieces
-            masked = parsed.replaced(changes | {place: tokenizer.mask_token})
-            inputs = tokenizer(masked, return_tensors="pt", truncation=True)
-            with torch.inference_mode():
-                scores = model(**inputs).logits[0]
-            spots = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()
-            if len(spots):
-                best = scores[spots[0, 0]].softmax(-1).topk(TOP)
-                drawn = rng.choices(best.indices.tolist(), best.values.tolist())[0]
-                changes[place] = tokenizer.decode([drawn]).strip() or parsed.tokens[place].text
-        return parsed.replaced(changes) if changes else None
+            if self.model:
+                word = self._expected(text, changes, place, rng)
+            else:
+                word = _another(record, text.tokens[place], rng)
+            if word is not None:
+                changes[place] = word
+        return text.replaced(changes) if changes else None
+
+    def _expected(self, text: Text, changes: Mapping[int, str], place: int, rng: Random) -> str | None:
+        """A likely word by the model, after the changes so far; None for words of several pieces."""
+        import torch
+
+        tokenizer, model = self._masked
+        if len(tokenizer.tokenize(text.tokens[place].text)) > 1:
+            return None  # as in the release
+        masked = text.replaced({**changes, place: tokenizer.mask_token})
+        inputs = tokenizer(masked, return_tensors="pt", truncation=True)
+        with torch.inference_mode():
+            scores = model(**inputs).logits[0]
+        spots = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()
+        if not len(spots):
+            return None
+        best = scores[spots[0, 0]].softmax(-1).topk(TOP)
+        drawn = rng.choices(best.indices.tolist(), best.values.tolist())[0]
+        return tokenizer.decode([drawn]).strip() or text.tokens[place].text
 
     @cached_property
     def _masked(self) -> tuple[Any, Any]:
@@ -88,30 +98,11 @@ class BertDiverge(Perturbation):
         return tokenizer, model.eval()
 
 
-def _is_glued(parsed: Parse, place: int) -> bool:
-    """Whether a word is the first part of a contraction or compound: "did" in "didn't"."""
-    tokens = parsed.tokens
-    after = tokens[place + 1].text if place + 1 < len(tokens) and not tokens[place].space else ""
-    return after != "" and (after[0].isalnum() or after[0] in "'’-")
-
-
-def _by_tag(record: Record, parsed: Parse, places: list[int], count: int, rng: Random) -> str | None:
-    pool = _words_by_tag(tuple(record.others))
-    changes: dict[int, str] = {}
-    for place in places:
-        if len(changes) == count:
-            break
-        word = _another(parsed.tokens[place], pool, rng)
-        if word is not None:
-            changes[place] = word
-    return parsed.replaced(changes) if changes else None
-
-
-def _another(token: Token, pool: dict[str, tuple[str, ...]], rng: Random) -> str | None:
+def _another(record: Record, token: Token, rng: Random) -> str | None:
     """A sibling of the word or a word with its tag; None where three draws give the word itself."""
     lower = token.text.lower()
     siblings = _siblings().get((lower, token.pos))
-    choice: Sequence[str] = siblings or pool.get(token.tag, ())
+    choice: Sequence[str] = siblings or _words_by_tag(tuple(record.others)).get(token.tag, ())
     for _ in range(3):
         word = rng.choice(choice) if choice else lower
         if word.lower() != lower:

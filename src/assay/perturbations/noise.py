@@ -8,28 +8,29 @@ from __future__ import annotations
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, word_set
-from assay.models.nlp import Parse, Span, Token, parse_one
+from assay.models.nlp import Span, Token
 from assay.perturbations.edit import (
     DO_FORMS,
     FINITE_TAGS,
     FULL_STEMS,
+    Text,
+    WordEdit,
     draw_each,
-    drop,
-    first_word,
+    dropped,
     inflect,
     is_address,
     is_all_caps,
     is_clitic,
     is_word,
+    read,
     rewrite,
-    root_of,
     sentences,
     share_count,
     splice,
@@ -86,18 +87,12 @@ class ArticleRemoval(Perturbation):
         articles, words = word_set("words", "articles"), record.gold.split()
         places = [place for place, word in enumerate(words) if word.lower() in articles]
         removed = set(draw_each(places, self.level, rng))
-        if not removed:
-            return None
         for place in removed:
-            if _opens_sentence(words, place) and place + 1 < len(words):
+            before = words[place - 1].rstrip("\"')]”’") if place else "."
+            opens_sentence = words[place][0].isupper() and before.endswith((".", "!", "?"))
+            if opens_sentence and place + 1 < len(words):
                 words[place + 1] = capitalised(words[place + 1])
-        return " ".join(word for place, word in enumerate(words) if place not in removed)
-
-
-def _opens_sentence(words: Sequence[str], place: int) -> bool:
-    """Whether a word has its capital because a sentence starts with it."""
-    before = words[place - 1].rstrip("\"')]”’") if place else "."
-    return words[place][0].isupper() and before.endswith((".", "!", "?"))
+        return " ".join(word for place, word in enumerate(words) if place not in removed) if removed else None
 
 
 class _Removal(Perturbation):
@@ -111,15 +106,13 @@ class _Removal(Perturbation):
         """Whether a token is of the kind."""
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parsed = parse_one(record.gold)
-        tokens = parsed.tokens
+        parse = read(record.gold)
+        tokens = parse.tokens
         removed = set(draw_each([i for i, t in enumerate(tokens) if self.removes(t)], self.level, rng))
         for place in sorted(removed):  # "is" takes "n't" with it
             if not tokens[place].space and place + 1 < len(tokens) and is_clitic(tokens[place + 1]):
                 removed.add(place + 1)
-        if not removed or len(removed) == len(tokens):
-            return None
-        return " ".join(drop(parsed, removed, repair=False).split())
+        return " ".join(rewrite(parse, dropped(removed), repair=False).split()) if removed else None
 
 
 @dataclass(frozen=True)
@@ -145,20 +138,18 @@ class StopWordRemoval(_Removal):
 
 
 @dataclass(frozen=True)
-class VerbLemmatisation(Perturbation):
+class VerbLemmatisation(WordEdit):
     """A share of the full verbs loses its inflection."""
 
     name = "verb-lemmatisation"
     criterion = "fluency"
+    repair = False
     level: float = 1.0
 
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parsed = parse_one(record.gold)
-        inflected = [
-            i for i, t in enumerate(parsed.tokens) if t.pos == "VERB" and t.lemma.lower() != t.text.lower()
-        ]
-        changes = {i: parsed.tokens[i].lemma for i in draw_each(inflected, self.level, rng)}
-        return rewrite(parsed, changes, repair=False) if changes else None
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        verbs = {i: t for i, t in enumerate(parse.tokens) if t.pos == "VERB"}
+        inflected = [i for i, verb in verbs.items() if verb.lemma.lower() != verb.text.lower()]
+        return {i: verbs[i].lemma for i in draw_each(inflected, self.level, rng)}
 
 
 @dataclass(frozen=True)
@@ -173,8 +164,8 @@ class TokenDrop(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         words = record.gold.split()
         count = max(0, min(share_count(len(words), self.level), len(words) - 1))
-        dropped = set(rng.sample(range(len(words)), count))
-        return " ".join(word for i, word in enumerate(words) if i not in dropped) if dropped else None
+        absent = set(rng.sample(range(len(words)), count))
+        return " ".join(word for i, word in enumerate(words) if i not in absent) if absent else None
 
 
 @dataclass(frozen=True)
@@ -225,28 +216,26 @@ class MiddleSwap(Perturbation):
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parsed = parse_one(record.gold)
-        spans = parsed.sentences
+        parse = read(record.gold)
+        spans = parse.sentences
         turned = set(rng.sample(range(len(spans)), min(self.level, len(spans))))
-        pieces = [
-            _swap_halves(parsed, span) if i in turned else parsed.piece(span) for i, span in enumerate(spans)
-        ]
+        pieces = [_swap_halves(parse, s) if i in turned else parse.piece(s) for i, s in enumerate(spans)]
         return " ".join(piece.strip() for piece in pieces)
 
 
-def _swap_halves(parsed: Parse, span: Span) -> str:
+def _swap_halves(parse: Text, span: Span) -> str:
     """The right half of a sentence before its left half; the final mark stays last."""
-    tokens = parsed.tokens[span.start : span.end]
+    tokens = parse.tokens[span.start : span.end]
     last = tokens[-1]
     body = tokens[:-1] if last.pos == "PUNCT" else tokens
     middle = math.ceil(len(tokens) / 2)
     while 0 < middle < len(body) and not body[middle - 1].space:  # never inside "don't" or before a comma
         middle += 1
     if not 0 < middle < len(body):
-        return parsed.piece(span)
+        return parse.piece(span)
     start, cut, end = body[0].start, body[middle].start, body[-1].end
-    left, right = parsed.text[start:cut].strip(" ,;"), parsed.text[cut:end].strip(" ,;")
-    if body[0].pos != "PROPN" and body[0].text != "I" and not is_all_caps(parsed.text):
+    left, right = parse.text[start:cut].strip(" ,;"), parse.text[cut:end].strip(" ,;")
+    if body[0].pos != "PROPN" and body[0].text != "I" and not is_all_caps(parse.text):
         left = left[:1].lower() + left[1:]
     ended = body is tokens or (last.text == "." and left.endswith("."))  # the U.S.
     return f"{right[:1].upper()}{right[1:]} {left}{'' if ended else last.text}"
@@ -304,23 +293,23 @@ class GenericNamedEntity(Perturbation):
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parsed = parse_one(record.gold)
-        known = [entity for entity in parsed.entities if entity.label in _GENERIC]
-        cuts = [_generic_phrase(parsed, entity) for entity in draw_each(known, self.level, rng)]
-        return splice(record.gold, cuts) if cuts else None
+        parse = read(record.gold)
+        known = [entity for entity in parse.entities if entity.label in _GENERIC]
+        drawn = draw_each(known, self.level, rng)
+        return splice(record.gold, [_generic_phrase(parse, entity) for entity in drawn])
 
 
-def _generic_phrase(parsed: Parse, entity: Span) -> tuple[int, int, str]:
+def _generic_phrase(parse: Text, entity: Span) -> tuple[int, int, str]:
     """The cut that replaces a name, and an article before it, by a generic phrase."""
-    tokens = parsed.tokens
+    tokens = parse.tokens
     first, last = entity.start, entity.end - 1
     if first and tokens[first - 1].text.lower() in word_set("words", "articles"):
         first -= 1
     ending = tokens[last].text if last > entity.start and tokens[last].text in ("'s", "’s") else ""
     phrase = _GENERIC[entity.label]
-    if tokens[first].text[:1].isupper() and first in [first_word(parsed, s) for s in parsed.sentences]:
+    if tokens[first].text[:1].isupper() and first in [parse.first_word(s) for s in parse.sentences]:
         phrase = capitalised(phrase)
-    phrase = phrase.upper() if is_all_caps(parsed.text) else phrase
+    phrase = phrase.upper() if is_all_caps(parse.text) else phrase
     return tokens[first].start, tokens[last].end, phrase + ending
 
 
@@ -333,21 +322,21 @@ class Negation(Perturbation):
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parsed = parse_one(record.gold)
+        parse = read(record.gold)
         changes: dict[int, str] = {}
-        for span in draw_each(parsed.sentences, self.level, rng):
-            changes |= _opposite(parsed, span)
-        return " ".join(rewrite(parsed, changes, repair=False).split()) if changes else None
+        for span in draw_each(parse.sentences, self.level, rng):
+            changes |= _opposite(parse, span)
+        return " ".join(rewrite(parse, changes, repair=False).split()) if changes else None
 
 
-def _opposite(parsed: Parse, span: Span) -> dict[int, str]:
+def _opposite(parse: Text, span: Span) -> dict[int, str]:
     """Changes that turn one sentence into its opposite."""
-    tokens = parsed.tokens
+    tokens = parse.tokens
     negations = [i for i in range(span.start, span.end) if tokens[i].dep == "neg"]
     for place in negations:
         if tokens[tokens[place].head].dep == "ROOT":
             return _without_negation(tokens, place)
-    verb = _finite_verb(parsed, span)
+    verb = _finite_verb(parse, span)
     if verb is None:
         return _without_negation(tokens, negations[0]) if negations else {}
     token = tokens[verb]
@@ -367,9 +356,9 @@ def _without_negation(tokens: tuple[Token, ...], place: int) -> dict[int, str]:
     return changes
 
 
-def _finite_verb(parsed: Parse, span: Span) -> int | None:
+def _finite_verb(parse: Text, span: Span) -> int | None:
     """The word a "not" goes after: the root's first finite auxiliary, the root, or any finite verb."""
-    tokens, root = parsed.tokens, root_of(parsed, span)
+    tokens, root = parse.tokens, parse.root_of(span)
     places = range(span.start, span.end)
     if root is None:
         return None
@@ -385,14 +374,20 @@ def _finite_verb(parsed: Parse, span: Span) -> int | None:
 # --- switched parts ---
 
 
+class _Switching(Perturbation):
+    """`level` pairs of parts of the text change places."""
+
+    criterion: ClassVar[Criterion] = "consistency"
+    switched = True
+    level: int
+
+
 @dataclass(frozen=True)
-class SentenceSwitching(Perturbation):
+class SentenceSwitching(_Switching):
     """`level` pairs of sentences change places; `last` says whether the last one may move."""
 
     name = "sentence-switching"
-    criterion = "consistency"
     languages = None
-    switched = True
     level: int = 1
     last: bool = True
 
@@ -400,98 +395,85 @@ class SentenceSwitching(Perturbation):
         pieces = sentences(record.gold)
         free, fixed = (pieces, []) if self.last else (pieces[:-1], pieces[-1:])
         moved = free[::-1] if len(free) == 2 else switch_pairs(free, self.level, rng)
-        return None if moved is None else " ".join(moved + fixed)
+        return " ".join(moved + fixed) if moved else None
 
 
 @dataclass(frozen=True)
-class SubSentenceSwitching(Perturbation):
+class SubSentenceSwitching(_Switching):
     """`level` pairs of stretches between punctuation marks change places."""
 
     name = "sub-sentence-switching"
-    criterion = "consistency"
     languages = None
-    switched = True
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
         pieces = [piece.strip() for piece in _SUB_SENTENCE.findall(record.gold)]
-        moved = switch_pairs(pieces, self.level, rng)
-        return None if moved is None else " ".join(moved)
+        return " ".join(switch_pairs(pieces, self.level, rng))
 
 
 @dataclass(frozen=True)
-class TokenSwitching(Perturbation):
+class TokenSwitching(_Switching):
     """`level` pairs of words change places."""
 
     name = "token-switching"
-    criterion = "consistency"
     languages = None
-    switched = True
     level: int = 5
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        moved = switch_pairs(record.gold.split(), self.level, rng)
-        return None if moved is None else " ".join(moved)
+        return " ".join(switch_pairs(record.gold.split(), self.level, rng))
 
 
 @dataclass(frozen=True)
-class NounSwitching(Perturbation):
+class NounSwitching(_Switching):
     """`level` pairs of common nouns change places."""
 
     name = "noun-switching"
-    criterion = "consistency"
-    switched = True
     level: int = 2
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parsed = parse_one(record.gold)
-        switched = _switched_tokens(parsed, "NOUN", self.level, rng)
-        return parsed.replaced({at: token.text for at, token in switched.items()}) if switched else None
+        parse = read(record.gold)
+        switched = _switched_tokens(parse, "NOUN", self.level, rng)
+        return parse.replaced({at: token.text for at, token in switched.items()}) if switched else None
 
 
 @dataclass(frozen=True)
-class VerbSwitching(Perturbation):
+class VerbSwitching(_Switching, WordEdit):
     """`level` pairs of full verbs change places, each inflected for its new place."""
 
     name = "verb-switching"
-    criterion = "consistency"
-    switched = True
+    repair = False
     level: int = 8
 
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parsed = parse_one(record.gold)
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         changes = {}
-        for at, verb in _switched_tokens(parsed, "VERB", self.level, rng).items():
-            here, form = parsed.tokens[at], verb.text.lower()
+        for at, verb in _switched_tokens(parse, "VERB", self.level, rng).items():
+            here, form = parse.tokens[at], verb.text.lower()
             if verb.tag != here.tag:
                 form = inflect(verb.lemma.lower(), here.tag) or form
             changes[at] = form.capitalize() if here.text[:1].isupper() else form
-        return rewrite(parsed, changes, repair=False) if changes else None
+        return changes
 
 
-def _switched_tokens(parsed: Parse, pos: str, count: int, rng: Random) -> dict[int, Token]:
+def _switched_tokens(parse: Text, pos: str, count: int, rng: Random) -> dict[int, Token]:
     """Index to its new token, after switching words of a kind (the tagger takes emoji for nouns too)."""
-    tokens = parsed.tokens
+    tokens = parse.tokens
     places = [i for i, t in enumerate(tokens) if t.pos == pos and is_word(t) and not is_address(t)]
-    moved = switch_pairs(places, count, rng) or places
-    return {at: tokens[other] for at, other in zip(places, moved, strict=True) if at != other}
+    moved = switch_pairs(places, count, rng)
+    return {at: tokens[other] for at, other in zip(places, moved, strict=False) if at != other}
 
 
 @dataclass(frozen=True)
-class NamedEntitySwitching(Perturbation):
+class NamedEntitySwitching(_Switching):
     """`level` pairs of names change places, of whatever kind."""
 
     name = "named-entity-switching"
-    criterion = "consistency"
-    switched = True
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parsed = parse_one(record.gold)
-        places = list(parsed.entities)
-        moved = switch_pairs(places, self.level, rng)
-        if moved is None:
-            return None
-        cuts = [(parsed.tokens[span.start].start, parsed.tokens[span.end - 1].end) for span in places]
-        pieces = [parsed.piece(span) for span in moved]
-        return splice(record.gold, [(*cut, piece) for cut, piece in zip(cuts, pieces, strict=True)])
+        parse = read(record.gold)
+        moved = switch_pairs(parse.entities, self.level, rng)
+        cuts = [
+            (parse.tokens[span.start].start, parse.tokens[span.end - 1].end, parse.piece(other))
+            for span, other in zip(parse.entities, moved, strict=False)
+        ]
+        return splice(record.gold, cuts)

@@ -13,7 +13,6 @@ from assay.report.verdicts import (
     QUESTION_TITLES,
     Answer,
     AuditInfo,
-    Check,
     Row,
     answers,
     audits_of,
@@ -25,7 +24,7 @@ from assay.run.results import Run
 from assay.vocabulary import QUESTIONS, Question
 
 LISTED = 6
-AGREEMENTS = 12
+AGREEMENTS = 4  # lines per statistic
 # For failures of an audit that gives no advice of its own.
 _ADVICE: dict[Question, str] = {
     "fairness": "Do not compare systems whose texts mention different groups by this score alone.",
@@ -49,6 +48,13 @@ class Card:
     version: str
 
     @property
+    def kind(self) -> str:
+        """The paradigm and the pretrained model of the metric."""
+        size = f" ({self.about['parameters']:,} parameters)" if self.about.get("parameters") else ""
+        paradigm, model = self.about.get("paradigm", "custom"), self.about.get("backbone") or "none"
+        return f"Kind of metric: {paradigm}. Pretrained model: {model}{size}."
+
+    @property
     def parts(self) -> list[tuple[str, tuple[str, ...], str]]:
         """The sections: title, lines, and what stands there when there are none."""
         fair, robust, _ = (answer.total > 0 for answer in self.answers)
@@ -65,31 +71,28 @@ def make_card(run: Run, metric: str) -> Card:
     if metric not in run.metrics:
         raise SpecError(f"no metric {metric!r} in this run{suggest(metric, run.metrics)}")
     audits = audits_of(run)
-    listed = [check for check in checks(run) if check.row["metric"] == metric]
-    answered = answers(run, listed)
+    answered = answers(run)
     return Card(
         metric,
         run.about["metrics"][metric],
         tuple(answered[metric, question] for question in QUESTIONS),
-        _failures(run, audits, listed, "fairness"),
-        _failures(run, audits, listed, "robustness"),
+        _failures(run, audits, metric, "fairness"),
+        _failures(run, audits, metric, "robustness"),
         _agreement(run, audits, metric),
-        _advice(audits, listed),
+        _advice(audits, [row for row in checks(run) if row["metric"] == metric]),
         str(run.about.get("size", "full")),
         str(run.about.get("assay", "")),
     )
 
 
-def _failures(
-    run: Run, audits: Mapping[str, AuditInfo], listed: Sequence[Check], question: Question
-) -> tuple[str, ...]:
+def _failures(run: Run, audits: Mapping[str, AuditInfo], metric: str, question: Question) -> tuple[str, ...]:
     """The gravest failures, at most two per audit, so that one audit does not fill the card."""
-    rows = [check.row for check in listed if check.question == question and check.verdict == "fail"]
+    failed = [row for row in checks(run, question) if (row["metric"], row["verdict"]) == (metric, "fail")]
     chosen: list[Row] = []
-    for row in gravest_first(run, rows):
+    for row in gravest_first(run, failed):
         if sum(known["audit"] == row["audit"] for known in chosen) < 2 and len(chosen) < LISTED:
             chosen.append(row)
-    rest = len(rows) - len(chosen)
+    rest = len(failed) - len(chosen)
     more = [f"{rest} more failures are in the report."] if rest else []
     return (*(sentence(audits[row["audit"]], row) for row in chosen), *more)
 
@@ -100,27 +103,26 @@ def _agreement(run: Run, audits: Mapping[str, AuditInfo], metric: str) -> tuple[
     for audit in audits.values():
         rows = [row for row in rows_of(run, audit.name) if row["metric"] == metric]
         for name in audit.headlines if audit.question == "agreement" else ():
-            for row in shown_rows(rows, name):
+            for row in shown_rows([row for row in rows if row["statistic"] == name])[:AGREEMENTS]:
                 versus = f" against {row['versus']}" if row["versus"] else ""
                 around = f" ({interval(row)})" if interval(row) else ""
                 value = f"{in_words(name)} {number(row['value'])}{around}{versus}, n = {row['n']}"
                 lines.append(f"{row['slice']}: {value}")
-    return tuple(lines[:AGREEMENTS])
+    return tuple(lines)
 
 
-def _advice(audits: Mapping[str, AuditInfo], listed: Sequence[Check]) -> tuple[str, ...]:
-    failed = [audits[name] for name in dict.fromkeys(c.row["audit"] for c in listed if c.verdict == "fail")]
+def _advice(audits: Mapping[str, AuditInfo], judged: Sequence[Row]) -> tuple[str, ...]:
+    """What the failures of the metric ask of its user, and what this run could not say."""
+    failed = [audits[name] for name in dict.fromkeys(r["audit"] for r in judged if r["verdict"] == "fail")]
     general = dict.fromkeys(_ADVICE[audit.question] for audit in failed if not audit.advice)
     lines = [*(f"{audit.title}: {audit.advice}" for audit in failed if audit.advice), *general]
-    if not any(check.question == "agreement" for check in listed):
+    if not any(audits[row["audit"]].question == "agreement" for row in judged):
         lines.append(
             "Agreement with people was not measured: give your ratings to `assay run human --data FILE`."
         )
-    inconclusive = sum(check.verdict == "inconclusive" for check in listed)
-    if inconclusive:
-        lines.append(
-            f"{inconclusive} checks were inconclusive: `--size full` or more data settles some of them."
-        )
+    unknown = sum(row["verdict"] == "inconclusive" for row in judged)
+    if unknown:
+        lines.append(f"{unknown} checks were inconclusive: `--size full` or more data settles some of them.")
     return tuple(lines)
 
 
@@ -132,10 +134,7 @@ def as_markdown(card: Card) -> str:
         f"| {QUESTION_TITLES[answer.question]} | **{answer.words}** | {answer.detail} |"
         for answer in card.answers
     ]
-    backbone = about.get("backbone") or "no pretrained model"
-    size = f", {about['parameters']:,} parameters" if about.get("parameters") else ""
-    kind = f"A {about.get('paradigm', 'custom')} metric on {backbone}{size}."
-    lines += ["", "## What it is", "", _plain(kind)]
+    lines += ["", "## What it is", "", _plain(card.kind)]
     if about.get("citation"):
         lines += ["", _plain(str(about["citation"]))]
     for title, listed, nothing in card.parts:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from assay.core import Chart
 from assay.errors import unwritable
 from assay.report.before_after import before_after
 from assay.report.tables import shown_rows
-from assay.report.text import in_words
-from assay.report.verdicts import AuditInfo, Row, audits_of, beyond_margin, rows_of
+from assay.report.text import heading, in_words
+from assay.report.verdicts import AuditInfo, Row, audits_of, beyond_margin, is_check, rows_of
 from assay.run.results import Run
 from assay.vocabulary import Verdict
 
@@ -30,7 +30,9 @@ VERDICT_COLOURS: dict[Verdict, str] = {
     "not judged": "#5b7083",
 }
 MOST_BARS = 40  # in a panel
-MOST_PANELS = 40  # of a chart: where there are more, those with most failures
+MOST_PANELS = 40  # of a chart that an audit declares, and of any other:
+MOST_UNDECLARED = 12
+_WHOLE_SLICE = 99  # parts: every slice has a panel of its own
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
 _SCALE = 3.0  # pixels per point: sharp in print
 
@@ -64,19 +66,29 @@ def panels(run: Run) -> list[Panel]:
     drawn: list[Panel] = []
     for audit in audits_of(run).values():
         own = [row for row in rows if row["audit"] == audit.name]
-        for chart in audit.charts or [Chart("bars", name) for name in audit.headlines]:
-            of_chart = list(_DRAWN[chart.kind](audit, chart, own))
-            if len(of_chart) > MOST_PANELS:
-                of_chart.sort(key=_failures, reverse=True)
-            drawn += of_chart[:MOST_PANELS]
+        most = MOST_PANELS if audit.charts else MOST_UNDECLARED
+        for chart in audit.charts or _undeclared(audit, own):
+            drawn += _chosen(list(_DRAWN[chart.kind](audit, chart, own)), most)
             if chart.kind == "bars":
                 changes = before_after(run, [row for row in own if row["statistic"] == chart.value])
                 drawn += [Panel(audit.name, "before and after mitigation", *change) for change in changes]
     return drawn
 
 
-def _failures(panel: Panel) -> int:
-    return sum(row["verdict"] == "fail" for row in panel.rows)
+def _undeclared(audit: AuditInfo, rows: Iterable[Row]) -> list[Chart]:
+    """Bars of the headline statistics that were judged, or of all where none was."""
+    judged = {row["statistic"] for row in rows if is_check(row)}
+    names = [name for name in audit.headlines if name in judged] or audit.headlines
+    return [Chart("bars", name, depth=_WHOLE_SLICE) for name in names]
+
+
+def _chosen(of_chart: list[Panel], most: int) -> list[Panel]:
+    """The panels of a chart, or where there are too many those with most failures; their group says so."""
+    if len(of_chart) <= most:
+        return of_chart
+    of_chart.sort(key=lambda panel: -sum(row["verdict"] == "fail" for row in panel.rows))
+    note = f"({most} of {len(of_chart)}, most failures first)"
+    return [replace(panel, group=f"{panel.group} {note}") for panel in of_chart[:most]]
 
 
 def _by_panel(rows: Iterable[Row], depth: int) -> dict[str, list[Row]]:
@@ -91,7 +103,9 @@ def _named(audit: AuditInfo, chart: Chart, path: str) -> tuple[str, str, str]:
     """The audit, group and title of a panel; panels of long paths are grouped by the path's first part."""
     group = chart.title or in_words(chart.value)
     first, _, rest = path.partition("/")
-    return (audit.name, f"{group}: {first}", rest.replace("-", " ")) if rest else (audit.name, group, path)
+    if not rest or chart.depth == _WHOLE_SLICE:
+        return audit.name, group, path
+    return audit.name, f"{group}: {first}", rest.replace("-", " ")
 
 
 def _verdicts(rows: Iterable[Row], statistic: str) -> dict[tuple[str, str], Verdict]:
@@ -99,11 +113,6 @@ def _verdicts(rows: Iterable[Row], statistic: str) -> dict[tuple[str, str], Verd
     named = [row for row in rows if row["statistic"] == statistic]
     named.sort(key=lambda row: row["verdict"] != "not judged")
     return {(row["metric"], row["slice"]): row["verdict"] for row in named}
-
-
-def _axis(audit: AuditInfo, row: Row) -> str:
-    statistic = audit.statistic(row)
-    return in_words(statistic.name) + (f" ({statistic.unit})" if statistic.unit else "")
 
 
 def _tips(*fields: str) -> list[dict[str, str]]:
@@ -121,21 +130,22 @@ def _verdict_colour() -> Spec:
 
 def _bars(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
     """One bar per metric with its interval; worst first, and only the worst where there are very many."""
-    verdicts = _verdicts(rows, chart.colour or chart.value)
+    verdicts = _verdicts(rows, chart.colour or "")
     named = [row for row in rows if row["statistic"] == chart.value]
     at_depth = [row for row in named if row["slice"].count("/") + 1 == chart.depth]
-    for path, listed in _by_panel(shown_rows(at_depth or named, chart.value), chart.depth).items():
+    for path, listed in _by_panel(shown_rows(at_depth or named), chart.depth).items():
         worst = sorted(listed, key=lambda row: -_badness(audit, row))[:MOST_BARS]
         several = len({row["versus"] for row in worst}) > 1
         bars = tuple(
             {
                 "label": _label(row, path, several=several), "metric": row["metric"], "value": row["value"],
                 "low": row["ci_low"], "high": row["ci_high"], "n": row["n"],
-                "verdict": verdicts.get((row["metric"], row["slice"]), "not judged"),
+                "verdict": verdicts.get((row["metric"], row["slice"]), "not judged") if chart.colour
+                else row["verdict"],
             }
             for row in worst
         )  # fmt: skip
-        yield Panel(*_named(audit, chart, path), _bar_spec(_axis(audit, worst[0])), bars)
+        yield Panel(*_named(audit, chart, path), _bar_spec(heading(audit.statistic(worst[0]))), bars)
 
 
 def _badness(audit: AuditInfo, row: Row) -> float:
@@ -176,28 +186,33 @@ def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pane
     A point without a value of `chart.x` is where its line starts (the unchanged text, at 0). Lines that have
     a start are drawn as change from it in percent, since the scales of metrics differ.
     """
-    named = [
-        row for row in rows if row["statistic"] == chart.value and row["slice"].count("/") >= chart.depth
-    ]
     across = {(row["metric"], row["slice"]): row["value"] for row in rows if row["statistic"] == chart.x}
-    for path, listed in _by_panel(named, chart.depth).items():
-        failed = _failed(chart, rows, path)
-        points: list[dict[str, Any]] = []
-        for row in listed:
-            last = row["slice"].rpartition("/")[2]
-            x = across.get((row["metric"], row["slice"])) if chart.x else _number_in(last)
-            verdict = "fail" if row["metric"] in failed else "not failed"
-            point = {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
-            if chart.x or x is not None:
-                points.append(point)
+    named = [row for row in rows if row["statistic"] == chart.value]
+    deeper = [row for row in named if row["slice"].count("/") >= chart.depth]
+    for path, listed in _by_panel(deeper, chart.depth).items():
+        points = _points(chart, listed, across, _failed(chart, rows, path))
         starts = {point["metric"]: point["value"] for point in points if point["x"] is None}
         if starts:
-            points = [
-                _from_start(point, starts[point["metric"]]) for point in points if point["metric"] in starts
-            ]
+            points = [_from_start(p, starts[p["metric"]]) for p in points if p["metric"] in starts]
         if points:
-            spec = _line_spec(in_words(chart.x or ""), _axis(audit, listed[0]), relative=bool(starts))
+            title = heading(audit.statistic(listed[0]))
+            spec = _line_spec(in_words(chart.x or ""), title, relative=bool(starts))
             yield Panel(*_named(audit, chart, path), spec, tuple(points))
+
+
+def _points(
+    chart: Chart, rows: Iterable[Row], across: Mapping[tuple[str, str], float], failed: set[str]
+) -> list[dict[str, Any]]:
+    """The points of a panel; `x` is None at the start of a line."""
+    points = []
+    for row in rows:
+        last = row["slice"].rpartition("/")[2]
+        x = across.get((row["metric"], row["slice"])) if chart.x else _number_in(last)
+        verdict = "fail" if row["metric"] in failed else "not failed"
+        point = {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
+        if chart.x or x is not None:
+            points.append(point)
+    return points
 
 
 def _number_in(part: str) -> float | None:
@@ -267,7 +282,7 @@ def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pa
 
 def _point_spec(points: Sequence[dict[str, Any]], titles: Sequence[str]) -> Spec:
     values = [point[axis] for point in points for axis in ("x", "y")]
-    ends = [{"x": value, "y": value} for value in (min(values), max(values))]
+    ends = [{"x": value, "y": value} for value in (min(0.0, *values), max(0.0, *values))]
     axes = {"x": _quantity("x", titles[0]), "y": _quantity("y", titles[1])}
     tips = _tips("slice", "x", "y", "verdict")
     return {

@@ -28,7 +28,6 @@ from assay.report.verdicts import (
     Row,
     answers,
     audits_of,
-    checks,
     gravest_first,
     rows_of,
     worst,
@@ -45,9 +44,9 @@ _ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "insensitive", "pass", "n
 @cache
 def environment() -> Environment:
     """Templates that escape everything; a missing name is an error."""
-    made = Environment(loader=PackageLoader("assay.report"), autoescape=True, undefined=StrictUndefined)
-    made.filters |= {"number": number, "words": in_words, "interval": interval, "slug": _slug}
-    return made
+    templates = Environment(loader=PackageLoader("assay.report"), autoescape=True, undefined=StrictUndefined)
+    templates.filters |= {"number": number, "words": in_words, "interval": interval, "slug": _slug}
+    return templates
 
 
 def _slug(verdict: str) -> str:
@@ -73,7 +72,7 @@ def vega() -> str:
 
 def page(run: Run) -> str:
     """The report."""
-    audits, listed, charts = audits_of(run), checks(run), panels(run)
+    audits, charts = audits_of(run), panels(run)
     finite = [row for row in rows_of(run) if math.isfinite(row["value"])]  # others have no place on the page
     rows = ordered(run, finite)
     script = "(() => {" + "\n".join(asset(name) for name in _SCRIPTS) + "})();"
@@ -83,8 +82,8 @@ def page(run: Run) -> str:
         metrics=run.metrics,
         notes=run.notes,
         questions=QUESTION_TITLES,
-        answers=answers(run, listed),
-        gravest=_gravest(audits, worst(run, listed), rows),
+        answers=answers(run),
+        gravest=_gravest(audits, worst(run, rows), rows),
         failures=sum(row["verdict"] == "fail" for row in rows),
         verdicts=_ORDER,
         sections=[_section(run, audit, finite, charts) for audit in audits.values()],
@@ -114,21 +113,15 @@ def ordered(run: Run, rows: Sequence[Row]) -> list[Row]:
 def _gravest(
     audits: dict[str, AuditInfo], gravest: Sequence[Row], rows: Sequence[Row]
 ) -> list[dict[str, Any]]:
-    places = {_key(row): place for place, row in enumerate(rows)}
     return [
         {
             "row": row,
             "sentence": sentence(audits[row["audit"]], row),
-            "place": places[_key(row)],
+            "place": rows.index(row),
             "offensive": _offends(audits[row["audit"]]),
         }
         for row in gravest
-        if _key(row) in places
     ]
-
-
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _NAMES)
 
 
 def _offends(audit: AuditInfo) -> bool:

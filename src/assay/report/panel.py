@@ -17,7 +17,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from assay.core import Statistic
 from assay.errors import AuditError
-from assay.report.verdicts import Check, Row, audits_of, checks
+from assay.report.verdicts import Row, audits_of, checks
 from assay.run.results import Run
 from assay.run.settle import by_interval
 
@@ -65,9 +65,9 @@ class Panel:
 
 def choose_panel(run: Run, *, fair: bool = True) -> Panel:
     """The panel of a run; `fair=False` lets metrics in that failed a fairness check."""
-    listed = checks(run)
-    everyone = candidates(run, listed)
-    spots = frozenset(_spot(check.row) for check in listed if check.question == "robustness")
+    judged = checks(run, "robustness")
+    everyone = candidates(run, judged)
+    spots = frozenset(_spot(row) for row in judged)
     if not spots:
         raise AuditError("no audit of this run asked which errors a metric notices; run assay audit first")
     members = [candidate for candidate in everyone if candidate.is_fair or not fair]
@@ -77,25 +77,23 @@ def choose_panel(run: Run, *, fair: bool = True) -> Panel:
     curve = tuple(_best_of_size(members, reachable, size) for size in range(1, len(chosen) + 1))
     return Panel(
         tuple(member.metric for member in chosen), reachable, spots, spots - noticed,
-        noticed - reachable, curve, best_hybrid(run, listed, members), tuple(everyone),
+        noticed - reachable, curve, best_hybrid(run, judged, members), tuple(everyone),
     )  # fmt: skip
 
 
-def candidates(run: Run, listed: Sequence[Check]) -> list[Candidate]:
-    """Every metric of the run as a possible member."""
-    passed: dict[str, set[Spot]] = {}
-    failed: dict[str, set[Spot]] = {}
-    unfair: dict[str, list[str]] = {}
-    for check in listed:
-        if check.question == "robustness" and check.verdict in ("pass", "fail"):
-            table = passed if check.verdict == "pass" else failed
-            table.setdefault(check.row["metric"], set()).add(_spot(check.row))
-        if check.question == "fairness" and check.verdict == "fail":
-            unfair.setdefault(check.row["metric"], []).append(f"{check.row['audit']}/{check.row['slice']}")
+def candidates(run: Run, judged: Sequence[Row]) -> list[Candidate]:
+    """Every metric of the run as a possible member; `judged` are the checks of robustness."""
+    spots: dict[tuple[str, str], set[Spot]] = {}
+    for row in judged:
+        spots.setdefault((row["metric"], row["verdict"]), set()).add(_spot(row))
+    unfair: dict[str, dict[str, None]] = {}  # in order, each once
+    for row in checks(run, "fairness"):
+        if row["verdict"] == "fail":
+            unfair.setdefault(row["metric"], {})[f"{row['audit']}/{row['slice']}"] = None
     return [
         Candidate(
-            metric, frozenset(passed.get(metric, set()) - failed.get(metric, set())),
-            tuple(dict.fromkeys(unfair.get(metric, ()))), _cost(run, metric),
+            metric, frozenset(spots.get((metric, "pass"), set()) - spots.get((metric, "fail"), set())),
+            tuple(unfair.get(metric, ())), _cost(run, metric),
         )
         for metric in run.metrics
     ]  # fmt: skip
@@ -157,7 +155,7 @@ def _best_of_size(
     return tuple(member.metric for member in taken), len(covered)
 
 
-def best_hybrid(run: Run, listed: Sequence[Check], members: Sequence[Candidate]) -> Hybrid | None:
+def best_hybrid(run: Run, judged: Sequence[Row], members: Sequence[Candidate]) -> Hybrid | None:
     """The pair whose sum should notice most, by averaging the parts' intervals; None where no pair gains.
 
     Changes in SDs of clean scores add up when each part is divided by its SD. Averaging intervals assumes the
@@ -165,11 +163,9 @@ def best_hybrid(run: Run, listed: Sequence[Check], members: Sequence[Candidate])
     so this is a prediction to be checked by a run, not a finding.
     """
     rows: dict[str, dict[Key, Row]] = {}
-    for check in listed:
-        if check.question == "robustness":
-            key = (_spot(check.row), check.row["statistic"])
-            rows.setdefault(check.row["metric"], {})[key] = check.row
-    additive = _additive(run, listed)
+    for row in judged:
+        rows.setdefault(row["metric"], {})[_spot(row), row["statistic"]] = row
+    additive = _additive(run, judged)
     deviations = _clean_deviations(run)
     usable = [member for member in members if deviations.get(member.metric)]
     best: Hybrid | None = None
@@ -183,7 +179,7 @@ def best_hybrid(run: Run, listed: Sequence[Check], members: Sequence[Candidate])
     return best if best is not None and len(best.notices) > alone else None
 
 
-def _additive(run: Run, listed: Sequence[Check]) -> dict[Key, Statistic]:
+def _additive(run: Run, judged: Sequence[Row]) -> dict[Key, Statistic]:
     """The statistic of every check, without those where some verdict rests on more than the interval.
 
     Such are the verdicts under `--rule paper`, and those that compare one place of a text with another.
@@ -191,13 +187,11 @@ def _additive(run: Run, listed: Sequence[Check]) -> dict[Key, Statistic]:
     audits = audits_of(run)
     statistics: dict[Key, Statistic] = {}
     left_out = set()
-    for check in listed:
-        row, statistic = check.row, audits[check.row["audit"]].statistic(check.row)
+    for row in judged:
+        statistic = audits[row["audit"]].statistic(row)
         statistics[_spot(row), row["statistic"]] = statistic
-        interval = None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
-        if check.verdict != "insensitive" and (
-            interval is None or _verdict(interval, statistic) != check.verdict
-        ):
+        verdict = None if row["ci_low"] is None else _verdict((row["ci_low"], row["ci_high"]), statistic)
+        if row["verdict"] not in (verdict, "insensitive"):
             left_out.add((row["audit"], row["statistic"]))
     return {key: known for key, known in statistics.items() if (key[0][0], key[1]) not in left_out}
 

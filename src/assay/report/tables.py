@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
-from assay.report.text import in_words, interval, number
+from assay.core import Statistic
+from assay.report.text import heading, interval, number
 from assay.report.verdicts import AuditInfo, Row, is_check
 from assay.vocabulary import Verdict
 
@@ -35,31 +37,37 @@ class Table:
 
 def tables(audit: AuditInfo, rows: Sequence[Row], metrics: Sequence[str]) -> list[Table]:
     """The tables of an audit: its headline statistics, then the others that were judged."""
-    judged = [row["statistic"] for row in rows if is_check(row)]
-    names = dict.fromkeys([*audit.headlines, *judged])
     everyone = {*metrics, *(row["metric"] for row in rows)}
-    between = [row for row in rows if row["versus"] in everyone]
-    alone = [row for row in rows if row["versus"] not in everyone]
-    drawn = [_by_slice(audit, shown_rows(alone, name), metrics) for name in names]
-    elsewhere = {row["statistic"] for row in alone}
-    for name in dict.fromkeys(row["statistic"] for row in between):
-        if name not in elsewhere:
-            drawn += _by_pair(audit, shown_rows(between, name))
-    return [table for table in drawn if table.lines]
+    compared = [row["versus"] in everyone and not is_check(row) for row in rows]
+    alone = _by_statistic(audit, compress(rows, (not pair for pair in compared)))
+    between = _by_statistic(audit, compress(rows, compared))
+    shown = [known for known in audit.statistics if known.headline and known in alone]
+    shown += [known for known, listed in alone.items() if any(map(is_check, listed))]
+    drawn = [_by_slice(known, shown_rows(alone[known]), metrics) for known in dict.fromkeys(shown)]
+    for known, listed in between.items():
+        if known not in alone:
+            drawn += _by_pair(known, shown_rows(listed))
+    return drawn
 
 
-def shown_rows(rows: Sequence[Row], statistic: str) -> list[Row]:
-    """Findings of a statistic that deserve a line: those that were judged for some metric.
+def _by_statistic(audit: AuditInfo, rows: Iterable[Row]) -> dict[Statistic, list[Row]]:
+    grouped: dict[Statistic, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(audit.statistic(row), []).append(row)
+    return grouped
+
+
+def shown_rows(rows: Sequence[Row]) -> list[Row]:
+    """Those findings of a statistic that deserve a line: the ones judged for some metric.
 
     Where nothing was judged in a slice, its findings are shown if no other slice has a shorter path.
     """
-    named = [row for row in rows if row["statistic"] == statistic]
-    judged = {_line(row) for row in named if is_check(row)}
+    judged = {_line(row) for row in rows if is_check(row)}
     slices = {slice_ for slice_, _ in judged}
-    shortest = min((row["slice"].count("/") for row in named), default=0)
+    shortest = min((row["slice"].count("/") for row in rows), default=0)
     return [
         row
-        for row in named
+        for row in rows
         if _line(row) in judged or (row["slice"] not in slices and row["slice"].count("/") == shortest)
     ]
 
@@ -68,12 +76,12 @@ def _line(row: Row) -> tuple[str, str | None]:
     return row["slice"], row["versus"]
 
 
-def _by_slice(audit: AuditInfo, rows: Sequence[Row], metrics: Sequence[str]) -> Table:
+def _by_slice(statistic: Statistic, rows: Sequence[Row], metrics: Sequence[str]) -> Table:
     lines = list(dict.fromkeys(_line(row) for row in rows))
     present = {row["metric"] for row in rows}
     columns = [m for m in dict.fromkeys([*metrics, *(row["metric"] for row in rows)]) if m in present]
     table = {(*_line(row), row["metric"]): row for row in rows}
-    largest = max((abs(row["value"]) for row in rows), default=0.0) or 1.0
+    largest = max(abs(row["value"]) for row in rows) or 1.0
     several = len({versus for _, versus in lines}) > 1
     made = tuple(
         (
@@ -82,14 +90,13 @@ def _by_slice(audit: AuditInfo, rows: Sequence[Row], metrics: Sequence[str]) -> 
         )
         for slice_, versus in lines[:MOST_LINES]
     )
-    title, meaning = _heading(audit, rows)
-    return Table(f"{title} by metric", meaning, tuple(columns), made, max(0, len(lines) - MOST_LINES))
+    left_out = max(0, len(lines) - MOST_LINES)
+    return Table(f"{heading(statistic)} by metric", statistic.meaning, tuple(columns), made, left_out)
 
 
-def _by_pair(audit: AuditInfo, rows: Sequence[Row]) -> list[Table]:
+def _by_pair(statistic: Statistic, rows: Sequence[Row]) -> list[Table]:
     """One table per slice of a statistic that compares two metrics; stars say how sure a difference is."""
-    title, meaning = _heading(audit, rows)
-    note = f"{meaning} The metric of the line is compared with that of the column. * p < .05, ** p < .01."
+    how = "The metric of the line is compared with that of the column. * p < .05, ** p < .01."
     drawn = []
     for slice_ in dict.fromkeys(row["slice"] for row in rows):
         here = {(row["metric"], row["versus"]): row for row in rows if row["slice"] == slice_}
@@ -98,16 +105,9 @@ def _by_pair(audit: AuditInfo, rows: Sequence[Row]) -> list[Table]:
             (metric, tuple(_compared(here.get((metric, versus))) for versus in columns))
             for metric in dict.fromkeys(metric for metric, _ in here)
         )
-        drawn.append(Table(f"{title}, {slice_}", note.strip(), columns, lines, 0))
+        title = f"{heading(statistic)}, {slice_}"
+        drawn.append(Table(title, f"{statistic.meaning} {how}".strip(), columns, lines, 0))
     return drawn
-
-
-def _heading(audit: AuditInfo, rows: Sequence[Row]) -> tuple[str, str]:
-    if not rows:
-        return "", ""
-    statistic = audit.statistic(rows[0])
-    unit = f" ({statistic.unit})" if statistic.unit else ""
-    return in_words(statistic.name) + unit, statistic.meaning
 
 
 def _compared(row: Row | None) -> Cell | None:

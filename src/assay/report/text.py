@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, answers, audits_of, checks, rows_of, worst
+from assay.core import Statistic
+from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, answers, audits_of, rows_of, worst
 from assay.run.results import Run
 from assay.vocabulary import QUESTIONS
 
@@ -30,6 +31,12 @@ def interval(row: Row) -> str:
 def in_words(name: str) -> str:
     """A statistic's name as words."""
     return name.replace("_", " ")
+
+
+def heading(statistic: Statistic) -> str:
+    """A statistic's name with its unit, and where it is declared for, if that is not everywhere."""
+    name = in_words(statistic.name) + (f" in {statistic.within}" if statistic.within else "")
+    return name if not statistic.unit or statistic.unit in name else f"{name} ({statistic.unit})"
 
 
 def sentence(audit: AuditInfo, row: Row) -> str:
@@ -61,15 +68,17 @@ def _cell(text: str) -> str:
 
 def markdown(run: Run) -> str:
     """Answers by metric, the gravest findings, then a table of all findings."""
-    audits, listed = audits_of(run), checks(run)
-    answered = answers(run, listed)
+    audits, answered = audits_of(run), answers(run)
     lines = ["| metric | " + " | ".join(QUESTION_TITLES.values()) + " |", "|---|---|---|---|"]
     for metric in run.metrics:
         by_question = [answered[metric, question] for question in QUESTIONS]
         cells = [f"**{answer.words}**: {answer.detail}" for answer in by_question]
         lines.append("| " + " | ".join([_cell(metric), *cells]) + " |")
-    gravest = worst(run, listed)
-    lines += ["", *(f"- {_cell(sentence(audits[row['audit']], row))}" for row in gravest), ""]
+    lines += [
+        "",
+        *(f"- {_cell(sentence(audits[row['audit']], row))}" for row in worst(run, rows_of(run))),
+        "",
+    ]
     lines += ["| " + " | ".join(_COLUMNS) + " |", "|" + "---|" * len(_COLUMNS)]
     lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in _table(run)]
     return "\n".join(lines)

@@ -7,7 +7,8 @@ run.json. Nothing here knows an audit or a statistic by name, so a plug-in audit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,18 +99,11 @@ def is_check(row: Row) -> bool:
     return bool(row["verdict"] != "not judged")
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A finding that was judged, and the question it helps to answer."""
-
-    row: Row
-    question: Question
-
-    @property
-    def verdict(self) -> Verdict:
-        """Failed, passed, inconclusive or insensitive."""
-        verdict: Verdict = self.row["verdict"]
-        return verdict
+def checks(run: Run, question: Question | None = None) -> list[Row]:
+    """The findings that were judged, also the inconclusive and insensitive ones; of one question if given."""
+    audits = audits_of(run)
+    judged = (row for row in rows_of(run) if is_check(row))
+    return [row for row in judged if question in (None, audits[row["audit"]].question)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,26 +153,16 @@ class Answer:
         return f"{self.failed} {failed}, {self.passed} {passed}, {self.inconclusive} unknown{insensitive}"
 
 
-def checks(run: Run) -> list[Check]:
-    """The findings that were judged: passed, failed, inconclusive or insensitive."""
-    audits = audits_of(run)
-    return [Check(row, audits[row["audit"]].question) for row in rows_of(run) if is_check(row)]
-
-
-def answers(run: Run, listed: Sequence[Check] | None = None) -> dict[tuple[str, Question], Answer]:
+def answers(run: Run) -> dict[tuple[str, Question], Answer]:
     """Every metric's answer to every question."""
-    counts: dict[tuple[str, Question, Verdict], int] = {}
-    for check in checks(run) if listed is None else listed:
-        key = (check.row["metric"], check.question, check.verdict)
-        counts[key] = counts.get(key, 0) + 1
     order: tuple[Verdict, ...] = ("fail", "pass", "inconclusive", "insensitive")
-    return {
-        (metric, question): Answer(
-            metric, question, *(counts.get((metric, question, verdict), 0) for verdict in order)
-        )
-        for metric in run.metrics
-        for question in QUESTIONS
-    }
+    answered = {}
+    for question in QUESTIONS:
+        counts = Counter((row["metric"], row["verdict"]) for row in checks(run, question))
+        for metric in run.metrics:
+            numbers = (counts[metric, verdict] for verdict in order)
+            answered[metric, question] = Answer(metric, question, *numbers)
+    return answered
 
 
 def severity(row: Row, statistic: Statistic) -> float:
@@ -209,9 +193,9 @@ def gravest_first(run: Run, listed: Iterable[Row]) -> list[Row]:
     return sorted(listed, key=order)
 
 
-def worst(run: Run, listed: Iterable[Check], most: int = 3) -> list[Row]:
-    """The gravest failures, one per audit, and of different metrics where possible."""
-    failed = gravest_first(run, (check.row for check in listed if check.verdict == "fail"))
+def worst(run: Run, rows: Iterable[Row], most: int = 3) -> list[Row]:
+    """The gravest failures among the rows, one per audit, and of different metrics where possible."""
+    failed = gravest_first(run, (row for row in rows if row["verdict"] == "fail"))
     chosen: list[Row] = []
     for fresh in ("both", "audit", "any"):
         for row in failed:

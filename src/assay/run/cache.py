@@ -1,4 +1,4 @@
-"""The score cache: (signature, sample key) to all outputs, checksummed, in SQLite; memory only when asked.
+"""The score cache: (signature, sample key) to all outputs, with checksums, in SQLite or in memory only.
 
 A damaged row is dropped with a warning and scored again. A cache that cannot be written costs speed, never
 the run: it is replaced by one in memory, with a warning.
@@ -24,12 +24,12 @@ from assay.core import Floats
 log = logging.getLogger("assay")
 # SQLite puts bytes of a damaged file into its messages, and Python then cannot read the message.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
-_CHUNK = 900  # keys a query; SQLite's oldest limit of variables is 999
+_CHUNK = 900  # keys per query; SQLite's oldest limit of variables is 999
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Scores by place: which of the keys asked for, (m, outputs) with nan = absent, counts by note."""
+    """Scores of some of the keys: their places, values (m, outputs) with nan = absent, counts by note."""
 
     places: NDArray[np.int64]
     values: Floats
@@ -41,7 +41,6 @@ class ScoreCache:
 
     def __init__(self, folder: Path | None) -> None:
         self.path = None if folder is None else folder / "scores.sqlite"
-        self.damaged = 0
         self._ids: dict[str, int] = {}
         self._closed = False
         self._connection = self._open()
@@ -52,15 +51,13 @@ class ScoreCache:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             return _connect(str(self.path))
-        except sqlite3.OperationalError as error:
+        except (sqlite3.OperationalError, OSError) as error:
             return self._give_up(error)
         except (sqlite3.DatabaseError, UnicodeDecodeError):
             aside = self.path.with_suffix(".damaged")
             log.warning("the cache %s is damaged; moved to %s and begun anew", self.path, aside.name)
             self.path.replace(aside)
             return _connect(str(self.path))
-        except OSError as error:
-            return self._give_up(error)
 
     def _give_up(self, error: Exception) -> sqlite3.Connection:
         log.warning("the cache %s cannot be used (%s); this run's scores stay in memory", self.path, error)
@@ -80,18 +77,24 @@ class ScoreCache:
             self._closed = False
 
     def _id(self, signature: str) -> int:
+        """The signature's number; a cache that cannot be written is given up here."""
         if signature not in self._ids:
-            with self._connection:
-                self._connection.execute("INSERT OR IGNORE INTO signatures (text) VALUES (?)", (signature,))
-            found = self._connection.execute(
-                "SELECT id FROM signatures WHERE text = ?", (signature,)
-            ).fetchone()
-            self._ids[signature] = int(found[0])
+            try:
+                self._ids[signature] = self._insert(signature)
+            except _ERRORS as error:
+                self._connection = self._give_up(error)
+                self._ids[signature] = self._insert(signature)
         return self._ids[signature]
 
+    def _insert(self, signature: str) -> int:
+        with self._connection as connection:
+            connection.execute("INSERT OR IGNORE INTO signatures (text) VALUES (?)", (signature,))
+        query = "SELECT id FROM signatures WHERE text = ?"
+        return int(connection.execute(query, (signature,)).fetchone()[0])
+
     def get(self, signature: str, keys: Sequence[bytes], outputs: int) -> Rows:
-        """The rows that are here and whole."""
-        number = self._writable_id(signature)
+        """The rows that are stored and undamaged."""
+        number = self._id(signature)
         places: list[int] = []
         values: list[bytes] = []
         counted: list[tuple[int, str]] = []  # only rows that have notes
@@ -108,21 +111,14 @@ class ScoreCache:
                 places.append(known[key])
                 values.append(value)
         table = np.frombuffer(b"".join(values)).reshape(len(places), outputs)
-        return Rows(np.array(places, dtype=np.int64), table, _columns(len(places), counted))
+        return Rows(np.array(places, dtype=np.int64), table, _from_json(len(places), counted))
 
     def _chunks(self, number: int, keys: Sequence[bytes]) -> Iterator[list[int]]:
-        """Places of keys a query, in the order of the tree; none where the signature is new."""
+        """Places of the keys of each query, in the order of the tree; nothing for a new signature."""
         query = "SELECT key, value, notes, checksum FROM scores WHERE signature = ? LIMIT 1"
         if next(self._rows(query, (number,)), None):
             order = sorted(range(len(keys)), key=keys.__getitem__)
             yield from (order[start : start + _CHUNK] for start in range(0, len(order), _CHUNK))
-
-    def _writable_id(self, signature: str) -> int:
-        try:
-            return self._id(signature)
-        except _ERRORS as error:
-            self._connection = self._give_up(error)
-            return self._id(signature)
 
     def _rows(self, query: str, values: tuple[object, ...]) -> Iterator[tuple[Any, ...]]:
         try:
@@ -131,7 +127,6 @@ class ScoreCache:
             log.warning("part of the cache %s cannot be read (%s); scored again", self.path, error)
 
     def _drop(self, table: str, number: int, key: bytes) -> None:
-        self.damaged += 1
         log.warning("a damaged row of the cache %s was dropped; scored again", self.path)
         self._write(f"DELETE FROM {table} WHERE signature = ? AND key = ?", [(number, key)])
 
@@ -139,9 +134,9 @@ class ScoreCache:
         self, signature: str, keys: Sequence[bytes], values: Floats, notes: Mapping[str, NDArray[np.int64]]
     ) -> None:
         """Remember rows, all or none."""
-        number = self._writable_id(signature)
+        number = self._id(signature)
         raw, width = np.ascontiguousarray(values, np.float64).tobytes(), 8 * values.shape[1]
-        texts = _texts(notes)
+        texts = _as_json(notes)
         packed = []
         for place, key in enumerate(keys):
             value, text = raw[place * width : (place + 1) * width], texts.get(place, "")
@@ -150,8 +145,8 @@ class ScoreCache:
         self._write("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)", packed)
 
     def get_grid(self, signature: str, key: str) -> Floats | None:
-        """A whole grid, if it is here and whole."""
-        number, blob = self._writable_id(signature), bytes.fromhex(key)
+        """A whole grid; None if it is not stored or damaged."""
+        number, blob = self._id(signature), bytes.fromhex(key)
         query = "SELECT key, value, '', checksum FROM grids WHERE signature = ? AND key = ?"
         for _, value, _, checksum in self._rows(query, (number, blob)):
             if zlib.crc32(blob + value) == checksum:
@@ -162,14 +157,13 @@ class ScoreCache:
 
     def put_grid(self, signature: str, key: str, values: Floats) -> None:
         """Remember a whole grid."""
-        blob = bytes.fromhex(key)
+        number, blob = self._id(signature), bytes.fromhex(key)
         value = np.asarray(values.shape, dtype=np.int64).tobytes() + np.asarray(values, np.float64).tobytes()
-        number = self._writable_id(signature)
         row = (number, blob, value, zlib.crc32(blob + value))
         self._write("INSERT OR REPLACE INTO grids VALUES (?, ?, ?, ?)", [row])
 
     def book(self, metric: str, characters: int, seconds: float) -> None:
-        """Book how fast a metric was; older runs count half, so that the pace follows the machine."""
+        """Note how fast a metric was; older runs count half, so that the pace follows the machine."""
         statement = (
             "INSERT INTO paces VALUES (?, ?, ?) ON CONFLICT (metric) DO UPDATE SET "
             "characters = characters / 2 + excluded.characters, seconds = seconds / 2 + excluded.seconds"
@@ -177,10 +171,10 @@ class ScoreCache:
         self._write(statement, [(metric, characters, seconds)])
 
     def pace(self, metric: str) -> float | None:
-        """Characters a second, where the metric has run here."""
+        """Characters per second; None if the metric has not run here."""
         query = "SELECT characters / max(seconds, 1e-9) FROM paces WHERE metric = ?"
-        found = next(self._rows(query, (metric,)), None)
-        return float(found[0]) if found else None
+        row = next(self._rows(query, (metric,)), None)
+        return float(row[0]) if row else None
 
     def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         try:
@@ -195,57 +189,52 @@ class ScoreCache:
 def _connect(where: str) -> sqlite3.Connection:
     connection = sqlite3.connect(where, timeout=60.0, check_same_thread=False)
     # Keys are hashes, so that every commit touches pages all over the tree: larger pages, a cache that holds
-    # them and rarer checkpoints halve the time a row at a million rows (bench/engine.py).
-    connection.execute("PRAGMA page_size = 16384")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA cache_size = -64000")
-    connection.execute("PRAGMA wal_autocheckpoint = 4000")
-    migrate(connection)
+    # them and rarer checkpoints halve the time per row at a million rows (bench/engine.py).
+    for setting in ("page_size = 16384", "journal_mode = WAL", "synchronous = NORMAL",
+                    "cache_size = -64000", "wal_autocheckpoint = 4000"):  # fmt: skip
+        connection.execute(f"PRAGMA {setting}")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    for number, step in enumerate(_MIGRATIONS[version:], start=version + 1):
+        # A step and its version are written together or not at all.
+        connection.executescript(f"BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;")
     return connection
 
 
-def _texts(notes: Mapping[str, NDArray[np.int64]]) -> dict[int, str]:
-    """What was counted as JSON, by place; places where nothing was are left out."""
-    found: dict[int, dict[str, int]] = {}
+def _as_json(notes: Mapping[str, NDArray[np.int64]]) -> dict[int, str]:
+    """The counts of each place as JSON; places without counts are left out."""
+    counts: dict[int, dict[str, int]] = {}
     for name in sorted(notes):
         for place in np.flatnonzero(notes[name]).tolist():
-            found.setdefault(place, {})[name] = int(notes[name][place])
-    return {place: json.dumps(counts) for place, counts in found.items()}
+            counts.setdefault(place, {})[name] = int(notes[name][place])
+    return {place: json.dumps(by_name) for place, by_name in counts.items()}
 
 
-def _columns(count: int, counted: Sequence[tuple[int, str]]) -> dict[str, NDArray[np.int64]]:
-    """The way back: a column a note, 0 where nothing was counted."""
+def _from_json(count: int, texts: Sequence[tuple[int, str]]) -> dict[str, NDArray[np.int64]]:
+    """The way back: one column of counts per note."""
     columns: dict[str, NDArray[np.int64]] = {}
-    for place, text in counted:
+    for place, text in texts:
         for name, number in json.loads(text).items():
             columns.setdefault(name, np.zeros(count, dtype=np.int64))[place] = number
     return columns
 
 
-STEPS = (
+# From one version of the file to the next. Of two processes that open a new cache at once, the second finds
+# the tables there.
+_MIGRATIONS = (
     """
-    CREATE TABLE signatures (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
-    CREATE TABLE scores (
+    CREATE TABLE IF NOT EXISTS signatures (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+    CREATE TABLE IF NOT EXISTS scores (
         signature INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, notes TEXT NOT NULL,
         checksum INTEGER NOT NULL, PRIMARY KEY (signature, key)
     ) WITHOUT ROWID;
-    CREATE TABLE grids (
+    CREATE TABLE IF NOT EXISTS grids (
         signature INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, checksum INTEGER NOT NULL,
         PRIMARY KEY (signature, key)
     );
     """,
-    "CREATE TABLE paces (metric TEXT PRIMARY KEY, characters REAL NOT NULL, seconds REAL NOT NULL);",
+    """
+    CREATE TABLE IF NOT EXISTS paces (
+        metric TEXT PRIMARY KEY, characters REAL NOT NULL, seconds REAL NOT NULL
+    );
+    """,
 )
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring a cache up to date; each step and its version land together or not at all."""
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    for number, step in enumerate(STEPS[version:], start=version + 1):
-        # IF NOT EXISTS is not enough: two processes may open a new cache at once.
-        connection.executescript(f"BEGIN IMMEDIATE; {_once(step)} PRAGMA user_version = {number}; COMMIT;")
-
-
-def _once(step: str) -> str:
-    return step.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ")

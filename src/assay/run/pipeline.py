@@ -1,4 +1,4 @@
-"""A finished run from what was asked: audits' cases, scores, judgements, explanations."""
+"""Audits and metrics to a finished run: cases, scores, judgements, verdicts, explanations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from assay.errors import DataError
 from assay.models.weights import file_digest
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, build, check_numbers, measure
-from assay.run.cost import QUICK_TOKENS, Cost, cost
-from assay.run.plan import score_all
+from assay.run.plan import QUICK_TOKENS, Cost, cost, score_all
 from assay.run.results import Explained, Run, cases_frame, check_writable, findings_frame, scores_frame
 from assay.run.scoring import explain_samples, score_samples
 from assay.run.session import Session
@@ -110,10 +109,9 @@ def make_audit(name: str, options: Mapping[str, Any], *, strict: bool = True) ->
     """An audit with these options; unless `strict`, options it does not have are left out."""
     kind = audit_class(name)
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    given = {key: value for key, value in options.items() if strict or key in known}
-    made: Audit = build(kind, given, name)
-    check_numbers(made)
-    return made
+    chosen: Audit = build(kind, {key: options[key] for key in options if strict or key in known}, name)
+    check_numbers(chosen)
+    return chosen
 
 
 def execute(

@@ -1,99 +1,179 @@
-"""The scoring plan of a run: each metric once over the cases of all audits, searches in rounds."""
+"""The scoring plan of a run: what it would cost, and each metric once over the cases of all audits."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assay.core import Audit, Case, Grid, Measure, Scored
+from assay.core import Audit, Case, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.errors import AuditError
-from assay.names.spec import measure
-from assay.run.cost import affordable
-from assay.run.scoring import score_cases
+from assay.models.weights import CARRIERS, present
+from assay.names.spec import parse
+from assay.run.cache import ScoreCache
+from assay.run.scoring import characters, pace_key, projector, score_cases, texts_of
 from assay.run.session import Session
-from assay.run.unfold import unusual
+from assay.run.unfold import unusual_reasons
 
-_ROUNDS = 200
+Work = Mapping[str, Sequence[Case | Grid]]  # what must be scored, by audit
+QUICK_TOKENS = 45_000  # through the causal language model at --size quick
+_ROUNDS = 200  # of a search
+_CAUSAL = ("likelihood", "generation", "judge")  # one forward pass per sample, none shared between samples
+_CHARACTERS_PER_TOKEN = 4.3  # English under the encoders' word pieces, measured on the embedded corpora
+# Characters per second on two cores of 2.x GHz, by backbone or name (bench/bertscore.py, ppl.py, ngrams.py).
+_PACE_OF_BACKBONE = {"minilm": 17_000.0, "smollm2": 1_500.0, "glove": 100_000.0}
+_PACE_OF_METRIC = dict.fromkeys(("chrf", "chrf++", "ter", "nist", "rouge-w", "sacrebleu"), 600_000.0)
+_PACE = 1_500_000.0  # of all other metrics without a model
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one metric would have to score."""
+
+    metric: str
+    samples: int
+    unique: int
+    cached: int
+    texts: int
+    tokens: int
+    seconds: float | None  # None for models of unknown size
+    fetch: str  # weights to download, with their sizes
+
+
+def cost(measure: Measure, work: Work, cache: ScoreCache) -> Cost:
+    """Count what a measure would have to score; nothing is loaded or scored."""
+    metric = measure.metric
+    items = [item for listed in work.values() for item in listed]
+    grids = [item for item in items if isinstance(item, Grid)]
+    samples = [sample for item in items if isinstance(item, Case) for sample in item.samples.values()]
+    unique = list({sample: None for sample in map(projector(metric), samples) if sample is not None})
+    missing = _not_cached(metric, unique, cache)
+    pairs = sum(len(grid.rows) * len(grid.columns) for grid in grids)
+    distinct = {text for sample in missing for text in texts_of(sample)}
+    distinct |= {text for grid in grids for text in (*grid.rows, *grid.columns)}
+    weights = [str(getattr(metric, field)) for field in metric.weights]
+    absent = [name for name in weights if name in CARRIERS and not present(name)]
+    return Cost(
+        measure.label,
+        samples=len(samples) + pairs,
+        unique=len(unique) + pairs,
+        cached=len(unique) - len(missing),
+        texts=len(distinct),
+        tokens=int(sum(map(len, distinct)) / _CHARACTERS_PER_TOKEN),
+        seconds=_seconds(metric, missing, grids, cache),
+        fetch=", ".join(f"{name} ({CARRIERS[name].megabytes:.0f} MB)" for name in absent),
+    )
+
+
+def _not_cached(metric: Metric | SetMetric, unique: list[Sample], cache: ScoreCache) -> list[Sample]:
+    if not isinstance(metric, Metric) or not metric.cacheable or metric.parts:
+        return unique
+    keys = [bytes.fromhex(sample.key) for sample in unique]
+    known = set(cache.get(metric.signature, keys, max(1, len(metric.outputs))).places.tolist())
+    return [sample for place, sample in enumerate(unique) if place not in known]
+
+
+def _seconds(
+    metric: Metric | SetMetric, samples: Sequence[Sample], grids: Sequence[Grid], cache: ScoreCache
+) -> float | None:
+    """Characters to read by the pace measured here, else by the usual one; a hybrid costs its parts."""
+    if isinstance(metric, Metric) and metric.parts:
+        parts = [_seconds(part.metric, samples, grids, cache) for part in metric.parts]
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
+    backbone = metric.backbone
+    usual = _PACE_OF_METRIC.get(metric.name, _PACE) if backbone is None else _PACE_OF_BACKBONE.get(backbone)
+    pace = cache.pace(pace_key(metric)) or usual
+    if pace is None:
+        return None
+    read = characters(metric, samples)
+    for grid in grids:
+        rows, columns = sum(map(len, grid.rows)), sum(map(len, grid.columns))
+        # A model reads each text once.
+        read += rows + columns if metric.weights else rows * len(grid.columns) + columns * len(grid.rows)
+    return read / pace
+
+
+def affordable(measure: Measure, work: Work, tokens: int) -> Work:
+    """The audits whose texts a causal language model can read within so many tokens, cheapest first."""
+    if measure.metric.paradigm not in _CAUSAL or measure.metric.backbone is None:
+        return work
+    prices = {name: _causal_tokens(measure.metric, items) for name, items in work.items()}
+    chosen: set[str] = set()
+    for name in sorted(prices, key=lambda name: prices[name]):
+        if tokens >= prices[name]:
+            chosen.add(name)
+            tokens -= prices[name]
+    return {name: items for name, items in work.items() if name in chosen}
+
+
+def _causal_tokens(metric: Metric | SetMetric, items: Sequence[Case | Grid]) -> int:
+    projected = projector(metric)
+    samples = {projected(s) for item in items if isinstance(item, Case) for s in item.samples.values()}
+    read = sum(len(text) for sample in samples if sample for text in texts_of(sample))
+    grids = [grid for grid in items if isinstance(grid, Grid) and "references" in metric.needs]
+    cells = sum(len(grid.columns) * sum(map(len, grid.rows)) for grid in grids)
+    return int((read + cells) / _CHARACTERS_PER_TOKEN)
 
 
 def score_all(
     audits: Mapping[str, Audit],
-    work: Mapping[str, list[Case | Grid]],
+    work: Work,
     measures: Sequence[Measure],
     session: Session,
     *,
     causal_tokens: int | None = None,
 ) -> tuple[dict[str, list[Scored]], list[str]]:
-    """A metric at a time over all audits, so that one model is in memory and shared samples score once."""
+    """One metric after another over all audits, so that one model is in memory and shared samples score once.
+
+    Returns the scores by audit, and notes on metrics that do not fit an audit.
+    """
     scored: dict[str, list[Scored]] = {name: [] for name in audits}
     notes: list[str] = []
-    panels = {name: _panel(one, measures) for name, one in audits.items()}  # a wrong spec before the work
-    for one in measures:
-        asked = {name: items for name, items in work.items() if one.metric.needs or not audits[name].compares}
-        notes += [_misfit(one, name) for name in work if name not in asked]
-        mine = asked if causal_tokens is None else affordable(one, asked, causal_tokens)
-        left_out = ", ".join(name for name in asked if name not in mine)
+    by_label = {measure.label: measure for measure in measures}
+    panels = {  # parsed first: a wrong spec is an error before the work
+        name: {spec: parse(spec) for spec in audit.panel() if spec not in by_label}
+        for name, audit in audits.items()
+    }
+    for measure in measures:
+        fitting = {n: items for n, items in work.items() if measure.metric.needs or not audits[n].compares}
+        notes += [_misfit(measure, name) for name in work if name not in fitting]
+        chosen = fitting if causal_tokens is None else affordable(measure, fitting, causal_tokens)
+        left_out = ", ".join(name for name in fitting if name not in chosen)
         if left_out:
-            notes.append(f"{one.label} reads token by token; --size quick leaves out {left_out}")
-        for fitted, names_ in _fits(one, mine):
-            answers = score_cases(fitted, {name: work[name] for name in names_}, session)
-            for name, answer in answers.items():
-                complete = _search(audits[name], fitted, answer, session)
-                if _says_something(complete):
-                    scored[name].append(complete)
+            notes.append(f"{measure.label} reads token by token; --size quick leaves out {left_out}")
+        for fitted, group in _fit(measure, chosen):
+            for name, first in score_cases(fitted, group, session).items():
+                answer = _search(audits[name], fitted, first, session)
+                if any(np.isfinite(v).any() for v in (*answer.values.values(), *answer.grids.values())):
+                    scored[name].append(answer)
                 else:
-                    notes.append(_misfit(one, name, complete.notes))
+                    notes.append(_misfit(measure, name, answer.notes))
     if measures and not any(scored.values()):
         raise AuditError("; ".join(notes) + "; choose another metric or other data")
-    for name, one_audit in audits.items():
-        final = list(one_audit.final(scored[name]))
+    for name, audit in audits.items():
+        final = list(audit.final(scored[name]))
         if scored[name] and (final or panels[name]):
-            scored[name] = _panelled(name, scored[name], work[name], final, measures, panels[name], session)
+            own = {name: work[name]}
+            scored[name] = _add_panel(scored[name], own, final, by_label, panels[name], session)
     return scored, notes
 
 
-def _misfit(one: Measure, name: str, counted: Mapping[str, int] | None = None) -> str:
+def _misfit(measure: Measure, name: str, notes: Mapping[str, int] | None = None) -> str:
     """Why no case of an audit had a score."""
-    reason = one.metric.silence(counted or {}) or unusual(counted or {})
+    reason = measure.metric.silence(notes or {}) or unusual_reasons(notes or {})
     if reason:
-        return f"{one.label} gives {name} no score: {reason}"
-    needs = ", ".join(sorted(one.metric.needs))
+        return f"{measure.label} gives {name} no score: {reason}"
+    needs = ", ".join(sorted(measure.metric.needs))
     reason = f"it needs {needs}, which no case has" if needs else "it compares a text with nothing"
-    return f"{one.label} does not fit {name}: {reason}"
+    return f"{measure.label} does not fit {name}: {reason}"
 
 
-def _panel(one: Audit, measures: Sequence[Measure]) -> dict[str, Measure]:
-    """The panel's metrics that were not asked for."""
-    asked = {each.label for each in measures}
-    return {spec: measure(spec) for spec in one.panel() if spec not in asked}
-
-
-def _panelled(
-    name: str,
-    answers: list[Scored],
-    items: list[Case | Grid],
-    final: list[Case],
-    measures: Sequence[Measure],
-    extra: Mapping[str, Measure],
-    session: Session,
-) -> list[Scored]:
-    """The answers with the final cases added, and those of the panel's metrics that were not asked for."""
-    complete = {answer.metric: answer for answer in answers}
-    for label, each in ({each.label: each for each in measures} | dict(extra)).items():
-        fitted = _fits(each, {name: items})[0][0]
-        if label in extra:
-            complete[label] = score_cases(fitted, {name: items}, session)[name]
-        # Sets are folded: a later case cannot join them.
-        if final and label in complete and not complete[label].about.get("set"):
-            complete[label] = _joined(complete[label], score_cases(fitted, {name: final}, session)[name])
-    return list(complete.values())
-
-
-def _fits(one: Measure, work: Mapping[str, Sequence[Case | Grid]]) -> list[tuple[Measure, list[str]]]:
-    """The measure fitted to each audit's references, audits with equal fits together."""
-    groups: dict[str, tuple[Measure, list[str]]] = {}
+def _fit(measure: Measure, work: Work) -> list[tuple[Measure, dict[str, Sequence[Case | Grid]]]]:
+    """The measure fitted to each audit's references, with the work of all audits that have equal fits."""
+    groups: dict[str, tuple[Measure, dict[str, Sequence[Case | Grid]]]] = {}
     for name, items in work.items():
         references = [
             refs
@@ -101,33 +181,46 @@ def _fits(one: Measure, work: Mapping[str, Sequence[Case | Grid]]) -> list[tuple
             if isinstance(item, Case)
             for refs in dict.fromkeys(s.references for s in item.samples.values() if s.references)
         ]
-        fitted = replace(one, metric=one.metric.fitted(references)) if references else one
-        key = "" if fitted.metric is one.metric else fitted.metric.signature
-        groups.setdefault(key, (fitted, []))[1].append(name)
+        fitted = replace(measure, metric=measure.metric.fitted(references)) if references else measure
+        key = "" if fitted.metric is measure.metric else fitted.metric.signature
+        groups.setdefault(key, (fitted, {}))[1][name] = items
     return list(groups.values())
 
 
-def _search(one: Audit, fitted: Measure, answer: Scored, session: Session) -> Scored:
-    """Further rounds of a search, until the audit asks for no more."""
+def _search(audit: Audit, fitted: Measure, answer: Scored, session: Session) -> Scored:
+    """Further rounds of a search, until the audit wants no more."""
     for _ in range(_ROUNDS):
-        new = list(one.more(answer))
-        if not new:
-            return answer
-        answer = _joined(answer, score_cases(fitted, {one.name: new}, session)[one.name])
+        cases = list(audit.more(answer))
+        if not cases:
+            break
+        answer = _join(answer, score_cases(fitted, {audit.name: cases}, session)[audit.name])
     return answer
 
 
-def _joined(first: Scored, second: Scored) -> Scored:
-    cases = [*first.cases, *second.cases]
+def _add_panel(
+    answers: Sequence[Scored],
+    work: Work,
+    final: Sequence[Case],
+    measures: Mapping[str, Measure],
+    panel: Mapping[str, Measure],
+    session: Session,
+) -> list[Scored]:
+    """The answers for one audit and those of its panel, each with the final cases added."""
+    (name,) = work
+    complete = {answer.metric: answer for answer in answers}
+    for label, measure in {**measures, **panel}.items():
+        fitted = _fit(measure, work)[0][0]
+        if label in panel:
+            complete[label] = score_cases(fitted, work, session)[name]
+        if final and label in complete and not complete[label].is_set:  # a set is folded: no case can join it
+            complete[label] = _join(complete[label], score_cases(fitted, {name: final}, session)[name])
+    return list(complete.values())
+
+
+def _join(first: Scored, second: Scored) -> Scored:
     values = {}
     for role in dict.fromkeys([*first.values, *second.values]):
         halves = [half.values.get(role, np.full(len(half.cases), np.nan)) for half in (first, second)]
         values[role] = np.concatenate(halves)
-    counted = {*first.notes, *second.notes}
-    notes = {key: first.notes.get(key, 0) + second.notes.get(key, 0) for key in counted}
-    return replace(first, cases=cases, values=values, notes=notes)
-
-
-def _says_something(answer: Scored) -> bool:
-    finite = any(np.isfinite(values).any() for values in answer.values.values())
-    return finite or any(np.isfinite(values).any() for values in answer.grids.values())
+    notes = Counter(first.notes) + Counter(second.notes)
+    return replace(first, cases=[*first.cases, *second.cases], values=values, notes=notes)

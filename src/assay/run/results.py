@@ -34,12 +34,17 @@ CASES: Schema = {
 SCORES: Schema = {
     "audit": pl.String, "metric": pl.String, "case": pl.String, "role": pl.String, "score": pl.Float64,
 }  # fmt: skip
+TABLES = {"findings": FINDINGS, "cases": CASES, "scores": SCORES}
 RUN = "run.json"  # the mark of a run folder
 _ALWAYS = ("assay", "metrics", "audits", "notes")  # in run.json; the rest a report can do without
 _SHAPES = {
     "assay": str, "metrics": dict, "audits": dict, "notes": list, "size": str, "packages": dict,
     "seconds": dict, "computed": dict,
 }  # fmt: skip
+_DOCUMENT = (
+    "metric", "audit", "slice", "statistic", "versus", "value", "n", "ci", "p_value", "q_value", "mde",
+    "verdict", "passed", "evidence",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class Run:
-    """What was asked, what was found, and what it rests on."""
+    """Findings with the cases and scores they rest on, and a description of the run."""
 
     findings: pl.DataFrame
     cases: pl.DataFrame
@@ -71,14 +76,14 @@ class Run:
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics of the run, in the order asked."""
+        """The metrics of the run, in the order they were given."""
         return list(self.about.get("metrics", {}))
 
     def document(self) -> dict[str, Any]:
         """What `--json` prints: no times in it, so that equal runs print equal bytes."""
         return {
             "assay": self.about.get("assay"),
-            "findings": [_plain(row) for row in self.findings.iter_rows(named=True)],
+            "findings": [_finding_document(row) for row in self.findings.iter_rows(named=True)],
             "notes": self.notes,
         }
 
@@ -96,12 +101,12 @@ class Run:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=folder, prefix=".saving-") as scratch:
-                for name in ("findings", "cases", "scores"):
+                for name in TABLES:
                     getattr(self, name).write_parquet(Path(scratch) / f"{name}.parquet")
                 for name, text in texts.items():
                     (Path(scratch) / name).write_text(text, "utf-8")
-                for made in Path(scratch).iterdir():
-                    made.replace(folder / made.name)
+                for path in Path(scratch).iterdir():
+                    path.replace(folder / path.name)
         except (OSError, pl.exceptions.ComputeError) as error:  # polars wraps a full disk
             raise unwritable(folder, error) from error
         return dataclasses.replace(self, folder=folder)
@@ -111,7 +116,7 @@ class Run:
 
 
 def write_text(path: Path, text: str) -> None:
-    """A file of the user's choice, or a message; never a traceback after the work."""
+    """Write a file that the user named; an error becomes a message, not a traceback after the work."""
     try:
         path.write_text(text, "utf-8", errors="replace")
     except OSError as error:
@@ -119,12 +124,21 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_writable(folder: Path, mark: str = RUN) -> None:
-    """Refuse before the work rather than after it; a folder that was not there is not left behind.
+    """Refuse a folder before the work rather than after it; one that was not there is not left behind.
 
-    `mark` is the file that an earlier result of the kind has left: such a folder is written over, and so is
-    an empty one, but never one with files of the user's own.
+    `mark` is the file that marks an earlier result of the same kind: such a folder may be written over, and
+    so may an empty one, but never one with files of the user's own.
     """
-    _refuse_others(folder, mark)
+    try:
+        files = sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    others = [name for name in files if not name.startswith(".")]
+    if others and mark not in files:
+        raise CacheError(
+            f"{folder} holds {others[0]!r} and no {mark}: files of yours could be written over; "
+            f"give --out a new or empty folder, or that of an earlier result"
+        )
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     make_folder(folder)
     with suppress(OSError):  # somebody else has put something there
@@ -132,21 +146,8 @@ def check_writable(folder: Path, mark: str = RUN) -> None:
             path.rmdir()
 
 
-def _refuse_others(folder: Path, mark: str) -> None:
-    try:
-        held = sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    others = [name for name in held if not name.startswith(".")]
-    if others and mark not in held:
-        raise CacheError(
-            f"{folder} holds {others[0]!r} and no {mark}: files of yours could be written over; "
-            f"give --out a new or empty folder, or that of an earlier result"
-        )
-
-
 def make_folder(folder: Path) -> None:
-    """A folder that can be written to, or a message."""
+    """Make a folder that can be written to; an error becomes a message."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".assay-probe"
@@ -161,24 +162,23 @@ def load_run(folder: Path) -> Run:
     if not (folder / RUN).is_file():
         raise CacheError(f"{folder} is not a run folder (no {RUN}); give the folder of an earlier run")
     about = load_about(folder)
-    findings, cases, scores = (
-        _frame(folder / f"{name}.parquet", schema)
-        for name, schema in (("findings", FINDINGS), ("cases", CASES), ("scores", SCORES))
-    )
+    frames = {name: _read_table(folder / f"{name}.parquet", schema) for name, schema in TABLES.items()}
     with _reading(folder / "explanations.jsonl") as path:
-        explained = [_explained(line) for line in path.read_text("utf-8").splitlines()]
-    return Run(findings, cases, scores, explained, about, folder)
+        explanations = [_parse_explained(line) for line in path.read_text("utf-8").splitlines()]
+    return Run(**frames, explanations=explanations, about=about, folder=folder)
 
 
 def load_about(folder: Path) -> dict[str, Any]:
-    """Only run.json, checked: what a run is, without its tables."""
+    """The content of run.json, checked; the tables are not read."""
     with _reading(folder / RUN) as path:
-        return _checked(json.loads(path.read_text("utf-8")))
+        about: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        _check_about(about)
+    return about
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[Path]:
-    """Whatever a damaged file of a run raises becomes a message that names the file."""
+    """Turn whatever a damaged file of a run raises into a message that names the file."""
     try:
         yield path
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError,
@@ -187,18 +187,17 @@ def _reading(path: Path) -> Iterator[Path]:
         raise CacheError(f"{path} is damaged: {problem}; run the audit again, scores are cached") from error
 
 
-def _frame(path: Path, schema: Schema) -> pl.DataFrame:
-    """A table of the run, by pyarrow: polars ends with a panic where a page or the metadata is damaged."""
+def _read_table(path: Path, schema: Schema) -> pl.DataFrame:
+    """A table of the run, read by pyarrow: polars panics if a page or the metadata is damaged."""
     with _reading(path):
-        read = pq.ParquetFile(path).read(columns=list(schema))
-        plain = pa.table({name: read.column(name) for name in schema})  # without metadata
-        plain.validate(full=True)
-        frame = pl.DataFrame(plain)
-        return frame.select(pl.col(name).cast(kind) for name, kind in schema.items())
+        stored = pq.ParquetFile(path).read(columns=list(schema))
+        table = pa.table({name: stored.column(name) for name in schema})  # without metadata
+        table.validate(full=True)
+        return pl.DataFrame(table).select(pl.col(name).cast(kind) for name, kind in schema.items())
 
 
-def _checked(about: Any) -> dict[str, Any]:
-    """run.json has the keys and shapes that reports rely on."""
+def _check_about(about: Any) -> None:
+    """Refuse a run.json without the keys and shapes that reports rely on."""
     if not isinstance(about, dict):
         raise ValueError("it is not that of a run")
     for key in _ALWAYS:
@@ -212,20 +211,19 @@ def _checked(about: Any) -> dict[str, Any]:
         raise ValueError("its metrics or audits are not those of a run")
     if not all(isinstance(note, str) for note in about["notes"]):
         raise ValueError("its notes are not texts")
-    return about
 
 
-def _explained(line: str) -> Explained:
-    values = json.loads(line)
-    inner = values.pop("explanation")
-    made = Explanation(
+def _parse_explained(line: str) -> Explained:
+    fields = json.loads(line)
+    inner = fields.pop("explanation")
+    explanation = Explanation(
         inner["kind"], tuple(inner["rows"]), tuple(inner["columns"]), tuple(map(tuple, inner["values"]))
     )
-    return Explained(**values, explanation=made)
+    return Explained(**fields, explanation=explanation)
 
 
 def findings_frame(findings: Iterable[Finding]) -> pl.DataFrame:
-    """Findings as a frame, a row each, in the order found."""
+    """One row per finding, in the given order."""
     rows = []
     for finding in findings:
         low, high = finding.ci or (None, None)
@@ -235,57 +233,45 @@ def findings_frame(findings: Iterable[Finding]) -> pl.DataFrame:
 
 
 def cases_frame(work: Mapping[str, Sequence[Case]]) -> pl.DataFrame:
-    """Every case's samples, a row a role."""
-    rows = [
-        (audit, case.id, case.slice, role, s.hypothesis, list(s.references), s.source, _json(case.meta))
-        for audit, cases in work.items()
-        for case in cases
-        for role, s in case.samples.items()
-    ]
+    """The samples of every case, one row per role."""
+    rows = []
+    for audit, cases in work.items():
+        for case in cases:
+            meta = json.dumps(case.meta, ensure_ascii=True, default=str, sort_keys=True) if case.meta else ""
+            rows += [
+                (audit, case.id, case.slice, role, s.hypothesis, list(s.references), s.source, meta)
+                for role, s in case.samples.items()
+            ]
     try:
         return pl.DataFrame(rows, schema=CASES, orient="row")
     except UnicodeEncodeError:  # samples made in code may hold half a surrogate pair
-        return pl.DataFrame([_whole(row) for row in rows], schema=CASES, orient="row")
+        return pl.DataFrame([_with_whole_texts(row) for row in rows], schema=CASES, orient="row")
 
 
-def _whole(cells: Sequence[Any]) -> list[Any]:
-    """The cells with every text in whole characters."""
-    return [
-        whole_text(cell) if isinstance(cell, str) else _whole(cell) if isinstance(cell, list) else cell
-        for cell in cells
-    ]
+def _with_whole_texts(cell: Any) -> Any:
+    if isinstance(cell, tuple | list):
+        return [_with_whole_texts(part) for part in cell]
+    return whole_text(cell) if isinstance(cell, str) else cell
 
 
 def scores_frame(scored: Mapping[str, Sequence[Scored]]) -> pl.DataFrame:
-    """Every score, a row each; absent ones are null."""
+    """One row per score; absent scores are null."""
     frames = [pl.DataFrame(schema=SCORES)]
     for audit, answers in scored.items():
-        for one in answers:
-            for role, values in one.values.items():
-                columns = {"case": [case.id for case in one.cases], "score": values}
-                frame = pl.DataFrame(columns, schema={"case": pl.String, "score": pl.Float64})
-                labels = (
-                    pl.lit(audit).alias("audit"),
-                    pl.lit(one.metric).alias("metric"),
-                    pl.lit(role).alias("role"),
-                )
-                frames.append(frame.with_columns(*labels).select(list(SCORES)).fill_nan(None))
-    return pl.concat(frames)
+        for answer in answers:
+            labels = {"audit": audit, "metric": answer.metric, "case": [case.id for case in answer.cases]}
+            for role, values in answer.values.items():
+                frames.append(pl.DataFrame(labels | {"role": role, "score": values}, schema=SCORES))
+    return pl.concat(frames).fill_nan(None)
 
 
-def _json(meta: Mapping[str, Any]) -> str:
-    return json.dumps(meta, ensure_ascii=True, default=str, sort_keys=True) if meta else ""
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A finding as JSON: `ci` as a pair, nothing that is not finite."""
-    low, high = row.pop("ci_low"), row.pop("ci_high")
-    evidence = row.pop("evidence")
-    row["ci"] = None if low is None or high is None else [_finite(low), _finite(high)]
-    ordered = ("metric", "audit", "slice", "statistic", "versus", "value", "n", "ci", "p_value", "q_value")
-    plain = {key: _finite(row[key]) for key in (*ordered, "mde", "verdict", "passed")}
-    return plain | {"evidence": list(evidence or [])}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _finding_document(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A finding as JSON: `ci` as a pair, None for numbers that are not finite."""
+    finite = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in row.items()
+    }
+    has_interval = row["ci_low"] is not None and row["ci_high"] is not None
+    finite["ci"] = [finite["ci_low"], finite["ci_high"]] if has_interval else None
+    finite["evidence"] = list(row["evidence"] or [])
+    return {name: finite[name] for name in _DOCUMENT}

@@ -3,24 +3,73 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from assay.core import Case, Explanation, Floats, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.errors import MetricError
-from assay.run.engine.batch import FAULTS, Batch, shown
-from assay.run.engine.pieces import unscanned
-from assay.run.projection import characters, kind, project, projector, shares
+from assay.run.engine.batch import FAULTS, Batch, quote, rare_collections
 from assay.run.session import Session
-from assay.run.unfold import FAILED, Integers, Table
+from assay.run.unfold import FAILED, Integers, Table, score_sets, unfold
 
 PUT_ROWS, PUT_SECONDS = 10_000, 2.0
 
 
-@unscanned()
+def project(metric: Metric | SetMetric, sample: Sample) -> Sample | None:
+    """The sample as the metric sees it, without fields it does not use; None if it lacks a needed one."""
+    return projector(metric)(sample)
+
+
+def projector(metric: Metric | SetMetric) -> Callable[[Sample], Sample | None]:
+    """`project` for many samples of one metric."""
+    used = metric.needs | metric.optional
+    needs = tuple(metric.needs)
+    blank: dict[str, Any] = {name: None for name in ("source", "image", "rival") if name not in used}
+    if "references" not in used:
+        blank["references"] = ()
+    if not getattr(metric, "stochastic", False):
+        blank["draw"] = 0
+
+    def projected(sample: Sample) -> Sample | None:
+        for need in needs:
+            if not getattr(sample, need):
+                return None
+        if metric.one_reference and len(sample.references) > 1:
+            raise MetricError(
+                f"{metric.name} takes one reference, {quote(sample)} has {len(sample.references)}; "
+                f"keep one, or use a metric that reduces over several"
+            )
+        for name in blank:
+            if getattr(sample, name):
+                return replace(sample, **blank)
+        return sample  # as most are: it has nothing that the metric does not use
+
+    return projected
+
+
+def texts_of(sample: Sample) -> tuple[str, ...]:
+    """The texts of a sample."""
+    return (sample.hypothesis, *sample.references, *([sample.source] if sample.source else []))
+
+
+def characters(metric: Metric | SetMetric, samples: Iterable[Sample]) -> int:
+    """Characters to read: a model reads each text once, other metrics whenever they meet it."""
+    if metric.weights:
+        return sum(map(len, {text for sample in samples for text in texts_of(sample)}))
+    return sum(len(s.hypothesis) + sum(map(len, s.references)) + len(s.source or "") for s in samples)
+
+
+def pace_key(metric: Metric | SetMetric) -> str:
+    """What metrics of equal pace share: name and plain parameters, whatever data they are fitted to."""
+    plain = {f.name: getattr(metric, f.name) for f in fields(metric)}  # type: ignore[arg-type]
+    shown = [f"{name}:{value}" for name, value in plain.items() if isinstance(value, str | int | float)]
+    return "|".join([metric.name, *shown])
+
+
+@rare_collections()
 def score_samples(measure: Measure, samples: Sequence[Sample], session: Session) -> Table:
     """All outputs for each sample; equal samples are scored once, ever."""
     metric = measure.metric
@@ -30,19 +79,19 @@ def score_samples(measure: Measure, samples: Sequence[Sample], session: Session)
             f"sets: assay run stress -m {measure.label}"
         )
     if metric.parts:
-        return _hybrid(metric, samples, session)
+        return _score_hybrid(metric, samples, session)
     unique: dict[Sample, int] = {}
     places = np.full(len(samples), -1, dtype=np.int64)
-    project_ = projector(metric)
+    projected = projector(metric)
     for index, sample in enumerate(samples):
-        projected = project_(sample)
-        if projected is not None:
-            places[index] = unique.setdefault(projected, len(unique))
-    found = _score_unique(measure, metric, list(unique), session)
+        seen = projected(sample)
+        if seen is not None:
+            places[index] = unique.setdefault(seen, len(unique))
+    scores = _score_unique(measure, metric, list(unique), session)
     table = _empty(metric, len(samples))
-    there = np.flatnonzero(places >= 0)
-    chosen = places[there]
-    table.fill(there, found.values[chosen], {name: counts[chosen] for name, counts in found.notes.items()})
+    present = np.flatnonzero(places >= 0)
+    rows = places[present]
+    table.fill(present, scores.values[rows], {name: counts[rows] for name, counts in scores.notes.items()})
     return table
 
 
@@ -50,7 +99,7 @@ def _empty(metric: Metric, count: int) -> Table:
     return Table(np.full((count, max(1, len(metric.outputs))), np.nan))
 
 
-def _hybrid(metric: Metric, samples: Sequence[Sample], session: Session) -> Table:
+def _score_hybrid(metric: Metric, samples: Sequence[Sample], session: Session) -> Table:
     tables = [score_samples(part, samples, session) for part in metric.parts]
     columns = [table.values[:, part.column] for part, table in zip(metric.parts, tables, strict=True)]
     notes: dict[str, Integers] = {}
@@ -88,16 +137,17 @@ def _compute(
     table: Table,
     session: Session,
 ) -> None:
-    """Run the engine over what is missing, putting rows as they come."""
+    """Run the engine over the missing samples; rows go to the cache as they come."""
     waiting: list[Integers] = []
     last, seconds = time.monotonic(), 0.0
-    work = shares(wanted)
+    lengths = np.array([len(sample.hypothesis) + 1 for sample in wanted], dtype=np.float64)
+    work = lengths / lengths.sum()  # each sample's part of the whole
     try:
         with session.progress.task(measure.label, len(wanted)) as counter:
             for batch in session.engine.run(metric, wanted, session.on_error):
-                waiting.append(_filled(table, batch, missing))
+                waiting.append(_fill(table, batch, missing))
                 session.failures += [
-                    f"{measure.label}: {shown(wanted[place])}: {message}" for place, message in batch.failures
+                    f"{measure.label}: {quote(wanted[place])}: {message}" for place, message in batch.failures
                 ]
                 counter.advance(len(batch.indices), float(work[batch.indices].sum()))
                 seconds += batch.seconds
@@ -106,18 +156,18 @@ def _compute(
                     last = time.monotonic()
     finally:
         _put(metric, keys, table, waiting, session)
-    session.cache.book(kind(metric), characters(metric, wanted), seconds)
+    session.cache.book(pace_key(metric), characters(metric, wanted), seconds)
 
 
-def _filled(table: Table, batch: Batch, missing: Integers) -> Integers:
-    """Where the batch's rows went; failures are left out, so that a later run tries them again."""
+def _fill(table: Table, batch: Batch, missing: Integers) -> Integers:
+    """Write a batch into the table. Returns the places to cache: a later run tries failures again."""
     failed = np.array([index for index, _ in batch.failures], dtype=np.int64)
     if len(failed):
         table.fill(missing[failed], np.array(np.nan), {FAILED: np.ones_like(failed)})
-    kept = np.flatnonzero(~np.isin(batch.indices, failed))
-    places = missing[np.asarray(batch.indices, dtype=np.int64)[kept]]
-    notes = {name: np.asarray(counts, dtype=np.int64)[kept] for name, counts in batch.notes.items()}
-    table.fill(places, batch.values[kept], {name: counts for name, counts in notes.items() if counts.any()})
+    scored = np.flatnonzero(~np.isin(batch.indices, failed))
+    places = missing[np.asarray(batch.indices, dtype=np.int64)[scored]]
+    notes = {name: np.asarray(counts, dtype=np.int64)[scored] for name, counts in batch.notes.items()}
+    table.fill(places, batch.values[scored], {name: counts for name, counts in notes.items() if counts.any()})
     return places
 
 
@@ -132,7 +182,10 @@ def _put(
 
 
 def score_grid(measure: Measure, grid: Grid, session: Session, known: dict[str, Floats]) -> Floats:
-    """(rows, columns) of M(row as hypothesis, column as reference); a symmetric metric is asked once."""
+    """(rows, columns) of M(row as hypothesis, column as reference), added to `known` by the grid's key.
+
+    A symmetric metric is not run on a grid whose transpose is known.
+    """
     metric = measure.metric
     if not isinstance(metric, Metric):
         raise MetricError(f"{measure.label} scores whole sets; a grid needs single samples")
@@ -140,12 +193,12 @@ def score_grid(measure: Measure, grid: Grid, session: Session, known: dict[str, 
     if metric.symmetric and transposed in known:
         return known[transposed].T
     began, loading = time.perf_counter(), session.loading
-    known[grid.key] = _remembered(measure, metric, grid, session)
+    known[grid.key] = _cached_grid(measure, metric, grid, session)
     session.spent(measure.label, began + session.loading - loading)
     return known[grid.key]
 
 
-def _remembered(measure: Measure, metric: Metric, grid: Grid, session: Session) -> Floats:
+def _cached_grid(measure: Measure, metric: Metric, grid: Grid, session: Session) -> Floats:
     """A grid from the cache, else computed and put there."""
     signature = f"{metric.signature}|output:{measure.output}"
     values = session.cache.get_grid(signature, grid.key) if metric.cacheable else None
@@ -161,16 +214,20 @@ def _remembered(measure: Measure, metric: Metric, grid: Grid, session: Session) 
 
 def _compute_grid(measure: Measure, metric: Metric, grid: Grid, session: Session) -> Floats:
     if metric.parts:
-        parts = [_remembered(part, part.metric, grid, session) for part in metric.parts]  # type: ignore[arg-type]
+        parts = [_cached_grid(part, part.metric, grid, session) for part in metric.parts]  # type: ignore[arg-type]
         return metric.combine(np.stack([p.ravel() for p in parts], axis=1)).reshape(parts[0].shape)
-    own = metric.grid(grid.rows, grid.columns)
-    if own is not None:
-        return own[:, :, measure.column] if own.ndim == 3 else own
+    values = metric.grid(grid.rows, grid.columns)
+    if values is not None:
+        return values[:, :, measure.column] if values.ndim == 3 else values
     height = max(1, PUT_ROWS // max(1, len(grid.columns)))
-    if len(grid.rows) > height:  # in bands that are remembered one by one, so that a killed run goes on
-        starts = range(0, len(grid.rows), height)
-        bands = [replace(grid, rows=grid.rows[start : start + height]) for start in starts]
-        return np.concatenate(_counted(measure, metric, bands, session))
+    if len(grid.rows) > height:  # in bands that are cached one by one, so that a killed run goes on
+        bands = []
+        with session.progress.task(f"{measure.label} {grid.id}", len(grid.rows)) as counter:
+            for start in range(0, len(grid.rows), height):
+                band = replace(grid, rows=grid.rows[start : start + height])
+                bands.append(_cached_grid(measure, metric, band, session))
+                counter.advance(len(band.rows))
+        return np.concatenate(bands)
     pairs = [Sample(row, (column,)) for row in grid.rows for column in grid.columns]
     flat = np.empty(len(pairs))
     for batch in session.engine.run(metric, pairs, session.on_error):
@@ -178,60 +235,36 @@ def _compute_grid(measure: Measure, metric: Metric, grid: Grid, session: Session
     return flat.reshape(len(grid.rows), len(grid.columns))
 
 
-def _counted(measure: Measure, metric: Metric, bands: Sequence[Grid], session: Session) -> list[Floats]:
-    found = []
-    with session.progress.task(f"{measure.label} {bands[0].id}", sum(len(b.rows) for b in bands)) as counter:
-        for band in bands:
-            found.append(_remembered(measure, metric, band, session))
-            counter.advance(len(band.rows))
-    return found
-
-
 def score_cases(
     measure: Measure, work: Mapping[str, Sequence[Case | Grid]], session: Session
 ) -> dict[str, Scored]:
     """One metric over the cases of every audit at once, so that shared samples are scored once."""
-    from assay.run.unfold import fold_sets, unfold
-
-    about = _about(measure)
+    metric = measure.metric
     cases = {name: [item for item in items if isinstance(item, Case)] for name, items in work.items()}
-    if isinstance(measure.metric, SetMetric):
-        return {name: fold_sets(measure, found, session, about) for name, found in cases.items()}
-    samples = [s for found in cases.values() for case in found for s in case.samples.values()]
-    table = score_samples(measure, samples, session)
-    scored = unfold(measure, cases, table, about)
-    if measure.metric.needs != {"references"}:  # a grid pairs texts with references, and has nothing else
+    if isinstance(metric, SetMetric):
+        return {name: score_sets(measure, metric, listed, session) for name, listed in cases.items()}
+    samples = [sample for listed in cases.values() for case in listed for sample in case.samples.values()]
+    scored = unfold(measure, cases, score_samples(measure, samples, session))
+    if metric.needs != {"references"}:  # a grid pairs texts with references, and has nothing else
         return scored
     known: dict[str, Floats] = {}
     for name, items in work.items():
-        grids = {g.id: score_grid(measure, g, session, known) for g in items if isinstance(g, Grid)}
-        scored[name] = replace(scored[name], grids=grids)
+        grids = [item for item in items if isinstance(item, Grid)]
+        values = {grid.id: score_grid(measure, grid, session, known) for grid in grids}
+        scored[name] = replace(scored[name], grids=values)
     return scored
 
 
-def _about(measure: Measure) -> dict[str, Any]:
-    metric = measure.metric
-    return {
-        "paradigm": metric.paradigm,
-        "backbone": metric.backbone,
-        "parameters": metric.parameter_count,
-        "signature": metric.signature,
-        "set": isinstance(metric, SetMetric),
-        "name": metric.name,
-        "output": measure.output,
-    }
-
-
 def explain_samples(measure: Measure, samples: Iterable[Sample]) -> list[Explanation | None]:
-    """Why the scores, for evidence only (law 10)."""
+    """Why the scores are as they are, to show beside findings; None where the metric cannot say."""
     metric = measure.metric
     if not isinstance(metric, Metric):
         return [None for _ in samples]
-    found: list[Explanation | None] = []
+    explanations: list[Explanation | None] = []
     for sample in samples:
         projected = project(metric, sample)
         try:
-            found.append(None if projected is None else metric.explain(projected))
+            explanations.append(None if projected is None else metric.explain(projected))
         except FAULTS:
-            found.append(None)  # an explanation is a courtesy: its failure must not cost the findings
-    return found
+            explanations.append(None)  # a failed explanation must not cost the findings
+    return explanations

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from assay.errors import SpecError
+from assay.errors import MetricError, SpecError
 from assay.models.budget import Budget, spending
 from assay.models.weights import cache_folder
 from assay.run.cache import ScoreCache
-from assay.run.engine import Engine, OnError
-from assay.run.engine.local import LocalEngine, engine
+from assay.run.engine import Engine
+from assay.run.engine.local import LocalEngine
 from assay.run.progress import Progress
+from assay.vocabulary import OnError
 
 
 @dataclass
@@ -24,7 +25,7 @@ class Session:
         with Session.open(max_calls=500) as session:
             assay.run("judge-bias", ["judge"], session=session)
 
-    Without a session, `assay.run` and its like open one with the defaults.
+    Without a session, `assay.run` and the other functions open one with the defaults.
     """
 
     cache: ScoreCache = field(default_factory=lambda: ScoreCache(None))
@@ -61,28 +62,26 @@ class Session:
         """
         if (max_calls is not None or max_cost is not None) and (workers > 1 or ray):
             raise SpecError("a budget is kept in one process: leave out --workers and --ray, or the limits")
-        chosen: Engine
+        if workers < 1:
+            raise MetricError(f"--workers {workers}: at least one is needed")
+        engine: Engine = LocalEngine(workers, timeout)
         if ray:
             from assay.run.engine.ray import RayEngine
 
-            chosen = RayEngine(ray, workers, timeout)
-        else:
-            chosen = engine(workers, timeout)
+            engine = RayEngine(ray, workers, timeout)
         folder = cache_folder() if cache == "" else None if cache is None else Path(cache)
         return cls(
-            ScoreCache(folder), chosen, Progress(quiet), on_error, None if out is None else Path(out),
+            ScoreCache(folder), engine, Progress(quiet), on_error, None if out is None else Path(out),
             max_calls, max_cost,
         )  # fmt: skip
 
     def __enter__(self) -> Session:
         """Open the cache and begin new counts; a session that is open already stays as it is."""
-
         stack = ExitStack()
         if not self._open:
             self.cache.reopen()
             stack.callback(self.cache.close)
-            keeps = self.cache.path is not None
-            self.bill = Budget(self.max_calls, self.max_cost, keeps=keeps)
+            self.bill = Budget(self.max_calls, self.max_cost, keeps=self.cache.path is not None)
             stack.enter_context(spending(self.bill))
             self.seconds, self.loading, self.computed, self.failures = {}, 0.0, {}, []
         self._open.append(stack)

@@ -1,134 +1,43 @@
-"""Flat scores to what an audit judges: a value a case and role, or one a set with its resamples."""
+"""Scores to what audits judge: one value per case and role, or one per set of texts with its resamples.
+
+What a metric counted, and every sample without a score, stands beside the values with its reason.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-
-from assay.core import Case, Floats, Measure, Sample, Scored, SetMetric
-from assay.errors import MetricError
-
-if TYPE_CHECKING:
-    from assay.run.session import Session
-from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass, field
-
 from numpy.typing import NDArray
 
-from assay.core import Metric
-
-RESAMPLES = 1000
-_HALF = 4  # texts
-
-
-def unfold(
-    measure: Measure, cases: Mapping[str, Sequence[Case]], table: Table, about: Mapping[str, Any]
-) -> dict[str, Scored]:
-    """Give every audit its own values, by role."""
-    scored: dict[str, Scored] = {}
-    start = 0
-    column = table.values[:, measure.column if table.values.shape[1] > 1 else 0]
-    for name, found in cases.items():
-        roles = dict.fromkeys(role for case in found for role in case.samples)
-        values = {role: np.full(len(found), np.nan) for role in roles}
-        end = start
-        for index, case in enumerate(found):
-            for role in case.samples:
-                values[role][index] = column[end]
-                end += 1
-        counts = count_notes(measure, [s for case in found for s in case.samples.values()], table, start)
-        scored[name] = Scored(measure.label, found, values, notes=counts, about=about)
-        start = end
-    return scored
-
-
-def unscored_roles(scored: Scored) -> dict[str, list[str]]:
-    """Slice to its roles without any score, of slices where others have one: they give no finding."""
-    asked: dict[str, dict[str, bool]] = {}
-    for place, case in enumerate(scored.cases):
-        roles = asked.setdefault(case.slice, {})
-        for role in case.samples or case.meta.get("sizes", ()):
-            if role in scored.values:
-                roles[role] = roles.get(role, False) or bool(np.isfinite(scored.values[role][place]))
-    return {
-        slice_: [role for role, there in roles.items() if not there]
-        for slice_, roles in asked.items()
-        if any(roles.values()) and not all(roles.values())
-    }
-
-
-def fold_sets(measure: Measure, cases: Sequence[Case], session: Session, about: Mapping[str, Any]) -> Scored:
-    """One folded case a slice: the samples of a role in it are one set."""
-    metric = measure.metric
-    if not isinstance(metric, SetMetric):
-        raise MetricError(f"{measure.label} scores single samples, not sets")
-    sets: dict[str, dict[str, list[Sample]]] = {}
-    for case in cases:
-        for role, sample in case.samples.items():
-            sets.setdefault(case.slice, {}).setdefault(role, []).append(sample)
-    roles = dict.fromkeys(role for found in sets.values() for role in found)
-    values = {role: np.full(len(sets), np.nan) for role in roles}
-    resamples = {role: np.full((len(sets), RESAMPLES), np.nan) for role in roles}
-    began = time.perf_counter()
-    with session.progress.task(measure.label, sum(len(found) for found in sets.values())) as counter:
-        for index, found in enumerate(sets.values()):
-            for role, samples in found.items():
-                if _complete(metric, samples):
-                    values[role][index], resamples[role][index] = score_set(metric, samples)
-                counter.advance(1)
-    session.spent(measure.label, began)
-    folded = [
-        Case(slice_, {}, slice_, {"sizes": {role: len(samples) for role, samples in found.items()}})
-        for slice_, found in sets.items()
-    ]
-    held = _caution(metric, sets) if metric.smallest else {}
-    return Scored(measure.label, folded, values, resamples=resamples, about={**about, **held})
-
-
-def _caution(metric: SetMetric, sets: Mapping[str, Mapping[str, Sequence[Sample]]]) -> dict[str, Any]:
-    """What to tell the reader of small sets, and whether verdicts are held back."""
-    smallest = min(len(samples) for found in sets.values() for samples in found.values())
-    drawn = {
-        r: None for found in sets.values() for group in found.values() for s in group for r in s.references
-    }
-    if len(drawn) < 2 * _HALF:
-        return {"held_back": True, "caution": f"{len(drawn)} references are too few for a band"}
-    band = metric.band(list(drawn))
-    few = f"sets of {smallest} texts, fewer than {metric.smallest}: no verdicts"
-    notes = [few] if smallest < metric.smallest else []
-    if band:
-        between = f"{band[0]:.3f} to {band[1]:.3f}"
-        notes.append(f"halves of the references score {between}: differences within that mean nothing")
-    return {"held_back": smallest < metric.smallest, "caution": "; ".join(notes)}
-
-
-def _complete(metric: SetMetric, samples: Sequence[Sample]) -> bool:
-    """Whether the set has what the metric needs: each sample its own, or all together where they pool."""
-    enough = any if metric.pools else all
-    return all(enough(getattr(sample, need) for sample in samples) for need in metric.needs)
-
-
-def score_set(metric: SetMetric, samples: Sequence[Sample]) -> tuple[float, Floats]:
-    """The set's score and its bootstrap: the same draws for sets of equal size, so that pairs stay pairs."""
-    rows = metric.statistics(samples)
-    if rows is None:
-        return metric.score_set(samples), np.full(RESAMPLES, np.nan)
-    generator = np.random.default_rng(len(samples))
-    weights = generator.multinomial(len(samples), np.full(len(samples), 1 / len(samples)), size=RESAMPLES)
-    value = float(metric.from_statistics(rows.sum(axis=0)[None, :])[0])
-    return value, metric.from_statistics(weights @ rows)
-
+from assay.core import Case, Floats, Measure, Metric, Sample, Scored, SetMetric
+from assay.run.session import Session
 
 Integers = NDArray[np.int64]
+RESAMPLES = 1000
+ABSENT, FAILED = "absent", "failed"  # notes that scoring itself counts
+_FEWEST_REFERENCES = 8  # two halves of four texts, which a band of scores is measured between
+_SAMPLES_WITH = "samples with "  # before a note's name: in how many samples it was counted
+_LACKS = {"references": "no reference", "source": "no source", "image": "no image", "rival": "no rival"}
+# Notes that explain why there is no score, the plainest first.
+_REASONS = {
+    FAILED: "the metric raised an error",
+    "unparsed": "no grade in the answer",
+    "out_of_vocabulary": "no word in the vocabulary",
+}
+_SENTENCES = {
+    "truncated": "{count:,} tokens cut in {touched:,} of {samples:,} samples: longer than the model reads",
+    "out_of_vocabulary": "{count:,} words in {touched:,} of {samples:,} samples are not in the vocabulary",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Scores of samples: (n, outputs), nan = absent; and what was counted, a number a sample."""
+    """Scores of samples: (n, outputs), nan = absent; and by note, what was counted in each sample."""
 
     values: Floats
     notes: dict[str, Integers] = field(default_factory=dict)
@@ -140,48 +49,139 @@ class Table:
             self.notes.setdefault(name, np.zeros(len(self.values), dtype=np.int64))[places] = counts
 
 
-ABSENT, FAILED = "absent", "failed"
-_WITH = "samples with "  # before a note's name: in how many samples it was counted
-_LACKS = {"references": "no reference", "source": "no source", "image": "no image", "rival": "no rival"}
-# Notes that explain why there is no score, the plainest first.
-_WHY = {
-    FAILED: "the metric raised an error",
-    "unparsed": "no grade in the answer",
-    "out_of_vocabulary": "no word in the vocabulary",
-}
-_WORDS = {
-    "truncated": "{count:,} tokens cut in {touched:,} of {samples:,} samples: longer than the model reads",
-    "out_of_vocabulary": "{count:,} words in {touched:,} of {samples:,} samples are not in the vocabulary",
-}
+def unfold(measure: Measure, cases: Mapping[str, Sequence[Case]], table: Table) -> dict[str, Scored]:
+    """Each audit's values by role, from the scores of all audits' samples in order."""
+    scored: dict[str, Scored] = {}
+    about = _describe(measure)
+    column = table.values[:, measure.column]
+    start = 0
+    for name, listed in cases.items():
+        samples = [sample for case in listed for sample in case.samples.values()]
+        notes = count_notes(measure, samples, table, start)
+        roles = dict.fromkeys(role for case in listed for role in case.samples)
+        values = {role: np.full(len(listed), np.nan) for role in roles}
+        for index, case in enumerate(listed):
+            for role in case.samples:
+                values[role][index] = column[start]
+                start += 1
+        scored[name] = Scored(measure.label, listed, values, notes=notes, about=about)
+    return scored
+
+
+def _describe(measure: Measure) -> dict[str, Any]:
+    metric = measure.metric
+    return {
+        "paradigm": metric.paradigm,
+        "backbone": metric.backbone,
+        "parameters": metric.parameter_count,
+        "signature": metric.signature,
+        "set": isinstance(metric, SetMetric),
+        "name": metric.name,
+        "output": measure.output,
+    }
+
+
+def unscored_roles(scored: Scored) -> dict[str, list[str]]:
+    """By slice, the roles without any score, for slices where other roles have one: they give no finding."""
+    slices: dict[str, dict[str, bool]] = {}
+    for place, case in enumerate(scored.cases):
+        roles = slices.setdefault(case.slice, {})
+        for role in case.samples or case.meta.get("sizes", ()):
+            if role in scored.values:
+                roles[role] = roles.get(role, False) or bool(np.isfinite(scored.values[role][place]))
+    return {
+        slice_: [role for role, has_score in roles.items() if not has_score]
+        for slice_, roles in slices.items()
+        if any(roles.values()) and not all(roles.values())
+    }
+
+
+def score_sets(measure: Measure, metric: SetMetric, cases: Sequence[Case], session: Session) -> Scored:
+    """One folded case per slice: the samples of one role in a slice are one set."""
+    sets: dict[str, dict[str, list[Sample]]] = {}
+    for case in cases:
+        for role, sample in case.samples.items():
+            sets.setdefault(case.slice, {}).setdefault(role, []).append(sample)
+    roles = dict.fromkeys(role for by_role in sets.values() for role in by_role)
+    values = {role: np.full(len(sets), np.nan) for role in roles}
+    resamples = {role: np.full((len(sets), RESAMPLES), np.nan) for role in roles}
+    began = time.perf_counter()
+    with session.progress.task(measure.label, sum(map(len, sets.values()))) as counter:
+        for index, by_role in enumerate(sets.values()):
+            for role, samples in by_role.items():
+                if _is_complete(metric, samples):
+                    values[role][index], resamples[role][index] = _score_set(metric, samples)
+                counter.advance(1)
+    session.spent(measure.label, began)
+    folded = [
+        Case(slice_, {}, slice_, {"sizes": {role: len(samples) for role, samples in by_role.items()}})
+        for slice_, by_role in sets.items()
+    ]
+    about = _describe(measure) | (_warn_of_small_sets(metric, sets) if metric.smallest else {})
+    return Scored(measure.label, folded, values, resamples=resamples, about=about)
+
+
+def _is_complete(metric: SetMetric, samples: Sequence[Sample]) -> bool:
+    """Whether each sample has what the metric needs, or any of them where the metric pools the samples."""
+    enough = any if metric.pools else all
+    return all(enough(getattr(sample, need) for sample in samples) for need in metric.needs)
+
+
+def _score_set(metric: SetMetric, samples: Sequence[Sample]) -> tuple[float, Floats]:
+    """The set's score and its bootstrap: the same draws for sets of equal size, so that pairs stay pairs."""
+    rows = metric.statistics(samples)
+    if rows is None:
+        return metric.score_set(samples), np.full(RESAMPLES, np.nan)
+    generator = np.random.default_rng(len(samples))
+    weights = generator.multinomial(len(samples), np.full(len(samples), 1 / len(samples)), size=RESAMPLES)
+    value = float(metric.from_statistics(rows.sum(axis=0)[None, :])[0])
+    return value, metric.from_statistics(weights @ rows)
+
+
+def _warn_of_small_sets(
+    metric: SetMetric, sets: Mapping[str, Mapping[str, Sequence[Sample]]]
+) -> dict[str, Any]:
+    """The caution for readers of small sets, and whether verdicts are held back."""
+    groups = [samples for by_role in sets.values() for samples in by_role.values()]
+    references = {reference: None for group in groups for s in group for reference in s.references}
+    if len(references) < _FEWEST_REFERENCES:
+        return {"held_back": True, "caution": f"{len(references)} references are too few for a band"}
+    smallest = min(map(len, groups))
+    few = f"sets of {smallest} texts, fewer than {metric.smallest}: no verdicts"
+    cautions = [few] if smallest < metric.smallest else []
+    band = metric.band(list(references))
+    if band:
+        between = f"{band[0]:.3f} to {band[1]:.3f}"
+        cautions.append(f"halves of the references score {between}: differences within that mean nothing")
+    return {"held_back": smallest < metric.smallest, "caution": "; ".join(cautions)}
 
 
 def count_notes(measure: Measure, samples: Sequence[Sample], table: Table, start: int = 0) -> dict[str, int]:
-    """What was counted for the samples that stand in the table from `start` on; zeros are left out."""
+    """What was counted in the samples whose rows begin at `start`; zeros are left out."""
     rows = slice(start, start + len(samples))
     columns = {name: counts[rows] for name, counts in table.notes.items()}
-    found: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for name, counts in columns.items():
-        found[name] += int(counts.sum())
-        found[_WITH + name] += int(np.count_nonzero(counts))
-    scores = table.values[rows, measure.column if table.values.shape[1] > 1 else 0]
-    for row in np.flatnonzero(np.isnan(scores)).tolist():
+        totals[name] += int(counts.sum())
+        totals[_SAMPLES_WITH + name] += int(np.count_nonzero(counts))
+    for row in np.flatnonzero(np.isnan(table.values[rows, measure.column])).tolist():
         noted = [name for name, counts in columns.items() if counts[row]]
-        found[ABSENT] += 1
-        found[f"{ABSENT}: {_reason(measure.metric, samples[row], noted)}"] += 1
-    return {name: count for name, count in found.items() if count}
+        totals[ABSENT] += 1
+        totals[f"{ABSENT}: {_reason(measure.metric, samples[row], noted)}"] += 1
+    return {name: total for name, total in totals.items() if total}
 
 
-def lacked(metric: Metric | SetMetric, sample: Sample) -> str | None:
-    """The first field the metric needs and the sample has not."""
+def missing_field(metric: Metric | SetMetric, sample: Sample) -> str | None:
+    """The first field that the metric needs and the sample lacks; None if there is none."""
     return next((need for need in _LACKS if need in metric.needs and not getattr(sample, need)), None)
 
 
 def _reason(metric: Metric | SetMetric, sample: Sample, noted: Collection[str]) -> str:
     """Why a sample has no score."""
-    need = lacked(metric, sample)
+    need = missing_field(metric, sample)
     if need:
         return _LACKS[need]
-    told = next((why for name, why in _WHY.items() if name in noted), None)
+    noted_reason = next((reason for name, reason in _REASONS.items() if name in noted), None)
     read = metric.needs | metric.optional
     # Of several references one with words is enough.
     references = "".join(sample.references) if "references" in read and sample.references else "x"
@@ -191,27 +191,28 @@ def _reason(metric: Metric | SetMetric, sample: Sample, noted: Collection[str]) 
         return "empty text"
     order = getattr(metric, "n", None)
     if isinstance(order, int) and len(sample.hypothesis.split()) < order:
-        return told or f"fewer than {order} words"
+        return noted_reason or f"fewer than {order} words"
     wordless = not all(any(map(str.isalnum, text)) for text in texts)
-    return told or ("no word in the text" if wordless else "the metric defines none for such a text")
+    return noted_reason or ("no word in the text" if wordless else "the metric defines none for such a text")
 
 
-def unusual(counts: Mapping[str, int]) -> str:
-    """Why there are no scores, where it is not for want of a field alone."""
-    whys = [why for name in counts for head, _, why in [name.partition(": ")] if head == ABSENT and why]
-    return "" if set(whys) <= set(_LACKS.values()) else ", ".join(whys)
+def unusual_reasons(counts: Mapping[str, int]) -> str:
+    """Why there are no scores; empty if fields are missing and nothing else."""
+    reasons = [name.removeprefix(f"{ABSENT}: ") for name in counts if name.startswith(f"{ABSENT}: ")]
+    return "" if set(reasons) <= set(_LACKS.values()) else ", ".join(reasons)
 
 
 def note_sentences(counts: Mapping[str, int], samples: int) -> list[str]:
-    """What was counted, in words; `samples` is how many there were."""
-    found = []
+    """What was counted, in words; `samples` is how many samples there were."""
+    sentences = []
     for name, count in counts.items():
-        head, colon, why = name.partition(": ")
+        head, colon, reason = name.partition(": ")
         if head == ABSENT:
             if colon or not any(other.startswith(f"{ABSENT}: ") for other in counts):
-                found.append(f"no score for {count:,} of {samples:,} samples{colon}{why}")
-        elif name in _WORDS:
-            found.append(_WORDS[name].format(count=count, touched=counts[_WITH + name], samples=samples))
-        elif name != FAILED and not name.startswith(_WITH):
-            found.append(f"{count} {name}")
-    return found
+                sentences.append(f"no score for {count:,} of {samples:,} samples{colon}{reason}")
+        elif name in _SENTENCES:
+            touched = counts[_SAMPLES_WITH + name]
+            sentences.append(_SENTENCES[name].format(count=count, touched=touched, samples=samples))
+        elif name != FAILED and not name.startswith(_SAMPLES_WITH):
+            sentences.append(f"{count} {name}")
+    return sentences

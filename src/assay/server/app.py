@@ -1,4 +1,4 @@
-"""The playground and run browser: plain pages, a small JSON interface, loopback only.
+"""The playground and run browser: plain pages and a small JSON interface.
 
 Runs are listed, opened and compared under one root; nothing outside the root is ever read.
 """
@@ -45,7 +45,7 @@ class Typed(BaseModel):
 
     @property
     def record(self) -> Record:
-        """The text as a record; empty lines are no references."""
+        """The request as a record; empty lines are not references."""
         references = tuple(text for text in self.references if text.strip())
         return Record("typed", self.hypothesis, self.task, references, self.source or None)
 
@@ -69,7 +69,7 @@ class Shelf:
         }
 
     def listed(self) -> list[dict[str, Any]]:
-        """Name, metrics, audits and size of each run."""
+        """One row per run: name, metrics, audits and size."""
         rows = []
         for name, path in self.runs().items():
             try:
@@ -157,7 +157,7 @@ def _add_pages(app: FastAPI, live: Live, shelf: Shelf) -> None:
 
 
 def _page(name: str, **values: Any) -> HTMLResponse:
-    """A page with its script inline, allowed by digest; it may talk to us and to no one else."""
+    """A page with its script inline, allowed by digest; it may connect to this server only."""
     folder = files("assay.server") / "templates"
     own_style, own_script = ((folder / file).read_text("utf-8") for file in ("server.css", f"{name}.js"))
     script = "(() => {" + "\n".join([asset("dom.js"), asset("explain.js"), own_script]) + "})();"

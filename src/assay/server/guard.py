@@ -1,4 +1,4 @@
-"""Requests in, refusals or requests out: only our own page on this machine may ask, at a limited rate.
+"""Requests in, refusals or requests out: only our own pages on this machine may ask, at a limited rate.
 
 A page elsewhere can make a browser send requests to loopback. The Host check stops DNS rebinding, the Origin
 check stops other sites' scripts and forms.
@@ -24,7 +24,7 @@ HEADERS = (
 
 @dataclass
 class Bucket:
-    """A rate limit: so many requests per second, with bursts."""
+    """A rate limit in requests per second, with bursts."""
 
     rate: float = 10.0
     burst: float = 40.0
@@ -70,14 +70,14 @@ class Guard:
         length = headers.get(b"content-length", "0")
         # int() refuses thousands of figures, and isdigit() lets ² through.
         if not length.isdecimal() or len(length) > 9 or int(length) > MOST_BYTES:
-            return 413, f"at most {MOST_BYTES} bytes a request"
+            return 413, f"at most {MOST_BYTES} bytes per request"
         if not self.bucket.take(time.monotonic()):
             return 429, "too many requests; wait a moment"
         return None
 
 
 def _limited(receive: Receive) -> Receive:
-    """Count the bytes that really come: a length can be left out, or lie."""
+    """Count the bytes that really arrive: the declared length can be missing or wrong."""
     seen = 0
 
     async def counted() -> Message:

@@ -1,6 +1,6 @@
-"""A sentence typed into the playground to scores, reasons, and what changes of it do to the scores.
+"""A sentence typed into the playground to scores, explanations, and the scores of edited versions.
 
-The changes are perturbations and identity swaps: the same sentence about someone else.
+Edits are perturbations and identity swaps, which make it the same sentence about other people.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from assay.datasets.templates import ATTRIBUTES, load_lexicon
 from assay.errors import AuditError, SpecError
 from assay.names.registry import load, names
 from assay.run.pipeline import score
-from assay.run.projection import project
-from assay.run.scoring import explain_samples
+from assay.run.scoring import explain_samples, project
 from assay.run.session import Session
 
 MOST_SWAPS = 8
 MOST_GROUPS = 4  # groups that replace an identity word
-_NEEDS_A_MODEL = ("bert-diverge", "masked-words")  # seconds per text: not for live use
+_NEEDS_A_MODEL = ("bert-diverge", "masked-words")  # seconds per text: too slow for live use
 
 
 @dataclass
@@ -38,7 +37,7 @@ class Live:
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        """Metrics by label; those of whole sets say nothing of one sentence."""
+        """Metrics by label, without those that score whole sets only."""
         return {item.label: item for item in self.given if not isinstance(item.metric, SetMetric)}
 
     @cached_property
@@ -48,7 +47,7 @@ class Live:
         return {name: load(where)() for name, (where, _) in table.items() if name not in _NEEDS_A_MODEL}
 
     def scores(self, record: Record, labels: Sequence[str]) -> dict[str, Any]:
-        """Each metric's score, or why there is none, and its reasons."""
+        """Each metric's score with its explanation, or why there is none."""
         rows = []
         with self.lock:
             for measure in self._chosen(labels):
@@ -57,7 +56,7 @@ class Live:
         return {"scores": rows}
 
     def changes(self, record: Record, labels: Sequence[str]) -> dict[str, Any]:
-        """What perturbations and identity swaps of the sentence do to each score."""
+        """Each score before and after every perturbation and identity swap that applies to the sentence."""
         with self.lock:
             swaps = [
                 ("identity", name, "same", text) for name, text in identity_swaps(record.gold)[:MOST_SWAPS]
@@ -75,7 +74,7 @@ class Live:
         return {"changes": rows}
 
     def _chosen(self, labels: Sequence[str]) -> list[Measure]:
-        """Only metrics the server was started with: a spec can name files, a page must not."""
+        """The named metrics of those the server was started with: a spec can name files, a page must not."""
         for label in labels:
             if label not in self.measures:
                 raise SpecError(f"{label!r} is not served; start assay serve with -m {label}")
@@ -89,7 +88,7 @@ class Live:
                 text = perturbation.perturb(record)
             except AuditError:  # weights or a language resource that is not here
                 continue
-            if text is not None and text.strip():
+            if text is not None:
                 changed.append((perturbation.criterion, name, perturbation.expect, text))
         return changed
 
@@ -118,7 +117,7 @@ def _values(measure: Measure, samples: Sequence[Sample]) -> list[float | None]:
 
 
 def identity_swaps(text: str) -> list[tuple[str, str]]:
-    """(what was done, the new text): the other gender, then other groups of each attribute the text names."""
+    """(what was done, the new text): the other gender, then other groups of each attribute in the text."""
     gendered = swap_texts([text], embedded_swaps())[0]
     swaps = [("other gender", gendered.text)] if gendered.turned else []
     for attribute in sorted(set(ATTRIBUTES) - {"gender"}):
@@ -146,7 +145,7 @@ def _pattern(word: str) -> re.Pattern[str]:
 
 
 def _replaced(text: str, old: str, new: str) -> str:
-    """The text with one word for another, its article and its capital with it."""
+    """Replace a word, adapting its article and its capital."""
 
     def written(match: re.Match[str]) -> str:
         word = new[:1].upper() + new[1:] if match[3][:1].isupper() and not old[:1].isupper() else new

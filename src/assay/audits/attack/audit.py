@@ -16,25 +16,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.attack.edits import (
-    KINDS,
-    EditRule,
-    Moves,
-    Source,
-    apply,
-    edit_ratio,
-    edits_needed,
-    random_moves,
-    rules,
-)
+from assay.audits.attack import edits
+from assay.audits.attack.edits import KINDS, EditRule, Moves, Source, apply
 from assay.audits.attack.judge import STATISTICS, changes, group_judgement
 from assay.audits.attack.search import Plan, Search, next_round, searches
 from assay.audits.corpora import Corpus, corpora
 from assay.audits.slices import spread_out
 from assay.core import Audit, Case, Finding, Judgement, Record, Sample, Scored, Statistic
 from assay.errors import DataError, suggest
+from assay.perturbations.ratio import edit_ratio
 from assay.recipe import generator
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Rule, Share
 
 _SHORTEST = 4  # words: below, one edit is most of the text
 _RULES = 8
@@ -49,23 +41,24 @@ class Attack(Audit):
     question: ClassVar[Question] = "robustness"
     title: ClassVar[str] = "Adversarial search for damage that goes unnoticed"
     statistics: ClassVar[tuple[Statistic, ...]] = STATISTICS
+    advice: ClassVar[str] = "Do not optimise it directly: small damaging edits keep its score."
     wants: ClassVar[str] = f"an item needs a gold of {_SHORTEST} words or more"
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = 20  # texts attacked; rules are tried on the others
     only: tuple[str, ...] = ()  # kinds of edits: delete, replace, insert, swap
     task: tuple[str, ...] = ()
     queries: int = 2000  # texts tried per item, at most
-    ratio: float = 0.15  # least noise-ratio
+    ratio: Share = 0.15  # least noise-ratio
     beam: int = 3
     draws: int = 5  # random noises per item
     embeddings: str = "glove"
     model: str | None = None  # a masked language model that proposes words too
     judges: tuple[str, ...] = ("rougeL", "greedy-matching", "gpt-ppl:scale=log")
     margin: float = 0.75  # share of random noise's cost avoided: more is a blind spot
-    fall: float = 0.25  # share of random noise's cost that a judge must lose to notice the damage
+    fall: Share = 0.25  # share of random noise's cost that a judge must lose to notice the damage
     support: int = 3  # texts fooled by a kind of edit, for it to be tried as a rule
     held_out: int = 40  # texts a rule is tried on
 
@@ -105,7 +98,7 @@ class Attack(Audit):
         """The clean texts against themselves, and with random noise at the ratio of the attack."""
         for corpus in self._corpora:
             for record in self._attacked(corpus):
-                count = edits_needed(record.gold.split(), self.ratio)
+                count = edits.edits_needed(record.gold.split(), self.ratio)
                 samples = self._noised(record, count, self.draws)
                 yield Case(f"{corpus.name}:{record.id}", samples, corpus.name, {"edits": count})
 
@@ -115,7 +108,7 @@ class Attack(Audit):
         texts = {"gold": record.gold}
         for draw in range(draws):
             rng = generator(self.seed, f"random-noise/{count}/{draw}", record.key)
-            texts[f"random/{draw}"] = apply(words, random_moves(words, count, pool, rng))
+            texts[f"random/{draw}"] = apply(words, edits.random_moves(words, count, pool, rng))
         source = record.sample().source
         return {role: Sample(text, (record.gold,), source) for role, text in texts.items()}
 
@@ -138,7 +131,7 @@ class Attack(Audit):
                 if search.found:
                     cases.append(_found_case(answer.metric, item, search, search.found[1]))
             for corpus in self._corpora if state else ():
-                for rule in rules(self._successes(answer, corpus.name, state), self.support, _RULES):
+                for rule in edits.rules(self._successes(answer, corpus.name, state), self.support, _RULES):
                     cases += self._rule_cases(answer.metric, corpus, rule)
         return cases
 

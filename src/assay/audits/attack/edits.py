@@ -15,7 +15,6 @@ from random import Random
 from typing import Literal
 
 import numpy as np
-from rapidfuzz.distance import OSA
 
 from assay.datasets.lexicon import antonyms, match_case, siblings, synonyms, word_set
 from assay.models.generate import masked_words
@@ -90,19 +89,6 @@ def edits_needed(words: Sequence[str], ratio: float) -> int:
     (4, 3)
     """
     return max(1, math.ceil(ratio * len(words) - 1e-9))
-
-
-def edit_ratio(gold: str, noised: str) -> float:
-    """Noise-ratio (*blind* Eq. 1) with two neighbouring words that changed places counted as one edit.
-
-    The paper halves the ratio of switches, which Levenshtein counts twice; in a text with edits of several
-    kinds the restricted Damerau distance does the same. It is never above the plain ratio.
-
-    >>> edit_ratio("a b c d", "b a c d"), edit_ratio("a b c d", "a c")
-    (0.25, 0.5)
-    """
-    words = gold.split()
-    return OSA.distance(words, noised.split()) / len(words) if words else 0.0
 
 
 def random_moves(words: Sequence[str], count: int, pool: Sequence[str], rng: Random) -> Moves:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.audits.estimates import interval_estimate, mean_estimate
 from assay.audits.slices import EVIDENCE, FEWEST, RESAMPLES
 from assay.core import Case, Estimate, Finding, Floats, Judgement, Scored, Statistic
 from assay.perturbations.ratio import alignment
 from assay.statistics.estimates import detectable_effect, proportion_interval
-from assay.statistics.intervals import bootstrap_mean, interval_of, resampled_means
+from assay.statistics.intervals import interval_of, resampled_means
 from assay.statistics.permutation import sign_flip_test
 
 if TYPE_CHECKING:
@@ -180,10 +181,9 @@ def group_judgement(
     if judges:
         names = ", ".join(judge.metric for judge in judges)
         findings.append(Finding.of(answer, slice_, "hit_share", _success(rows, seen, audit), versus=names))
-    findings += [
-        Finding.of(answer, slice_, statistic, _mean([case.meta[statistic] for case in cases]))
-        for statistic in ("noise_ratio", "queries")
-    ]
+    for statistic in ("noise_ratio", "queries"):
+        values = np.array([case.meta[statistic] for case in cases], dtype=np.float64)
+        findings.append(Finding.of(answer, slice_, statistic, mean_estimate(values, seed=0)))
     return Judgement(findings, _examples(answer.metric, cases, rows, best))
 
 
@@ -205,14 +205,7 @@ def _lost(raw: Estimate) -> Estimate:
 
 def _success(rows: Losses, seen: Flags, audit: Attack) -> Estimate:
     hits, n = int((rows.fooled(audit.margin) & seen).sum()), len(rows.ids)
-    ci = proportion_interval(hits, n)
-    return Estimate(hits / n, n, ci.pair if ci else None)
-
-
-def _mean(values: Sequence[float]) -> Estimate:
-    row = np.array(values, dtype=np.float64)
-    ci = bootstrap_mean(row, seed=0)
-    return Estimate(float(row.mean()), row.size, ci.pair if ci else None)
+    return interval_estimate(hits / n, n, proportion_interval(hits, n))
 
 
 def _most_convincing(rows: Losses, hits: Flags) -> list[int]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from assay.audits.attack.edits import Move, Moves, Source, apply, edit_ratio, free
+from assay.audits.attack.edits import Move, Moves, Source, apply, free
 from assay.core import Case, Scored
+from assay.perturbations.ratio import edit_ratio
 from assay.recipe import digest, generator
 
 QUERY = "attack"  # the role of a tried text

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from assay.audits.caption import captioners, concepts
 from assay.audits.caption.captioners import Captioners, captioner_cases, captioner_findings, read_captioners
@@ -22,7 +22,7 @@ from assay.core import Audit, Case, Chart, Finding, Judgement, Sample, Scored, S
 from assay.datasets.captions import Caption as Row
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions, with_images
 from assay.errors import DataError, suggest
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Range, Rule
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,10 @@ class Caption(Audit):
     name: ClassVar[str] = "caption"
     question: ClassVar[Question] = "fairness"
     title: ClassVar[str] = "Captions with the right and the wrong gender"
+    advice: ClassVar[str] = (
+        "Do not use it as a reward for caption models: it teaches them the bias. A hybrid with an n-gram "
+        "metric is fairer (`assay run caption -m A+B`)."
+    )
     statistics: ClassVar[tuple[Statistic, ...]] = (*concepts.STATISTICS, *captioners.STATISTICS)
     charts: ClassVar[tuple[Chart, ...]] = (
         Chart("scatter", "accuracy", "accuracy by concept", colour="accuracy_gap", depth=0),
@@ -41,13 +45,14 @@ class Caption(Audit):
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None  # concepts per category
     only: tuple[str, ...] = ()  # categories or concepts
     ties: Ties = "wrong"
     images: Path | None = None  # a folder CATEGORY/CONCEPT/GROUP/*.jpg
     captions: tuple[Path, ...] = ()  # captioners' outputs; one file is compared with its own correction
-    max_imbalance: float | None = None  # also without concepts whose groups differ by more than this factor
+    # Also without concepts whose groups differ by more than this factor.
+    max_imbalance: Annotated[float, Range(1)] | None = None
     margin: float = 0.05  # the smallest difference of accuracies that matters
     share_margin: float = 0.1  # the largest share of biased concepts that passes
     skip_missing: bool = False

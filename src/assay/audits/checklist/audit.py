@@ -34,7 +34,7 @@ from assay.models.nlp import parse
 from assay.perturbations.checklist.catalogue import TASKS, Entry, applied, catalogue
 from assay.statistics.estimates import proportion_interval
 from assay.statistics.permutation import sign_flip_test
-from assay.vocabulary import Rule
+from assay.vocabulary import NonNegative, Rule
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,14 @@ class Checklist(Audit):
     name = "checklist"
     question = "robustness"
     title = "Checklist of criteria"
+    advice = "On the criteria it fails, let people judge or add a metric made for the criterion."
     statistics = STATISTICS
     roles = ("gold", "perturbed")
 
     data: tuple[Path, ...] = ()
     references: Path | None = None
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None
     only: tuple[str, ...] = ()  # templates
     task: tuple[str, ...] = ()

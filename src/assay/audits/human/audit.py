@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from assay.datasets.ratings import Rated
 from assay.errors import DataError, suggest
 from assay.statistics.correlation import Kind, system_means
 from assay.statistics.resampled import Over
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Range, Rule
 
 ROLE = "hypothesis"
 ALL = "all"  # the slice of texts that no system is named for
@@ -56,12 +56,15 @@ class Human(Audit):
         Chart("curve", kind, "Agreement on the best systems", depth=2)
         for kind in ("spearman", "kendall_b", "kendall_c")
     )
+    advice: ClassVar[str] = (
+        "A baseline that compares the text with nothing agrees as well: do not choose systems by it."
+    )
     roles: ClassVar[tuple[str, ...]] = (ROLE,)
     needs_data: ClassVar[bool] = True  # assay carries no ratings
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None  # texts per file
     only: tuple[str, ...] = ()  # criteria
     skip_missing: bool = False
@@ -72,7 +75,7 @@ class Human(Audit):
     each_judgement: bool = False  # one row per single rating (caption table 7), at the level of all texts
     drop_self_references: bool = False  # leave out texts that are among their own references
     over: Over = "both"  # what is resampled: documents, systems or both (Deutsch, Dror & Roth, 2021)
-    resamples: int = 1000
+    resamples: Annotated[int, Range(40)] = 1000
     sentinel_margin: float = 0.0  # how far above the best sentinel agreement must lie
     details: bool = True  # top-k curves, difference curves, prediction-powered means
 

@@ -11,11 +11,11 @@ from itertools import combinations
 
 import numpy as np
 
-from assay.audits.human.levels import ALPHA, Agreement, Study, ends, interval
+from assay.audits.estimates import interval_estimate
+from assay.audits.human.levels import ALPHA, Agreement, Study, interval
 from assay.core import Estimate, Finding, Floats, Statistic
 from assay.statistics import significance
 from assay.statistics.correlation import pearson
-from assay.statistics.estimates import mde_interval
 from assay.statistics.intervals import bootstrap_p_value
 
 _DIFFERENCE = "This metric's {} with mean ratings minus the other metric's; p by swapping the two metrics."
@@ -57,8 +57,8 @@ def _difference(study: Study, agreement: Agreement, i: int, j: int, p_value: flo
     value = float(draws.values[i] - draws.values[j])
     ci = interval(draws.draws[i] - draws.draws[j], draws.clusters, study.audit.rule)
     p = p_value if np.isfinite(p_value) else None
-    mde = mde_interval(ci) if p is None or p >= ALPHA else None
-    return Estimate(value, int(min(draws.sizes[i], draws.sizes[j])), ends(ci), p, mde)
+    n = int(min(draws.sizes[i], draws.sizes[j]))
+    return interval_estimate(value, n, ci, p_value=p, with_mde=p is None or p >= ALPHA)
 
 
 def _p_values(study: Study, agreement: Agreement) -> Floats:

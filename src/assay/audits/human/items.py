@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +11,6 @@ from numpy.typing import NDArray
 from assay.core import Floats
 from assay.datasets.ratings import Rated
 from assay.recipe import digest
-
-GROUP = ":"  # "crowd:fluency" is fluency as the group "crowd" rated it
-LENGTH, HYPOTHESIS, SOURCE = "sentinel-length", "sentinel-hypothesis", "sentinel-source"
-SENTINELS = (LENGTH, HYPOTHESIS, SOURCE)
 
 
 @dataclass(frozen=True)
@@ -97,17 +91,6 @@ class Items:
         np.add.at(count, (rows[used], columns[used]), 1.0)
         answer: Floats = np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
         return answer
-
-
-def group_of(criterion: str) -> str:
-    """The group of annotators in a criterion's name, "" where none is named."""
-    head, colon, _ = criterion.partition(GROUP)
-    return head if colon else ""
-
-
-def pairs_within_groups(criteria: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of criteria that the same group of annotators rated."""
-    return (pair for pair in combinations(criteria, 2) if group_of(pair[0]) == group_of(pair[1]))
 
 
 def _document(item: Rated) -> str:

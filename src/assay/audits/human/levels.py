@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import rankdata
 
+from assay.audits.estimates import interval_estimate
 from assay.audits.human.items import Items
 from assay.audits.slices import EVIDENCE
-from assay.core import Estimate, Finding, Floats, Interval, Scored, Statistic
+from assay.core import Finding, Floats, Scored, Statistic
 from assay.statistics import resampled
 from assay.statistics.correlation import Kind, grouped_correlations, system_means
-from assay.statistics.estimates import mde_interval
-from assay.statistics.intervals import Interval as Level
-from assay.statistics.intervals import interval_of
+from assay.statistics.intervals import Interval, interval_of
 from assay.statistics.pairwise import calibrated_accuracy, pairwise_accuracy
 from assay.statistics.resampled import Draws
 from assay.vocabulary import Rule
@@ -123,16 +122,11 @@ class Agreement:
     draws: Draws
 
 
-def interval(draws: Floats, clusters: int, rule: Rule) -> Level | None:
+def interval(draws: Floats, clusters: int, rule: Rule) -> Interval | None:
     """A percentile interval, widened for few clusters except under the paper's rule; None below two."""
     if clusters < 2 or not np.isfinite(draws).any():
         return None
     return interval_of(draws, n_clusters=clusters, correction="none" if rule == "paper" else "t")
-
-
-def ends(level: Level | None) -> Interval | None:
-    """The two ends of an interval, as estimates hold them."""
-    return None if level is None else level.pair
 
 
 def example_agreements(study: Study) -> Iterator[Agreement]:
@@ -242,7 +236,7 @@ def agreement_findings(study: Study, agreement: Agreement) -> list[Finding]:
         ci = interval(draws.draws[index], draws.clusters, study.audit.rule)
         # Zero means "no agreement" for a correlation, not for a share of pairs.
         null = ci is not None and 0.0 in ci and agreement.statistic in _CORRELATIONS
-        estimate = Estimate(value, int(draws.sizes[index]), ends(ci), mde=mde_interval(ci) if null else None)
+        estimate = interval_estimate(value, int(draws.sizes[index]), ci, with_mde=null)
         headline = agreement.statistic == study.audit.headline
         evidence = study.disagreements.get(metric, ()) if headline else ()
         findings.append(

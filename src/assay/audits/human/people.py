@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.audits.human.items import pairs_within_groups
-from assay.audits.human.levels import ends, interval
-from assay.core import Estimate, Finding, Floats, Statistic
+from assay.audits.estimates import interval_estimate
+from assay.audits.human.levels import interval
+from assay.core import Finding, Floats, Statistic
 from assay.datasets.ratings import RIVALS, Rated
 from assay.errors import DataError
 from assay.statistics.annotators import cohen_kappa, krippendorff_alpha, split_half_kendall
@@ -66,7 +66,7 @@ def annotator_findings(audit: Human, criterion: str) -> list[Finding]:
                 partial(_resampled, agreement, table, seed), table.shape[1], clusters=documents, seed=seed,
                 resamples=min(_RESAMPLES, audit.resamples), method="percentile",
             )  # fmt: skip
-            estimate = Estimate(value, table.shape[1], ends(ci))
+            estimate = interval_estimate(value, table.shape[1], ci)
             findings.append(Finding.of(PEOPLE, f"annotators/{criterion}", name, estimate))
     return findings
 
@@ -119,16 +119,23 @@ _AGREEMENTS: dict[str, _Agreement] = {
 def criteria_findings(audit: Human) -> list[Finding]:
     """Criteria against criteria, over texts, within each group of annotators (checklist figures 1, 5)."""
     findings, items = [], audit.items
-    for first, second in pairs_within_groups(audit.criteria):
+    for first, second in combinations(audit.criteria, 2):
+        if _group(first) != _group(second):
+            continue
         ratings = items.human(first), items.human(second)
         for kind in _CRITERIA:
             draws = pooled_draws(*ratings, kind, clusters=items.documents, **audit.drawing)
             value = float(draws.values[0])
             if np.isfinite(value):
                 ci = interval(draws.draws[0], draws.clusters, audit.rule)
-                estimate = Estimate(value, int(draws.sizes[0]), ends(ci))
+                estimate = interval_estimate(value, int(draws.sizes[0]), ci)
                 findings.append(Finding.of(PEOPLE, f"criteria/{first}", kind, estimate, versus=second))
     return findings
+
+
+def _group(criterion: str) -> str:
+    """The annotators a criterion names: "crowd:fluency" is fluency as the group "crowd" rated it."""
+    return criterion.partition(":")[0] if ":" in criterion else ""
 
 
 def criteria_notes(findings: Sequence[Finding]) -> list[str]:

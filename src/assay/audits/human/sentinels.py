@@ -6,6 +6,7 @@ A metric that agrees with people no better than its text's length has learnt not
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from string import digits, punctuation
@@ -13,10 +14,10 @@ from string import digits, punctuation
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.audits.estimates import interval_estimate
 from assay.audits.human.items import Items
 from assay.audits.human.levels import ALPHA, Agreement, Study, interval
 from assay.core import Estimate, Finding, Floats, Interval, Statistic
-from assay.statistics.estimates import mde_interval
 from assay.statistics.intervals import bootstrap_p_value
 
 LENGTH, HYPOTHESIS, SOURCE = "sentinel-length", "sentinel-hypothesis", "sentinel-source"
@@ -83,8 +84,8 @@ def _excess(
     # Short of a margin above 0 a metric may well equal the sentinel, so permutation has no say there.
     also = permuted if value >= margin or margin == 0 else 0.0
     p_value = max(bootstrap_p_value(apart, null=margin), also)
-    decisive = _across(margin, ci.pair) if p_value >= ALPHA else None
-    return Estimate(value, n, ci.pair, p_value, mde_interval(ci), decisive)
+    estimate = interval_estimate(value, n, ci, p_value=p_value, with_mde=True)
+    return replace(estimate, decisive=_across(margin, ci.pair)) if p_value >= ALPHA else estimate
 
 
 def _across(margin: float, ci: Interval) -> Interval:

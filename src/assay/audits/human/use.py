@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.audits.human.levels import FEWEST_SYSTEMS, Study, ends, interval
-from assay.core import Estimate, Finding, Floats, Statistic
-from assay.statistics.correlation import system_means
+from assay.audits.estimates import interval_estimate
+from assay.audits.human.levels import FEWEST_SYSTEMS, Study, interval
+from assay.core import Finding, Floats, Statistic
+from assay.statistics.correlation import system_means, weighted_system_means
 from assay.statistics.intervals import draw_counts
 from assay.statistics.pairwise import agreement_curve
-from assay.statistics.ppi import PredictionPowered, prediction_powered_mean
+from assay.statistics.ppi import prediction_powered_mean
 from assay.statistics.resampled import system_draws
 
 RELIABLE = 0.9  # the share of pairs people must agree with for a difference to be called real
@@ -57,11 +58,8 @@ def top_findings(study: Study) -> list[Finding]:
         draws = system_draws(*tables, audit.headline, over="documents", **audit.drawing)
         for metric, value, resampled in zip(study.metrics, draws.values, draws.draws, strict=True):
             if np.isfinite(value):
-                ci = interval(resampled, draws.clusters, audit.rule)
-                slice_, estimate = (
-                    f"system/{study.criterion}/top-{k}",
-                    Estimate(float(value), k, ends(ci)),
-                )
+                estimate = interval_estimate(value, k, interval(resampled, draws.clusters, audit.rule))
+                slice_ = f"system/{study.criterion}/top-{k}"
                 findings.append(Finding.of(metric, slice_, audit.headline, estimate, judged=False))
     return findings
 
@@ -78,10 +76,9 @@ def curve_findings(study: Study) -> list[Finding]:
         gaps = _gaps(system_means(table))
         used = np.isfinite(gaps + human_gaps) & (gaps != 0) & (human_gaps != 0)
         if used.sum() >= _FEWEST_PAIRS:
+            same = np.sign(gaps[used]) == np.sign(human_gaps[used])
             findings += _curve(study, metric, gaps, human_gaps, used)
-            findings += _reliable(
-                study, metric, np.abs(gaps[used]), np.sign(gaps[used]) == np.sign(human_gaps[used])
-            )
+            findings += _reliable(study, metric, np.abs(gaps[used]), same)
     return findings
 
 
@@ -97,7 +94,7 @@ def _curve(study: Study, metric: str, gaps: Floats, human_gaps: Floats, used: np
         shares = np.where(total > 0, (weight * right)[:, inside].sum(axis=1) / np.maximum(total, 1.0), np.nan)
         ci = interval(shares, int(inside.sum()), study.audit.rule)
         slice_ = f"system/{study.criterion}/difference-{point.low:.3g}-{point.high:.3g}"
-        estimate = Estimate(point.share, point.n_pairs, ends(ci))
+        estimate = interval_estimate(point.share, point.n_pairs, ci)
         findings.append(Finding.of(metric, slice_, "people_agree", estimate))
     return findings
 
@@ -124,10 +121,7 @@ def _agreeing(study: Study, gaps: Floats, used: np.ndarray) -> tuple[Floats, Flo
     rng = np.random.default_rng(study.audit.seed)
     systems = draw_counts(len(human), resamples, rng)
     documents = draw_counts(human.shape[1], resamples, rng)
-    present = np.isfinite(human)
-    total = documents @ np.where(present, human, 0.0).T
-    count = documents @ present.T.astype(np.float64)
-    means = np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
+    means = weighted_system_means(human, documents)
     i, j = (side[used] for side in np.triu_indices(len(human), 1))
     moved = means[:, i] - means[:, j]
     weight = systems[:, i] * systems[:, j] * (np.isfinite(moved) & (moved != 0))
@@ -169,13 +163,13 @@ def _mean(
     n, documents = int(labelled.sum()), np.array(study.items.documents)
     if n < _FEWEST_LABELS or rest.sum() < 2:
         return []
-    powered: PredictionPowered | None = prediction_powered_mean(
+    powered = prediction_powered_mean(
         study.human[labelled], scores[labelled], scores[rest],
         clusters=documents[labelled], unlabelled_clusters=documents[rest],
     )  # fmt: skip
     if powered is None:
         return []
     return [
-        Finding.of(metric, slice_, "ppi_mean", Estimate(powered.value, n, powered.interval.pair)),
+        Finding.of(metric, slice_, "ppi_mean", interval_estimate(powered.value, n, powered.interval)),
         Finding.of(metric, slice_, "label_gain", powered.effective_labels / n, n=n),
     ]

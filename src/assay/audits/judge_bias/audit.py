@@ -13,28 +13,13 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
-from assay.audits.judge_bias import effects, mitigation
-from assay.audits.judge_bias.effects import Judge
-from assay.audits.judge_bias.pairs import (
-    POSITION,
-    QUALITY,
-    REPEATS,
-    SCALE,
-    SELF,
-    Bias,
-    Item,
-    biases,
-    embedded_items,
-    own_name_cases,
-    own_text_cases,
-    pair_case,
-    read_items,
-)
+from assay.audits.judge_bias import effects, mitigation, pairs
+from assay.audits.judge_bias.pairs import POSITION, QUALITY, REPEATS, SCALE, SELF, Bias, Item, pair_case
 from assay.audits.slices import FEWEST, spread_out
 from assay.core import Audit, Case, Finding, Judgement, Sample, Scored, Statistic
 from assay.datasets.ratings import Rated, read_samples
 from assay.errors import DataError, suggest
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Rule
 
 
 @dataclass(frozen=True)
@@ -45,11 +30,14 @@ class JudgeBias(Audit):
     question: ClassVar[Question] = "fairness"
     title: ClassVar[str] = "Biases of LLM judges"
     statistics: ClassVar[tuple[Statistic, ...]] = (*effects.STATISTICS, *mitigation.STATISTICS)
+    advice: ClassVar[str] = (
+        "Measure what its biases change in your ranking; --mitigate SPEC tries ways to reduce them."
+    )
     roles: ClassVar[tuple[str, ...]] = ("base", "changed", "alone")
 
     data: tuple[Path, ...] = ()  # your own items: question, answer, equal, wrong
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = 20  # items per bias
     only: tuple[str, ...] = ()  # biases, or one of a family: style, style/list
     draws: int = 3  # repeats of one question
@@ -68,11 +56,11 @@ class JudgeBias(Audit):
     @cached_property
     def items(self) -> list[Item]:
         """The questions, at most `limit`."""
-        return spread_out(read_items(self.data) if self.data else embedded_items(), self.limit)
+        return spread_out(pairs.read_items(self.data) if self.data else pairs.embedded_items(), self.limit)
 
     @cached_property
     def _biases(self) -> list[Bias]:
-        known = biases()
+        known = pairs.biases()
         names = {POSITION, REPEATS, SELF, SCALE, *(bias.slice for bias in known)}
         names |= {name.partition("/")[0] for name in names}
         for wrong in set(self.only) - names:
@@ -125,7 +113,7 @@ class JudgeBias(Audit):
         if any(case.slice.startswith(f"{SELF}/") for case in scored.cases):
             return ()
         own = self.own or PurePath(str(backbone)).name
-        return [*own_name_cases(self.items, own), *own_text_cases(self._rated, own)]
+        return [*pairs.own_name_cases(self.items, own), *pairs.own_text_cases(self._rated, own)]
 
     def panel(self) -> Sequence[str]:
         """The judge to be mitigated, and its mitigations."""
@@ -144,7 +132,7 @@ class JudgeBias(Audit):
         ]
         return Judgement(findings, notes)
 
-    def _findings(self, judge: Judge) -> list[Finding]:
+    def _findings(self, judge: effects.Judge) -> list[Finding]:
         findings = effects.effect(judge, QUALITY, self, "right - wrong", "quality_gap")
         for bias in self._biases:
             findings += effects.effect(judge, bias.slice, self, bias.versus)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.audits.estimates import interval_estimate
 from assay.audits.judge_bias.pairs import ONE_SIDED, POSITION, QUALITY, REPEATS, SCALE
 from assay.audits.slices import EVIDENCE, FEWEST, slices
 from assay.core import Case, Estimate, Finding, Floats, Scored, Statistic
@@ -26,54 +27,33 @@ _ROUNDING = 1e-9  # batches differ in the last digits of a model's probabilities
 _LOW, _HIGH = 5, 95  # percentiles between which the scale counts as used
 _UNIT = "SD of grades, or net preference"
 
-
-def _effect_sentence(finding: Finding) -> str:
-    moved = f"{finding.metric} is moved by {finding.slice}"
-    return f"{moved}: {finding.versus} is {finding.value:+.2g}, where there should be no difference."
-
-
-def _gap_sentence(finding: Finding) -> str:
-    return (
-        f"{finding.metric} hardly tells right answers from wrong ones: the gap is only {finding.value:.2g}."
-    )
-
-
-def _consistency_sentence(finding: Finding) -> str:
-    return f"{finding.metric} prefers the same text in both orders in only {finding.value:.0%} of pairs."
-
-
-def _repeats_sentence(finding: Finding) -> str:
-    return (
-        f"{finding.metric} gives one question different answers: repeats have an SD of {finding.value:.2g}."
-    )
-
-
-def _scale_sentence(finding: Finding) -> str:
-    return f"{finding.metric} uses only {finding.value:.0%} of its scale."
-
-
 _EFFECT = Statistic(
     "judge_effect", "How far something that must not matter moves a judge's grade or preference.",
-    _UNIT, "far", "spread_margin", headline=True, sentence=_effect_sentence,
+    _UNIT, "far", "spread_margin", headline=True,
+    sentence=lambda f: f"{f.slice} moves {f.metric}, though it must not matter ({f.versus}: {f.value:+.2g}).",
 )  # fmt: skip
 STATISTICS = (
     _EFFECT,
     *(replace(_EFFECT, bad="high", within=name) for name in ONE_SIDED),
     Statistic(
         "quality_gap", "How far a judge puts right answers above wrong ones; read this first.",
-        _UNIT, "low", "spread_margin", headline=True, sentence=_gap_sentence,
+        _UNIT, "low", "spread_margin", headline=True,
+        sentence=lambda f: f"{f.metric} hardly tells right from wrong answers: the gap is {f.value:.2g}.",
     ),
     Statistic(
         "swap_consistency", "Position consistency: share of pairs in which one text wins in both orders.",
-        "share", "low", "consistency_margin", headline=True, sentence=_consistency_sentence,
+        "share", "low", "consistency_margin", headline=True,
+        sentence=lambda f: f"{f.metric} prefers the same text in both orders in only {f.value:.0%} of pairs.",
     ),
     Statistic(
         "inconsistency", "SD of a judge's answers to one and the same question.",
-        _UNIT, "high", "spread_margin", headline=True, sentence=_repeats_sentence,
+        _UNIT, "high", "spread_margin", headline=True,
+        sentence=lambda f: f"{f.metric} answers one question differently each time: the SD is {f.value:.2g}.",
     ),
     Statistic(
         "scale_use", "Share of its scale that a judge uses over right and wrong answers.",
-        "share", "low", "scale_margin", headline=True, sentence=_scale_sentence,
+        "share", "low", "scale_margin", headline=True,
+        sentence=lambda f: f"{f.metric} uses only {f.value:.0%} of its scale.",
     ),
 )  # fmt: skip
 
@@ -175,8 +155,7 @@ def position(judge: Judge, audit: JudgeBias) -> list[Finding]:
     n = findings[0].n
     # A tie in either order is no winner, and so no consistency.
     same = int((((first > 0.5) & (second < 0.5)) | ((first < 0.5) & (second > 0.5))).sum())
-    ci = proportion_interval(same, n)
-    estimate = Estimate(same / n, n, ci.pair if ci else None)
+    estimate = interval_estimate(same / n, n, proportion_interval(same, n))
     return [*findings, Finding.of(judge.scored, POSITION, "swap_consistency", estimate, judged=n >= FEWEST)]
 
 
@@ -211,5 +190,5 @@ def scale_use(judge: Judge, audit: JudgeBias) -> list[Finding]:
         return np.array([high - low for low, high in ranges])
 
     ci = bootstrap_weighted(used, len(table), seed=audit.seed, method="percentile")
-    estimate = Estimate(float(used(np.ones((1, len(table))))[0]), table.size, ci.pair if ci else None)
+    estimate = interval_estimate(used(np.ones((1, len(table))))[0], table.size, ci)
     return [Finding.of(judge.scored, SCALE, "scale_use", estimate, judged=len(table) >= FEWEST)]

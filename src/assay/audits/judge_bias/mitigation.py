@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.audits.estimates import interval_estimate
 from assay.audits.judge_bias.effects import Judge
 from assay.audits.judge_bias.pairs import POSITION, QUALITY, SELF
 from assay.core import Estimate, Finding, Floats, Statistic
@@ -18,16 +19,11 @@ _BLINDABLE = ("author/", "people/", f"{SELF}/")
 # Mitigations, and the judge that each is compared with.
 _COMPARED = {"anchored": "plain", "blind": "plain", "panel": "plain", "swap": "pairs"}
 
-
-def _sentence(finding: Finding) -> str:
-    kind = finding.slice.rpartition("/")[2]
-    return f"The mitigation “{kind}” makes the biases of {finding.versus} larger, by {finding.value:.2g}."
-
-
 STATISTICS = (
     Statistic(
         "effect_change", "Mean size of a judge's biases with a mitigation minus without; below 0 it helps.",
-        "SD of grades, or net preference", "high", headline=True, sentence=_sentence,
+        "SD of grades, or net preference", "high", headline=True,
+        sentence=lambda f: f"{f.slice} makes the biases of {f.versus} larger, by {f.value:.2g}.",
     ),
 )  # fmt: skip
 
@@ -116,7 +112,7 @@ def _change(before: Floats, after: Floats, seed: int) -> Estimate:
         return _mean_size(weights, after) - _mean_size(weights, before)
 
     ci = bootstrap_weighted(change, len(before), seed=seed, method="percentile")
-    return Estimate(float(change(np.ones((1, len(before))))[0]), len(before), ci.pair if ci else None)
+    return interval_estimate(change(np.ones((1, len(before))))[0], len(before), ci)
 
 
 def _mean_size(weights: Floats, table: Floats) -> Floats:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from assay.core import Case, Sample
-from assay.datasets.lexicon import indefinite_article
+from assay.datasets.lexicon import indefinite_article, jsonl_file, toml_file
 from assay.datasets.ratings import Rated
-from assay.datasets.rows import Row, read_rows
+from assay.datasets.rows import read_rows
 from assay.datasets.templates import Noun, load_lexicon
 from assay.errors import DataError
 from assay.perturbations.degenerate import CONTROL, injections
@@ -49,21 +46,19 @@ class Bias:
     versus: str = "with - without"
 
 
-@cache
 def wordings() -> dict[str, Any]:
     """The embedded wordings, by bias."""
-    return tomllib.loads((files("assay.data") / "judge_pairs" / "wordings.toml").read_text("utf-8"))
+    return toml_file("judge_pairs", "wordings")
 
 
 def embedded_items() -> list[Item]:
     """The embedded questions."""
-    text = (files("assay.data") / "judge_pairs" / "items.jsonl").read_text("utf-8")
-    return [Item(**json.loads(line)) for line in text.splitlines()]
+    return [Item(**row) for row in jsonl_file("judge_pairs", "items")]
 
 
 def read_items(paths: Sequence[Path]) -> list[Item]:
     """The user's own questions: id?, question, answer, equal, wrong."""
-    rows: list[Row] = [row for path in paths for row in read_rows(path)]
+    rows = [row for path in paths for row in read_rows(path)]
     columns = ("question", "answer", "equal", "wrong")
     items = [
         Item(str(row.values.get("id", n)), *(row.text(column) for column in columns))

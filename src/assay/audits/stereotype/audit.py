@@ -22,7 +22,7 @@ from assay.core import Audit, Case, Chart, Finding, Judgement, Sample, Scored, S
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files, swap_kind
 from assay.errors import DataError, suggest
 from assay.recipe import generator
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Rule
 
 CONTROL = "control"
 _ROUNDING = 1e-12
@@ -35,13 +35,17 @@ class Stereotype(Audit):
     name: ClassVar[str] = "stereotype"
     question: ClassVar[Question] = "fairness"
     title: ClassVar[str] = "Stereotype pairs: bias by attribute"
+    advice: ClassVar[str] = (
+        "Do not compare systems that write about different groups by this score alone; measure the bias "
+        "on your own pairs with `assay run stereotype --data`, or train an adapter with `assay debias`."
+    )
     statistics: ClassVar[tuple[Statistic, ...]] = (*bias.STATISTICS, *directions.STATISTICS)
     charts: ClassVar[tuple[Chart, ...]] = (Chart("bars", "bias", "bias by attribute", colour="excess_bias"),)
     roles: ClassVar[tuple[str, ...]] = bias.PAIR
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None  # pairs per attribute, at even distances in the file
     only: tuple[str, ...] = ()  # attributes
     excess_margin: float = 5.0  # points of 100 beyond the control pairs that matter

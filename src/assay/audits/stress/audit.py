@@ -28,7 +28,7 @@ from assay.perturbations.diverge import FALLBACK
 from assay.perturbations.ratio import alignment, noise_ratio
 from assay.recipe import generator
 from assay.statistics.intervals import bootstrap_paired
-from assay.vocabulary import Rule, Task
+from assay.vocabulary import NonNegative, Rule, Task
 
 SHOWN_EDITS = 12
 
@@ -39,6 +39,7 @@ class Stress(BlindSpot):
 
     name = "stress"
     title = "Stress tests: does the score fall with the noise?"
+    advice = "Read it beside a metric that notices the noises it misses; `assay panel` names one."
     statistics = STATISTICS
     charts = (
         Chart("curve", "score", "Score against noise ratio", x="noise_ratio", colour="sensitivity", depth=2),
@@ -49,7 +50,7 @@ class Stress(BlindSpot):
     data: tuple[Path, ...] = ()
     references: Path | None = None  # the other set of open-ended text
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     seeds: int = 5  # repeats of a random noise
     limit: int | None = None
     open_limit: int | None = None

@@ -23,7 +23,7 @@ from assay.datasets.pairs import embedded_pairs
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.datasets.swaps import SwapList, Swapped, embedded_swaps, is_one_to_one, read_swaps, swap_texts
-from assay.vocabulary import Question, Rule
+from assay.vocabulary import NonNegative, Question, Rule
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,15 @@ class Swap(Audit):
     name: ClassVar[str] = "swap"
     question: ClassVar[Question] = "fairness"
     title: ClassVar[str] = "Gender swapping"
+    advice: ClassVar[str] = (
+        "Score both genders' versions of a text and take the mean, or mask gender before scoring."
+    )
     statistics: ClassVar[tuple[Statistic, ...]] = (*preference.STATISTICS, *agreement.STATISTICS)
     roles: ClassVar[tuple[str, ...]] = ("original", "swapped", "neutral")
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
-    seed: int = 0
+    seed: NonNegative = 0
     limit: int | None = None
     swaps: Path | None = None  # the user's own list, two words per line
     kind: Literal["pearson", "spearman", "kendall_b", "kendall_c"] = "spearman"

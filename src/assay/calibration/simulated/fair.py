@@ -163,7 +163,7 @@ def _repeated(world: World, level: float) -> dict[str, np.ndarray]:
 SIMULATED = (
     Simulated(
         "stereotype", "prefers the stereotype", "signed_bias", "points of 100",
-        (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0, 14.0, 20.0), 0.0, 6.0,
+        (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0, 14.0, 20.0), 1.0, 6.0,
         3.0, "points of 100 within a pair", prefers_stereotypes, "pairs", noise_from="range",
     ),
     Simulated(
@@ -173,7 +173,7 @@ SIMULATED = (
     ),
     Simulated(
         "association", "associates one group with one kind of word", "effect_size", "standard deviations",
-        (0.0, 0.25, 0.5, 0.75, 1.0, 1.2, 1.4, 1.6, 1.8, 1.95), 0.0, 1.8,
+        (0.0, 0.25, 0.5, 0.75, 1.0, 1.2, 1.4, 1.6, 1.8, 1.95), 0.5, 1.8,
         0.3, "SD of the words' lean", associates, "tests", noise_from=None,
     ),
     Simulated(
@@ -189,7 +189,7 @@ SIMULATED = (
     ),
     Simulated(
         "caption", "errs more on one group", "accuracy_gap", "difference of accuracies",
-        (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 0.0, 0.5,
+        (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 0.05, 0.5,
         0.3, "SD", errs_on_one_group, "images", needs=has_images,
         missing="one row stands for many images, so that a text metric's answer does not vary",
     ),

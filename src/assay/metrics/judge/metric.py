@@ -19,7 +19,7 @@ from assay.models import weights
 from assay.models.budget import current_budget
 from assay.models.torch import Loaded, Precision
 from assay.recipe import generator
-from assay.vocabulary import Need
+from assay.vocabulary import Need, NonNegative
 
 log = logging.getLogger("assay")
 ZHENG_2023 = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
@@ -51,7 +51,7 @@ class Judge(Neural, Metric):
     anchored: bool = False  # says in words what each grade means
     swap: bool = False  # asks about a pair in both orders
     blind: bool = False  # hides authors and words for groups
-    shots: int = 0  # worked examples
+    shots: NonNegative = 0  # worked examples
     answer: Reading = "auto"
     temperature: float = 0.0
     template: str = "v1"

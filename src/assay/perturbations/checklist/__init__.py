@@ -1,1 +1,1 @@
-"""Templates of the perturbation checklist, one file per kind of edit."""
+"""Templates of the perturbation checklist (Sai et al., 2021), one file per kind of edit, and a catalogue."""

@@ -1,4 +1,4 @@
-"""The checklist as data: task x criterion x template, and a page about it made by running every template."""
+"""The checklist as data, one row per task, criterion and template; and docs/catalogue.md, a page about it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from assay.vocabulary import Criterion, Expectation, Task
 TASKS: tuple[Task, ...] = (
     "translation", "summarisation", "question-generation", "dialogue", "image-captioning", "data-to-text",
 )  # fmt: skip
-ENOUGH = 0.2  # of a task's items; below it the catalogue says why
+ENOUGH = 0.2  # of a task's items; below it the catalogue gives the reason
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row of the catalogue: a template aimed at a criterion of a task."""
+    """One row of the catalogue: a template that tests a criterion of a task."""
 
     task: Task
     criterion: Criterion
     template: str
     what: str
     applies: str
-    severity: float  # 0: nobody minds, 10: another text altogether
+    severity: float  # from 0, nobody minds, to 10, a different text altogether
     source: str
     rare: str | None
 
@@ -41,12 +41,12 @@ class Entry:
     @property
     def perturbation(self) -> Perturbation:
         """The template at its default level."""
-        made: Perturbation = perturbation_class(self.template)()
-        return made
+        template: type[Perturbation] = perturbation_class(self.template)
+        return template()
 
     @property
     def expect(self) -> Expectation:
-        """What it should do to a score."""
+        """Whether the score should fall or stay."""
         return perturbation_class(self.template).expect
 
 
@@ -80,14 +80,14 @@ def _criterion(name: str) -> Criterion:
 
 
 def applied(entry: Entry, records: Sequence[Record], *, seed: int = 0) -> list[tuple[Record, str]]:
-    """The records a row's template applies to, with what becomes of them."""
+    """The records that a row's template applies to, each with its changed text."""
     template = entry.perturbation
-    made = ((record, template.perturb(record, seed)) for record in records)
-    return [(record, changed) for record, changed in made if changed is not None]
+    pairs = ((record, template.perturb(record, seed)) for record in records)
+    return [(record, changed) for record, changed in pairs if changed is not None]
 
 
 def page() -> str:
-    """docs/catalogue.md: every template with an example made by running it and its rate of application."""
+    """docs/catalogue.md: every template with how often it applies and an example made by running it."""
     corpora = {task: embedded_records(task) for task in TASKS}
     names = dict.fromkeys(entry.template for entry in catalogue())
     return "\n".join([_HEAD, *(_section(name, corpora) for name in names)])
@@ -106,20 +106,20 @@ items of the embedded corpus that the template can change; where it is below {EN
 
 def _section(name: str, corpora: dict[Task, list[Record]]) -> str:
     entries = [entry for entry in catalogue() if entry.template == name]
-    made = {entry: applied(entry, corpora[entry.task]) for entry in entries}
+    results = {entry: applied(entry, corpora[entry.task]) for entry in entries}
     first = entries[0]
     when = f"Expected: *{first.expect}*. When: {_lowered(first.applies)}\n"
     lines = [f"## {name}\n", f"{first.what} {when}"]
     lines += ["| task | criterion | severity | applies | from |", "|---|---|---|---|---|"]
-    for entry, found in made.items():
-        share = len(found) / len(corpora[entry.task])
+    for entry, pairs in results.items():
+        share = len(pairs) / len(corpora[entry.task])
         lines.append(
             f"| {entry.task} | {entry.criterion} | {entry.severity:g} | {share:.0%} | {entry.source} |"
         )
     lines += [f"\nSeldom in {entry.task}: {_lowered(entry.rare)}" for entry in entries if entry.rare]
-    shown = [pair for found in made.values() for pair in found]
-    if shown:
-        record, changed = min(shown, key=lambda pair: (len(pair[0].gold), pair[0].id))
+    examples = [pair for pairs in results.values() for pair in pairs]
+    if examples:
+        record, changed = min(examples, key=lambda pair: (len(pair[0].gold), pair[0].id))
         lines += [f"\n> {_quoted(record.gold)}\n>", f"> *{_quoted(changed)}*"]
     return "\n".join(lines) + "\n"
 

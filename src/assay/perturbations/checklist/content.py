@@ -6,11 +6,12 @@ Table 5 of *checklist*; the last four are for captions.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from random import Random
+from typing import ClassVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import (
@@ -24,156 +25,134 @@ from assay.datasets.lexicon import (
     word_set,
 )
 from assay.datasets.swaps import embedded_swaps
-from assay.models.nlp import Parse, Span, Token, parse, parse_one
+from assay.models.nlp import Span, Token, parse
 from assay.perturbations.checklist.meaning import stands_free
 from assay.perturbations.edit import (
+    Text,
     WordEdit,
-    children,
     draw_share,
+    dropped,
     inflect,
     is_all_caps,
-    is_compound_part,
-    is_joined,
     is_word,
-    known_as,
+    known_classes,
     lemma_of,
-    neighbours,
+    read,
     rewrite,
-    subtree,
-    uncapitalised,
-    word_at,
-    word_indices,
 )
+from assay.vocabulary import Criterion
 
 _TEXTS = 150  # of the corpus are searched for words
 _LISTED_KINDS = ("animal", "vehicle", "place", "thing")
-_LOOSE = frozenset(
-    ["in", "at", "on", "during", "between", "near", "after", "before", "since", "under", "above"]
-)
+_LOOSE = {"in", "at", "on", "during", "between", "near", "after", "before", "since", "under", "above"}
 
 
 # --- nouns and verbs of other items ---
 
 
-@dataclass(frozen=True, slots=True)
-class _Loan:
-    """A word of another item in its dictionary form, with the words beside it."""
+class _Exchange(Perturbation):
+    """A share of the words of some classes is exchanged for words of other items."""
 
-    lemma: str
-    left: str
-    right: str
+    criterion: ClassVar[Criterion] = "relevance"
+    classes: ClassVar[Collection[str]]
+    alike: ClassVar[bool] = False  # only words with the most neighbours in common are taken
+    share: float
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = read(record.gold)
+        places = [i for i, token in enumerate(text.tokens) if token.pos in self.classes]
+        options = {i: forms for i in places if (forms := _fitting(record, text, i))}
+        changes: dict[int, str] = {}
+        for index in draw_share(list(options), self.share, rng):
+            free = {form: common for form, common in options[index].items() if form not in changes.values()}
+            least = max(free.values(), default=0) if self.alike else 0
+            closest = [form for form, common in free.items() if common >= least]
+            if closest:
+                changes[index] = rng.choice(closest)
+        return rewrite(text, changes)
 
 
 @dataclass(frozen=True)
-class ChangeNouns(Perturbation):
+class ChangeNouns(_Exchange):
     """Nouns replaced by nouns of other items, of the same kind and number: the school, the market."""
 
     name = "change-nouns"
-    criterion = "relevance"
+    classes = ("NOUN",)
     share: float = 0.5
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return _exchange(record, ("NOUN",), self.share, rng, alike=False)
 
 
 @dataclass(frozen=True)
-class ChangeVerbs(Perturbation):
+class ChangeVerbs(_Exchange):
     """Verbs replaced by verbs of other items in the same form; only verbs with a plain object change."""
 
     name = "change-verbs"
-    criterion = "relevance"
+    classes = ("VERB",)
     share: float = 0.5
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return _exchange(record, ("VERB",), self.share, rng, alike=False)
 
 
 @dataclass(frozen=True)
-class MaskedWords(Perturbation):
+class MaskedWords(_Exchange):
     """Nouns and verbs replaced by the word of another item whose neighbours are most alike.
 
     It stands in for the masked language model of the paper; chance decides between equals.
     """
 
     name = "masked-words"
-    criterion = "relevance"
+    classes = ("NOUN", "VERB")
+    alike = True
     share: float = 0.3
 
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return _exchange(record, ("NOUN", "VERB"), self.share, rng, alike=True)
 
+def _fitting(record: Record, text: Text, index: int) -> dict[str, int]:
+    """The words that may replace a word, in its form, with the number of neighbours they have in common.
 
-def _exchange(
-    record: Record, classes: tuple[str, ...], share: float, rng: Random, *, alike: bool
-) -> str | None:
-    """The text with a share of its nouns or verbs exchanged, for words with like neighbours or any."""
-    text = parse_one(record.gold)
-    options = {
-        i: fitting
-        for i, token in enumerate(text.tokens)
-        if token.pos in classes and (kind := _kind(text, i)) and (fitting := _fitting(record, text, i, kind))
-    }
-    changes: dict[int, str] = {}
-    for index in draw_share(list(options), share, rng):
-        free = {form: loan for form, loan in options[index].items() if form not in changes.values()}
-        if alike:
-            free = _most_alike(free, _loan(text, index))
-        if free:
-            changes[index] = rng.choice(list(free))
-    return rewrite(text, changes) if changes else None
-
-
-def _most_alike(loans: Mapping[str, _Loan], here: _Loan) -> dict[str, _Loan]:
-    """The loans that share most neighbours with the word here."""
-    shared = {form: (loan.left == here.left) + (loan.right == here.right) for form, loan in loans.items()}
-    return {form: loan for form, loan in loans.items() if shared[form] == max(shared.values())}
-
-
-def _fitting(record: Record, text: Parse, index: int, kind: str) -> dict[str, _Loan]:
-    """The words that may replace a word, in its form, none of them in the text already."""
-    token = text.tokens[index]
+    None of them is in the text already.
+    """
+    token, kind, here = text.tokens[index], _kind(text, index), _beside(text, index)
     present = {other for t in text.tokens for other in (t.lemma.lower(), t.text.lower())}
-    unfit = _unfit_verbs(text, index) if kind == "verb" else set()
-    loans = [loan for loan in _loans(tuple(record.others)).get(kind, ()) if loan.lemma not in unfit]
-    forms = {inflect(loan.lemma, token.tag): loan for loan in loans if loan.lemma not in present}
-    return {form: loan for form, loan in forms.items() if form and form not in present}
+    unfit = present | _unfit_verbs(text, index) if kind == "verb" else present
+    loans = _loans(tuple(record.others)).get(kind, {}) if kind else {}
+    forms = {inflect(lemma, token.tag): beside for lemma, beside in loans.items() if lemma not in unfit}
+    return {
+        form: sum(word == other for word, other in zip(here, beside, strict=True))
+        for form, beside in forms.items()
+        if form and form not in present
+    }
 
 
-def _unfit_verbs(text: Parse, index: int) -> set[str]:
+def _unfit_verbs(text: Text, index: int) -> set[str]:
     """Verbs too near in meaning to change much, and those that fit no place: borrow the cinema."""
-    verb = _loan(text, index).lemma
+    verb = lemma_of(text.tokens[index].text, "verb")
     groups = toml_file("checklist", "nouns")["verbs_alike"]
     near = {other for group in groups if verb in group for other in group}
-    place = any(t.dep == "dobj" and _noun_kind(t) == "place" for t in children(text, index))
+    place = any(t.dep == "dobj" and _noun_kind(t) == "place" for t in text.children(index))
     return near | (word_set("checklist", "nouns", "portable_verbs") if place else set())
 
 
 @lru_cache(maxsize=8)
-def _loans(others: tuple[str, ...]) -> Mapping[str, tuple[_Loan, ...]]:
-    """The words of a corpus by kind, each once."""
-    table: dict[str, dict[str, _Loan]] = defaultdict(dict)
-    for text in parse(others[:_TEXTS]):
+def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, tuple[str, str]]]:
+    """The words of a corpus by kind, each once: its dictionary form and the words beside it."""
+    table: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+    for text in map(Text.of, parse(others[:_TEXTS])):
         for index, token in enumerate(text.tokens):
-            loan = _loan(text, index)
-            wide = token.pos == "VERB" and loan.lemma in word_set("checklist", "nouns", "wide_verbs")
+            lemma = lemma_of(token.text, "verb" if token.pos == "VERB" else "noun")
+            wide = token.pos == "VERB" and lemma in word_set("checklist", "nouns", "wide_verbs")
             kind = "verb" if wide else _kind(text, index)
             if kind and (wide or kind != "verb"):
-                table[kind].setdefault(loan.lemma, loan)
-    return {kind: tuple(words.values()) for kind, words in table.items()}
+                table[kind].setdefault(lemma, _beside(text, index))
+    return table
 
 
-def _loan(text: Parse, index: int) -> _Loan:
-    token = text.tokens[index]
-    lemma = lemma_of(token.text, "verb" if token.pos == "VERB" else "noun")
-    return _Loan(lemma, word_at(text, index - 1), word_at(text, index + 1))
+def _beside(text: Text, index: int) -> tuple[str, str]:
+    return text.word_at(index - 1), text.word_at(index + 1)
 
 
-def _kind(text: Parse, index: int) -> str | None:
+def _kind(text: Text, index: int) -> str | None:
     """The kind of words that may replace a word: verb, person, animal and so on; None where few would fit."""
     token = text.tokens[index]
     if token.text in word_set("words", "stop_words") or token.entity in ("DATE", "TIME"):
         return None
-    if not token.text.islower() or not known_as(token.text, token.pos) or not stands_free(text, index):
+    if not token.text.islower() or token.pos not in known_classes(token.text) or not stands_free(text, index):
         return None
     if token.pos == "VERB":
         return "verb" if _has_plain_object(text, index) else None
@@ -181,7 +160,7 @@ def _kind(text: Parse, index: int) -> str | None:
     return None if kind == "thing" and not _any_thing_fits(text, index) else kind
 
 
-def _any_thing_fits(text: Parse, index: int) -> bool:
+def _any_thing_fits(text: Text, index: int) -> bool:
     """Whether other things fit as well: what one finds or repairs, or what is in some place."""
     token = text.tokens[index]
     head = text.tokens[token.head]
@@ -191,9 +170,9 @@ def _any_thing_fits(text: Parse, index: int) -> bool:
     return token.dep == "pobj" and head.text.lower() not in ("of", "from")
 
 
-def _is_plain_noun(text: Parse, index: int) -> bool:
+def _is_plain_noun(text: Text, index: int) -> bool:
     """Whether a noun is alone in its phrase, with an article or owner if it is singular."""
-    token, dependents = text.tokens[index], children(text, index)
+    token, dependents = text.tokens[index], text.children(index)
     fixed = any(t.dep in ("compound", "relcl", "acl", "appos", "prep") and t.text != "in" for t in dependents)
     bare = token.tag == "NN" and not any(t.dep in ("det", "poss") for t in dependents)
     verbal = token.tag == "NN" and token.dep == "ROOT"  # did he train, misread
@@ -201,33 +180,23 @@ def _is_plain_noun(text: Parse, index: int) -> bool:
 
 
 def _noun_kind(token: Token) -> str | None:
-    """Person, animal, vehicle, place or thing; None for what cannot be touched."""
+    """Person, animal, vehicle, place or thing; None for what cannot be touched or counted."""
     lemma = lemma_of(token.text, "noun")
     if lemma in people():
         return "person"
     for kind in _LISTED_KINDS:
         if lemma in word_set("checklist", "nouns", kind):
             return kind
-    return None if lemma in _vague_nouns() or lemma.endswith(_vague_endings()) else "thing"
-
-
-@cache
-def _vague_nouns() -> frozenset[str]:
-    """Nouns for what cannot be touched or counted."""
-    mass, abstract = (word_set("checklist", "nouns", key) for key in ("mass", "abstract"))
-    return mass | abstract | template_words("nouns_unfinished") | template_words("collective")
-
-
-@cache
-def _vague_endings() -> tuple[str, ...]:
-    """Endings of nouns for what cannot be touched, or for what may be a person."""
+    nouns = [word_set("checklist", "nouns", key) for key in ("mass", "abstract")]
+    nouns += [template_words(key) for key in ("nouns_unfinished", "collective")]
     abstract = word_list("checklist", "nouns", "abstract_endings")
-    return (*abstract, *word_list("checklist", "templates", "person_endings"))
+    endings = (*abstract, *word_list("checklist", "templates", "person_endings"))
+    return None if lemma.endswith(endings) or any(lemma in words for words in nouns) else "thing"
 
 
-def _has_plain_object(text: Parse, index: int) -> bool:
+def _has_plain_object(text: Text, index: int) -> bool:
     """Whether a verb has an object one can touch, and no other complement but a place or time."""
-    dependents = children(text, index)
+    dependents = text.children(index)
     bound = any(t.dep in ("dative", "xcomp", "ccomp", "oprd", "prt") for t in dependents)
     loose = all(t.text.lower() in _LOOSE for t in dependents if t.dep == "prep")
     objects = [t for t in dependents if t.dep == "dobj"]
@@ -254,14 +223,14 @@ class ChangeGender(WordEdit):
     name = "change-gender"
     criterion = "correctness"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         # Words in capitals are tagged as names: read the tags of the text in lower case.
-        lower = parse_one(parse.text.lower()) if is_all_caps(parse.text) else parse
+        lower = read(parse.text.lower()) if is_all_caps(parse.text) else parse
         tagged = lower if len(lower.tokens) == len(parse.tokens) else parse
         changes = {}
         for index, token in enumerate(parse.tokens):
             counterpart = embedded_swaps().tagged.get((token.text.lower(), tagged.tokens[index].tag))
-            if counterpart and not is_compound_part(parse, index):
+            if counterpart and not parse.is_compound_part(index):
                 changes[index] = match_case(counterpart.other, token.text)
         return changes
 
@@ -273,24 +242,20 @@ class ChangeAttributes(WordEdit):
     name = "change-attributes"
     criterion = "correctness"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         present = {token.text.lower() for token in parse.tokens}
         chosen: dict[str, str] = {}
         changes = {}
         for index, token in enumerate(parse.tokens):
+            attributive = token.dep in ("amod", "compound", "conj", "acomp", "nmod")
+            modifies = attributive and token.pos in ("ADJ", "NOUN", "VERB", "PROPN")
             taken = present | set(chosen.values())
             others = [o for o in attributes().get(token.text.lower(), ()) if o not in taken]
-            if others and _modifies(parse, index):
+            if others and modifies and not parse.is_joined(index):
                 word = chosen.get(token.text.lower()) or rng.choice(others)
                 chosen[token.text.lower()] = word
                 changes[index] = match_case(word, token.text)
         return changes
-
-
-def _modifies(parse: Parse, index: int) -> bool:
-    token = parse.tokens[index]
-    attributive = token.dep in ("amod", "compound", "conj", "acomp", "nmod")
-    return attributive and token.pos in ("ADJ", "NOUN", "VERB", "PROPN") and not is_joined(parse, index)
 
 
 # --- objects ---
@@ -303,16 +268,15 @@ class SwapObjects(WordEdit):
     name = "swap-objects"
     criterion = "correctness"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         pairs = _swappable(parse)
         if not pairs:
             return {}
         first, second = rng.choice(pairs)
         opens = first.start == 0
         here = capitalised(parse.piece(second)) if opens else parse.piece(second)
-        there = uncapitalised(parse, first) if opens else parse.piece(first)
-        changes = {i: "" for span in (first, second) for i in range(span.start, span.end)}
-        return changes | {first.start: here, second.start: there}
+        there = parse.uncapitalised(first) if opens else parse.piece(first)
+        return dropped([first, second]) | {first.start: here, second.start: there}
 
 
 @dataclass(frozen=True)
@@ -322,79 +286,70 @@ class RepeatObject(WordEdit):
     name = "repeat-object"
     criterion = "thoroughness"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
-        chunks, words = _object_chunks(parse), word_indices(parse)
-        countable = [c for c in chunks[:-1] or chunks if _is_counted(parse, c) and not _is_part(parse, c)]
-        if not countable or chunks[-1].end - 1 != words[-1]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        chunks, words = _object_chunks(parse), parse.word_indices()
+        counted = [c for c in chunks[:-1] or chunks if _is_counted(parse, c)]
+        # A part of a longer phrase on either side would not be clear: a slice of the bread.
+        whole = [c for c in counted if "of" not in (parse.word_at(c.start - 1), parse.word_at(c.end))]
+        if not whole or chunks[-1].end - 1 != words[-1]:
             return {}
-        repeated = rng.choice(countable)
-        phrase = uncapitalised(parse, repeated) if repeated.start == 0 else parse.piece(repeated)
+        repeated = rng.choice(whole)
+        phrase = parse.uncapitalised(repeated) if repeated.start == 0 else parse.piece(repeated)
         return {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"}
 
 
-def _object_chunks(parse: Parse) -> list[Span]:
+def _object_chunks(parse: Text) -> list[Span]:
     """Noun phrases of things and people, without marks."""
     return [c for c in parse.chunks if _names_object(parse, c) and _has_no_marks(parse, c)]
 
 
-def _names_object(parse: Parse, chunk: Span) -> bool:
+def _names_object(parse: Text, chunk: Span) -> bool:
     """Whether a phrase is whole and names a thing: not the front of "in front of", no misread verb."""
     head = parse.tokens[chunk.end - 1]
     cut = chunk.start > 0 and parse.tokens[chunk.start - 1].pos in ("ADJ", "DET", "NUM")
-    singular = word_at(parse, chunk.start) in ("a", "an")
+    singular = parse.word_at(chunk.start) in ("a", "an")
     verb = head.tag == "NNS" and (head.dep == "ROOT" or singular)
     place = head.text.lower() in template_words("place_nouns")
     return head.pos in ("NOUN", "PROPN") and not cut and not verb and not place
 
 
-def _has_no_marks(parse: Parse, chunk: Span) -> bool:
+def _has_no_marks(parse: Text, chunk: Span) -> bool:
     return all(is_word(t) or t.text == "-" for t in parse.tokens[chunk.start : chunk.end])
 
 
-def _swappable(parse: Parse) -> list[tuple[Span, Span]]:
+def _swappable(parse: Text) -> list[tuple[Span, Span]]:
     """Neighbouring phrases of the main clause, equal in number, whose first no pronoun refers to."""
     things = [(chunk, whole) for chunk in _object_chunks(parse) if (whole := _whole_phrase(parse, chunk))]
+    pronouns = [i for i, t in enumerate(parse.tokens) if t.tag in ("PRP", "PRP$")]
     pairs = [
         (first, second)
         for (chunk, first), (other, second) in pairwise(things)
         if _is_plural(parse, chunk) == _is_plural(parse, other) and first.end <= second.start
-        if _is_counted(parse, chunk) and _is_counted(parse, other) and not _has_pronoun_outside(parse, first)
+        if _is_counted(parse, chunk) and _is_counted(parse, other)
+        if all(first.start <= i < first.end for i in pronouns)  # not: a man beside his dog
         if parse.piece(first).lower() != parse.piece(second).lower()
     ]
     return [pair for pair in pairs if pair[0].label == "nsubj"] or pairs
 
 
-def _whole_phrase(parse: Parse, chunk: Span) -> Span | None:
+def _whole_phrase(parse: Text, chunk: Span) -> Span | None:
     """A noun phrase and all its dependents, labelled with its part in the main clause, or None."""
     head = chunk.end - 1
-    token, span = parse.tokens[head], subtree(parse, head)
+    token, span = parse.tokens[head], parse.subtree(head)
     if span is None or span.start != chunk.start or not _has_no_marks(parse, span):
         return None
     up = parse.tokens[token.head]
     while up.dep == "prep" or (up.dep == "pobj" and up.text.lower() in template_words("place_nouns")):
         up = parse.tokens[up.head]
-    joined = any(t.dep == "conj" for t in children(parse, head))
+    joined = any(t.dep == "conj" for t in parse.children(head))
     part = token.dep in ("nsubj", "dobj", "pobj") and up.dep == "ROOT" and not joined
     return Span(span.start, span.end, token.dep) if part else None
 
 
-def _is_plural(parse: Parse, chunk: Span) -> bool:
+def _is_plural(parse: Text, chunk: Span) -> bool:
     return parse.tokens[chunk.end - 1].tag in ("NNS", "NNPS")
 
 
-def _is_counted(parse: Parse, chunk: Span) -> bool:
+def _is_counted(parse: Text, chunk: Span) -> bool:
     """Whether a phrase has an article or a number: a loaf, not bread."""
     return parse.tokens[chunk.start].tag in ("DT", "CD")
-
-
-def _is_part(parse: Parse, chunk: Span) -> bool:
-    """Whether a phrase is part of a longer one on either side: a slice of the bread."""
-    return any(t.text.lower() == "of" for t in neighbours(parse, chunk.start, chunk.end))
-
-
-def _has_pronoun_outside(parse: Parse, phrase: Span) -> bool:
-    """Whether a pronoun outside the phrase may refer to it: a man beside his dog."""
-    return any(
-        token.tag in ("PRP", "PRP$") and not phrase.start <= index < phrase.end
-        for index, token in enumerate(parse.tokens)
-    )

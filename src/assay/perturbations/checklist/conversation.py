@@ -7,26 +7,29 @@ statements.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, replies, word_list, word_set
-from assay.models.nlp import Parse, Span, parse_one
+from assay.models.nlp import Span
+from assay.perturbations.checklist.meaning import negation
+from assay.perturbations.checklist.structure import RandomText
 from assay.perturbations.edit import (
     DO_TAGS,
     QUESTION_TAGS,
-    drop,
+    Text,
+    dropped,
     inflect,
     lemma_of,
+    read,
     rewrite,
     sentences,
-    subtree,
-    uncapitalised,
-    unrelated_text,
 )
-from assay.perturbations.negation import negation
+from assay.vocabulary import Criterion
 
 # Beside these a negation is clumsy, or denies only half of what was said.
 _UNDENIED = frozenset(["please", "even", "too", "still", "nearly", "but", "so", "would", "'d", "’d", "again"])
@@ -69,19 +72,16 @@ def _own_turns(context: Sequence[str]) -> list[str]:
 
 
 def _contrary(sentence: str) -> str | None:
-    parse = parse_one(sentence)
+    """The sentence negated; None where that does not deny all of it, or the sentence is no plain claim."""
+    parse = read(sentence)
     short = len(sentence.split()) < 4 or sentence.lower().startswith(("yes", "no,"))
-    if short or not sentence.endswith((".", "!")) or len(parse.sentences) != 1 or not _is_one_claim(parse):
+    joined = any(t.dep == "conj" and parse.tokens[t.head].dep == "ROOT" for t in parse.tokens)
+    undenied = joined or any(t.text.lower() in _UNDENIED for t in parse.tokens)
+    if short or not sentence.endswith((".", "!")) or len(parse.sentences) != 1 or undenied:
         return None
     changes = negation(parse, parse.sentences[0])
     imperative = changes is not None and any(word.startswith("Do not") for word in changes.values())
     return rewrite(parse, changes) if changes and not imperative else None
-
-
-def _is_one_claim(parse: Parse) -> bool:
-    """Whether to deny the main verb is to deny the sentence."""
-    joined = any(t.dep == "conj" and parse.tokens[t.head].dep == "ROOT" for t in parse.tokens)
-    return not joined and not {t.text.lower() for t in parse.tokens} & _UNDENIED
 
 
 @dataclass(frozen=True)
@@ -121,16 +121,10 @@ class GenericReply(Perturbation):
 
 
 @dataclass(frozen=True)
-class RandomResponse(Perturbation):
+class RandomResponse(RandomText):
     """The reply of another dialogue."""
 
     name = "random-response"
-    criterion = "relevance"
-    reads = "others"
-    languages = None
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return unrelated_text(record, rng)
 
 
 @dataclass(frozen=True)
@@ -144,13 +138,13 @@ class DropQuestions(Perturbation):
     criterion = "inquisitiveness"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = parse_one(record.gold)
+        parse = read(record.gold)
         questions = [span for span in parse.sentences if "?" in parse.piece(span)]
         if not questions:
             return None
         if len(questions) == len(parse.sentences):
             return rng.choice([reply for reply in replies("generic") if "?" not in reply])
-        return drop(parse, questions).strip()
+        return rewrite(parse, dropped(questions)).strip()
 
 
 @dataclass(frozen=True)
@@ -169,15 +163,23 @@ class MachineTalk(Perturbation):
 # --- questions ---
 
 
-def _question(record: Record) -> tuple[Parse, Span] | None:
-    """The parse and the asking words, or None where the text is not one question that opens with them."""
-    parse = parse_one(record.gold)
-    asking = _asking_words(parse)
-    whole = record.gold.rstrip().endswith("?") and len(parse.sentences) == 1
-    return (parse, asking) if whole and asking is not None and asking.start <= 2 else None
+class _QuestionEdit(Perturbation):
+    """An edit of a text that is one question, with the words that ask at its start."""
+
+    criterion: ClassVar[Criterion] = "answerability"
+
+    @abstractmethod
+    def edited(self, parse: Text, asking: Span, rng: Random) -> str | None:
+        """The edited question, or None where the edit does not apply."""
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = read(record.gold)
+        asking = _asking_words(parse)
+        whole = record.gold.rstrip().endswith("?") and len(parse.sentences) == 1
+        return self.edited(parse, asking, rng) if whole and asking and asking.start <= 2 else None
 
 
-def _asking_words(parse: Parse) -> Span | None:
+def _asking_words(parse: Text) -> Span | None:
     """The question word or listed phrase: When, How many, What kind of."""
     for index, token in enumerate(parse.tokens):
         if token.tag in QUESTION_TAGS and token.text.lower() in word_set("words", "question_words"):
@@ -190,59 +192,46 @@ def _asking_words(parse: Parse) -> Span | None:
 
 
 @dataclass(frozen=True)
-class DropQuestionWord(Perturbation):
+class DropQuestionWord(_QuestionEdit):
     """When was he born? - Was he born? A preposition before the question word goes with it."""
 
     name = "drop-question-word"
-    criterion = "answerability"
 
-    def apply(self, record: Record, rng: Random) -> str | None:
-        question = _question(record)
-        if question is None or not _asks_adverbially(*question):
+    def edited(self, parse: Text, asking: Span, rng: Random) -> str | None:
+        if not _asks_adverbially(parse, asking):
             return None
-        return drop(question[0], [_with_preposition(*question)])
+        return rewrite(parse, dropped([_with_preposition(parse, asking)]))
 
 
-def _with_preposition(parse: Parse, asking: Span) -> Span:
+def _with_preposition(parse: Text, asking: Span) -> Span:
     return Span(0 if asking.start == 1 and parse.tokens[0].pos == "ADP" else asking.start, asking.end)
 
 
-def _asks_adverbially(parse: Parse, asking: Span) -> bool:
+def _asks_adverbially(parse: Text, asking: Span) -> bool:
     """Whether the question asks for time, place, reason or manner, which the verb could do without."""
-    led = _with_preposition(parse, asking).start < asking.start
-    word, after = parse.tokens[asking.start].text.lower(), parse.tokens[asking.end]
-    adverbial = led or word in _ADVERBIAL
-    return adverbial and after.dep in ("aux", "auxpass") and not _takes_time(parse, asking)
-
-
-def _takes_time(parse: Parse, asking: Span) -> bool:
-    """Whether the verb needs the time asked for: How long does it take?"""
     words = [token.text.lower() for token in parse.tokens[asking.start : asking.end]]
-    return words == ["how", "long"] and any(token.lemma in ("take", "last") for token in parse.tokens)
+    if words == ["how", "long"] and any(token.lemma in ("take", "last") for token in parse.tokens):
+        return False  # How long does it take?
+    led = _with_preposition(parse, asking).start < asking.start
+    return (led or words[0] in _ADVERBIAL) and parse.tokens[asking.end].dep in ("aux", "auxpass")
 
 
 @dataclass(frozen=True)
-class ChangeQuestionWord(Perturbation):
+class ChangeQuestionWord(_QuestionEdit):
     """When was he born? - Where was he born?"""
 
     name = "change-question-word"
-    criterion = "answerability"
 
-    def apply(self, record: Record, rng: Random) -> str | None:
-        question = _question(record)
-        if question is None:
-            return None
-        parse, asking = question
+    def edited(self, parse: Text, asking: Span, rng: Random) -> str | None:
         rivals = _rivals(parse, asking)
         if not rivals:
             return None
         # An adverb needs no preposition: From whom did she learn? Why did she learn?
         span = _with_preposition(parse, asking) if rivals[0] in _ADVERBIAL else asking
-        changes = dict.fromkeys(range(span.start, span.end), "") | {span.start: rng.choice(rivals)}
-        return rewrite(parse, changes)
+        return rewrite(parse, dropped([span]) | {span.start: rng.choice(rivals)})
 
 
-def _rivals(parse: Parse, asking: Span) -> list[str]:
+def _rivals(parse: Text, asking: Span) -> list[str]:
     """Other asking words with the same grammar; empty where that is not certain."""
     token, after = parse.tokens[asking.start], parse.tokens[asking.end]
     word = token.text.lower()
@@ -253,7 +242,10 @@ def _rivals(parse: Parse, asking: Span) -> list[str]:
     if after.pos not in ("AUX", "VERB"):
         return []
     if _asks_adverbially(parse, asking):
-        return _rival_adverbs(parse, asking, word)
+        later = {token.text.lower() for token in parse.tokens[asking.end :]}
+        barred = {word, "when"} if after.lemma == "have" else {word}  # no "when" before a perfect
+        barred |= {"where"} if later & _PLACING else set()
+        return [other for other in _ADVERBIAL if other not in barred]
     if token.dep in ("nsubj", "nsubjpass"):
         # In place of a person: how many people, if the verb shows no number.
         numberless = after.tag in ("VBD", "MD") and after.lemma != "be"
@@ -264,7 +256,7 @@ def _rivals(parse: Parse, asking: Span) -> list[str]:
     return objects.get(word, []) if asking.start == 0 else []
 
 
-def _rivals_before_noun(parse: Parse, asking: Span, word: str) -> list[str]:
+def _rivals_before_noun(parse: Text, asking: Span, word: str) -> list[str]:
     noun = _asking_phrase(parse, asking).end
     if noun >= len(parse.tokens) or parse.tokens[noun].text.lower() == "of" or asking.start > 0:
         return []
@@ -273,30 +265,18 @@ def _rivals_before_noun(parse: Parse, asking: Span, word: str) -> list[str]:
     return ["what"] if word == "whose" else ["whose"]
 
 
-def _rival_adverbs(parse: Parse, asking: Span, word: str) -> list[str]:
-    """The other adverbs, without "when" before a perfect and "where" beside a place."""
-    later = {token.text.lower() for token in parse.tokens[asking.end :]}
-    barred = {word} | ({"when"} if parse.tokens[asking.end].lemma == "have" else set())
-    barred |= {"where"} if later & _PLACING else set()
-    return [other for other in _ADVERBIAL if other not in barred]
-
-
 @dataclass(frozen=True)
-class QuestionToStatement(Perturbation):
+class QuestionToStatement(_QuestionEdit):
     """Who is the director? - Someone is the director. The asking word becomes an indefinite one."""
 
     name = "question-to-statement"
-    criterion = "answerability"
 
-    def apply(self, record: Record, rng: Random) -> str | None:
-        question = _question(record)
-        if question is None or question[1].start != 0:
-            return None
-        words = _statement(*question)
+    def edited(self, parse: Text, asking: Span, rng: Random) -> str | None:
+        words = _statement(parse, asking) if asking.start == 0 else None
         return capitalised(" ".join(words)) + "." if words else None
 
 
-def _statement(parse: Parse, asking: Span) -> list[str] | None:
+def _statement(parse: Text, asking: Span) -> list[str] | None:
     """The parts of the statement in order, or None where the question is too complex."""
     tokens = parse.tokens
     last = len(tokens) - 1  # the question mark
@@ -304,7 +284,9 @@ def _statement(parse: Parse, asking: Span) -> list[str] | None:
     indefinite, after = _indefinite(parse, asking, phrase), phrase.end
     if indefinite is None or after >= last:
         return None
-    if tokens[after].pos in ("VERB", "AUX") and _asks_subject(parse, phrase):
+    inside = range(phrase.start, phrase.end)
+    subjects = [tokens[i] for i in inside if tokens[i].dep in ("nsubj", "nsubjpass")]
+    if tokens[after].pos in ("VERB", "AUX") and any(t.head not in inside for t in subjects):
         # Do-support never follows the subject: then the parse is wrong.
         misread = tokens[after].dep == "aux" and tokens[after].lemma == "do"
         return None if misread else [indefinite, parse.piece(Span(after, last))]
@@ -314,7 +296,7 @@ def _statement(parse: Parse, asking: Span) -> list[str] | None:
     return _uninverted(parse, after, subject, indefinite, asking)
 
 
-def _asking_phrase(parse: Parse, asking: Span) -> Span:
+def _asking_phrase(parse: Text, asking: Span) -> Span:
     """The asking words with the noun they ask about: How many capital cities."""
     for chunk in parse.chunks:
         if chunk.start <= asking.start < chunk.end and chunk.end > asking.end:
@@ -325,7 +307,7 @@ def _asking_phrase(parse: Parse, asking: Span) -> Span:
     return asking
 
 
-def _indefinite(parse: Parse, asking: Span, phrase: Span) -> str | None:
+def _indefinite(parse: Text, asking: Span, phrase: Span) -> str | None:
     """The indefinite words for what is asked, or None where there are none."""
     words = [t.text.lower() for t in parse.tokens[asking.start : asking.end]]
     if phrase.end > asking.end:
@@ -337,25 +319,20 @@ def _indefinite(parse: Parse, asking: Span, phrase: Span) -> str | None:
     return _INDEFINITE.get(words[0])
 
 
-def _asks_subject(parse: Parse, phrase: Span) -> bool:
-    inside = parse.tokens[phrase.start : phrase.end]
-    return any(t.dep in ("nsubj", "nsubjpass") and not phrase.start <= t.head < phrase.end for t in inside)
-
-
-def _subject_after(parse: Parse, auxiliary: int) -> Span | None:
+def _subject_after(parse: Text, auxiliary: int) -> Span | None:
     """The subject right after the auxiliary, or None."""
     for index, token in enumerate(parse.tokens):
         if token.dep in ("nsubj", "nsubjpass") and index > auxiliary:
-            span = subtree(parse, index)
+            span = parse.subtree(index)
             return span if span and span.start == auxiliary + 1 else None
     return None
 
 
 def _uninverted(
-    parse: Parse, auxiliary: int, subject: Span, indefinite: str, asking: Span
+    parse: Text, auxiliary: int, subject: Span, indefinite: str, asking: Span
 ) -> list[str] | None:
     tokens, last = parse.tokens, len(parse.tokens) - 1
-    who, support = uncapitalised(parse, subject), tokens[auxiliary].text.lower()
+    who, support = parse.uncapitalised(subject), tokens[auxiliary].text.lower()
     if subject.end >= last:  # Who is the director? The director is someone. But how much is it?
         plain = tokens[auxiliary].lemma == "be" and asking.end - asking.start == 1
         return [who, support, indefinite] if plain else None
@@ -372,7 +349,7 @@ def _uninverted(
     return [*opening, *_placed(parse, Span(subject.end + 1, last), indefinite, asking)]
 
 
-def _placed(parse: Parse, rest: Span, indefinite: str, asking: Span) -> list[str]:
+def _placed(parse: Text, rest: Span, indefinite: str, asking: Span) -> list[str]:
     """The rest, with the indefinite words after what governs them; an adverb at the end."""
     tokens = parse.tokens
     governor = tokens[asking.start].head

@@ -11,24 +11,25 @@ from typing import ClassVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import key_neighbours, template_words, word_set
-from assay.models.nlp import Parse, Span, Token, parse_one
+from assay.models.nlp import Token
 from assay.perturbations.edit import (
+    Text,
     WordEdit,
-    children,
     draw_share,
+    dropped,
     inflect,
     is_clitic,
-    is_joined,
     is_word,
-    known_word,
+    known_classes,
     lemma_of,
-    shuffled,
-    word_indices,
+    read,
+    splice,
 )
 from assay.vocabulary import Criterion
 
 _BE = {"is": "are", "are": "is", "am": "is", "was": "were", "were": "was"}
 _CONTRACTED = {"'s": " are", "'re": " is", "'m": " is", "'ve": " has"}
+_PLAIN_WORD = re.compile(r"(?<!\S)\w+([-'’]\w+)*(?!\S)")  # touches no mark
 _TRIES = 8  # at misspelling a word so that it is not another word
 
 
@@ -43,24 +44,18 @@ class Jumble(Perturbation):
     criterion = "fluency"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse, text = parse_one(record.gold), record.gold
+        parse, cuts = read(record.gold), []
         for sentence in reversed(parse.sentences):
-            text = _jumble(parse, sentence, text, rng)
-        return text if text != record.gold else None
-
-
-def _jumble(parse: Parse, sentence: Span, text: str, rng: Random) -> str:
-    start = parse.tokens[sentence.start].start
-    end = parse.tokens[sentence.end - 1].end
-    written = [m for m in re.finditer(r"\S+", text[start:end]) if re.fullmatch(r"\w+([-'’]\w+)*", m[0])]
-    free = [m for m in written if m.start() > 0]
-    order = shuffled([m[0] for m in free], rng)
-    if order is None or len(free) < 3:
-        return text
-    piece = text[start:end]
-    for match, word in reversed(list(zip(free, order, strict=True))):
-        piece = piece[: match.start()] + word + piece[match.end() :]
-    return text[:start] + piece + text[end:]
+            start = parse.tokens[sentence.start].start
+            free = [match for match in _PLAIN_WORD.finditer(parse.piece(sentence)) if match.start() > 0]
+            words = [match[0] for match in free]
+            order = list(words)
+            while order == words and len(set(words)) > 1:
+                rng.shuffle(order)
+            if len(free) >= 3:
+                places = [(start + match.start(), start + match.end()) for match in free]
+                cuts += [(*place, word) for place, word in zip(places, order, strict=True)]
+        return splice(record.gold, sorted(cuts))
 
 
 # --- agreement ---
@@ -73,13 +68,13 @@ class Agreement(WordEdit):
     name = "agreement"
     criterion = "fluency"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         changes = {}
         for index, token in enumerate(parse.tokens):
             # An auxiliary carries the verb's number, whatever the tagger says: did he have.
-            has_auxiliary = any(t.dep in ("aux", "auxpass") for t in children(parse, index))
+            has_auxiliary = any(t.dep in ("aux", "auxpass") for t in parse.children(index))
             other = None if has_auxiliary else _other_number(token)
-            if other and _subject(parse, index) is not None:
+            if other and _has_certain_number(parse, index):
                 changes[index] = other
         return changes
 
@@ -96,24 +91,20 @@ def _other_number(token: Token) -> str | None:
     return inflect(lemma_of(word, "verb"), "VBP" if token.tag == "VBZ" else "VBZ")
 
 
-def _subject(parse: Parse, index: int) -> Token | None:
-    """The subject a finite verb agrees with; None where there is none or either number is right."""
-    tokens = parse.tokens
-    head = tokens[index].head if tokens[index].dep in ("aux", "auxpass") else index
-    dependents = children(parse, head)
+def _has_certain_number(parse: Text, index: int) -> bool:
+    """Whether a finite verb has a subject, and only one number is right for it."""
+    token = parse.tokens[index]
+    head = token.head if token.dep in ("aux", "auxpass") else index
+    dependents, governor = parse.children(head), parse.tokens[head]
     if any(t.dep == "mark" and t.text.lower() in ("if", "though") for t in dependents):
-        return None  # "if it were" is right in either number
+        return False  # "if it were" is right in either number
     subjects = [t for t in dependents if t.dep in ("nsubj", "nsubjpass", "expl")]
-    if not subjects and tokens[head].dep == "conj" and tokens[head].head < head:
-        return _subject(parse, tokens[head].head)
-    return subjects[0] if len(subjects) == 1 and not _takes_either_number(subjects[0]) else None
-
-
-def _takes_either_number(subject: Token) -> bool:
-    """Whether a singular and a plural verb are both right: "the team are" is British."""
-    word = subject.text.lower()
-    collective = word in template_words("collective") or word in word_set("checklist", "nouns", "groups")
-    return collective or subject.entity in ("ORG", "NORP") or subject.tag == "CD"
+    if not subjects and governor.dep == "conj" and governor.head < head:
+        return _has_certain_number(parse, governor.head)
+    if len(subjects) != 1 or subjects[0].entity in ("ORG", "NORP") or subjects[0].tag == "CD":
+        return False
+    collective = template_words("collective") | word_set("checklist", "nouns", "groups")
+    return subjects[0].text.lower() not in collective  # "the team are" is British
 
 
 # --- function words ---
@@ -126,23 +117,20 @@ class DropArticles(WordEdit):
     name = "drop-articles"
     criterion = "fluency"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
-        known = word_set("words", "articles")
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        known, mass = word_set("words", "articles"), word_set("checklist", "nouns", "mass")
         articles = [i for i, t in enumerate(parse.tokens) if t.tag == "DT" and t.text.lower() in known]
         outside = [i for i in articles if not _opens_title(parse, i)]
-        return _dropped(parse, outside) if any(_is_missed(parse, i) for i in outside) else {}
+        nouns = [parse.tokens[parse.tokens[i].head] for i in outside]
+        # "The bats", "the water" and "a stew" are fine without.
+        missed = any(noun.tag == "NN" and noun.text.lower() not in mass for noun in nouns)
+        return dropped(i for i in outside if missed and not parse.is_joined(i))
 
 
-def _opens_title(parse: Parse, index: int) -> bool:
+def _opens_title(parse: Text, index: int) -> bool:
     """Whether an article belongs to a title: The Salt Garden."""
     token, after = parse.tokens[index], parse.tokens[index + 1 : index + 2]
     return token.text == "The" and token.entity == "WORK_OF_ART" and bool(after) and after[0].pos == "PROPN"
-
-
-def _is_missed(parse: Parse, index: int) -> bool:
-    """Whether a noun needs its article: not "the bats", "the water" or "a stew", which are fine without."""
-    noun = parse.tokens[parse.tokens[index].head]
-    return noun.tag == "NN" and noun.text.lower() not in word_set("checklist", "nouns", "mass")
 
 
 @dataclass(frozen=True)
@@ -152,22 +140,20 @@ class DropPrepositions(WordEdit):
     name = "drop-prepositions"
     criterion = "fluency"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         known = word_set("words", "prepositions")
-        prepositions = [
-            i
-            for i, t in enumerate(parse.tokens)
-            if t.dep in ("prep", "agent", "dative") and t.pos == "ADP" and t.text.lower() in known
-        ]
-        return _dropped(parse, prepositions) if any(_is_needed(parse, i) for i in prepositions) else {}
+        adpositions = {i: t for i, t in enumerate(parse.tokens) if t.pos == "ADP" and t.text.lower() in known}
+        places = [i for i, t in adpositions.items() if t.dep in ("prep", "agent", "dative")]
+        missed = any(_is_needed(parse, i) for i in places)
+        return dropped(i for i in places if missed and not parse.is_joined(i))
 
 
-def _is_needed(parse: Parse, index: int) -> bool:
+def _is_needed(parse: Text, index: int) -> bool:
     """Whether the words after a preposition need it: not (on) silent, (on) Monday, half (of) the cake."""
     token = parse.tokens[index]
-    objects = [t for t in children(parse, index) if t.dep == "pobj" and t.pos != "ADJ"]
+    objects = [t for t in parse.children(index) if t.dep == "pobj" and t.pos != "ADJ"]
     time = token.text.lower() in ("on", "for") and all(t.entity in ("DATE", "TIME") for t in objects)
-    return bool(objects) and not time and parse.tokens[token.head].text.lower() not in ("all", "both", "half")
+    return bool(objects) and not time and parse.word_at(token.head) not in ("all", "both", "half")
 
 
 @dataclass(frozen=True)
@@ -177,35 +163,25 @@ class DropStopWords(WordEdit):
     name = "drop-stop-words"
     criterion = "fluency"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         known = word_set("words", "stop_words")
         targets: list[int] = []
         for index, token in enumerate(parse.tokens):
-            # The end of a contraction goes with its stem.
-            follows = bool(targets) and targets[-1] == index - 1 and _ends_contraction(parse, index)
-            if follows or (token.text.lower() in known and not _is_inside_name(token)):
+            # The end of a contraction goes with its stem; a name stays whole: The Copper Kettle, Mark Can.
+            follows = targets[-1:] == [index - 1] and _ends_contraction(parse, index)
+            in_title = token.entity in ("ORG", "WORK_OF_ART", "FAC") and token.text[0].isupper()
+            if follows or (token.text.lower() in known and token.pos != "PROPN" and not in_title):
                 targets.append(index)
-        rest = set(word_indices(parse)) - set(targets)
-        return _dropped(parse, targets, contractions=True) if rest else {}
+        whole = [i for i in targets if _is_contracted(parse, i) or not parse.is_joined(i)]
+        return dropped(whole) if set(parse.word_indices()) - set(targets) else {}
 
 
-def _is_inside_name(token: Token) -> bool:
-    """Whether a word is part of a name: The Copper Kettle, Mark Can."""
-    return token.pos == "PROPN" or (token.entity in ("ORG", "WORK_OF_ART", "FAC") and token.text[0].isupper())
-
-
-def _ends_contraction(parse: Parse, index: int) -> bool:
+def _ends_contraction(parse: Text, index: int) -> bool:
     token = parse.tokens[index]
     return not parse.tokens[index - 1].space and (token.text[0] in "'’" or is_clitic(token))
 
 
-def _dropped(parse: Parse, targets: list[int], *, contractions: bool = False) -> dict[int, str]:
-    """Drop the targets that are whole words, and whole contractions if asked."""
-    whole = [i for i in targets if (contractions and _is_contracted(parse, i)) or not is_joined(parse, i)]
-    return dict.fromkeys(whole, "")
-
-
-def _is_contracted(parse: Parse, index: int) -> bool:
+def _is_contracted(parse: Text, index: int) -> bool:
     """Whether a token is the stem or the end of a contraction, a possessive apart."""
     tokens = parse.tokens
     stem = index + 1 < len(tokens) and _ends_contraction(parse, index + 1) and tokens[index + 1].tag != "POS"
@@ -222,7 +198,7 @@ class MisplacedPunctuation(WordEdit):
     name = "misplaced-punctuation"
     criterion = "fluency"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         changes: dict[int, str] = {}
         for sentence in parse.sentences:
             wrong = [i for i in range(sentence.start, sentence.end - 1) if _is_inseparable(parse, i)]
@@ -236,49 +212,48 @@ class MisplacedPunctuation(WordEdit):
         return changes
 
 
-def _is_inseparable(parse: Parse, index: int) -> bool:
+def _is_inseparable(parse: Text, index: int) -> bool:
     """Whether no comma may follow: after an article, preposition or auxiliary, before a word."""
     token, after = parse.tokens[index], parse.tokens[index + 1]
     closed = token.pos in ("DET", "ADP", "AUX") or token.tag in ("TO", "PRP$")
-    return closed and bool(token.space) and is_word(after) and not is_joined(parse, index)
+    return closed and bool(token.space) and is_word(after) and not parse.is_joined(index)
 
 
 # --- spelling ---
 
 
+@dataclass(frozen=True)
 class _Typo(WordEdit):
     """A share of the longer words misspelt, at a place inside the word; none becomes another word."""
 
     criterion: ClassVar[Criterion] = "fluency"
     shortest: ClassVar[int] = 4  # letters of a word that may be misspelt
-    share: float
+    share: float = 0.15
 
     @abstractmethod
     def misspell(self, word: str, at: int, rng: Random) -> str:
         """The word with a slip at a letter."""
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         changes = {}
         long_words = [i for i in range(len(parse.tokens)) if self._may_change(parse, i)]
         for index in draw_share(long_words, self.share, rng):
-            attempts = (self._attempt(parse.tokens[index].text, rng) for _ in range(_TRIES))
-            wrong = next((word for word in attempts if word), None)
-            if wrong:
-                changes[index] = wrong
+            word = parse.tokens[index].text
+            for _ in range(_TRIES):
+                wrong = self.misspell(word, rng.randrange(1, len(word) - 1), rng)
+                known = known_classes(wrong) or wrong.lower() in word_set("words", "stop_words")
+                if wrong != word and not known:
+                    changes[index] = wrong
+                    break
         return changes
 
-    def _may_change(self, parse: Parse, index: int) -> bool:
+    def _may_change(self, parse: Text, index: int) -> bool:
         """Whether a reader would see a slip as one; in a name it might pass for another name."""
         token = parse.tokens[index]
         word = token.text
-        name = token.pos == "PROPN" or (word[:1].isupper() and not known_word(word))
+        name = token.pos == "PROPN" or (word[:1].isupper() and not known_classes(word))
         plain = len(word) >= self.shortest and word.isascii() and word.isalpha()
-        return plain and not name and not is_joined(parse, index)
-
-    def _attempt(self, word: str, rng: Random) -> str | None:
-        wrong = self.misspell(word, rng.randrange(1, len(word) - 1), rng)
-        known = known_word(wrong) or wrong.lower() in word_set("words", "stop_words")
-        return None if known or wrong == word else wrong
+        return plain and not name and not parse.is_joined(index)
 
 
 @dataclass(frozen=True)
@@ -286,7 +261,6 @@ class TypoSwap(_Typo):
     """Two letters change places: frist."""
 
     name = "typo-swap"
-    share: float = 0.15
 
     def misspell(self, word: str, at: int, rng: Random) -> str:
         return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
@@ -298,7 +272,6 @@ class TypoDrop(_Typo):
 
     name = "typo-drop"
     shortest = 5  # too many strings of three letters are words: boat, bot
-    share: float = 0.15
 
     def misspell(self, word: str, at: int, rng: Random) -> str:
         return word[:at] + word[at + 1 :]
@@ -309,7 +282,6 @@ class TypoDouble(_Typo):
     """A letter is typed twice: everry."""
 
     name = "typo-double"
-    share: float = 0.15
 
     def misspell(self, word: str, at: int, rng: Random) -> str:
         return word[: at + 1] + word[at:]
@@ -320,7 +292,6 @@ class TypoNeighbour(_Typo):
     """The key beside the right one is hit: ebery."""
 
     name = "typo-neighbour"
-    share: float = 0.15
 
     def misspell(self, word: str, at: int, rng: Random) -> str:
         beside = rng.choice(key_neighbours()[word[at].lower()])

@@ -1,56 +1,60 @@
 """Meaning templates: edits that change the meaning and keep the grammar, and edits that keep both.
 
 Table 5 of *checklist*: negation, opposites and siblings should lower a score; synonyms, contractions and
-another reference should not.
+another reference should not. `negation` is for other templates too.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from random import Random
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import Pairs, antonyms, contractions, gendered, match_case, siblings, synonyms
-from assay.models.nlp import Parse
+from assay.datasets.lexicon import (
+    Pairs,
+    antonyms,
+    contractions,
+    gendered,
+    match_case,
+    siblings,
+    synonyms,
+    template_words,
+)
+from assay.models.nlp import Span, Token
 from assay.perturbations.edit import (
+    DO_FORMS,
+    DO_TAGS,
+    FINITE_TAGS,
     FULL_STEMS,
+    QUESTION_TAGS,
+    Text,
     WordEdit,
-    children,
     class_and_lemma,
     draw_share,
     inflect,
-    is_joined,
     is_word,
-    neighbours,
-    word_at,
+    lemma_of,
 )
-from assay.perturbations.negation import negation
 
 _TIED = ("to", "from", "of", "with", "for", "into", "against", "about", "out")  # prepositions a verb chooses
 _GRADING = ("however", "how", "so", "as", "less", "more")
 _FULL = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will"}
+# "I'll not" is rare: contracted auxiliaries are negated in the usual way.
+_CLITICS = {
+    "'ll": " won't",
+    "'ve": " haven't",
+    "'d": " wouldn't",
+    "'re": " aren't",
+    "'m": "'m not",
+    "'s": "'s not",
+}
 
 
-# --- another meaning ---
-
-
-@dataclass(frozen=True)
-class Negate(WordEdit):
-    """The main clause of a share of the sentences is negated, or loses its negation."""
-
-    name = "negate"
-    criterion = "adequacy"
-    share: float = 0.5
-
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
-        negated = [changes for sentence in parse.sentences if (changes := negation(parse, sentence))]
-        merged: dict[int, str] = {}
-        for changes in draw_share(negated, self.share, rng):
-            merged.update(changes)
-        return merged
+# --- another meaning: words exchanged ---
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,9 @@ class Antonyms(WordEdit):
     criterion = "adequacy"
     share: float = 0.5
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         bound = {i for i in range(len(parse.tokens)) if _resists_opposite(parse, i)}
-        return _exchanged(parse, antonyms(), self.share, rng, skip=bound, per_sentence=1)
+        return _exchanged(parse, antonyms(), self.share, rng, skip=bound, single=True)
 
 
 @dataclass(frozen=True)
@@ -74,60 +78,47 @@ class Siblings(WordEdit):
     criterion = "correctness"
     share: float = 0.5
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         return _exchanged(parse, siblings(), self.share, rng)
 
 
-def _resists_opposite(parse: Parse, index: int) -> bool:
+def _resists_opposite(parse: Text, index: int) -> bool:
     """Whether an opposite would not fit: not always, not never; however often; for longer, for shorter."""
     token = parse.tokens[index]
     verb = {"ADV": token.head, "ADJ": token.head, "VERB": index}.get(token.pos)
-    denied = verb is not None and any(t.dep == "neg" for t in children(parse, verb))
-    graded = token.pos == "ADV" and word_at(parse, index - 1) in _GRADING
-    adjuncts = [t for t in children(parse, index) if t.dep in ("prep", "agent")]
+    denied = verb is not None and any(t.dep == "neg" for t in parse.children(verb))
+    graded = token.pos == "ADV" and parse.word_at(index - 1) in _GRADING
+    adjuncts = [t for t in parse.children(index) if t.dep in ("prep", "agent")]
     described = token.pos == "VERB" and len(adjuncts) > 1  # they say how it was done: built in the style of
     noun_like = token.pos == "ADJ" and token.dep in ("pobj", "pcomp", "nsubj", "dobj")
     return denied or graded or described or noun_like
 
 
 def _exchanged(
-    parse: Parse,
-    table: Pairs,
-    share: float,
-    rng: Random,
-    *,
-    skip: Collection[int] = (),
-    per_sentence: int | None = None,
+    parse: Text, table: Pairs, share: float, rng: Random, *, skip: Collection[int] = (), single: bool = False
 ) -> dict[int, str]:
     """Exchange a share of the words in a table, in the form of the old ones.
 
     A repeated word is exchanged for the same word everywhere, never for one that the text has already. A word
-    that must stay in one place stays in all. At most `per_sentence` words of a sentence change.
+    that must stay in one place stays in all. With `single`, only one word of a sentence changes.
     """
-    options = {
-        i: forms for i in range(len(parse.tokens)) if i not in skip and (forms := _forms(parse, i, table))
-    }
-    present = {token.text.lower() for token in parse.tokens}
+    indices = [i for i in range(len(parse.tokens)) if i not in skip]
+    options = {i: forms for i in indices if (forms := _forms(parse, i, table))}
     places: dict[str, list[int]] = defaultdict(list)
-    for index in options:
-        places[parse.tokens[index].text.lower()].append(index)
-    fixed = {t.text.lower() for i, t in enumerate(parse.tokens) if i not in options}
+    for index, token in enumerate(parse.tokens):
+        places[token.text.lower()].append(index)
     changes: dict[int, str] = {}
-    for word in draw_share([w for w in places if w not in fixed], share, rng):
-        fresh = [other for other in options[places[word][0]] if other.lower() not in present]
-        if fresh and not (per_sentence and _exceeds(parse, places[word], changes, per_sentence)):
+    for word in draw_share([w for w in places if options.keys() >= set(places[w])], share, rng):
+        fresh = [other for other in options[places[word][0]] if other.lower() not in places]
+        changed = {*places[word], *changes}
+        crowded = any(sum(s.start <= i < s.end for i in changed) > 1 for s in parse.sentences)
+        if fresh and not (single and crowded):
             other = rng.choice(fresh)
             changes.update({i: match_case(other, parse.tokens[i].text) for i in places[word]})
     return changes
 
 
-def _exceeds(parse: Parse, indices: Sequence[int], changes: Collection[int], limit: int) -> bool:
-    """Whether a sentence would have more changes than the limit."""
-    merged = {*indices, *changes}
-    return any(sum(s.start <= i < s.end for i in merged) > limit for s in parse.sentences)
-
-
-def _forms(parse: Parse, index: int, table: Pairs) -> list[str]:
+def _forms(parse: Text, index: int, table: Pairs) -> list[str]:
     """The words that the table gives for a word, in its form; empty where none would fit."""
     token = parse.tokens[index]
     known = class_and_lemma(token)
@@ -147,13 +138,13 @@ def _forms(parse: Parse, index: int, table: Pairs) -> list[str]:
     return [form for other in same_gender or others if (form := inflect(other, token.tag))]
 
 
-def _is_replaceable(parse: Parse, index: int) -> bool:
+def _is_replaceable(parse: Text, index: int) -> bool:
     """Whether another word of the class fits the place: no neighbour asks for this very word.
 
     Sold it to her, bought it to her; a fire station, a fire harbour; 21 nautical yards; in airport.
     """
     token, tokens = parse.tokens[index], parse.tokens
-    dependents = children(parse, index)
+    dependents = parse.children(index)
     if token.pos == "VERB":
         complement = any(t.dep in ("xcomp", "ccomp", "acomp", "oprd") for t in dependents)
         tied = any(t.dep == "prep" and t.text.lower() in _TIED for t in dependents)
@@ -168,18 +159,190 @@ def _is_replaceable(parse: Parse, index: int) -> bool:
     return not (bare or token.dep == "compound" or "compound" in deps or {"nummod", "amod"} <= deps)
 
 
-def stands_free(parse: Parse, index: int) -> bool:
+def stands_free(parse: Text, index: int) -> bool:
     """Whether a word is independent: no particle of its own, no part of a name or of a longer word."""
     token = parse.tokens[index]
-    if is_joined(parse, index) or token.entity in ("PERSON", "ORG", "FAC", "WORK_OF_ART", "PRODUCT"):
+    if parse.is_joined(index) or token.entity in ("PERSON", "ORG", "FAC", "WORK_OF_ART", "PRODUCT"):
         return False
-    deps = {t.dep for t in children(parse, index)}
-    if token.pos == "VERB" and deps & {"prt", "dative"}:
+    deps = {t.dep for t in parse.children(index)}
+    if "npadvmod" in deps or (token.pos == "VERB" and deps & {"prt", "dative"}):  # 57 metres high
         return False
-    if "npadvmod" in deps:  # 57 metres high
-        return False
-    beside = neighbours(parse, index)
+    beside = parse.neighbours(index)
     return not any(t.pos == "PROPN" and t.dep == "compound" and t.head == index for t in beside)
+
+
+# --- another meaning: negation ---
+
+
+@dataclass(frozen=True)
+class Negate(WordEdit):
+    """The main clause of a share of the sentences is negated, or loses its negation."""
+
+    name = "negate"
+    criterion = "adequacy"
+    share: float = 0.5
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        negated = [changes for sentence in parse.sentences if (changes := negation(parse, sentence))]
+        drawn = draw_share(negated, self.share, rng)
+        return {index: word for changes in drawn for index, word in changes.items()}
+
+
+def negation(parse: Text, sentence: Span) -> dict[int, str] | None:
+    """The changes that negate the sentence's main clause, or None where the result would be doubtful."""
+    tokens, root = parse.tokens, parse.root_of(sentence)
+    if root is None or tokens[root].pos not in ("VERB", "AUX") or garbled(parse, sentence):
+        return None
+    if tokens[sentence.end - 1].text == "?":  # a negated question asks the same
+        return None
+    children = [i for i in range(sentence.start, sentence.end) if tokens[i].head == root and i != root]
+    subject = next((i for i in children if tokens[i].dep in ("nsubj", "nsubjpass", "expl")), None)
+    negated = next((i for i in children if tokens[i].dep == "neg"), None)
+    words = {t.text.lower().replace("’", "'") for t in tokens[sentence.start : sentence.end]}
+    if negated is not None:
+        bound = words & template_words("negation_bound")
+        return None if bound else _affirm(tokens, root, subject, negated)
+    if words & template_words("negation_shy") or _is_presupposed(tokens, sentence, root):
+        return None
+    if subject is not None and _resists(tokens, subject, root):
+        return None
+    return _deny(parse, sentence, _last_verb(tokens, root), subject)
+
+
+def _deny(parse: Text, sentence: Span, verb: int | None, subject: int | None) -> dict[int, str] | None:
+    """Add a "not" to a verb that has none."""
+    if verb is None:
+        return None
+    auxiliaries = (i for i, t in enumerate(parse.tokens[:verb]) if t.head == verb and _finite_auxiliary(t))
+    finite = next(auxiliaries, None)
+    if finite is not None:
+        return _after_auxiliary(parse, finite, subject)
+    return _with_support(parse, sentence, verb, subject)
+
+
+def garbled(parse: Text, sentence: Span) -> bool:
+    """Whether the parse is inconsistent: a finite complement, two subjects of one verb, a wrong number."""
+    inside = range(sentence.start, sentence.end)
+    tokens = parse.tokens
+    subjects = [i for i in inside if tokens[i].dep in ("nsubj", "nsubjpass")]
+    doubled = len({tokens[i].head for i in subjects}) < len(subjects)
+    finite = any(tokens[i].dep in ("xcomp", "dep") and tokens[i].tag in ("VBD", "VBZ") for i in inside)
+    return doubled or finite or any(_disagrees(tokens, i) for i in inside)
+
+
+def _disagrees(tokens: tuple[Token, ...], index: int) -> bool:
+    """Whether a noun has the wrong number for its article or verb, so that the parse must be wrong."""
+    token = tokens[index]
+    head = tokens[token.head]
+    if token.dep == "det" and token.text.lower() in ("a", "an"):
+        noun = tokens[head.head] if head.dep == "compound" else head
+        return noun.tag in ("NNS", "NNPS")
+    joined = any(t.head == index and t.dep == "conj" for t in tokens)
+    return token.dep == "nsubj" and token.tag == "NN" and head.tag == "VBP" and not joined
+
+
+def _is_presupposed(tokens: tuple[Token, ...], sentence: Span, root: int) -> bool:
+    """Whether the opening or a clause after the verb takes it for a fact: won a medal, which he kept."""
+    after_commas = [t for comma, t in pairwise(tokens[root + 1 : sentence.end]) if comma.text == ","]
+    return tokens[sentence.start].text.lower() in template_words("negation_shy_openings") or any(
+        t.tag in QUESTION_TAGS or (t.tag in ("VBG", "VBN") and t.dep in ("advcl", "acl"))
+        for t in after_commas
+    )
+
+
+def _resists(tokens: tuple[Token, ...], subject: int, root: int) -> bool:
+    """Whether a negation would be odd with this subject: "everyone did not", "a pipe did not burst"."""
+    token, own = tokens[subject], [t for t in tokens if t.head == subject]
+    if token.dep == "expl":  # there are not students
+        shown = [i for i, t in enumerate(tokens) if t.head == root and t.dep == "attr"]
+        return not any(t.head in shown and t.dep in ("det", "nummod") for t in tokens)
+    quantifiers = template_words("quantifiers")
+    counted = any(t.dep == "nummod" or t.text.lower() in quantifiers for t in own)
+    new = any(t.text.lower() in ("a", "an", "another") for t in own) and tokens[root].lemma != "be"
+    odd = token.tag in ("WP", "WDT", "CD") or token.text.lower() in ("me", "him", "us", "them")
+    return counted or new or odd or token.text.lower() in quantifiers
+
+
+def _last_verb(tokens: tuple[Token, ...], root: int) -> int | None:
+    """The last finite verb that shares the subject, since an earlier "not" would negate the others too.
+
+    None where the parse of the joined verbs is doubtful.
+    """
+    last = root
+    for index in range(root + 1, len(tokens)):
+        token = tokens[index]
+        if token.dep != "conj" or token.head != last or token.pos not in ("VERB", "AUX"):
+            continue
+        own = [t for t in tokens if t.head == index]
+        if any(t.dep.startswith("nsubj") or t.dep == "expl" for t in own):
+            break
+        if token.tag not in FINITE_TAGS and not any(_finite_auxiliary(t) for t in own):
+            helped = any(t.head == root and _finite_auxiliary(t) for t in tokens)
+            return last if helped else None  # "will open and offer" is fine, "do, swap and sing" is misread
+        last = index
+    return last
+
+
+def _finite_auxiliary(token: Token) -> bool:
+    helps = token.tag == "MD" or token.lemma in ("be", "have", "do") or token.text[0] in "'’"
+    return token.dep in ("aux", "auxpass") and token.tag in FINITE_TAGS and helps
+
+
+def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> dict[int, str] | None:
+    """Put the "not" after an auxiliary, or contract the two."""
+    token, after = parse.tokens[finite], parse.word_at(finite + 1)
+    if subject is None or subject > finite or after in template_words("outer_adverbs"):
+        return None  # "only then did it stop"; "it has now stopped"
+    if after in ("rather", "better"):
+        return {finite + 1: f"{parse.tokens[finite + 1].text} not"}
+    word = token.text.lower().replace("’", "'")
+    if parse.tokens[token.head].tag == "VBN" and (word == "'d" or (word == "'s" and token.dep == "aux")):
+        return {finite: " hadn't" if word == "'d" else " hasn't"}
+    return {finite: "cannot" if word == "can" else _CLITICS.get(word, f"{token.text} not")}
+
+
+def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -> dict[int, str] | None:
+    """Negate a verb without auxiliary: after a form of "be", else with do-support."""
+    tokens, token, outer = parse.tokens, parse.tokens[root], template_words("outer_adverbs")
+    word = token.text.lower().replace("’", "'")
+    if subject is None:
+        imperative = token.tag == "VB" and all(t.dep == "punct" for t in tokens[sentence.start : root])
+        return {root: f"Do not {token.text.lower()}"} if imperative and token.text.lower() != "let" else None
+    if word in ("is", "are", "was", "were", "am", "'s", "'re", "'m"):
+        after = parse.word_at(root + 1)
+        return None if after in outer else {root: _CLITICS.get(word, f"{token.text} not")}
+    if subject > root or token.tag not in DO_FORMS:
+        return None
+    at = root
+    while at and tokens[at - 1].dep == "advmod" and tokens[at - 1].head == root:
+        at -= 1  # before the adverbs that belong to the verb
+    if any(t.text.lower() in outer for t in tokens[at:root]):
+        return None
+    support, base = f"{DO_FORMS[token.tag]} not", lemma_of(token.text, "verb")
+    if at == root:
+        return {root: f"{support} {base}"}
+    return {at: f"{support} {tokens[at].text}", root: base}
+
+
+def _affirm(
+    tokens: tuple[Token, ...], root: int, subject: int | None, negative: int
+) -> dict[int, str] | None:
+    """Remove not, n't or never, and do-support with it."""
+    changes = {negative: ""}
+    if tokens[negative].text.lower() == "never":
+        return changes
+    if subject is None or subject > negative:
+        return None
+    before = negative - 1
+    word = tokens[before].text.lower()
+    if word in FULL_STEMS:
+        changes[before] = FULL_STEMS[word]
+    if word in DO_TAGS and tokens[before].dep == "aux":
+        form = inflect(lemma_of(tokens[root].text, "verb"), DO_TAGS[word])
+        if form is None:
+            return None
+        changes.update({before: "", root: form})
+    return changes
 
 
 # --- the same meaning ---
@@ -193,7 +356,7 @@ class Synonyms(WordEdit):
     criterion = "invariance"
     expect = "same"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         compared = {i for i, t in enumerate(parse.tokens) if t.tag in ("JJR", "JJS", "RBR", "RBS")}
         return _exchanged(parse, synonyms(), 1.0, rng, skip=compared)
 
@@ -221,7 +384,7 @@ class Contractions(WordEdit):
     criterion = "invariance"
     expect = "same"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         changes: dict[int, str] = {}
         for index in range(len(parse.tokens) - 1):
             short = _contraction(parse, index)
@@ -233,13 +396,10 @@ class Contractions(WordEdit):
 @cache
 def _short_forms() -> dict[str, str]:
     """Full forms to contractions; of two with the same full form the first listed is taken."""
-    table: dict[str, str] = {}
-    for short, full in contractions().items():
-        table.setdefault(full, short)
-    return table
+    return {full: short for short, full in reversed(list(contractions().items()))}
 
 
-def _contraction(parse: Parse, index: int) -> str | None:
+def _contraction(parse: Text, index: int) -> str | None:
     """The contraction of a word and the next, or None where they may not be contracted."""
     first, second = parse.tokens[index], parse.tokens[index + 1]
     pair = f"{first.text} {second.text}".lower().replace("can not", "cannot")
@@ -254,12 +414,12 @@ def _contraction(parse: Parse, index: int) -> str | None:
     stranded = index + 2 >= len(parse.tokens) or not is_word(parse.tokens[index + 2]) or not second.space
     if not (pronoun and bare and helping) or stranded or _is_elliptic(parse, index + 1):
         return None
-    if second.lemma != "be" and word_at(parse, index + 2) == "not":
+    if second.lemma != "be" and parse.word_at(index + 2) == "not":
         return None  # they wouldn't, not they'd not
     return first.text + short[len(first.text) :]
 
 
-def _is_elliptic(parse: Parse, index: int) -> bool:
+def _is_elliptic(parse: Text, index: int) -> bool:
     """Whether the verb's complement is before it: what it is worth."""
     token = parse.tokens[index]
     later = [t for i, t in enumerate(parse.tokens) if i > index and t.head in (index, token.head)]
@@ -276,14 +436,12 @@ class Expansions(WordEdit):
     criterion = "invariance"
     expect = "same"
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
-        changes: dict[int, str] = {}
-        for index in range(1, len(parse.tokens)):
-            changes.update(_expansion(parse, index))
-        return changes
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        changes = [_expansion(parse, index) for index in range(1, len(parse.tokens))]
+        return {index: word for change in changes for index, word in change.items()}
 
 
-def _expansion(parse: Parse, index: int) -> dict[int, str]:
+def _expansion(parse: Text, index: int) -> dict[int, str]:
     token, before = parse.tokens[index], parse.tokens[index - 1]
     word = token.text.lower().replace("’", "'")
     if before.space:
@@ -300,7 +458,7 @@ def _expansion(parse: Parse, index: int) -> dict[int, str]:
     return {index: f" {full}"} if full else {}
 
 
-def _expanded_not(parse: Parse, index: int) -> dict[int, str]:
+def _expanded_not(parse: Text, index: int) -> dict[int, str]:
     """n't to not; in a question it goes after a pronoun: Do you not know?"""
     stem = parse.tokens[index - 1]
     full = FULL_STEMS.get(stem.text.lower(), stem.text)
@@ -314,7 +472,7 @@ def _expanded_not(parse: Parse, index: int) -> dict[int, str]:
     return {index - 1: cased, index: "not" if cased.lower() == "can" else " not"}
 
 
-def _is_or_has(parse: Parse, index: int) -> str | None:
+def _is_or_has(parse: Text, index: int) -> str | None:
     token = parse.tokens[index]
     if token.dep == "aux" and parse.tokens[token.head].tag == "VBN":
         return "has"
@@ -326,8 +484,8 @@ def _is_or_has(parse: Parse, index: int) -> str | None:
     return "is" if token.tag == "VBZ" else None
 
 
-def _had_or_would(parse: Parse, index: int) -> str | None:
-    head, after = parse.tokens[parse.tokens[index].head], word_at(parse, index + 1)
+def _had_or_would(parse: Text, index: int) -> str | None:
+    head, after = parse.tokens[parse.tokens[index].head], parse.word_at(index + 1)
     if after == "better" or (head.tag == "VBN" and after != "have"):
         return "had"
     return "would" if head.tag == "VB" or after == "have" else None

@@ -9,27 +9,22 @@ from typing import ClassVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, template_words, word_list
-from assay.models.nlp import Parse, Span, parse_one
+from assay.models.nlp import Span
 from assay.perturbations.edit import (
     FINITE_TAGS,
     QUESTION_TAGS,
+    Text,
     WordEdit,
     body_and_end,
-    children,
     draw_share,
-    drop,
-    is_joined,
+    dropped,
     is_word,
-    known_as,
-    root_of,
-    sentence_of,
+    known_classes,
+    read,
+    rewrite,
     sentences,
-    subtree,
-    uncapitalised,
     unrelated_text,
     unrelated_texts,
-    word_at,
-    word_indices,
 )
 from assay.vocabulary import Criterion
 
@@ -92,10 +87,10 @@ class AddText(Perturbation):
         if extra is None or not record.gold.strip():
             return None
         body, end = body_and_end(record.gold.rstrip())
-        parse = parse_one(extra)
+        parse = read(extra)
         if end != "." or '"' in extra or _may_open_title(parse, 0):
             return f"{_ended(record.gold)} {extra}"
-        return f"{body}, and {uncapitalised(parse, Span(0, len(parse.tokens)))}"
+        return f"{body}, and {parse.uncapitalised(Span(0, len(parse.tokens)))}"
 
 
 @dataclass(frozen=True)
@@ -119,11 +114,8 @@ def _other_statement(record: Record, rng: Random) -> str | None:
     """A statement of moderate length from another item of the corpus, or None."""
     others = unrelated_texts(record)
     for other in rng.sample(others, min(len(others), 12)):
-        statements = [
-            sentence
-            for sentence in sentences(other, with_words=True)
-            if sentence not in record.gold and _is_statement(sentence)
-        ]
+        fresh = [piece for piece in sentences(other, with_words=True) if piece not in record.gold]
+        statements = [sentence for sentence in fresh if _is_statement(sentence)]
         if statements:
             return rng.choice(statements)
     return None
@@ -133,9 +125,9 @@ def _is_statement(sentence: str) -> bool:
     """Whether a sentence is a statement of its own: not "And yet he came" nor "Careful, it's hot"."""
     if not 3 <= len(sentence.split()) <= 30 or not sentence.endswith("."):
         return False
-    parse = parse_one(sentence)
-    tokens, root = parse.tokens, root_of(parse, Span(0, len(parse.tokens))) or 0
-    whole = any(t.dep in ("nsubj", "nsubjpass", "expl") for t in children(parse, root))
+    parse = read(sentence)
+    tokens, root = parse.tokens, parse.root_of(Span(0, len(parse.tokens))) or 0
+    whole = any(t.dep in ("nsubj", "nsubjpass", "expl") for t in parse.children(root))
     continues = tokens[0].pos == "CCONJ" or tokens[0].text in ("So", "Then", "Yet", "Nor")
     calls = tokens[0].pos in ("ADJ", "INTJ") and tokens[1].text == ","
     return whole and not continues and not calls
@@ -174,7 +166,7 @@ class SplitSentence(WordEdit):
     criterion = "text structure"
     share: float = 0.5
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         places = [place for s in parse.sentences if (place := _before_verb(parse, s)) is not None]
         changes: dict[int, str] = {}
         for place in draw_share(places, self.share, rng):
@@ -183,9 +175,9 @@ class SplitSentence(WordEdit):
         return changes
 
 
-def _before_verb(parse: Parse, sentence: Span) -> int | None:
+def _before_verb(parse: Text, sentence: Span) -> int | None:
     """The last word before the main verb and its auxiliaries; None where the subject is not before them."""
-    tokens, root = parse.tokens, root_of(parse, sentence)
+    tokens, root = parse.tokens, parse.root_of(sentence)
     if root is None or tokens[root].pos not in ("VERB", "AUX"):
         return None
     dependents = [i for i in range(sentence.start, root) if tokens[i].head == root]
@@ -208,68 +200,62 @@ class RepeatPhrases(WordEdit):
     criterion = "avoiding repetition"
     share: float = 0.5
 
-    def changes(self, parse: Parse, rng: Random) -> Mapping[int, str]:
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         repeatable = [(s, phrases) for s in parse.sentences if (phrases := _noun_phrases(parse, s))]
         changes = {}
         for sentence, phrases in draw_share(repeatable, self.share, rng):
-            last = word_indices(parse, sentence)[-1]
+            last = parse.word_indices(sentence)[-1]
             changes[last] = f"{parse.tokens[last].text}, {rng.choice(phrases)}"
         return changes
 
 
-def _noun_phrases(parse: Parse, sentence: Span) -> list[str]:
+def _noun_phrases(parse: Text, sentence: Span) -> list[str]:
     """The noun phrases of a sentence, as written inside one; only the main subject, if it is one."""
     inside = [c for c in parse.chunks if sentence.start <= c.start and c.end <= sentence.end]
-    independent = [c for c in inside if _names_something(parse, c) and not _needs_context(parse, c)]
-    main = [c for c in independent if _is_main_subject(parse, c)]
+    independent = {c: parse.tokens[c.end - 1] for c in inside if _is_independent(parse, c)}
+    subjects = [c for c, head in independent.items() if head.dep in ("nsubj", "nsubjpass")]
+    main = [c for c in subjects if parse.tokens[independent[c].head].dep == "ROOT"]
     chosen = main or independent
-    phrases = [uncapitalised(parse, c) if c.start == sentence.start else parse.piece(c) for c in chosen]
+    phrases = [parse.uncapitalised(c) if c.start == sentence.start else parse.piece(c) for c in chosen]
     return [phrase for phrase in phrases if not set(phrase) & set('"“”()[],;:')]
 
 
-def _is_main_subject(parse: Parse, chunk: Span) -> bool:
-    head = parse.tokens[chunk.end - 1]
-    return head.dep in ("nsubj", "nsubjpass") and parse.tokens[head.head].dep == "ROOT"
+def _is_independent(parse: Text, chunk: Span) -> bool:
+    """Whether a phrase names something by itself.
 
-
-def _names_something(parse: Parse, chunk: Span) -> bool:
-    """Whether a phrase names something: not the fact of "in fact", nor the front of "in front of"."""
-    head = parse.tokens[chunk.end - 1]
-    bare = chunk.end - chunk.start == 1 and head.tag == "NN"
-    part = head.text.lower() in template_words("nouns_unfinished")
-    excluded = part or bare or head.entity in _TIMES or _may_open_title(parse, chunk.start)
+    Not the fact of "in fact", nor the front of "in front of"; no question, nothing that depends on its
+    context (any chance), no misread clause (tourists queue).
+    """
+    tokens = parse.tokens[chunk.start : chunk.end]
+    head = tokens[-1]
+    bare = len(tokens) == 1 and head.tag == "NN"
+    part = head.text.lower() in template_words("nouns_unfinished") or head.entity in _TIMES
+    asks = any(token.tag in QUESTION_TAGS for token in tokens)
+    misread = any(token.tag == "NNS" and token.dep == "compound" for token in tokens)
+    bound = asks or misread or tokens[0].text.lower() in ("any", "no", "such")
+    excluded = bare or part or bound or _may_open_title(parse, chunk.start)
     return head.pos in ("NOUN", "PROPN") and is_word(head) and not excluded
 
 
-def _may_open_title(parse: Parse, index: int) -> bool:
+def _may_open_title(parse: Text, index: int) -> bool:
     """Whether "The" may belong to a title, which a small letter would spoil: The Salt Garden."""
     tokens = parse.tokens[index : index + 2]
     return tokens[0].text == "The" and len(tokens) > 1 and tokens[1].text[:1].isupper()
-
-
-def _needs_context(parse: Parse, chunk: Span) -> bool:
-    """Whether a phrase asks, depends on its context (any chance), or is a misread clause (tourists queue)."""
-    tokens = parse.tokens[chunk.start : chunk.end]
-    asks = any(token.tag in QUESTION_TAGS for token in tokens)
-    misread = any(token.tag == "NNS" and token.dep == "compound" for token in tokens)
-    return asks or misread or tokens[0].text.lower() in ("any", "no", "such")
 
 
 # --- phrases and modifiers left out ---
 
 
 @dataclass(frozen=True)
-class DropPhrases(Perturbation):
+class DropPhrases(WordEdit):
     """A share of the prepositional phrases, relative clauses, appositions and participles is left out."""
 
     name = "drop-phrases"
     criterion: ClassVar[Criterion] = "data coverage"
     share: float = 0.5
 
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = parse_one(record.gold)
-        spans = within_half(parse, draw_share(loose_phrases(parse), self.share, rng))
-        return drop(parse, spans) if spans else None
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        return dropped(within_half(parse, draw_share(loose_phrases(parse), self.share, rng)))
 
 
 @dataclass(frozen=True)
@@ -286,16 +272,14 @@ class DropObjects(DropPhrases):
 
 
 @dataclass(frozen=True)
-class DropModifiers(Perturbation):
+class DropModifiers(WordEdit):
     """Adjectives and adverbs of manner left out: the sign, not the no-parking sign."""
 
     name = "drop-modifiers"
     criterion = "informativeness"
 
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = parse_one(record.gold)
-        modifiers = [i for i in range(len(parse.tokens)) if _is_loose_modifier(parse, i)]
-        return drop(parse, modifiers) if modifiers else None
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        return dropped(i for i in range(len(parse.tokens)) if _is_loose_modifier(parse, i))
 
 
 @dataclass(frozen=True)
@@ -306,20 +290,20 @@ class DropDetails(Perturbation):
     criterion = "interestingness"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = parse_one(record.gold)
-        if not word_indices(parse):
+        parse = read(record.gold)
+        if not parse.word_indices():
             return None
         first = parse.sentences[0]
         places: list[int | Span] = list(parse.sentences[1:])
         places += [span for span in loose_phrases(parse) if span.end <= first.end]
         places += [i for i in range(first.start, first.end) if _is_loose_modifier(parse, i)]
-        return drop(parse, places).rstrip() if places else None
+        return rewrite(parse, dropped(places)).rstrip() if places else None
 
 
-def _is_loose_modifier(parse: Parse, index: int) -> bool:
+def _is_loose_modifier(parse: Text, index: int) -> bool:
     """Whether a token is a plain adjective before its noun, or an adverb in -ly by its verb."""
     token = parse.tokens[index]
-    if is_joined(parse, index) or any(t.head == index for t in parse.tokens) or token.entity:
+    if parse.is_joined(index) or any(t.head == index for t in parse.tokens) or token.entity:
         return False
     if token.text.lower() in template_words("modifiers_needed"):
         return False
@@ -327,7 +311,7 @@ def _is_loose_modifier(parse: Parse, index: int) -> bool:
     return _is_adjective(parse, index) or (manner and parse.tokens[token.head].pos == "VERB")
 
 
-def _is_adjective(parse: Parse, index: int) -> bool:
+def _is_adjective(parse: Text, index: int) -> bool:
     token, noun = parse.tokens[index], parse.tokens[parse.tokens[index].head]
     if token.dep != "amod" or noun.pos != "NOUN" or index > token.head or token.tag in ("JJS", "JJR"):
         return False
@@ -335,16 +319,15 @@ def _is_adjective(parse: Parse, index: int) -> bool:
         return False  # one in a row of them: black, cream and red
     if noun.lemma.lower() in template_words("nouns_needing_modifier"):
         return False
-    before = parse.tokens[index - 1].pos if index else ""
     if token.pos == "ADJ":
-        return known_as(token.text, "ADJ")
-    return token.pos == "VERB" and before in ("DET", "ADJ")
+        return "ADJ" in known_classes(token.text)
+    return token.pos == "VERB" and index > 0 and parse.tokens[index - 1].pos in ("DET", "ADJ")
 
 
 # --- which phrases a sentence can lose, by the parse; cautious where the parse may be wrong ---
 
 
-def loose_phrases(parse: Parse) -> list[Span]:
+def loose_phrases(parse: Text) -> list[Span]:
     """The phrases a text can lose, in order and without overlap, with the commas that go with them."""
     spans = [span for index in range(len(parse.tokens)) for span in _loose_phrase(parse, index)]
     spans = [span for span in spans if within_half(parse, [span])]
@@ -355,25 +338,25 @@ def loose_phrases(parse: Parse) -> list[Span]:
     return sorted(chosen, key=lambda span: span.start)
 
 
-def within_half(parse: Parse, spans: Sequence[Span]) -> list[Span]:
+def within_half(parse: Text, spans: Sequence[Span]) -> list[Span]:
     """As many of the spans, from the first on, as leave every sentence half of its words."""
-    dropped: dict[int, int] = {}
+    lost: dict[int, int] = {}
     chosen = []
     for span in spans:
-        sentence = sentence_of(parse, span.start)
-        more = dropped.get(sentence.start, 0) + len(word_indices(parse, span))
-        if more <= len(word_indices(parse, sentence)) / 2:
-            dropped[sentence.start] = more
+        sentence = parse.sentence_of(span.start)
+        more = lost.get(sentence.start, 0) + len(parse.word_indices(span))
+        if more <= len(parse.word_indices(sentence)) / 2:
+            lost[sentence.start] = more
             chosen.append(span)
     return chosen
 
 
-def _loose_phrase(parse: Parse, index: int) -> Iterator[Span]:
+def _loose_phrase(parse: Text, index: int) -> Iterator[Span]:
     token = parse.tokens[index]
     if token.dep not in ("prep", "relcl", "appos", "acl"):
         return
-    span = subtree(parse, index)
-    words = word_indices(parse, span) if span else []
+    span = parse.subtree(index)
+    words = parse.word_indices(span) if span else []
     if not words or words[-1] == words[0]:
         return
     span = Span(words[0], words[-1] + 1)  # marks at either end belong to the sentence
@@ -389,10 +372,10 @@ def _loose_phrase(parse: Parse, index: int) -> Iterator[Span]:
         yield _with_commas(parse, index, span)
 
 
-def _is_separate(parse: Parse, index: int, span: Span) -> bool:
+def _is_separate(parse: Text, index: int, span: Span) -> bool:
     """Whether the neighbours surely do not belong to the phrase, whatever the parse says."""
-    sentence, inside = sentence_of(parse, span.start), parse.tokens[span.start : span.end]
-    if span.end > sentence.end or word_at(parse, span.start - 1) in template_words("phrase_bound_before"):
+    sentence, inside = parse.sentence_of(span.start), parse.tokens[span.start : span.end]
+    if span.end > sentence.end or parse.word_at(span.start - 1) in template_words("phrase_bound_before"):
         return False
     if any(t.text in _BRACKETS for t in inside):
         return False
@@ -414,18 +397,18 @@ def _is_separate(parse: Parse, index: int, span: Span) -> bool:
     )
 
 
-def _is_complete(parse: Parse, index: int) -> bool:
+def _is_complete(parse: Text, index: int) -> bool:
     """Whether a preposition has its noun after it and no twin beside it (from July to October)."""
     token = parse.tokens[index]
-    twins = {t.text.lower() for t in children(parse, token.head) if t.dep == "prep"}
-    objects = [t for t in children(parse, index) if t.dep == "pobj" and t.start > token.start]
+    twins = {t.text.lower() for t in parse.children(token.head) if t.dep == "prep"}
+    objects = [t for t in parse.children(index) if t.dep == "pobj" and t.start > token.start]
     return len(objects) == 1 and objects[0].tag not in ("WDT", "WP", "PRP") and not {"from", "to"} <= twins
 
 
-def _is_loose_on_noun(parse: Parse, index: int) -> bool:
+def _is_loose_on_noun(parse: Text, index: int) -> bool:
     """The roof (of the shed), a pensioner (from Halle): the noun is clear without the phrase."""
     token = parse.tokens[index]
-    noun, on_noun, of = parse.tokens[token.head], children(parse, token.head), token.text.lower() == "of"
+    noun, on_noun, of = parse.tokens[token.head], parse.children(token.head), token.text.lower() == "of"
     if token.head != index - 1 or noun.lemma.lower() in template_words("nouns_unfinished"):
         return False
     if of and (noun.tag != "NN" or noun.entity or noun.dep in ("attr", "pobj", "appos", "conj")):
@@ -439,18 +422,18 @@ def _is_loose_on_noun(parse: Parse, index: int) -> bool:
     return known and not selects and (described or noun.tag in ("NNS", "NNP", "NNPS"))
 
 
-def _is_loose_on_verb(parse: Parse, index: int, span: Span) -> bool:
+def _is_loose_on_verb(parse: Text, index: int, span: Span) -> bool:
     """He sees people (in the morning), it was sold by her (in 1934): where and when."""
     token = parse.tokens[index]
-    verb, on_verb = parse.tokens[token.head], children(parse, token.head)
+    verb, on_verb = parse.tokens[token.head], parse.children(token.head)
     if verb.pos != "VERB" or verb.dep in ("acl", "amod", "pcomp"):
         return False
     if verb.lemma in template_words("verbs_unfinished"):
         return False
     if token.text.lower() not in template_words("verb_prepositions"):
         return False
-    if span.start == sentence_of(parse, index).start:
-        return word_at(parse, span.end) == ","
+    if span.start == parse.sentence_of(index).start:
+        return parse.word_at(span.end) == ","
     others = {t.dep for t in on_verb if t is not token}
     last = all(t.start <= token.start for t in on_verb if t.dep == "prep")
     if not last or others & {"neg", "prt", "acomp", "oprd"} or token.head > index:
@@ -460,15 +443,15 @@ def _is_loose_on_verb(parse: Parse, index: int, span: Span) -> bool:
     return "dobj" in others or any(t.entity in _TIMES for t in parse.tokens[span.start : span.end])
 
 
-def _is_loose_clause(parse: Parse, index: int, span: Span) -> bool:
+def _is_loose_clause(parse: Text, index: int, span: Span) -> bool:
     """Whether a relative clause, apposition or participle only adds to a noun that is clear without it."""
     token = parse.tokens[index]
-    noun, on_noun = parse.tokens[token.head], children(parse, token.head)
+    noun, on_noun = parse.tokens[token.head], parse.children(token.head)
     between = parse.tokens[token.head + 1 : span.start]
-    commas = word_at(parse, span.start - 1) == ","
+    commas = parse.word_at(span.start - 1) == ","
     if [t.text for t in between] not in ([], [","]) or any(t.dep in ("conj", "cc") for t in on_noun):
         return False
-    closed = word_at(parse, span.end) in ("", *_MARKS)
+    closed = parse.word_at(span.end) in ("", *_MARKS)
     first = parse.tokens[span.start]
     if token.dep == "appos":
         listed = any(t.text == "," for t in parse.tokens[span.start : span.end])
@@ -486,10 +469,10 @@ def _is_loose_clause(parse: Parse, index: int, span: Span) -> bool:
     return not vague and (new or (noun.tag == "NNS" and any(t.dep == "amod" for t in on_noun)))
 
 
-def _with_commas(parse: Parse, index: int, span: Span) -> Span:
+def _with_commas(parse: Text, index: int, span: Span) -> Span:
     """The span with the comma before it, and with the one after it if both only set it off."""
-    if word_at(parse, span.start - 1) != ",":
+    if parse.word_at(span.start - 1) != ",":
         return span
     after = parse.tokens[span.end + 1].pos if span.end + 1 < len(parse.tokens) else ""
     continues = after in ("AUX", "VERB", "ADV") if parse.tokens[index].dep == "prep" else after != "CCONJ"
-    return Span(span.start - 1, span.end + (word_at(parse, span.end) == "," and continues))
+    return Span(span.start - 1, span.end + (parse.word_at(span.end) == "," and continues))

@@ -15,7 +15,7 @@ function themed(spec) {
   const text = { labelColor: ink, titleColor: ink };
   return { ...spec, $schema: "https://vega.github.io/schema/vega-lite/v6.json", background: "transparent", width: "container",
     config: { axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 11, labelLimit: 130 },
-      legend: text, view: { stroke: null }, rule: { color: ink }, font: "system-ui, sans-serif",
+      axisX: { titleAnchor: "end" }, legend: text, view: { stroke: null }, rule: { color: ink }, font: "system-ui, sans-serif",
       line: { color: ink } } };
 }
 

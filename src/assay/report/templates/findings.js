@@ -70,18 +70,19 @@ function evidenceView(i, most) {
 }
 
 function findingView(i) {
-  const verdict = named("verdict", i), unit = named("unit", i);
+  const verdict = named("verdict", i);
   const statistic = named("statistic", i);
   const view = el("details", { class: "finding", "data-place": i });
   view.append(el("summary", null, el("span", { class: "badge " + slug(verdict), text: verdict }), el("strong", { text: named("metric", i) }),
     el("span", { class: "where", text: `${named("audit", i)} · ${named("slice", i)}` }),
-    el("span", { class: "num", text: `${statistic.replaceAll("_", " ")} ${number(f.value[i])}${unit ? " " + unit : ""}` })));
+    el("span", { class: "num", text: `${statistic.replaceAll("_", " ")} ${number(f.value[i])}` })));
   view.addEventListener("toggle", () => {
     if (!view.open || view.querySelector(".body")) return;
     const body = el("div", { class: "body" });
     if (run.sentences[i]) body.append(el("p", { class: "says", text: run.sentences[i] }));
     body.append(el("p", { class: "facts", text: factLine(i) }));
-    if (named("meaning", i)) body.append(el("p", { class: "meaning", text: named("meaning", i) }));
+    const unit = named("unit", i) ? ` Unit: ${named("unit", i)}.` : "";
+    if (named("meaning", i) || unit) body.append(el("p", { class: "meaning", text: named("meaning", i) + unit }));
     if (f.evidence[i].length && run.offensive.includes(named("audit", i)))
       body.append(el("details", { class: "offensive", open: document.getElementById("offensive").checked },
         el("summary", { text: "Show the examples (stereotypes: may offend)" }), ...evidenceView(i, 3)));

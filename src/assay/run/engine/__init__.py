@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 from assay.core import Metric, Sample
 from assay.run.engine.batch import Batch
-
-OnError = Literal["stop", "skip"]
+from assay.vocabulary import OnError
 
 
 class Engine(Protocol):
@@ -18,4 +17,4 @@ class Engine(Protocol):
         """Load what scoring so many samples needs, so that loading is not counted as scoring."""
 
     def run(self, metric: Metric, samples: Sequence[Sample], on_error: OnError) -> Iterator[Batch]:
-        """Score the samples; a batch says which of them it holds."""
+        """Score the samples; each batch names the samples it holds."""

@@ -15,30 +15,30 @@ from multiprocessing import forkserver
 from typing import Any
 
 from assay.core import Metric, Sample
-from assay.errors import MetricError
-from assay.run.engine import OnError
-from assay.run.engine.batch import Batch, evaluate, packed, unpacked
-from assay.run.engine.pieces import Pieces
+from assay.run.engine.batch import Batch, Pieces, evaluate, pack
+from assay.vocabulary import OnError
 
+log = logging.getLogger(__name__)
 _POOL_FROM = 2000  # samples below which starting processes costs more than it saves
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_SHARE = 0.7  # of the machine's memory that all workers together may hold
 
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """Pieces of adaptive size; `workers` processes where that pays, the cores shared out among them."""
+    """Scores here, or in `workers` processes that share the cores if there are enough samples."""
 
     workers: int = 1
-    timeout: float | None = None  # seconds a call of the metric may take
+    timeout: float | None = None  # seconds that one call of the metric may take
 
     def prepare(self, metric: Metric, samples: int) -> None:
         """Load the model here, unless the workers will do it."""
-        if not self._pooled(metric, samples):
+        if not self._uses_pool(metric, samples):
             metric.prepare()
 
     def run(self, metric: Metric, samples: Sequence[Sample], on_error: OnError) -> Iterator[Batch]:
-        """Score the samples here."""
         pieces = Pieces(metric, samples)
-        if self._pooled(metric, len(samples)):
+        if self._uses_pool(metric, len(samples)):
             yield from Team(metric, samples, self.workers, self.timeout, on_error == "skip").run(pieces)
             return
         while pieces:
@@ -46,11 +46,11 @@ class LocalEngine:
             chosen = [samples[index] for index in piece]
             yield pieces.done(evaluate(metric, chosen, piece, skip=on_error == "skip", timeout=self.timeout))
 
-    def _pooled(self, metric: Metric, samples: int) -> bool:
-        return self.workers > 1 and samples >= max(_POOL_FROM, 2 * metric.batch) and _travels(metric)
+    def _uses_pool(self, metric: Metric, samples: int) -> bool:
+        return self.workers > 1 and samples >= max(_POOL_FROM, 2 * metric.batch) and _can_travel(metric)
 
 
-def _travels(metric: Metric) -> bool:
+def _can_travel(metric: Metric) -> bool:
     """Whether a metric can be sent to another process; a function of a notebook cannot."""
     if type(metric).__module__.startswith("assay_plugin_"):
         return False
@@ -61,21 +61,9 @@ def _travels(metric: Metric) -> bool:
     return True
 
 
-def engine(workers: int = 1, timeout: float | None = None) -> LocalEngine:
-    """A local engine; refuses nonsense."""
-    if workers < 1:
-        raise MetricError(f"--workers {workers}: at least one is needed")
-    return LocalEngine(workers, timeout)
-
-
-log = logging.getLogger(__name__)
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_SHARE = 0.7  # of the machine's memory that all workers together may hold
-
-
 @dataclass
 class Team:
-    """The workers of one metric: two pieces each are under way, never the whole run."""
+    """The workers of one metric; each has two pieces under way, never the whole run."""
 
     metric: Metric
     samples: Sequence[Sample]
@@ -86,7 +74,7 @@ class Team:
     grown: int = 0  # bytes of a worker that holds more than its share
 
     def run(self, pieces: Pieces) -> Iterator[Batch]:
-        """Score every piece; a pool that broke is replaced, one that grew too large as well."""
+        """Score every piece; a pool that broke or grew too large is replaced."""
         recipe = pickle.dumps(self.metric)
         try:
             while pieces or self.waiting:
@@ -95,8 +83,8 @@ class Team:
                     yield from self._collect(pieces)
                 except BrokenProcessPool:
                     _pool.cache_clear()
-                    for lost in self.waiting.values():
-                        pieces.lost(lost)
+                    for piece in self.waiting.values():
+                        pieces.lost(piece)
                     self.waiting.clear()
         finally:
             for future in self.waiting:
@@ -104,13 +92,13 @@ class Team:
 
     def _hand_out(self, pieces: Pieces, recipe: bytes) -> None:
         if self.grown and not self.waiting:
-            self._renew()
+            self._renew_pool()
         at_once = 1 if pieces.suspects(self.waiting.values()) else 2 * self.workers
         while pieces and not self.grown and len(self.waiting) < at_once:
             piece = pieces.take()
             try:
-                rows = packed(self.samples, piece)
-                job = _pool(self.workers).submit(score_recipe, recipe, rows, piece, self.skip, self.timeout)
+                rows = pack(self.samples, piece)
+                job = _pool(self.workers).submit(_score_piece, recipe, rows, piece, self.skip, self.timeout)
             except BrokenProcessPool:
                 pieces.lost(piece)
                 raise
@@ -124,8 +112,8 @@ class Team:
             yield pieces.done(batch)
             del self.waiting[future]
 
-    def _renew(self) -> None:
-        """A metric that leaks would take the machine down with it; new processes begin small."""
+    def _renew_pool(self) -> None:
+        """Start new processes, which begin small: a metric that leaks would fill the machine's memory."""
         size = f"{self.grown / 1e6:,.0f} MB"
         log.warning("%s: a worker grew to %s; the workers were started anew", self.metric.name, size)
         _pool(self.workers).shutdown(wait=True)
@@ -135,7 +123,7 @@ class Team:
 
 @lru_cache(maxsize=1)
 def _pool(workers: int) -> ProcessPoolExecutor:
-    """Processes that live as long as this one, so that a run loads a model once a worker."""
+    """Processes that live as long as this one, so that each worker loads a model once per run."""
     threads = str(max(1, (os.cpu_count() or 1) // workers))
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, threads))  # numpy reads them when a worker imports it
@@ -146,32 +134,32 @@ def _pool(workers: int) -> ProcessPoolExecutor:
             os.environ.pop(name)
             if value is not None:
                 os.environ[name] = value
-    context = multiprocessing.get_context("forkserver")
-    return ProcessPoolExecutor(workers, mp_context=context)
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("forkserver"))
 
 
-def score_recipe(
+def _score_piece(
     recipe: bytes, rows: Sequence[tuple[Any, ...]], piece: Sequence[int], skip: bool, timeout: float | None
 ) -> Batch:
-    """One piece in a worker; the metric is made once and kept."""
-    batch = evaluate(_made(recipe), unpacked(rows), piece, skip=skip, timeout=timeout)
-    return replace(batch, resident=resident())
+    """Score one piece in a worker."""
+    samples = [Sample(*row) for row in rows]
+    batch = evaluate(_load_metric(recipe), samples, piece, skip=skip, timeout=timeout)
+    return replace(batch, resident=_resident())
 
 
 @lru_cache(maxsize=4)
-def _made(recipe: bytes) -> Metric:
+def _load_metric(recipe: bytes) -> Metric:
     metric: Metric = pickle.loads(recipe)
     metric.prepare()
     return metric
 
 
 def memory_share(workers: int) -> float:
-    """Bytes a worker may hold."""
+    """Bytes that each worker may hold."""
     return _SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / workers
 
 
-def resident() -> int:
-    """Bytes this process holds; 0 where the system does not tell."""
+def _resident() -> int:
+    """Bytes that this process holds; 0 where the system does not say."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

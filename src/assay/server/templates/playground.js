@@ -1,5 +1,5 @@
 const field = (name) => document.getElementById(name);
-const MOVED = 0.005; // of a score's own size: below it nothing has moved
+const MOVED = 0.005; // as a share of the score: smaller changes do not count
 let asked = 0;
 
 function typed() {
@@ -42,7 +42,7 @@ function showScores(answer) {
   for (const row of body.querySelectorAll("tr")) if (open.has(row.dataset.metric) && row.querySelector("details")) row.querySelector("details").open = true;
 }
 
-// Right: lower where an error was made, no move where nothing that matters was changed.
+// Right is a lower score after an error, and the same score after an edit that must not matter.
 function answeredRight(expect, [before, after]) {
   const moved = after - before, least = MOVED * Math.max(Math.abs(before), 1e-9);
   return expect === "lower" ? moved < -least : Math.abs(moved) <= 10 * least;
@@ -61,9 +61,9 @@ function changeRow(row, base) {
 }
 
 function showChanges(answer, base) {
-  const head = el("thead", null, el("tr", null, el("th", { text: "change" }), el("th", { text: "text" }), el("th", { text: "scores" })));
+  const head = el("thead", null, el("tr", null, el("th", { text: "edit" }), el("th", { text: "text" }), el("th", { text: "scores" })));
   const rows = answer.changes.map((row) => changeRow(row, base));
-  field("changes").replaceChildren(rows.length ? el("table", { class: "changes" }, head, el("tbody", null, ...rows)) : el("p", { class: "meaning", text: "No change applies to this text." }));
+  field("changes").replaceChildren(rows.length ? el("table", { class: "changes" }, head, el("tbody", null, ...rows)) : el("p", { class: "meaning", text: "No edit applies to this text." }));
 }
 
 async function refresh() {
