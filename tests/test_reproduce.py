@@ -12,16 +12,24 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assay.cli.inspect import command
+from assay.cli.inspect import reproduce as command
 from assay.core import Sample
+from assay.datasets.lexicon import toml_file
 from assay.errors import DataError, SpecError
 from assay.metrics.ngram import CocoBleu
 from assay.reproduction import count, find_recipe, recipes, reproduce
-from assay.reproduction.cells import check, not_run, printed
-from assay.reproduction.docs import document, measured_parts
 from assay.reproduction.metrics import CocoRouge, MultEvalBleu
-from assay.reproduction.page import html_page, matrix, reasons, recipe_list, slip_list, slips, summary
-from assay.reproduction.recipes import Cell, parse_recipe
+from assay.reproduction.page import (
+    document,
+    html_page,
+    matrix,
+    measured_parts,
+    reasons,
+    recipe_list,
+    slip_list,
+    summary,
+)
+from assay.reproduction.recipes import Cell, check, not_run, parse_recipe, printed
 from assay.run.session import Session
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "reproduction.md"
@@ -253,7 +261,7 @@ def test_printed_averages_of_unfair_hold() -> None:
 
 
 def test_slips_have_evidence() -> None:
-    for one in slips():
+    for one in toml_file("recipes", "slips")["slip"]:
         assert set(one) == {"paper", "where", "slip", "evidence"}
         assert len(one["evidence"]) > 20
 

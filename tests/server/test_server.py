@@ -15,7 +15,7 @@ import pytest
 from assay.cli.serve import _listen, allowed_hosts
 from assay.server.app import create_app
 from assay.server.guard import MOST_BYTES, Bucket, Guard
-from assay.server.swaps import identity_swaps
+from assay.server.live import identity_swaps
 
 _spec = importlib.util.spec_from_file_location(
     "report_fixtures", Path(__file__).parents[1] / "report" / "conftest.py"

@@ -267,8 +267,7 @@ def _print_document(results: Mapping[str, Sequence[Checked]]) -> None:
 
 
 def _write_pages(results: dict[str, list[Checked]], out: Path | None, docs: Path | None, quiet: bool) -> None:
-    from assay.reproduction.docs import document
-    from assay.reproduction.page import html_page
+    from assay.reproduction.page import document, html_page
     from assay.run.results import make_folder, write_text
 
     if out:

@@ -1,7 +1,7 @@
-"""Recipe files to recipes: where a table's figures come from, what was published, why ours may differ.
+"""Recipe files to recipes, and published figures beside ours to verdicts.
 
 A recipe is TOML. `runs` say which audit to run on which files below the data folder. `columns` and `rows`
-(with `cells`, one published figure a column) say how a figure is found: each may set any key of `Cell`; a
+(with `cells`, one published figure per column) say how a figure is found: each may set any key of `Cell`; a
 row's keys come before a column's, and those before `defaults`. A column's slice `{}/gold` takes the row's
 slice. `[override."ROW / COLUMN"]` has the last word.
 """
@@ -9,20 +9,24 @@ slice. `[override."ROW / COLUMN"]` has the last word.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 from assay.datasets.lexicon import data_path
 from assay.errors import DataError, SpecError, suggest
 
-PAPERS = ("assoc", "unfair", "caption", "blind", "checklist")
+PAPERS = {
+    "assoc": "Gao & Wan (2022), Social Biases in Automatic Evaluation Metrics for NLG",
+    "unfair": "Sun et al. (2022), BERTScore is Unfair",
+    "caption": "Qiu et al. (2023), Gender Biases in Automatic Evaluation Metrics for Image Captioning",
+    "blind": "He et al. (2023), On the Blind Spots of Model-Based Evaluation Metrics",
+    "checklist": "Sai et al. (2021), Perturbation CheckLists for Evaluating NLG Evaluation Metrics",
+}
 ABSENT = "-"  # the paper prints no figure here
-_KEYS = frozenset({
-    "run", "metric", "released", "slice", "statistic", "versus", "scale", "absolute", "field", "tolerance",
-    "needs", "why", "searched",
-})  # fmt: skip
+Verdict = Literal["equal", "within tolerance", "differs", "not run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +38,15 @@ class Plan:
     references: str | None = None
     scores: str | None = None  # FILE:COLUMN of scores the authors released
     options: Mapping[str, Any] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)  # options that are files of the data folder
-    each_judgement: bool = False  # every rating a row of its own, as Elliott and Keller (2014) correlate
+    each_judgement: bool = False  # each rating is a row of its own, as Elliott and Keller (2014) correlate
     first_reference: bool = False  # the other references are left out
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Every file it reads."""
-        scores = (self.scores.rpartition(":")[0],) if self.scores else ()
-        more = (self.references,) if self.references else ()
-        return tuple(dict.fromkeys((*self.data, *more, *scores, *self.files.values())))
+        scores = (self.scores or "").rpartition(":")[0]
+        paths = (*self.data, self.references, scores)
+        return tuple(dict.fromkeys(path for path in paths if path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +117,17 @@ class Recipe:
 @cache
 def recipes() -> dict[str, Recipe]:
     """Every recipe by name, papers and tables in order."""
-    found = [
-        parse_recipe(path.read_text("utf-8"), path.name)
-        for path in data_path("recipes").glob("*.toml")
-        if path.name != "slips.toml"
-    ]
-    found.sort(key=lambda one: (PAPERS.index(one.paper), _natural(one.table)))
-    return {one.name: one for one in found}
+    paths = [path for path in data_path("recipes").glob("*.toml") if path.name != "slips.toml"]
+    known = [parse_recipe(path.read_text("utf-8"), path.name) for path in paths]
+    known.sort(key=lambda recipe: (list(PAPERS).index(recipe.paper), _natural(recipe.table)))
+    return {recipe.name: recipe for recipe in known}
 
 
 def find_recipe(name: str) -> Recipe:
     """The recipe of that name."""
-    known = recipes()
-    if name not in known:
-        raise SpecError(f"no recipe {name!r}{suggest(name, known)}; `assay reproduce` lists them")
-    return known[name]
+    if name not in recipes():
+        raise SpecError(f"no recipe {name!r}{suggest(name, recipes())}; `assay reproduce` lists them")
+    return recipes()[name]
 
 
 def _natural(table: str) -> tuple[bool, int, str]:
@@ -145,28 +144,18 @@ def parse_recipe(text: str, name: str) -> Recipe:
     for cell in cells:
         if not cell.needs and (cell.run not in runs or not (cell.metric or cell.released)):
             raise DataError(f"{name}: {cell.row} / {cell.column} has neither a way to run it nor `needs`")
-    return Recipe(
-        given["paper"],
-        given["table"],
-        given["title"],
-        cells,
-        runs,
-        tuple(given.get("notes", ())),
-        given.get("slow", False),
-    )
+    notes, slow = tuple(given.get("notes", ())), given.get("slow", False)
+    return Recipe(given["paper"], given["table"], given["title"], cells, runs, notes, slow)
 
 
 def _plan(given: Mapping[str, Any], where: str) -> Plan:
-    known = {"audit", "data", "references", "scores", "options", "files", "each_judgement", "first_reference"}
-    _refuse_unknown(given, known, where)
-    values: dict[str, Any] = dict(given)
-    values["data"] = tuple(given["data"])
-    options = given.get("options", {})
-    values["options"] = {key: tuple(v) if isinstance(v, list) else v for key, v in options.items()}
-    return Plan(**values)
+    _refuse_unknown(given, Plan, where)
+    options = {k: tuple(v) if isinstance(v, list) else v for k, v in given.get("options", {}).items()}
+    return Plan(**{**given, "data": tuple(given["data"]), "options": options})
 
 
-def _refuse_unknown(given: Mapping[str, Any], known: set[str] | frozenset[str], where: str) -> None:
+def _refuse_unknown(given: Mapping[str, Any], kind: type[Plan | Cell], where: str) -> None:
+    known = {item.name for item in fields(kind)} - {"row", "column", "published"}
     for key in given:
         if key not in known:
             raise DataError(f"{where}: unknown key {key!r}{suggest(key, known)}")
@@ -176,16 +165,15 @@ def _cells(given: Mapping[str, Any], name: str) -> Iterator[Cell]:
     columns: Mapping[str, Mapping[str, Any]] = given["columns"]
     overrides = dict(given.get("override", {}))
     for row in given["rows"]:
-        printed = str(row["cells"]).split()
-        label = row["name"]
-        if len(printed) != len(columns):
-            raise DataError(f"{name}: row {label!r} has {len(printed)} cells for {len(columns)} columns")
+        figures, label = str(row["cells"]).split(), row["name"]
+        if len(figures) != len(columns):
+            raise DataError(f"{name}: row {label!r} has {len(figures)} cells for {len(columns)} columns")
         own = {key: value for key, value in row.items() if key not in ("name", "cells")}
-        for (column, keys), published in zip(columns.items(), printed, strict=True):
+        for (column, keys), published in zip(columns.items(), figures, strict=True):
             special = overrides.pop(f"{label} / {column}", {})
             if published != ABSENT:
                 merged = _merged(given.get("defaults", {}), keys, own, special)
-                _refuse_unknown(merged, _KEYS, f"{name}: {label} / {column}")
+                _refuse_unknown(merged, Cell, f"{name}: {label} / {column}")
                 yield from _sources(Cell(label, column, published, **merged))
     for left in overrides:
         raise DataError(f"{name}: override {left!r} names no cell")
@@ -206,3 +194,55 @@ def _sources(cell: Cell) -> Sequence[Cell]:
     if cell.metric is None or cell.released is None:
         return (cell,)
     return replace(cell, released=None), replace(cell, metric=None)
+
+
+# --- verdicts ---
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A cell with our figure (None: not run) and what to make of it."""
+
+    cell: Cell
+    ours: float | None
+    verdict: Verdict
+    reason: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Our figure, as precise as the published one and two digits more where they differ."""
+        if self.ours is None:
+            return ""
+        return printed(self.ours, self.cell.decimals + (0 if self.verdict == "equal" else 2))
+
+    @property
+    def difference(self) -> float | None:
+        """Our figure minus the published one; None where it was not run."""
+        return None if self.ours is None else self.ours - self.cell.number
+
+
+def printed(value: float, decimals: int) -> str:
+    """As a paper prints it; there is no minus before a zero."""
+    text = f"{value:.{decimals}f}"
+    return text.lstrip("-") if not float(text) else text
+
+
+def check(cell: Cell, value: float) -> Checked:
+    """Our figure, scaled as the paper's, against the cell."""
+    ours = (abs(value) if cell.absolute else value) * cell.scale
+    if printed(ours, cell.decimals) == printed(cell.number, cell.decimals):
+        return Checked(cell, ours, "equal")
+    if abs(ours - cell.number) <= cell.tolerance:
+        return Checked(cell, ours, "within tolerance", cell.why)
+    return Checked(cell, ours, "differs", cell.why or "no reason known")
+
+
+def not_run(cell: Cell, needs: str) -> Checked:
+    """A cell that something is missing for; nothing is guessed."""
+    return Checked(cell, None, "not run", f"needs {needs}")
+
+
+def count(checked: Iterable[Checked]) -> dict[Verdict, int]:
+    """How many cells of each verdict."""
+    counts = Counter(item.verdict for item in checked)
+    return {verdict: counts[verdict] for verdict in get_args(Verdict)}

@@ -1,8 +1,13 @@
-"""The playground and run browser: plain pages and a small JSON interface."""
+"""The playground and run browser: plain pages and a small JSON interface.
+
+Runs are listed, opened and compared under one root; nothing outside the root is ever read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,14 +18,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 
-from assay.errors import AuditError
+from assay.core import Record
+from assay.errors import AuditError, CacheError
 from assay.names.spec import measure
+from assay.report.compare import compare
 from assay.report.page import asset, page, policy
-from assay.server.browse import Shelf
-from assay.server.live import Asked, Live
+from assay.run.results import Run, load_about, load_run
+from assay.server.live import Live
 from assay.vocabulary import TASKS, Task
 
+MOST_RUNS = 500
 Text = Annotated[str, Field(max_length=10_000)]
+_TEMPLATES = Environment(loader=PackageLoader("assay.server"), autoescape=True, undefined=StrictUndefined)
 
 
 class Typed(BaseModel):
@@ -35,25 +44,74 @@ class Typed(BaseModel):
     metrics: Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=100)] = []
 
     @property
-    def asked(self) -> Asked:
-        """The request as the playground handles it; empty lines are not references."""
+    def record(self) -> Record:
+        """The request as a record; empty lines are not references."""
         references = tuple(text for text in self.references if text.strip())
-        return Asked(self.hypothesis, references, self.source or None, self.task)
+        return Record("typed", self.hypothesis, self.task, references, self.source or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Runs by name: the root itself if it is one, and the folders right below it."""
+
+    root: Path | None
+
+    def runs(self) -> dict[str, Path]:
+        """Folders that hold a run; links that lead elsewhere are left out."""
+        if self.root is None or not self.root.is_dir():
+            return {}
+        root = self.root.resolve()
+        below = sorted(path for path in root.iterdir() if path.is_dir())[:MOST_RUNS]
+        return {
+            path.name: path
+            for path in (root, *below)
+            if (path / "run.json").is_file() and path.resolve().is_relative_to(root)
+        }
+
+    def listed(self) -> list[dict[str, Any]]:
+        """One row per run: name, metrics, audits and size."""
+        rows = []
+        for name, path in self.runs().items():
+            try:
+                about = load_about(path)
+            except AuditError:
+                about = {"metrics": [], "audits": [], "size": "damaged"}
+            parts = {"metrics": list(about["metrics"]), "audits": list(about["audits"])}
+            rows.append({"name": name, **parts, "size": about.get("size", "full")})
+        return rows
+
+    def open(self, name: str) -> Run:
+        """A run by its listed name, never by a path."""
+        known = self.runs()
+        if name not in known:
+            raise CacheError(f"no run called {name!r} here")
+        return load_run(known[name])
+
+    def compare(self, before: str, after: str) -> dict[str, Any]:
+        """Changes between two runs, largest first; unchanged findings are only counted."""
+        comparison = compare(self.open(before), self.open(after))
+        return {
+            "worse": [change.document for change in comparison.of("worse")[:200]],
+            "better": [change.document for change in comparison.of("better")[:200]],
+            "unchanged": len(comparison.of("unchanged")),
+            "only_before": comparison.only_before,
+            "only_after": comparison.only_after,
+        }
 
 
 def create_app(root: Path | None, specs: Sequence[str]) -> FastAPI:
     """The server without its guard; `root` holds run folders, `specs` are the metrics on offer."""
     app = FastAPI(title="assay", docs_url=None, redoc_url=None, openapi_url=None)
     live, shelf = Live([measure(spec) for spec in specs]), Shelf(root)  # a wrong spec is refused at once
-    _pages(app, live, shelf)
+    _add_pages(app, live, shelf)
 
     @app.post("/api/score")
     def scores(typed: Typed) -> dict[str, Any]:
-        return live.scores(typed.asked, typed.metrics)
+        return live.scores(typed.record, typed.metrics)
 
     @app.post("/api/changes")
     def changes(typed: Typed) -> dict[str, Any]:
-        return live.changes(typed.asked, typed.metrics)
+        return live.changes(typed.record, typed.metrics)
 
     @app.get("/api/runs")
     def runs() -> dict[str, Any]:
@@ -80,14 +138,14 @@ def create_app(root: Path | None, specs: Sequence[str]) -> FastAPI:
     return app
 
 
-def _pages(app: FastAPI, live: Live, shelf: Shelf) -> None:
+def _add_pages(app: FastAPI, live: Live, shelf: Shelf) -> None:
     @app.get("/")
     def playground() -> HTMLResponse:
-        return _page("playground.html", ("playground.js",), metrics=list(live.measures), tasks=TASKS)
+        return _page("playground", metrics=list(live.measures), tasks=TASKS)
 
     @app.get("/runs")
     def runs() -> HTMLResponse:
-        return _page("runs.html", ("runs.js",), runs=shelf.listed())
+        return _page("runs", runs=shelf.listed())
 
     @app.get("/runs/{name}")
     def report(name: str) -> HTMLResponse:
@@ -98,20 +156,12 @@ def _pages(app: FastAPI, live: Live, shelf: Shelf) -> None:
         return PlainTextResponse("", status_code=204)
 
 
-_TEMPLATES = Environment(loader=PackageLoader("assay.server"), autoescape=True, undefined=StrictUndefined)
-
-
-def _page(name: str, scripts: Sequence[str], **values: Any) -> HTMLResponse:
+def _page(name: str, **values: Any) -> HTMLResponse:
     """A page with its script inline, allowed by digest; it may connect to this server only."""
-    parts = [asset("dom.js"), asset("explain.js"), *(_own(script) for script in scripts)]
-    script = "(() => {" + "\n".join(parts) + "})();"
-    text = _TEMPLATES.get_template(name).render(
-        style=Markup(asset("style.css") + _own("server.css")), script=Markup(script), **values
-    )
+    folder = files("assay.server") / "templates"
+    own_style, own_script = ((folder / file).read_text("utf-8") for file in ("server.css", f"{name}.js"))
+    script = "(() => {" + "\n".join([asset("dom.js"), asset("explain.js"), own_script]) + "})();"
+    style = Markup(asset("style.css") + own_style)
+    text = _TEMPLATES.get_template(f"{name}.html").render(style=style, script=Markup(script), **values)
     allowed = policy(script) + "; connect-src 'self'; base-uri 'none'; form-action 'none'"
     return HTMLResponse(text, headers={"content-security-policy": allowed})
-
-
-def _own(name: str) -> str:
-    source = _TEMPLATES.loader.get_source(_TEMPLATES, name)[0] if _TEMPLATES.loader else ""
-    return str(source)

@@ -7,15 +7,10 @@ check stops other sites' scripts and forms.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES = 64 * 1024
 HEADERS = (
@@ -33,7 +28,7 @@ class Bucket:
 
     rate: float = 10.0
     burst: float = 40.0
-    level: float = field(default=40.0)
+    level: float = 40.0
     last: float = field(default_factory=time.monotonic)
 
     def take(self, now: float) -> bool:
@@ -50,21 +45,18 @@ class Bucket:
 class Guard:
     """The outermost layer of the server."""
 
-    app: App
+    app: ASGIApp
     hosts: frozenset[str]  # host:port as a browser writes it
     bucket: Bucket = field(default_factory=Bucket)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse or pass on."""
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self.app(scope, receive, send)
-            return
-        refusal = self._refusal(scope)
-        if refusal:
-            await _refuse(send, *refusal)
-            return
-        await self.app(scope, _limited(receive), _hardened(send))
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "http":
+            refusal = self._refusal(scope)
+            answer = PlainTextResponse(refusal[1], refusal[0]) if refusal else self.app
+            await answer(scope, _limited(receive), _hardened(send))
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
@@ -92,9 +84,7 @@ def _limited(receive: Receive) -> Receive:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
-        if seen > MOST_BYTES:
-            return {"type": "http.disconnect"}
-        return message
+        return message if seen <= MOST_BYTES else {"type": "http.disconnect"}
 
     return counted
 
@@ -106,9 +96,3 @@ def _hardened(send: Send) -> Send:
         await send(message)
 
     return with_headers
-
-
-async def _refuse(send: Send, status: int, text: str) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), *HEADERS]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": text.encode()})
