@@ -88,7 +88,7 @@ class Scored:
 
     metric: str
     cases: Sequence[Case]
-    values: Mapping[str, Floats]  # role to a value a case; nan = absent, counted in notes
+    values: Mapping[str, Floats]  # one value per case, by role; nan = absent, counted in notes
     grids: Mapping[str, Floats] = field(default_factory=dict)
     notes: Mapping[str, int] = field(default_factory=dict)
     # Role to (cases, draws) bootstrap values, paired between roles and equal slices.
@@ -328,7 +328,7 @@ class Metric(_Scorer, ABC):
 
     @property
     def parts(self) -> tuple[Measure, ...]:
-        """A hybrid's parts, scored on their own so that they share the cache (law 9)."""
+        """A hybrid's parts, scored on their own so that they share the cache."""
         return ()
 
     def combine(self, parts: Floats) -> Floats:

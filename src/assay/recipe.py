@@ -19,7 +19,7 @@ def digest(*parts: str) -> str:
 
 
 def generator(seed: int, name: str, key: str) -> Random:
-    """An item's own generator, so that order, workers and shards change nothing (law 7)."""
+    """An item's own generator, whatever the order or the workers (docs/architecture.md, law 7)."""
     return Random(digest(str(seed), name, key))
 
 
@@ -52,13 +52,13 @@ class Recipe:
 
     @property
     def signature(self) -> str:
-        """Everything a score depends on besides the sample (law 1)."""
+        """Everything a score depends on besides the sample (docs/architecture.md, law 1)."""
         fields = [f"{key}:{text}" for key, text in self.parameters_text.items()]
         tail = [f"source:{self.origin}"] if self.origin else []
         return "|".join([self.name, *fields, f"v:{self.version}", *tail])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Workers receive the recipe, not the model held in cached properties (law 8)."""
+        """Workers receive the recipe, not the model held in cached properties."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
         return _rebuild, (type(self), values)
 
