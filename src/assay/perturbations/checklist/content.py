@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from random import Random
 from typing import ClassVar
@@ -88,10 +88,13 @@ def _fitting(record: Record, text: Text, index: int) -> dict[str, int]:
 
     None of them is in the text already.
     """
-    token, kind, here = text.tokens[index], _kind(text, index), _beside(text, index)
+    token, kind = text.tokens[index], _kind(text, index)
+    if kind is None:
+        return {}
+    here = (text.word_at(index - 1), text.word_at(index + 1))
     present = {other for t in text.tokens for other in (t.lemma.lower(), t.text.lower())}
     unfit = present | _unfit_verbs(text, index) if kind == "verb" else present
-    loans = _loans(tuple(record.others)).get(kind, {}) if kind else {}
+    loans = _loans(tuple(record.others)).get(kind, {})
     forms = {edit.inflect(lemma, token.tag): beside for lemma, beside in loans.items() if lemma not in unfit}
     return {
         form: sum(word == other for word, other in zip(here, beside, strict=True))
@@ -105,7 +108,7 @@ def _unfit_verbs(text: Text, index: int) -> set[str]:
     verb = edit.lemma_of(text.tokens[index].text, "verb")
     groups = lexicon.toml_file("checklist", "nouns")["verbs_alike"]
     near = {other for group in groups if verb in group for other in group}
-    place = any(t.dep == "dobj" and _noun_kind(t) == "place" for t in text.children(index))
+    place = any(t.dep == "dobj" and _noun_kind(t.text) == "place" for t in text.children(index))
     return near | (lexicon.word_set("checklist", "nouns", "portable_verbs") if place else set())
 
 
@@ -119,12 +122,8 @@ def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, tuple[str, str]
             wide = token.pos == "VERB" and lemma in lexicon.word_set("checklist", "nouns", "wide_verbs")
             kind = "verb" if wide else _kind(text, index)
             if kind and (wide or kind != "verb"):
-                table[kind].setdefault(lemma, _beside(text, index))
+                table[kind].setdefault(lemma, (text.word_at(index - 1), text.word_at(index + 1)))
     return table
-
-
-def _beside(text: Text, index: int) -> tuple[str, str]:
-    return text.word_at(index - 1), text.word_at(index + 1)
 
 
 def _kind(text: Text, index: int) -> str | None:
@@ -137,7 +136,7 @@ def _kind(text: Text, index: int) -> str | None:
         return None
     if token.pos == "VERB":
         return "verb" if _has_plain_object(text, index) else None
-    kind = _noun_kind(token) if token.pos == "NOUN" and _is_plain_noun(text, index) else None
+    kind = _noun_kind(token.text) if token.pos == "NOUN" and _is_plain_noun(text, index) else None
     return None if kind == "thing" and not _any_thing_fits(text, index) else kind
 
 
@@ -160,9 +159,10 @@ def _is_plain_noun(text: Text, index: int) -> bool:
     return not (fixed or bare or verbal) and token.dep not in ("compound", "nmod", "npadvmod", "conj")
 
 
-def _noun_kind(token: Token) -> str | None:
+@cache
+def _noun_kind(noun: str) -> str | None:
     """Person, animal, vehicle, place or thing; None for what cannot be touched or counted."""
-    lemma = edit.lemma_of(token.text, "noun")
+    lemma = edit.lemma_of(noun, "noun")
     if lemma in lexicon.people():
         return "person"
     for kind in _LISTED_KINDS:
@@ -182,7 +182,7 @@ def _has_plain_object(text: Text, index: int) -> bool:
     loose = all(t.text.lower() in _LOOSE for t in dependents if t.dep == "prep")
     objects = [t for t in dependents if t.dep == "dobj"]
     # Penguins take no photographs.
-    animal = any(t.dep == "nsubj" and _noun_kind(t) == "animal" for t in dependents)
+    animal = any(t.dep == "nsubj" and _noun_kind(t.text) == "animal" for t in dependents)
     return loose and not bound and not animal and len(objects) == 1 and _is_touchable(objects[0])
 
 
@@ -191,7 +191,7 @@ def _is_touchable(token: Token) -> bool:
         return token.text.lower() == "what"
     lemma = edit.lemma_of(token.text, "noun")
     mass, abstract = (lexicon.word_set("checklist", "nouns", key) for key in ("mass", "abstract"))
-    return _noun_kind(token) in _LISTED_KINDS or (lemma in mass and lemma not in abstract)
+    return _noun_kind(token.text) in _LISTED_KINDS or (lemma in mass and lemma not in abstract)
 
 
 # --- gender and attributes ---
