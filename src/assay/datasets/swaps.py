@@ -85,7 +85,7 @@ def _swap(parsed: Parse, swaps: SwapList) -> Swapped:
 
 def is_one_to_one(swapped: Iterable[Swapped]) -> bool:
     """Whether every swapped word has one counterpart, and no two share it (his and him share her)."""
-    pairs = {pair for one in swapped for pair in one.turned}
+    pairs = {pair for text in swapped for pair in text.turned}
     return len({word for word, _ in pairs}) == len(pairs) == len({other for _, other in pairs})
 
 
@@ -111,11 +111,8 @@ def _rewritten(parsed: Parse, changes: Sequence[tuple[int, int, str]]) -> str:
     for start, end, word in changes:
         before = parsed.tokens[start - 1] if start else None
         if before and before.text.lower() in ("a", "an") and before.start >= at:
-            out.append(
-                parsed.text[at : before.start]
-                + match_case(indefinite_article(word), before.text)
-                + before.space
-            )
+            article = match_case(indefinite_article(word), before.text)
+            out.append(parsed.text[at : before.start] + article + before.space)
             at = parsed.tokens[start].start
         out.append(parsed.text[at : parsed.tokens[start].start])
         out.append(match_case(word, _surface(parsed, start, end)))
@@ -135,9 +132,8 @@ def embedded_swaps() -> SwapList:
             word = entry[gender].lower()
             counterpart = Counterpart(gender, entry[other], entry.get("neutral", ""))
             tagged.setdefault((word, entry["tag"]), counterpart)
-            # A pronoun's tag shows its case; a noun may be tagged NN or NNP. Pairs that swap back come first.
-            if entry["tag"] not in _PRONOUNS or word not in words or entry["round_trip"]:
-                words.setdefault(word, counterpart)
+            # A noun may be tagged NN or NNP, so a word counts under any tag. Pairs that swap back come first.
+            words.setdefault(word, counterpart)
     return SwapList(words, tagged)
 
 

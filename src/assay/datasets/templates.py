@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from assay.datasets.lexicon import indefinite_article, toml_file
 
@@ -112,14 +112,10 @@ class TemplatePair:
     construction: Construction
 
 
-@dataclass(frozen=True, slots=True)
-class _Identity:
-    group: str
+class _Identity(NamedTuple):
+    group: Group
     word: str
-    slots: Mapping[str, str]
-    neutral: Mapping[str, str]
-    plural: bool
-    length: int
+    neutral: str
 
 
 _Cell = tuple[_Identity, _Identity, dict[str, str]]
@@ -175,32 +171,40 @@ def load_occupations() -> tuple[Occupation, ...]:
 def expand(template: Template, lexicon: Lexicon) -> list[TemplatePair]:
     """Fill a template with up to `take` pairs of identities, using all words about equally often."""
     form = next((f for f in ("adj", "noun", "nouns", "name") if f"{{{f}}}" in template.text), "he")
-    sides = (template.groups, template.against)
-    first, second = ([i for name in side for i in _identities(lexicon.groups[name], form)] for side in sides)
+    first, second = (
+        [identity for name in side for identity in _identities(lexicon.groups[name], form)]
+        for side in (template.groups, template.against)
+    )
     fills = [dict(zip(template.fill, words, strict=True)) for words in product(*template.fill.values())]
     # Both words need the same neutral word and length in words, so that neither text is nearer the reference.
-    alike = [(a, b) for a, b in product(first, second) if a.neutral == b.neutral and a.length == b.length]
+    alike = [
+        (a, b)
+        for a, b in product(first, second)
+        if a.neutral == b.neutral and len(a.word.split()) == len(b.word.split())
+    ]
     cells = [(*pair, fill) for pair, fill in product(alike, fills)]
     if not cells:
         raise ValueError(f"{template.id}: no two words have equal length and one neutral; widen its groups")
     chosen = enumerate(_select(cells, template.take, template.id), 1)
-    return [_pair(template, lexicon, cell, n) for n, cell in chosen]
+    return [_pair(template, lexicon, form, cell, n) for n, cell in chosen]
 
 
-def _pair(template: Template, lexicon: Lexicon, cell: _Cell, n: int) -> TemplatePair:
+def _pair(template: Template, lexicon: Lexicon, form: str, cell: _Cell, n: int) -> TemplatePair:
     first, second, fill = cell
-    neutral = {**first.neutral, **lexicon.neutral.slots(), **fill}
+
+    def filled(text: str, word: str, pronouns: Pronouns) -> str:
+        return render(text, {form: word, **pronouns.slots(), **fill}, plural=pronouns.plural)
+
     texts = (
-        render(template.text, {**first.slots, **fill}, plural=first.plural),
-        render(template.text, {**second.slots, **fill}, plural=second.plural),
-        render(template.reference or template.text, neutral, plural=lexicon.neutral.plural),
+        filled(template.text, first.word, first.group.pronouns),
+        filled(template.text, second.word, second.group.pronouns),
+        filled(template.reference or template.text, first.neutral, lexicon.neutral),
     )
-    who, name = (first.group, second.group, first.word, second.word), template.id
+    who, name = (first.group.name, second.group.name, first.word, second.word), template.id
     return TemplatePair(f"{name}-{n}", lexicon.attribute, *texts, *who, name, template.construction)
 
 
-def _identities(group: Group, form: str) -> Iterator[_Identity]:
-    pronouns, plural = group.pronouns.slots(), group.pronouns.plural
+def _identities(group: Group, form: str) -> list[_Identity]:
     words = {
         "adj": [(word, "") for word in group.adjectives],
         "noun": [(noun.singular, noun.neutral) for noun in group.nouns],
@@ -208,24 +212,20 @@ def _identities(group: Group, form: str) -> Iterator[_Identity]:
         "name": [(word, "") for word in group.names],
         "he": [(group.pronouns.subject, "")],
     }
-    for word, neutral in words[form]:
-        yield _Identity(group.name, word, pronouns | {form: word}, {form: neutral}, plural, len(word.split()))
+    return [_Identity(group, word, neutral) for word, neutral in words[form]]
 
 
 def _select(cells: Sequence[_Cell], take: int, seed: str) -> Iterator[_Cell]:
     """Choose cells whose groups and words were chosen least so far; a digest decides between equals."""
     used: Counter[str] = Counter()
     tags = {
-        i: [f"+{a.group}", f"+{a.word}", f"-{b.group}", f"-{b.word}", *fill.values()]
+        i: [f"+{a.group.name}", f"+{a.word}", f"-{b.group.name}", f"-{b.word}", *fill.values()]
         for i, (a, b, fill) in enumerate(cells)
     }
     # Prefer words of similar length: a metric that counts characters reacts to length, not identity.
     gaps = {i: abs(len(a.word) - len(b.word)) // 3 for i, (a, b, _) in enumerate(cells)}
+    digests = {i: hashlib.sha256("\x1f".join((seed, *words)).encode()).digest() for i, words in tags.items()}
     for _ in range(min(take, len(cells))):
-        best = min(tags, key=lambda i: (sum(used[t] for t in tags[i]) + gaps[i], _digest(seed, *tags[i])))
+        best = min(tags, key=lambda i: (sum(used[t] for t in tags[i]) + gaps[i], digests[i]))
         used.update(tags.pop(best))
         yield cells[best]
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args
@@ -174,7 +174,11 @@ def _cells(given: Mapping[str, Any], name: str) -> Iterator[Cell]:
             if published != ABSENT:
                 merged = _merged(given.get("defaults", {}), keys, own, special)
                 _refuse_unknown(merged, Cell, f"{name}: {label} / {column}")
-                yield from _sources(Cell(label, column, published, **merged))
+                cell = Cell(label, column, published, **merged)
+                if cell.metric and cell.released:  # a figure that can be had in two ways is checked both ways
+                    yield from (replace(cell, released=None), replace(cell, metric=None))
+                else:
+                    yield cell
     for left in overrides:
         raise DataError(f"{name}: override {left!r} names no cell")
 
@@ -187,13 +191,6 @@ def _merged(*levels: Mapping[str, Any]) -> dict[str, Any]:
             before = merged.get(key, "")
             merged[key] = before.replace("{}", value) if key == "slice" and "{}" in before else value
     return merged
-
-
-def _sources(cell: Cell) -> Sequence[Cell]:
-    """A figure that can be had from text and from released scores is checked both ways."""
-    if cell.metric is None or cell.released is None:
-        return (cell,)
-    return replace(cell, released=None), replace(cell, metric=None)
 
 
 # --- verdicts ---

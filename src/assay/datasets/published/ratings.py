@@ -61,7 +61,7 @@ def read_ratings(path: Path, *, skip_missing: bool = False) -> list[Rated]:
     if "expert_annotations" in columns:
         return unique(map(_summeval, rows), path)
     if all(column in columns for column in _COMPARED):
-        return _preferences(path, rows)
+        return list(_preferences(path, rows))
     return read_samples(path, skip_missing=skip_missing)
 
 
@@ -113,7 +113,7 @@ def _summeval(row: Row) -> Rated:
     human: dict[str, tuple[float, ...]] = {}
     for column, prefix in _ANNOTATORS.items():
         annotators = row.values.get(column) or []
-        if not isinstance(annotators, Sequence) or not all(isinstance(one, Mapping) for one in annotators):
+        if not isinstance(annotators, Sequence) or not all(isinstance(item, Mapping) for item in annotators):
             raise row.fail(f"column {column!r} must be a list of objects, one per annotator")
         for criterion in dict.fromkeys(name for annotator in annotators for name in annotator):
             values = [annotator.get(criterion) for annotator in annotators]
@@ -418,7 +418,7 @@ def _lex(entry: Entry) -> str:
 # --- preferences ---
 
 
-def _preferences(path: Path, rows: Sequence[Row]) -> list[Rated]:
+def _preferences(path: Path, rows: Sequence[Row]) -> Iterator[Rated]:
     """Every text that was compared, once, with all its outcomes."""
     # (doc, system, hypothesis) to the text and, by criterion, its outcomes with the rivals' names.
     texts: dict[tuple[str, str, str], tuple[Sample, dict[str, list[tuple[float, str]]]]] = {}
@@ -433,12 +433,10 @@ def _preferences(path: Path, rows: Sequence[Row]) -> list[Rated]:
         for criterion, share in _shares(row).items():
             outcomes.setdefault(criterion, []).append((share, second))
             other_outcomes.setdefault(criterion, []).append((1.0 - share, first))
-    rated = []
     for number, ((doc, system, _), (sample, outcomes)) in enumerate(texts.items()):
         human = {criterion: tuple(share for share, _ in met) for criterion, met in outcomes.items()}
         rivals = {criterion: [rival for _, rival in met] for criterion, met in outcomes.items()}
-        rated.append(Rated(f"{path.stem}-{number}", sample, system, doc, human, {RIVALS: rivals}))
-    return rated
+        yield Rated(f"{path.stem}-{number}", sample, system, doc, human, {RIVALS: rivals})
 
 
 def _shares(row: Row) -> dict[str, float]:
