@@ -12,7 +12,7 @@ import numpy as np
 from bench.perturbed import references, versions
 
 from assay.core import Sample
-from assay.metrics.moverscore import MoverScore
+from assay.metrics.contextual import MoverScore
 from assay.models import encoder as _encoder
 
 

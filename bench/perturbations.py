@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 
-from assay.audits.stress.levels import levels
+from assay.audits.stress.audit import levels
 from assay.core import Perturbation, Record
 from assay.datasets.records import embedded_records
 from assay.models.nlp import parse

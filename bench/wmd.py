@@ -14,7 +14,7 @@ import ot
 from scipy.spatial.distance import cdist
 
 from assay.core import Sample
-from assay.metrics.mover import WordMovers
+from assay.metrics.static import WordMovers
 from assay.metrics.text import tokens
 from assay.models.vectors import Embeddings, embeddings
 

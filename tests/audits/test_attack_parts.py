@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.audits.attack.edits import (
+from assay.audits.attack.judge import confirmed, gain, losses
+from assay.audits.attack.search import (
     Move,
     Source,
     apply,
@@ -18,7 +19,6 @@ from assay.audits.attack.edits import (
     rules,
     words_of,
 )
-from assay.audits.attack.judge import confirmed, gain, losses
 from assay.core import Case, Sample, Scored
 from assay.perturbations.ratio import edit_ratio
 from assay.recipe import generator

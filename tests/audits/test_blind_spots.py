@@ -11,10 +11,9 @@ import pytest
 
 from assay.audits.attention import Attention, by_distance, from_last
 from assay.audits.degenerate import CopySource, FrequentNgram, Repetition, caught
-from assay.audits.identity_length import IdentityLength
 from assay.audits.injection import InjectionAudit
+from assay.audits.lengths import IdentityLength, TruncationDirection
 from assay.audits.position import Position
-from assay.audits.truncation_direction import TruncationDirection
 from assay.core import Audit, Finding, Measure, Metric, Record, SetMetric
 from assay.errors import DataError
 from assay.perturbations.ratio import noise_ratio

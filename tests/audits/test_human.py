@@ -13,7 +13,7 @@ from simulated_ratings import judge, one, quality, write_ratings
 from assay.audits.human.audit import Human
 from assay.audits.human.people import interval_alpha
 from assay.core import Judgement
-from assay.statistics.annotators import krippendorff_alpha
+from assay.statistics.ratings import krippendorff_alpha
 
 
 @pytest.fixture(scope="module")

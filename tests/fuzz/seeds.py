@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from assay.audits.checklist.people import read_penalties
+from assay.audits.checklist.rows import read_penalties
 from assay.datasets.association import read_published
 from assay.datasets.captions import read_captions
 from assay.datasets.imported import read_scores

@@ -18,9 +18,9 @@ import pytest
 from assay.core import Measure, Sample
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge import server
-from assay.metrics.judge.answer import Question, parsed, share
 from assay.metrics.judge.local import LocalJudge
 from assay.metrics.judge.metric import Judge
+from assay.metrics.judge.prompt import Question, parsed, share
 from assay.models.budget import Budget, spending
 from assay.run.cache import ScoreCache
 from assay.run.scoring import score_samples

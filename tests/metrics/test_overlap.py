@@ -17,8 +17,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from assay.core import Sample
 from assay.metrics.chrf import Chrf, ChrfPlusPlus
-from assay.metrics.ngram import Bleu, Nist, SacreBleu
-from assay.metrics.overlap import shared_ngrams
+from assay.metrics.ngram import Bleu, Nist, SacreBleu, shared_ngrams
 from assay.metrics.rouge import Rouge1, Rouge2, Rouge4, RougeL, RougeSU4, RougeW, weighted_lcs
 from assay.metrics.text import _tokens_13a, grams
 

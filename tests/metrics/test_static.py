@@ -11,8 +11,14 @@ from scipy.optimize import linprog
 
 from assay.core import Sample
 from assay.errors import WeightsError
-from assay.metrics.mover import RelaxedWordMovers, SentenceMovers, WordMovers
-from assay.metrics.static import EmbeddingAverage, GreedyMatching, VectorExtrema
+from assay.metrics.static import (
+    EmbeddingAverage,
+    GreedyMatching,
+    RelaxedWordMovers,
+    SentenceMovers,
+    VectorExtrema,
+    WordMovers,
+)
 from assay.models.vectors import embeddings
 
 VECTORS = {"east": (1, 0), "west": (-1, 0), "north": (0, 1), "far": (3, 4), "near": (1, 1), "low": (0.5, -2)}

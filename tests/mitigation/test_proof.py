@@ -32,7 +32,7 @@ from assay.mitigation.proof import (
 )
 from assay.mitigation.train import HELD_OUT
 from assay.report import write_report
-from assay.report.before_after import adapter_pairs
+from assay.report.charts import adapter_pairs
 from assay.run.results import Run, findings_frame, load_run
 from assay.run.session import Session
 

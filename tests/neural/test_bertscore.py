@@ -13,8 +13,7 @@ import pytest
 from assay.core import Sample
 from assay.errors import MetricError
 from assay.metrics.bertscore import BertScore
-from assay.metrics.contextual import SentenceCosine, SmsContextual
-from assay.metrics.moverscore import MoverScore
+from assay.metrics.contextual import MoverScore, SentenceCosine, SmsContextual
 from assay.models import encoder as _encoder
 from assay.models.memory import BoundedCache
 from assay.models.torch import COUNTER, load

@@ -12,8 +12,7 @@ import torch
 from assay.core import Sample
 from assay.errors import WeightsError
 from assay.metrics.entailment import Nli, NliFaithful, UniEval, questions
-from assay.metrics.summary import Blanc, Supert
-from assay.metrics.taskneural import DialogueModel, DialogueRelevance, Gruen, redundancy
+from assay.metrics.summary import Blanc, DialogueModel, DialogueRelevance, Gruen, Supert, redundancy
 from assay.models.encoder import embed
 from assay.models.nlp import split_sentences
 from assay.models.torch import content_ids, load

@@ -56,7 +56,7 @@ def test_masked_words_are_the_likeliest(bert: Callable[..., Path]) -> None:
 
 
 def test_masked_words_reach_the_search(bert: Callable[..., Path]) -> None:
-    from assay.audits.attack.edits import Source
+    from assay.audits.attack.search import Source
 
     folder = str(bert("BertForMaskedLM"))
     plain, fuller = Source(neighbours=2), Source(neighbours=2, model=folder, masked=8)

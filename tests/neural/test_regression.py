@@ -13,8 +13,7 @@ import torch
 
 from assay.core import Sample
 from assay.errors import WeightsError
-from assay.metrics.comet import Comet, CometQe
-from assay.metrics.regression import Bleurt, FrugalScore, MetricX, Regression
+from assay.metrics.regression import Bleurt, Comet, CometQe, FrugalScore, MetricX, Regression
 
 SAMPLES = [
     Sample("the cat sat", ("a dog ran home", "the cat"), source="shares rose"),

@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from assay.models.trainable import Differentiable
 
 from assay.core import Metric, Sample
 from assay.metrics.bertscore import BertScore
-from assay.metrics.contextual import SentenceCosine, SmsContextual
+from assay.metrics.contextual import MoverScore, SentenceCosine, SmsContextual
 from assay.metrics.generation import BartScore, BartScoreFaithful
-from assay.metrics.moverscore import MoverScore
 from assay.metrics.ngram import Bleu
 from assay.metrics.regression import Bleurt, FrugalScore, MetricX, Regression
-from assay.models.trainable import Differentiable
 
 PAIRS = [("the cat sat", "a dog sat on the mat"), ("no profit", "the shares rose"), ("a man", "a man")]
 

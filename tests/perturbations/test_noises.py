@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.audits.stress.levels import levels
+from assay.audits.stress.audit import levels
 from assay.core import Perturbation, Record
 from assay.errors import WeightsError
 from assay.models.nlp import parse_one

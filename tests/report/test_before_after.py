@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.report.before_after import adapter_pairs
-from assay.report.charts import panels
+from assay.report.charts import adapter_pairs, panels
 from assay.run.results import Run
 
 

@@ -21,7 +21,7 @@ SOAK = bool(os.environ.get("ASSAY_SOAK"))
 CLIENTS, SECONDS = (50, 60.0) if SOAK else (10, 6.0)
 SERVE = """
 import sys
-from assay.server.guard import Bucket
+from assay.server.app import Bucket
 if sys.argv.pop(1) == "unlimited":
     Bucket.take = lambda self, now: True
 else:  # so slow a refill that the slowest machine asks too much

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from assay.cli.serve import _listen, allowed_hosts
-from assay.server.app import create_app
-from assay.server.guard import MOST_BYTES, Bucket, Guard
+from assay.server.app import MOST_BYTES, Bucket, Guard, create_app
 from assay.server.live import identity_swaps
 
 _spec = importlib.util.spec_from_file_location(

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from assay.statistics.annotators import cohen_kappa, krippendorff_alpha, split_half_kendall
-from assay.statistics.bradley_terry import bradley_terry
+from assay.statistics.ratings import bradley_terry, cohen_kappa, krippendorff_alpha, split_half_kendall
 
 NAN = float("nan")
 # Krippendorff (2011), "Computing Krippendorff's alpha-reliability", section C.

@@ -18,7 +18,7 @@ from assay.statistics.estimates import (
 )
 from assay.statistics.intervals import Interval, bootstrap_mean
 from assay.statistics.permutation import sign_flip_test
-from assay.statistics.ppi import prediction_powered_mean
+from assay.statistics.ratings import prediction_powered_mean
 
 RNG = np.random.default_rng(0)
 

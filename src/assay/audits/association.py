@@ -16,8 +16,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from assay.audits.estimates import interval_estimate
-from assay.audits.slices import EVIDENCE, RESAMPLES, spread_out
+from assay.audits.slices import EVIDENCE, RESAMPLES, interval_estimate, spread_out
 from assay.core import Audit, Finding, Floats, Grid, Judgement, Scored, Statistic
 from assay.datasets.association import (
     KEYS,

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.estimates import interval_estimate, mean_estimate
-from assay.audits.slices import EVIDENCE, FEWEST, RESAMPLES, spread_out
+from assay.audits.slices import EVIDENCE, FEWEST, RESAMPLES, interval_estimate, mean_estimate, spread_out
 from assay.core import Audit, Case, Estimate, Finding, Floats, Judgement, Sample, Scored, Statistic
 from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.records import embedded_records

@@ -27,8 +27,7 @@ def serve(
     try:
         import uvicorn
 
-        from assay.server.app import create_app
-        from assay.server.guard import Guard
+        from assay.server.app import Guard, create_app
     except ImportError as error:
         raise SpecError(f"serve needs {error.name}: pip install 'assay[serve]'") from error
     from assay.run.pipeline import DEFAULT_METRICS

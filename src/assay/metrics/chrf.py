@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from assay.core import Floats, Metric, Sample
-from assay.metrics.overlap import Integers, Symbols, shared_ngrams
+from assay.metrics.ngram import Integers, Symbols, shared_ngrams
 from assay.metrics.text import reduced, segments
 from assay.vocabulary import NonNegative
 

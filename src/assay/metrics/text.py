@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.core import Floats, Sample
 from assay.errors import TextError
-from assay.metrics.ptb import ptb_tokens
+from assay.metrics.coco import ptb_tokens
 from assay.models.memory import BoundedCache
 
 Tokenize = Literal["split", "13a", "intl", "zh", "char", "ptb", "rouge", "unicode", "tercom"]

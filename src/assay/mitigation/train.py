@@ -34,9 +34,8 @@ from assay.models.encoder import Differentiable, Texts, Trainable
 from assay.models.loading import read_tensors, write_tensors
 from assay.names.spec import parse
 from assay.recipe import digest, generator
-from assay.run.progress import Progress
 from assay.run.results import check_writable
-from assay.run.session import Session
+from assay.run.session import Progress, Session
 
 if TYPE_CHECKING:
     import torch

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from assay.core import Chart
 from assay.errors import unwritable
-from assay.report.before_after import before_after
 from assay.report.tables import shown_rows
 from assay.report.text import heading, in_words
 from assay.report.verdicts import AuditInfo, Row, audits_of, beyond_margin, is_check, rows_of
@@ -339,3 +338,71 @@ def _with_legend(view: Spec) -> Spec:
         return view
     colour = {key: value for key, value in encoding["color"].items() if key != "legend"}
     return view | {"encoding": encoding | {"color": colour}}
+
+
+_WITHOUT = "adapter:None"
+
+
+def before_after(
+    run: Run, rows: Sequence[Row]
+) -> Iterator[tuple[str, dict[str, Any], tuple[dict[str, Any], ...]]]:
+    """One statistic per slice, without and with each adapter (unfair table 4): title, chart and its rows."""
+    values = {(row["metric"], row["slice"]): row for row in rows if "/" not in row["slice"]}
+    for before, after in adapter_pairs(run):
+        points = tuple(
+            {
+                "slice": slice_, "when": "before" if metric == before else "after",
+                "value": row["value"], "low": row["ci_low"], "high": row["ci_high"],
+            }
+            for (metric, slice_), row in values.items()
+            if metric in (before, after) and (before, slice_) in values and (after, slice_) in values
+        )  # fmt: skip
+        if points:
+            yield f"{before} to {after}", _change_bars(rows[0]["statistic"].replace("_", " ")), points
+
+
+def adapter_pairs(run: Run) -> list[tuple[str, str]]:
+    """Metrics that differ in their adapter alone: (without, with)."""
+    families: dict[str, list[tuple[str, str]]] = {}
+    for metric, about in run.about.get("metrics", {}).items():
+        parts = str(about.get("signature", "")).split("|")
+        rest = [part for part in parts if not part.startswith("adapter:")]
+        adapter = next((part for part in parts if part.startswith("adapter:")), None)
+        if adapter is not None:
+            families.setdefault(f"{'|'.join(rest)}|{about.get('output')}", []).append((metric, adapter))
+    return [
+        (plain, debiased)
+        for members in families.values()
+        for plain, first in members
+        for debiased, second in members
+        if first == _WITHOUT and second != _WITHOUT
+    ]
+
+
+def _change_bars(title: str) -> dict[str, Any]:
+    colour = {
+        "field": "when", "type": "nominal", "title": None, "legend": {"orient": "bottom"},
+        "scale": {"domain": ["before", "after"], "range": ["#b7791f", "#2b6cb0"]},
+    }  # fmt: skip
+    where = {"field": "slice", "type": "nominal", "title": None}
+    beside = {"field": "when", "sort": ["before", "after"]}
+    tips = [{"field": name} for name in ("slice", "when", "value", "low", "high")]
+    return {
+        "height": {"step": 14},
+        "layer": [
+            {
+                "mark": {"type": "bar", "opacity": 0.8},
+                "encoding": {
+                    "y": where, "yOffset": beside, "color": colour, "tooltip": tips,
+                    "x": {"field": "value", "type": "quantitative", "title": title},
+                },
+            },
+            {
+                "mark": {"type": "rule"},
+                "encoding": {
+                    "y": where, "yOffset": beside, "x": {"field": "low", "type": "quantitative"},
+                    "x2": {"field": "high"},
+                },
+            },
+        ],
+    }  # fmt: skip

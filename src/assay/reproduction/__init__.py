@@ -1,6 +1,5 @@
 """Published figures beside ours: recipes (data files, one per table), the runs they need, the verdicts."""
 
-from assay.reproduction.recipes import Checked, count, find_recipe, recipes
-from assay.reproduction.running import reproduce
+from assay.reproduction.recipes import Checked, count, find_recipe, recipes, reproduce
 
 __all__ = ["Checked", "count", "find_recipe", "recipes", "reproduce"]

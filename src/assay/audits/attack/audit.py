@@ -16,10 +16,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.attack import edits
-from assay.audits.attack.edits import KINDS, EditRule, Moves, Source, apply
+from assay.audits.attack import search as edits
 from assay.audits.attack.judge import STATISTICS, changes, group_judgement
-from assay.audits.attack.search import Plan, Search, next_round, searches
+from assay.audits.attack.search import (
+    KINDS,
+    EditRule,
+    Moves,
+    Plan,
+    Search,
+    Source,
+    apply,
+    next_round,
+    searches,
+)
 from assay.audits.corpora import Corpus, corpora
 from assay.audits.slices import spread_out
 from assay.core import Audit, Case, Finding, Judgement, Record, Sample, Scored, Statistic

@@ -1,20 +1,311 @@
-"""Scores of one round in, texts of the next out: beam search over edits, one metric at a time.
+"""Small edits of a text: what a search may try, edits back to texts, and rules drawn from edits that worked.
 
-The whole state of a search is in the cases scored so far, so that a run killed at any moment continues from
-the score cache, and equal scores lead to equal texts.
+Places are those of the clean text's words, so that edits at different places commute and a set of them is a
+text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from random import Random
+from typing import Literal
 
 import numpy as np
 
-from assay.audits.attack.edits import Move, Moves, Source, apply, free
 from assay.core import Case, Scored
+from assay.datasets.lexicon import antonyms, match_case, siblings, synonyms, word_set
+from assay.models.generate import masked_words
+from assay.models.nlp import Token, parse_one
+from assay.models.vectors import embeddings
+from assay.perturbations.edit import class_and_lemma
 from assay.perturbations.ratio import edit_ratio
 from assay.recipe import digest, generator
+
+Kind = Literal["delete", "replace", "insert", "swap"]
+KINDS: tuple[Kind, ...] = ("delete", "replace", "insert", "swap")
+_COMMON = 50_000  # GloVe is sorted by frequency: rarer neighbours are typos and names
+_ENTITIES = frozenset(["PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "PRODUCT", "EVENT", "WORK_OF_ART"])
+_DEMONSTRATIVES = frozenset(["this", "these", "that", "those"])
+_CATEGORIES: Mapping[str, str] = {
+    "PRON": "pronoun", "NUM": "number", "PROPN": "name", "ADP": "preposition", "AUX": "auxiliary",
+    "VERB": "verb", "NOUN": "noun", "ADJ": "adjective", "ADV": "adverb", "CCONJ": "conjunction",
+    "SCONJ": "conjunction", "PART": "particle", "DET": "determiner",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Move:
+    """One edit: `word` replaces the word at `place` or is put before it; a swap takes the next word too."""
+
+    place: int
+    kind: Kind
+    word: str = ""
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The words it touches."""
+        return (self.place, self.place + 1) if self.kind == "swap" else (self.place,)
+
+
+Moves = tuple[Move, ...]
+
+
+def apply(words: Sequence[str], moves: Sequence[Move]) -> str:
+    """The text after the edits, which must not touch the same words.
+
+    >>> apply("she went to the office".split(), [Move(0, "replace", "he"), Move(3, "delete")])
+    'he went to office'
+    """
+    by_place = {move.place: move for move in moves}
+    out: list[str] = []
+    place = 0
+    while place < len(words):
+        move = by_place.get(place)
+        if move is None:
+            out.append(words[place])
+        elif move.kind == "replace":
+            out.append(move.word)
+        elif move.kind == "insert":
+            out += [move.word, words[place]]
+        elif move.kind == "swap":
+            out += [words[place + 1], words[place]]
+            place += 1
+        place += 1
+    return " ".join(out)
+
+
+def free(moves: Sequence[Move], new: Move) -> bool:
+    """Whether a new edit keeps clear of the others: neighbouring edits could undo each other."""
+    taken = {place for move in moves for place in move.places}
+    reach = range(min(new.places) - 1, max(new.places) + 2)
+    return not taken & set(reach)
+
+
+def edits_needed(words: Sequence[str], ratio: float) -> int:
+    """How many edits bring a text to a noise-ratio.
+
+    >>> edits_needed(["word"] * 22, 0.15), edits_needed(["word"] * 20, 0.15)
+    (4, 3)
+    """
+    return max(1, math.ceil(ratio * len(words) - 1e-9))
+
+
+def random_moves(words: Sequence[str], count: int, pool: Sequence[str], rng: Random) -> Moves:
+    """Edits by chance: any kind, any place, any word of the corpus."""
+    moves: list[Move] = []
+    for _ in range(50 * count):
+        if len(moves) == count:
+            break
+        kind, place = rng.choice(KINDS), rng.randrange(len(words))
+        word = rng.choice(pool) if kind in ("replace", "insert") else ""
+        move = Move(place, kind, word)
+        if real(words, move) and free(moves, move):
+            moves.append(move)
+    return tuple(sorted(moves))
+
+
+def real(words: Sequence[str], move: Move) -> bool:
+    """Whether an edit changes more than case or punctuation."""
+    if move.kind == "swap":
+        if move.place + 1 >= len(words):
+            return False
+        first, second = core(words[move.place]), core(words[move.place + 1])
+        return bool(first) and bool(second) and first != second
+    if move.kind == "insert":
+        return bool(core(move.word))
+    old = core(words[move.place])
+    return bool(old) and old != core(move.word)
+
+
+def core(word: str) -> str:
+    """A word in lower case without punctuation.
+
+    >>> core('"Yes,"'), core("--")
+    ('yes', '')
+    """
+    return "".join(letter for letter in word.lower() if letter.isalnum())
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a text between spaces, with its first token that has a letter or digit, if any."""
+
+    text: str
+    token: Token | None
+
+    @property
+    def category(self) -> str:
+        """The kind of word, as a reader would name it."""
+        token, lower = self.token, core(self.text)
+        if token is None or not lower:
+            return "mark"
+        if lower in word_set("words", "articles"):
+            return "article"
+        if token.dep == "neg" or lower in ("not", "no", "never", "cannot") or "n't" in self.text.lower():
+            return "negation"
+        if lower.isdigit():
+            return "number"
+        if token.tag in ("PRP$", "WP$") or (token.pos == "DET" and lower in _DEMONSTRATIVES):
+            return "pronoun"
+        if token.entity in _ENTITIES and token.pos == "PROPN":
+            return "name"
+        return _CATEGORIES.get(token.pos, "other")
+
+
+@lru_cache(maxsize=4096)
+def words_of(text: str) -> tuple[Word, ...]:
+    """The words of a text between spaces."""
+    parsed, words, end = parse_one(text), [], 0
+    for piece in text.split():
+        start = text.index(piece, end)
+        end = start + len(piece)
+        inside = [token for token in parsed.tokens if start <= token.start < end and core(token.text)]
+        words.append(Word(piece, inside[0] if inside else None))
+    return tuple(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where candidate edits come from: neighbours by word vectors, and a masked language model if named."""
+
+    embeddings: str = "glove"
+    neighbours: int = 8  # the paper's k2
+    model: str | None = None
+    masked: int = 8  # the paper's k1
+    kinds: tuple[Kind, ...] = KINDS
+
+    def moves(self, text: str) -> list[Move]:
+        """Every edit a search may make to a text, place by place."""
+        words = words_of(text)
+        proposed = masked_words(self.model, text, self.masked) if self.model else [()] * len(words)
+        moves: list[Move] = []
+        for place, (word, extra) in enumerate(zip(words, proposed, strict=True)):
+            substitutes = dict.fromkeys([*self.substitutes(word), *extra])
+            moves += [Move(place, "delete"), Move(place, "swap")]
+            moves += [Move(place, "replace", dressed(word.text, new)) for new in substitutes]
+            moves += [Move(place, "insert", new) for new in _insertions(word)]
+        plain = [word.text for word in words]
+        return [move for move in dict.fromkeys(moves) if move.kind in self.kinds and real(plain, move)]
+
+    def substitutes(self, word: Word) -> list[str]:
+        """Words near this one with another meaning; synonyms are left out, as they would paraphrase."""
+        if word.token is None:
+            return []
+        key = class_and_lemma(word.token)
+        same = {core(other) for other in synonyms().get(key, ())} if key else set()
+        listed = [*antonyms().get(key, ())[:2], *siblings().get(key, ())[:2]] if key else []
+        near = neighbours(self.embeddings, word.token.text.lower(), self.neighbours + len(same) + 4)
+        different = [new for new in [*listed, *near] if _differs(word, new, same)]
+        return different[: self.neighbours + len(listed)]
+
+
+def _differs(word: Word, new: str, same: set[str]) -> bool:
+    old = core(word.text)
+    respelt = old.isdigit() != new.isdigit() and word.category == "number"  # 7 and seven are one number
+    return " " not in new and bool(core(new)) and core(new) not in same | {old} and not respelt
+
+
+def _insertions(word: Word) -> list[str]:
+    """The word itself once more, and a negation."""
+    bare = word.text.strip(".,;:!?\"'()")
+    return [bare, "not"] if core(bare) else []
+
+
+def dressed(old: str, new: str) -> str:
+    """A new word with the case and punctuation of the old one.
+
+    >>> dressed('"Seven,', "eight")
+    '"Eight,'
+    """
+    start = next((i for i, letter in enumerate(old) if letter.isalnum()), 0)
+    end = next((i for i in range(len(old), 0, -1) if old[i - 1].isalnum()), len(old))
+    return old[:start] + match_case(new, old[start:end]) + old[end:]
+
+
+@lru_cache(maxsize=50_000)
+def neighbours(model: str, word: str, count: int) -> tuple[str, ...]:
+    """The nearest common words by cosine, nearest first; nothing for a word without a vector."""
+    unit, index, names = _table(model)
+    row = index.get(word)
+    if row is None:
+        return ()
+    near = unit @ row
+    best = np.argpartition(-near, count + 1)[: count + 1]
+    ordered = best[np.argsort(-near[best], kind="stable")]
+    return tuple(names[place] for place in ordered if names[place] != word)[:count]
+
+
+@lru_cache(maxsize=2)
+def _table(model: str) -> tuple[np.ndarray, Mapping[str, np.ndarray], list[str]]:
+    table = embeddings(model)
+    names = [word for word in list(table.rows)[:_COMMON] if word.isalnum()]
+    matrix = np.asarray(table.matrix[[table.rows[word] for word in names]], dtype=np.float32)
+    unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
+    return unit, dict(zip(names, unit, strict=True)), names
+
+
+@dataclass(frozen=True, slots=True)
+class EditRule:
+    """A kind of edit, and the substitutions of that kind which worked."""
+
+    kind: str
+    pairs: dict[str, tuple[str, ...]]
+
+    def moves(self, text: str, source: Source, ratio: float, rng: Random) -> Moves:
+        """Edits of this kind at random places of a text, at most as many as reach the noise-ratio."""
+        by_place: dict[int, list[Move]] = {}
+        for move in source.moves(text):
+            if kind_of(text, move) == self.kind:
+                by_place.setdefault(move.place, []).append(move)
+        places = sorted(by_place)
+        rng.shuffle(places)
+        chosen: list[Move] = []
+        for place in places:
+            move = self._choice(words_of(text)[place].text, by_place[place], rng)
+            if len(chosen) < edits_needed(text.split(), ratio) and free(chosen, move):
+                chosen.append(move)
+        return tuple(sorted(chosen))
+
+    def _choice(self, old: str, moves: Sequence[Move], rng: Random) -> Move:
+        """One of the substitutions that worked for this word, if any did; else any."""
+        worked = self.pairs.get(core(old), ())
+        return rng.choice([move for move in moves if core(move.word) in worked] or list(moves))
+
+
+def kind_of(text: str, move: Move) -> str:
+    """The kind of an edit as a path: `article/delete`, `number/replace`, `order/swap`.
+
+    A repeated word is `repetition/insert`, an inserted negation `negation/insert`.
+    """
+    word = words_of(text)[move.place]
+    if move.kind == "swap":
+        return "order/swap"
+    if move.kind == "insert":
+        return "repetition/insert" if core(move.word) == core(word.text) else "negation/insert"
+    return f"{word.category}/{move.kind}"
+
+
+def rules(successes: Iterable[tuple[str, Moves]], support: int, most: int) -> list[EditRule]:
+    """The kinds of edits in at least `support` of the texts that fooled a metric, commonest first."""
+    counts: Counter[str] = Counter()
+    pairs: dict[str, dict[str, list[str]]] = {}
+    for text, moves in successes:
+        kinds = {move: kind_of(text, move) for move in moves}
+        counts.update(set(kinds.values()))
+        for move, kind in kinds.items():
+            old = core(words_of(text)[move.place].text)
+            pairs.setdefault(kind, {}).setdefault(old, []).append(core(move.word))
+    common = sorted(counts, key=lambda kind: (-counts[kind], kind))
+    return [
+        EditRule(kind, {old: tuple(new) for old, new in pairs[kind].items()})
+        for kind in common[:most]
+        if counts[kind] >= support
+    ]
+
 
 QUERY = "attack"  # the role of a tried text
 _BRANCH = 60  # single edits, the best ones, that a text of the beam is tried with

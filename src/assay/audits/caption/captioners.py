@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from assay.audits.estimates import mean_estimate
+from assay.audits.slices import mean_estimate
 from assay.core import Case, Finding, Scored, Statistic
 from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.swaps import Content, embedded_swaps, swap_texts

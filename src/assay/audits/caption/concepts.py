@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from assay.audits.estimates import interval_estimate, mean_estimate
-from assay.audits.slices import EVIDENCE, FEWEST
+from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, mean_estimate
 from assay.core import Estimate, Finding, Floats, Scored, Statistic
 from assay.statistics.intervals import Interval, bootstrap_p_value, interval_of, resampled_means
 from assay.vocabulary import Rule

@@ -16,15 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from assay.audits.checklist.people import LIMIT, OURS, Penalties, default_penalties, read_penalties
 from assay.audits.checklist.rows import (
+    LIMIT,
+    OURS,
     STATISTICS,
     Changes,
+    Penalties,
     changes_by_slice,
     complements,
     criterion_profile,
+    default_penalties,
     is_harmful,
     mean_estimate,
+    read_penalties,
 )
 from assay.audits.slices import FEWEST, ends, read_slices, spread_out
 from assay.core import Audit, Case, Estimate, Finding, Floats, Judgement, Record, Scored

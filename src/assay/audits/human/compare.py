@@ -11,8 +11,8 @@ from itertools import combinations
 
 import numpy as np
 
-from assay.audits.estimates import interval_estimate
 from assay.audits.human.levels import ALPHA, Agreement, Study, interval
+from assay.audits.slices import interval_estimate
 from assay.core import Estimate, Finding, Floats, Statistic
 from assay.statistics import significance
 from assay.statistics.correlation import pearson

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import rankdata
 
-from assay.audits.estimates import interval_estimate
 from assay.audits.human.items import Items
-from assay.audits.slices import EVIDENCE
+from assay.audits.slices import EVIDENCE, interval_estimate
 from assay.core import Finding, Floats, Scored, Statistic
 from assay.statistics import resampled
 from assay.statistics.correlation import Kind, grouped_correlations, system_means

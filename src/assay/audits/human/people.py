@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.audits.estimates import interval_estimate
 from assay.audits.human.levels import interval
+from assay.audits.slices import interval_estimate
 from assay.core import Finding, Floats, Statistic
 from assay.datasets.ratings import RIVALS, Rated
 from assay.errors import DataError
-from assay.statistics.annotators import cohen_kappa, krippendorff_alpha, split_half_kendall
-from assay.statistics.bradley_terry import bradley_terry
 from assay.statistics.correlation import Kind
 from assay.statistics.intervals import bootstrap_callable
+from assay.statistics.ratings import bradley_terry, cohen_kappa, krippendorff_alpha, split_half_kendall
 from assay.statistics.resampled import pooled_draws
 
 if TYPE_CHECKING:

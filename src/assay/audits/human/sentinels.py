@@ -14,9 +14,9 @@ from string import digits, punctuation
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.audits.estimates import interval_estimate
 from assay.audits.human.items import Items
 from assay.audits.human.levels import ALPHA, Agreement, Study, interval
+from assay.audits.slices import interval_estimate
 from assay.core import Estimate, Finding, Floats, Interval, Statistic
 from assay.statistics.intervals import bootstrap_p_value
 

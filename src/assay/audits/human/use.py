@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.audits.estimates import interval_estimate
 from assay.audits.human.levels import FEWEST_SYSTEMS, Study, interval
+from assay.audits.slices import interval_estimate
 from assay.core import Finding, Floats, Statistic
 from assay.statistics.correlation import system_means, weighted_system_means
 from assay.statistics.intervals import draw_counts
 from assay.statistics.pairwise import agreement_curve
-from assay.statistics.ppi import prediction_powered_mean
+from assay.statistics.ratings import prediction_powered_mean
 from assay.statistics.resampled import system_draws
 
 RELIABLE = 0.9  # the share of pairs people must agree with for a difference to be called real

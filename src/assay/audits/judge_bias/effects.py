@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.audits.estimates import interval_estimate
 from assay.audits.judge_bias.pairs import ONE_SIDED, POSITION, QUALITY, REPEATS, SCALE
-from assay.audits.slices import EVIDENCE, FEWEST, slices
+from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, slices
 from assay.core import Case, Estimate, Finding, Floats, Scored, Statistic
 from assay.statistics.estimates import mde_mean, proportion_interval
 from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_weighted

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.audits.estimates import interval_estimate
 from assay.audits.judge_bias.effects import Judge
 from assay.audits.judge_bias.pairs import POSITION, QUALITY, SELF
+from assay.audits.slices import interval_estimate
 from assay.core import Estimate, Finding, Floats, Statistic
 from assay.errors import SpecError
 from assay.names.spec import measure

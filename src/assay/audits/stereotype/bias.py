@@ -10,8 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from assay.audits.estimates import interval_estimate, largest
-from assay.audits.slices import FEWEST, Clusters, clusters_of, mean_interval, resampled_mean
+from assay.audits.slices import (
+    FEWEST,
+    Clusters,
+    clusters_of,
+    interval_estimate,
+    largest,
+    mean_interval,
+    resampled_mean,
+)
 from assay.core import Case, Estimate, Finding, Floats, Scored, Statistic
 from assay.statistics.estimates import mde_mean, mde_proportion
 from assay.statistics.intervals import bootstrap_weighted, interval_of, weighted_mean

@@ -7,8 +7,7 @@ from math import log10
 
 import numpy as np
 
-from assay.audits.estimates import interval_estimate, mean_estimate
-from assay.audits.slices import mean_interval
+from assay.audits.slices import interval_estimate, mean_estimate, mean_interval
 from assay.audits.stereotype.bias import PairScores
 from assay.core import Finding, Floats, Scored, Statistic
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +20,6 @@ import numpy as np
 from assay.audits.corpora import BlindSpot, Corpus, Item
 from assay.audits.slices import CLEAN, SliceScores, ends
 from assay.audits.stress.curves import STATISTICS, Curve
-from assay.audits.stress.levels import UNITS, Level, levels, profile_of
 from assay.core import Case, Chart, Estimate, Finding, Perturbation, Record
 from assay.errors import DataError, suggest
 from assay.models.nlp import parse
@@ -190,3 +190,81 @@ class Stress(BlindSpot):
         if self.masked_lm is None and any(slice_.endswith("/bert-diverge") for slice_ in listed):
             notes.append(f"bert-diverge used {FALLBACK}; name one with --masked-lm")
         return notes
+
+
+Level = float | int
+Profile = Literal["summaries", "sentences", "paragraphs", "open-ended"]
+
+_TENTHS = (0.1, 0.2, 0.3, 0.4, 0.5)
+_TWENTIETHS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+_HALVES = (0.5, 1.0)
+# The CNNDM settings; the other corpora change some of them.
+_SUMMARIES: dict[str, tuple[Level, ...]] = {
+    "truncation": _TENTHS,
+    "article-removal": _HALVES,
+    "preposition-removal": (0.4, 0.7, 1.0),
+    "stop-word-removal": (*_TENTHS, 0.6),
+    "verb-lemmatisation": _HALVES,
+    "token-drop": _TWENTIETHS,
+    "repeated-token": _TWENTIETHS,
+    "local-swap": (0.05, 0.15, 0.3, 0.6),
+    "middle-swap": (1, 2, 3),
+    "noised-punctuation": _HALVES,
+    "sentence-switching": (1, 2),
+    "sentence-replacement": (1, 2),
+    "negation": _HALVES,
+    "generic-named-entity": _HALVES,
+    "named-entity-switching": (1, 3),
+    "verb-switching": (8,),
+    "noun-switching": (2, 7),
+    "bert-diverge": (0.1, 0.2, 0.3, 0.4),
+}
+_CHANGES: dict[Profile, dict[str, tuple[Level, ...]]] = {
+    "summaries": {},
+    "sentences": {"middle-swap": (1,), "noun-switching": (1, 6)},
+    "paragraphs": {
+        "middle-swap": (1,),
+        "sentence-switching": (1, 2, 3),
+        "sentence-replacement": (1, 2, 3),
+        "bert-diverge": (0.15, 0.3, 0.45, 0.6),
+    },
+    "open-ended": {
+        "sentence-switching": (1, 2, 6),
+        "noun-switching": (10, 60),
+        "verb-switching": (10, 60),
+        "named-entity-switching": (6, 15, 30),
+        "sentence-replacement": (1, 2, 3, 4, 5, 6),
+    },
+}
+# Never applied in the paper; the careful rule lets the items decide.
+_NEVER: dict[Profile, tuple[str, ...]] = {
+    "summaries": (),
+    "sentences": ("sentence-switching", "verb-switching", "named-entity-switching", "sentence-replacement"),
+    "paragraphs": ("named-entity-switching", "generic-named-entity"),
+    "open-ended": ("bert-diverge",),
+}
+# Figure 9: how the unit of a switch matters.
+UNITS: dict[str, tuple[Level, ...]] = {
+    "token-switching": (1, 2, 6),
+    "sub-sentence-switching": (1, 2, 6),
+    "sentence-switching": (1, 2, 6),
+    "sentence-switching-all": (1, 2, 6),
+}
+
+
+def profile_of(records: Sequence[Record]) -> Profile:
+    """The corpus of the paper that this one resembles."""
+    task = records[0].task
+    if task == "open-ended":
+        return "open-ended"
+    if task == "summarisation":
+        return "summaries"
+    lengths = [len(parsed.sentences) for parsed in parse([record.gold for record in records])]
+    return "paragraphs" if median(lengths) >= 3 else "sentences"
+
+
+def levels(profile: Profile, rule: Rule) -> dict[str, tuple[Level, ...]]:
+    """Noise to levels, weakest first; open-ended text has no one meaning to diverge from (app. I)."""
+    whole = _SUMMARIES | _CHANGES[profile]
+    left_out = _NEVER[profile] if rule == "paper" else _NEVER[profile] * (profile == "open-ended")
+    return {noise: steps for noise, steps in whole.items() if noise not in left_out}

@@ -7,8 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from assay.audits.estimates import interval_estimate
-from assay.audits.slices import FEWEST
+from assay.audits.slices import FEWEST, interval_estimate
 from assay.core import Finding, Floats, Scored, Statistic
 from assay.statistics.correlation import Kind, correlate, system_means
 from assay.statistics.resampled import (

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assay.audits.estimates import interval_estimate, largest, mean_estimate
-from assay.audits.slices import FEWEST
+from assay.audits.slices import FEWEST, interval_estimate, largest, mean_estimate
 from assay.core import Estimate, Finding, Floats, Scored, Statistic
 from assay.statistics.estimates import mde_mean
 from assay.statistics.intervals import bootstrap_weighted, weighted_mean

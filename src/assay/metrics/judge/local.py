@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from assay.errors import MetricError
-from assay.metrics.judge.answer import Question, Reading, Reply
-from assay.metrics.judge.prompt import Message
+from assay.metrics.judge.prompt import Message, Question, Reading, Reply
 from assay.models.budget import Price, current_budget
 from assay.models.likelihood import Row, causal, start_id
 from assay.models.torch import Loaded, Precision, load

@@ -10,10 +10,21 @@ from functools import cache
 from assay.core import Metric, Sample, Scores
 from assay.errors import SpecError
 from assay.metrics.base import Neural
-from assay.metrics.judge.answer import Backend, Question, Reading, Reply, drawn, parsed, share
 from assay.metrics.judge.blind import blinded
 from assay.metrics.judge.local import LocalJudge
-from assay.metrics.judge.prompt import Form, Mode, References, ScaleName
+from assay.metrics.judge.prompt import (
+    Backend,
+    Form,
+    Mode,
+    Question,
+    Reading,
+    References,
+    Reply,
+    ScaleName,
+    drawn,
+    parsed,
+    share,
+)
 from assay.metrics.judge.server import ServedJudge
 from assay.models import weights
 from assay.models.budget import current_budget

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from assay.errors import BudgetError, MetricError, SpecError
-from assay.metrics.judge.answer import Question, Reading, Reply
+from assay.metrics.judge.prompt import Question, Reading, Reply
 from assay.models.budget import Price, current_budget, price
 
 if TYPE_CHECKING:

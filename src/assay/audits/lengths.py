@@ -1,23 +1,21 @@
-"""A text against itself: the score should not fall as the text grows.
-
-Texts of 8 to 256 words are scored with themselves as reference; `length_slope` is the change per doubling. A
-metric that gives the clean text the same score against an unrelated reference does not look at references
-and is left out.
-"""
+"""Two audits of length: a text against itself as it grows, and truncation under precision, recall and F."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import log2
 from pathlib import Path
 
 import numpy as np
 
-from assay.audits.corpora import BlindSpot, Corpus
-from assay.audits.slices import CLEAN, SD, SliceScores, moves
-from assay.core import Case, Finding, Sample, Statistic
-from assay.vocabulary import NonNegative, Rule
+from assay.audits.corpora import BlindSpot, Corpus, gain_statistic
+from assay.audits.slices import CLEAN, SD, SliceScores, difference, ends, moves
+from assay.core import Case, Estimate, Finding, Perturbation, Sample, Statistic
+from assay.perturbations.noise import Truncation
+from assay.statistics.intervals import bootstrap_paired
+from assay.vocabulary import NonNegative, Rule, Share
 
 _UNRELATED = "stranger"  # the role of the clean text against an unrelated reference
 
@@ -96,3 +94,65 @@ def _text(corpus: Corpus, number: int, length: int) -> str:
         if len(words) >= length:
             break
     return " ".join(words[:length])
+
+
+@dataclass(frozen=True)
+class TruncationDirection(BlindSpot):
+    """Texts cut at the end, more and more."""
+
+    name = "truncation-direction"
+    title = "Truncation by precision, recall and F"
+    advice = "Report recall beside precision or F: truncated texts gain."
+    statistics = (
+        gain_statistic(
+            "direction_change", "a text without its end",
+            " Against another output of the metric: how much more this one rises.",
+        ),
+    )  # fmt: skip
+    wants = "an item needs a gold that every cut shortens: ten words or more for a tenth"
+    tasks = ("summarisation", "translation")
+    part = "truncation"
+    # Two levels that the stress audit has too, so that scores are shared.
+    quick_options = {"limit": 20, "levels": (0.1, 0.5)}
+
+    data: tuple[Path, ...] = ()
+    rule: Rule = "careful"
+    seed: NonNegative = 0
+    limit: int | None = None
+    task: tuple[str, ...] = ()
+    levels: tuple[Share, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
+
+    @property
+    def noises(self) -> Mapping[str, Perturbation]:
+        return {f"{level:g}": Truncation(level) for level in self.levels}
+
+    def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
+        """The change at each level, and the deepest cut against the clean text, which carries the verdict."""
+        for level in self.noises:
+            if level in scores.columns:
+                change, slice_ = scores.contrast([level]), f"{scores.slice}/{level}"
+                yield Finding.of(scores.scored, slice_, "direction_change", change, judged=False)
+        if self._deepest in scores.columns:
+            yield self.gain(scores, scores.slice, self._deepest)
+
+    @property
+    def _deepest(self) -> str:
+        return f"{self.levels[-1]:g}"
+
+    def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
+        """How much more each output of a metric rises than each of its siblings at the deepest cut."""
+        families: dict[tuple[str, str], list[SliceScores]] = {}
+        for scores in slices:
+            if scores.scored.about.get("output") and self._deepest in scores.columns:
+                family = str(scores.scored.about.get("signature")), scores.slice
+                families.setdefault(family, []).append(scores)
+        cut = difference([self._deepest])
+        for first, second in (pair for outputs in families.values() for pair in combinations(outputs, 2)):
+            if first.ids == second.ids and first.n > 1:
+                changes = first.item_values(cut), second.item_values(cut)
+                ci = ends(bootstrap_paired(*changes, seed=self.seed))
+                gap = Estimate(float(changes[0].mean() - changes[1].mean()), first.n, ci)
+                yield Finding.of(
+                    first.scored, first.slice, "direction_change", gap,
+                    versus=second.scored.metric, judged=False,
+                )  # fmt: skip

@@ -1,0 +1,192 @@
+"""People's ratings: agreement of annotators, Bradley-Terry strengths, prediction-powered means."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtri
+
+from assay.statistics.correlation import correlate, system_means
+from assay.statistics.estimates import standard_error
+from assay.statistics.intervals import Floats, Interval, Labels, Seed, generator, matched, vector
+
+Scale = Literal["nominal", "ordinal", "interval"]
+
+
+def krippendorff_alpha(ratings: ArrayLike, scale: Scale = "nominal") -> float | None:
+    """Return Krippendorff's alpha of raters x items, nan for missing; None where all ratings are equal.
+
+    alpha = 1 - observed / expected disagreement, the squared distances of ratings of the same item over
+    those of any two ratings.
+
+    >>> krippendorff_alpha([[1.0, 2.0, 3.0, 1.0], [1.0, 2.0, 3.0, 2.0]]) > 0.6
+    True
+    """
+    matrix = np.asarray(ratings, dtype=np.float64)
+    present = np.isfinite(matrix)
+    values = np.unique(matrix[present])
+    counts = np.stack([(present & (matrix == value)).sum(axis=0) for value in values]).astype(np.float64).T
+    counts = counts[counts.sum(axis=1) > 1] if values.size else counts  # an item rated once has no pair
+    if values.size < 2 or len(counts) == 0:
+        return None
+    n_ratings = counts.sum(axis=1)
+    pairs = counts / (n_ratings - 1)[:, None]
+    coincidences = pairs.T @ counts - np.diag(pairs.sum(axis=0))
+    totals = counts.sum(axis=0)
+    distance = _distances(values, totals, scale)
+    expected = float(totals @ distance @ totals / (totals.sum() - 1))
+    return 1.0 - float((coincidences * distance).sum()) / expected if expected > 0 else None
+
+
+def _distances(values: Floats, totals: Floats, scale: Scale) -> Floats:
+    """Return the squared distances of rating values (Krippendorff, 2011)."""
+    if scale == "nominal":
+        return 1.0 - np.eye(values.size)
+    # Ordinal: how many ratings were given from one value to the other, half of each end.
+    places = values if scale == "interval" else np.cumsum(totals) - totals / 2.0
+    return np.asarray(np.subtract.outer(places, places) ** 2, dtype=np.float64)
+
+
+def cohen_kappa(
+    first: ArrayLike, second: ArrayLike, *, weights: Literal["none", "linear", "quadratic"] = "none"
+) -> float | None:
+    """Return Cohen's kappa of two raters over the items that both rated.
+
+    kappa = 1 - observed / chance disagreement. Weights go by the position of a rating among all that
+    occur, as in scikit-learn. None without a shared item, and where both use one and the same rating
+    throughout: chance agreement is then complete.
+    """
+    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    both = np.isfinite(x) & np.isfinite(y)
+    if not both.any():
+        return None
+    x, y = matched(x[both], y[both])
+    values, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
+    k, n = values.size, x.size
+    table = np.bincount(codes[:n] * k + codes[n:], minlength=k * k).reshape(k, k) / n
+    apart = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
+    penalty = {"none": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[weights]
+    expected = float(table.sum(axis=1) @ penalty @ table.sum(axis=0))
+    return 1.0 - float((table * penalty).sum()) / expected if expected > 0 else None
+
+
+def split_half_kendall(ratings: ArrayLike, *, splits: int = 5, seed: Seed) -> float | None:
+    """Return Kendall's tau-b of the item means of two random halves of the raters, averaged over splits.
+
+    Ratings are raters x items, nan for missing (checklist sec. 4, after Liu et al., 2016). An odd rater
+    goes to the second half. Splits without a correlation are left out; None where none is left, and below
+    two raters.
+    """
+    matrix, rng = np.asarray(ratings, dtype=np.float64), generator(seed)
+    if len(matrix) < 2:
+        return None
+    values = []
+    for _ in range(splits):
+        halves = np.split(rng.permutation(len(matrix)), [len(matrix) // 2])
+        x, y = (system_means(matrix[half].T) for half in halves)
+        both = np.isfinite(x) & np.isfinite(y)
+        values.append(correlate(x[both], y[both], "kendall_b") if both.any() else None)
+    defined = [value for value in values if value is not None]
+    return float(np.mean(defined)) if defined else None
+
+
+_ROUNDS = 2000
+_PRECISION = 1e-9  # the largest change of a log strength at which the fit has converged
+_SMALLEST = 1e-300
+
+
+def bradley_terry(wins: ArrayLike, *, prior: float = 0.0) -> Floats:
+    """Return log strengths, of mean 0, from a matrix of wins (row beat column; a tie is half to each).
+
+    Under the model i beats j with probability s_i / (s_i + s_j); the strengths s maximise the likelihood.
+    `prior` adds that many wins to both sides of every pair. Without it, everyone must be reachable from
+    everyone through wins, else some strength is infinite, which raises ValueError.
+    """
+    matrix = np.asarray(wins, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (matrix < 0).any():
+        raise ValueError("wins must be a square matrix of counts")
+    pairs = 1.0 - np.eye(len(matrix))
+    padded = matrix * pairs + prior * pairs
+    if connected_components(padded > 0, directed=True, connection="strong")[0] > 1:
+        raise ValueError(
+            "some contestants never lose to the others, or never beat them; set a prior, say 0.1"
+        )
+    return _fit(padded)
+
+
+def _fit(wins: Floats) -> Floats:
+    """Run Hunter's (2004) MM algorithm: s_i = wins_i / sum over j of games_ij / (s_i + s_j)."""
+    games, won = wins + wins.T, wins.sum(axis=1)
+    strength = np.ones_like(won)
+    for _ in range(_ROUNDS):
+        rate = (games / (strength[:, None] + strength)).sum(axis=1)
+        updated = won / np.maximum(rate, _SMALLEST)
+        updated /= np.exp(np.log(np.maximum(updated, _SMALLEST)).mean())
+        ratio = np.maximum(updated, _SMALLEST) / np.maximum(strength, _SMALLEST)
+        strength = updated
+        if float(np.abs(np.log(ratio)).max()) < _PRECISION:
+            break
+    logs: Floats = np.log(np.maximum(strength, _SMALLEST))
+    logs -= logs.mean()
+    return logs
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionPowered:
+    """The corrected mean, the mean of the labels alone, and how many labels the corrected mean is worth."""
+
+    value: float
+    interval: Interval
+    power: float
+    labels_alone: float
+    labels_interval: Interval
+    effective_labels: float
+
+
+def prediction_powered_mean(
+    labels: ArrayLike,
+    labelled_scores: ArrayLike,
+    unlabelled_scores: ArrayLike,
+    *,
+    power: float | None = None,
+    clusters: Labels | None = None,
+    unlabelled_clusters: Labels | None = None,
+    level: float = 0.95,
+) -> PredictionPowered | None:
+    """Estimate the mean judgement from labelled items and from the scores of items without a label.
+
+    The estimate is mean(labels - lambda * labelled_scores) + lambda * mean(unlabelled_scores), with a normal
+    interval from the standard errors of the two means (over clusters where given). `power` is lambda: None
+    tunes it, 1 is plain PPI, 0 the mean of the labels. None below two labels or two scores.
+    """
+    judged, scored = matched(labels, labelled_scores)
+    rest = vector(unlabelled_scores, "unlabelled_scores")
+    weight = _tuned_power(judged, scored, rest) if power is None else power
+    rectifier = judged - weight * scored
+    labels_error, rectified = (standard_error(side, clusters=clusters) for side in (judged, rectifier))
+    unlabelled = standard_error(rest, clusters=unlabelled_clusters)
+    if labels_error is None or rectified is None or unlabelled is None:
+        return None
+    error = sqrt(rectified**2 + (weight * unlabelled) ** 2)
+    z = float(ndtri((1.0 + level) / 2.0))
+    value, alone = weight * float(rest.mean()) + float(rectifier.mean()), float(judged.mean())
+    return PredictionPowered(
+        value,
+        Interval(value - z * error, value + z * error, level),
+        weight,
+        alone,
+        Interval(alone - z * labels_error, alone + z * labels_error, level),
+        judged.size * (labels_error / error) ** 2 if error > 0 else float(judged.size),
+    )
+
+
+def _tuned_power(judged: Floats, scored: Floats, rest: Floats) -> float:
+    """Return the lambda of least variance for a mean (PPI++, example 6.1)."""
+    variance = float(np.concatenate([scored, rest]).var(ddof=1))
+    if judged.size < 2 or variance == 0.0:
+        return 0.0
+    covariance = float(np.cov(judged, scored, ddof=1)[0, 1])
+    return covariance / ((1.0 + judged.size / rest.size) * variance)
