@@ -10,8 +10,9 @@ import pytest
 from assay.core import Sample
 from assay.errors import MetricError
 from assay.metrics.caption import Cider, CiderPlain, Spice
-from assay.metrics.coco import java_ptb, ptb_tokens
+from assay.metrics.coco import java_ptb
 from assay.metrics.ngram import CocoBleu
+from assay.metrics.text import ptb_tokens
 from assay.names.inventory import state
 
 has_coco = importlib.util.find_spec("pycocoevalcap") is not None
