@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from assay.models.trainable import Differentiable
 
 from assay.core import Metric, Sample
 from assay.metrics.bertscore import BertScore
@@ -16,6 +15,7 @@ from assay.metrics.contextual import MoverScore, SentenceCosine, SmsContextual
 from assay.metrics.generation import BartScore, BartScoreFaithful
 from assay.metrics.ngram import Bleu
 from assay.metrics.regression import Bleurt, FrugalScore, MetricX, Regression
+from assay.models.encoder import Differentiable
 
 PAIRS = [("the cat sat", "a dog sat on the mat"), ("no profit", "the shares rose"), ("a man", "a man")]
 
