@@ -28,7 +28,7 @@ from assay.run.session import Session
 def watched() -> Stopwatch:
     """The regions of the profile."""
     watch = Stopwatch()
-    watch.watch(_encoder, "_forward", "encoder forward")
+    watch.watch(_encoder, "_states", "encoder forward")
     watch.watch(_encoder, "content_ids", "tokenisation")
     watch.watch(bertscore.BertScore, "prepare", "loading")
     watch.watch(nlp, "parse", "spaCy")
@@ -36,7 +36,6 @@ def watched() -> Stopwatch:
     watch.watch(scoring, "_compute_grid", lambda measure, metric, *_: _kind(metric))
     for name in ("get", "put", "get_grid", "put_grid", "book"):
         watch.watch(ScoreCache, name, "store")
-    watch.watch(pipeline, "_judge", "judging")
     watch.watch(pipeline, "_explain", "explaining")
     watch.watch(report, "write_report", "report")
     return watch
@@ -54,6 +53,7 @@ def once(only: tuple[str, ...], folder: Path, out: Path, watch: Stopwatch) -> tu
         with watch.region("cases"):
             listed = list(one.cases())
         object.__setattr__(one, "cases", lambda listed=listed: listed)
+        object.__setattr__(one, "judge", watch.timed(one.judge, "judging"))
         if not listed:
             raise ValueError(f"{name} has no cases")
     done = execute(audits, DEFAULT_METRICS, Session.open(out, folder), size="quick")

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Stopwatch:
-    """Seconds a region, exclusive of the regions within it."""
+    """Seconds per region, exclusive of the regions within it."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -33,16 +33,19 @@ class Stopwatch:
             self._turn()
             self._open.pop()
 
-    def watch(self, owner: Any, attribute: str, name: str | Callable[..., str]) -> None:
-        """Replace a function by one that is timed; its region may depend on its arguments."""
-        original = getattr(owner, attribute)
+    def timed(self, function: Callable[..., Any], name: str | Callable[..., str]) -> Callable[..., Any]:
+        """The function, timed; its region may depend on its arguments."""
 
-        @wraps(original)
+        @wraps(function)
         def timed(*given: Any, **named: Any) -> Any:
             with self.region(name if isinstance(name, str) else name(*given)):
-                return original(*given, **named)
+                return function(*given, **named)
 
-        setattr(owner, attribute, timed)
+        return timed
+
+    def watch(self, owner: Any, attribute: str, name: str | Callable[..., str]) -> None:
+        """Replace a function by its timed form."""
+        setattr(owner, attribute, self.timed(getattr(owner, attribute), name))
 
     def stop(self) -> dict[str, float]:
         """All regions so far."""
