@@ -126,7 +126,7 @@ def execute(
     began = time.perf_counter()
     if session.out:
         check_writable(session.out)
-    measures = [] if imported and metrics == DEFAULT_METRICS else [measure(given) for given in metrics]
+    measures = [] if imported and metrics is DEFAULT_METRICS else [measure(given) for given in metrics]
     measures = list({given.label: given for given in measures}.values())
     work = {name: _cases_of(chosen) for name, chosen in audits.items()}
     tokens = QUICK_TOKENS if size == "quick" else None

@@ -1,4 +1,4 @@
-"""Samples to scores: project, dedupe, look up, batch, compute, remember. Only this file runs metrics."""
+"""Samples to scores: reduce to what a metric reads, dedupe, look up, let an engine compute, remember."""
 
 from __future__ import annotations
 
