@@ -65,6 +65,8 @@ def test_files_in_the_run_folder_are_not_written_over(asked: Job, tmp_path: Path
     (tmp_path / "mine" / "run").mkdir(parents=True)
     (tmp_path / "mine" / "run" / "notes.txt").write_text("keep me")
     refused(asked, CacheError, "'notes.txt' and no run.json", attributes=("gender",), out=tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").rglob("*")] == ["run", "notes.txt"]
+    assert (tmp_path / "mine" / "run" / "notes.txt").read_text() == "keep me"
 
 
 def test_what_was_given_is_counted(asked: Job, tmp_path: Path) -> None:
