@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from assay.audits.slices import EVIDENCE, RESAMPLES, interval_estimate, spread_out
+from assay.audits.gap import RESAMPLES
+from assay.audits.slices import EVIDENCE, interval_estimate, spread_out
 from assay.core import Audit, Finding, Floats, Grid, Judgement, Scored, Statistic
 from assay.datasets.association import (
     KEYS,

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.slices import EVIDENCE, FEWEST, RESAMPLES, interval_estimate, mean_estimate, spread_out
+from assay.audits.gap import RESAMPLES
+from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, mean_estimate, spread_out
 from assay.core import Audit, Case, Estimate, Finding, Floats, Judgement, Sample, Scored, Statistic
 from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.records import embedded_records

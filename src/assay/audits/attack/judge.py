@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.audits.slices import EVIDENCE, FEWEST, RESAMPLES, interval_estimate, mean_estimate
+from assay.audits.gap import RESAMPLES
+from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, mean_estimate
 from assay.core import Case, Estimate, Finding, Floats, Judgement, Scored, Statistic
 from assay.perturbations.ratio import alignment
 from assay.statistics.estimates import detectable_effect, proportion_interval
