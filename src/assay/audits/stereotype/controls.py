@@ -1,0 +1,115 @@
+"""Control pairs matched to identity pairs: what any such change of words does to a score.
+
+Two words that name no group may still differ in letters and frequency, and metrics may mind both. Each pair
+is compared with the control pairs whose change of words is most like its own, so that what is left belongs to
+the group named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core import Case, Floats
+from assay.datasets.lexicon import data_path, word_set
+
+PAIR = ("stereotype", "anti_stereotype")
+NEAREST = 10  # control pairs that a pair is compared with
+_WORD = re.compile(r"[\w'’-]+")
+_RIDGE = 1e-6
+# How many letters, or doublings of frequency, weigh as much as one another in a match.
+_SCALES = np.array([2.0, 4.0, 2.0])
+_OTHER_KIND = 10.0  # what a pronoun for a pronoun is away from a noun for a noun
+
+
+@cache
+def _ranks() -> dict[str, int]:
+    words = data_path("words", "frequent.txt").read_text("utf-8").split()
+    return {word: rank for rank, word in enumerate(words, start=1)}
+
+
+def rarity(word: str) -> float:
+    """How rare a word is: log2 of its frequency rank; of a hyphenated word the rarest part.
+
+    >>> rarity("the"), rarity("genderqueer") == rarity("qwertyuiop")
+    (0.0, True)
+    """
+    ranks = _ranks()
+    parts = [word.lower()] if word.lower() in ranks else re.split(r"[-'’]", word.lower())
+    return log2(max(ranks.get(part, len(ranks) + 1) for part in parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How the second text of a pair differs from the first: kind of words, letters and rarity gained."""
+
+    kind: str
+    letters: float
+    rarity: float
+    length: float  # letters changed on both sides together
+
+    @classmethod
+    def of(cls, case: Case) -> Change:
+        """The change between the two texts of a pair."""
+        texts = [_WORD.findall(case.samples[role].hypothesis) for role in PAIR]
+        first, second = (
+            list((Counter(own) - Counter(other)).elements())
+            for own, other in zip(texts, reversed(texts), strict=True)
+        )
+        both = [*first, *second]
+        pronouns = word_set("words", "pronouns")
+        if both and all(word.lower() in pronouns for word in both):
+            kind = "pronoun"
+        else:
+            kind = "name" if both and all(word[0].isupper() for word in both) else "word"
+        letters = [sum(map(len, words)) for words in (first, second)]
+        rare = [max(map(rarity, words), default=0.0) for words in (first, second)]
+        return cls(kind, letters[0] - letters[1], rare[0] - rare[1], float(sum(letters)))
+
+
+class Controls:
+    """Control pairs of one metric, to predict what a change of words does whomever it names."""
+
+    def __init__(self, cases: Sequence[Case], differences: Floats) -> None:
+        self.differences = differences
+        self._changes = [Change.of(case) for case in cases]
+        self._features = _signed(self._changes)
+
+    def expected(self, cases: Sequence[Case], weights: Floats) -> Floats:
+        """What each pair's change is worth, (resamples, pairs): least squares on letters and rarity.
+
+        The fit passes through 0: words alike in both are worth the same. `weights` is how often each control
+        was drawn, (resamples, controls).
+        """
+        features, own = self._features, _signed([Change.of(case) for case in cases])
+        squares = np.einsum("bj,jk,jl->bkl", weights, features, features)
+        squares += _RIDGE * np.eye(features.shape[1]) * max(1.0, float((features**2).sum()))
+        products = np.einsum("bj,jk,j->bk", weights, features, self.differences)
+        slopes = np.linalg.solve(squares, products[:, :, None])[:, :, 0]
+        return np.asarray(slopes @ own.T)
+
+    def nearest(self, cases: Sequence[Case]) -> NDArray[np.intp]:
+        """The controls whose change is most like that of each pair, (pairs, NEAREST)."""
+        changes = [Change.of(case) for case in cases]
+        own, other = _unsigned(changes), _unsigned(self._changes)
+        distance = np.abs(own[:, None, :] - other[None, :, :]).sum(axis=2)
+        kinds = np.array([change.kind for change in changes])
+        distance += _OTHER_KIND * (kinds[:, None] != np.array([change.kind for change in self._changes]))
+        order = np.argsort(distance, axis=1, kind="stable")
+        return np.asarray(order[:, :NEAREST], dtype=np.intp)
+
+
+def _signed(changes: Sequence[Change]) -> Floats:
+    return np.array([(change.letters, change.rarity) for change in changes]).reshape(-1, 2)
+
+
+def _unsigned(changes: Sequence[Change]) -> Floats:
+    rows = [(abs(change.letters), change.length / 2, abs(change.rarity)) for change in changes]
+    return np.asarray(np.array(rows).reshape(-1, 3) / _SCALES)
