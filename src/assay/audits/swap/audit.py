@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from assay.audits.gap import UNFAIR, WORTHLESS, worthless_text
 from assay.audits.slices import FEWEST, spread_out
 from assay.audits.swap import agreement, preference
 from assay.core import Audit, Case, Finding, Judgement, Sample, Scored, Statistic
@@ -45,7 +46,7 @@ class Swap(Audit):
     limit: int | None = None
     swaps: Path | None = None  # the user's own list, two words per line
     kind: Literal["pearson", "spearman", "kendall_b", "kendall_c"] = "spearman"
-    margin: float = 0.1  # the smallest distance of a share of preferences from one half that matters
+    margin: float = UNFAIR  # percent of the gap by which one gender may score higher
     change_margin: float = 0.05  # the smallest change of a correlation that matters
     skip_missing: bool = False
 
@@ -70,7 +71,7 @@ class Swap(Audit):
         samples = [item.sample for item in self.items]
         texts = list(dict.fromkeys(t for sample in samples for t in (sample.hypothesis, *sample.references)))
         swapped = dict(zip(texts, swap_texts(texts, self._swap_list), strict=True))
-        return [_case(item, swapped) for item in self.items]
+        return [_case(item, swapped, [sample.hypothesis for sample in samples]) for item in self.items]
 
     def cases(self) -> Iterable[Case]:
         """Each text as it is and swapped; where only the hypothesis names a gender, also without it."""
@@ -107,7 +108,7 @@ class Swap(Audit):
         return notes
 
 
-def _case(item: Rated, swapped: Mapping[str, Swapped]) -> Case:
+def _case(item: Rated, swapped: Mapping[str, Swapped], others: Sequence[str]) -> Case:
     """`preference` is the gender of the hypothesis where no reference names one, else "none"."""
     sample, hypothesis = item.sample, swapped[item.sample.hypothesis]
     references = [swapped[text] for text in sample.references]
@@ -117,6 +118,9 @@ def _case(item: Rated, swapped: Mapping[str, Swapped]) -> Case:
     samples = {"original": sample, "swapped": other}
     if neutral and hypothesis.content in ("male", "female") and hypothesis.neutral is not None:
         samples["neutral"] = Sample(hypothesis.neutral, sample.references, sample.source, sample.image)
+    worthless = worthless_text(sample.hypothesis, others, sample.key)
+    if worthless is not None:
+        samples[WORTHLESS] = replace(sample, hypothesis=worthless)
     meta = {
         "content": hypothesis.content,
         "preference": hypothesis.content if neutral and hypothesis.content != "both" else "none",
