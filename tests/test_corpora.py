@@ -20,7 +20,7 @@ CARD_KEYS = ("title", "what", "how_written", "language", "size", "licence", "dat
 
 # name: (id pattern, items, fewest references, greatest word overlap of gold and reference)
 SHAPES = {
-    "captions": (r"caption-\d{3}", 80, 5, 0.8),
+    "captions": (r"caption-\d{3}", 147, 4, 0.8),
     "data_to_text": (r"data-to-text-\d{3}", 60, 2, 0.75),
     "dialogue": (r"dialogue-\d{3}", 60, 4, 0.75),
     "open_ended": (r"open-(gold|reference)-\d{3}", 120, 0, 0.75),
@@ -183,12 +183,16 @@ def test_typography(name: str) -> None:
         for text in texts(record):
             assert "  " not in text, record["id"]
             assert text == text.strip(), record["id"]
+    # People who write captions and chat in a hurry leave out capitals and full stops.
+    hasty = name in ("captions", "dialogue")
+    careless = {r["id"] for r in records(name) if hasty and r.get("half") == "field"}
     for i, text in english(name):
         assert not re.search(
             r"[“”‘’`\u00a0\u200b]|\s[,.;!?]|\b(\w+) \1\b(?<!\bthat that)(?<!\bhad had)", text
         ), (i, text)
-        assert FINAL.search(text), (i, text)
-        assert not text[:1].islower(), (i, text)
+        if i not in careless:
+            assert FINAL.search(text), (i, text)
+            assert not text[:1].islower(), (i, text)
 
 
 @every_corpus
