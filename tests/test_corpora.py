@@ -24,7 +24,7 @@ SHAPES = {
     "data_to_text": (r"data-to-text-\d{3}", 60, 2, 0.75),
     "dialogue": (r"dialogue-\d{3}", 119, 3, 0.75),
     "open_ended": (r"open-(gold|reference)-\d{3}", 120, 0, 0.75),
-    "question_generation": (r"question-generation-\d{3}", 60, 2, 0.75),
+    "question_generation": (r"question-generation-\d{3}", 102, 2, 0.75),
     "summarisation": (r"summarisation-\d{3}", 40, 4, 0.75),
     "translation": (r"translation-\d{3}", 120, 2, 0.75),
 }
