@@ -163,7 +163,11 @@ def group_judgement(
     rows = losses(answer, [case.id for case in cases]).complete
     raw = gain(rows, audit.margin, audit.seed)
     if raw is None:
-        return Judgement([], [f"{answer.metric}: {slice_}: random noise costs no score: nothing to avoid"])
+        flat = Estimate(0.0, len(rows.ids), sensitive=False)
+        statistic = "attack_gain" if "queries" in cases[0].meta else "rule_gain"
+        note = f"{answer.metric}: {slice_}: random noise does not surely cost any score: nothing to avoid"
+        judged = len(rows.ids) >= FEWEST and audit.rule != "paper"
+        return Judgement([Finding.of(answer, slice_, statistic, flat, judged=judged)], [note])
     paper = audit.rule == "paper"
     judges = [] if paper else held_out(answer, scored)
     seen = confirmed(judges, rows.ids, audit.fall)
