@@ -203,7 +203,7 @@ def _with_worthless(case: Case, cases: Sequence[Case]) -> Case:
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """One metric's scores (documents x systems) in percent of its gap, and the system it is made of, if any."""
+    """One metric's scores (documents x systems) in percent of its gap, and its own system, if any."""
 
     metric: str
     systems: tuple[str, ...]

@@ -175,12 +175,10 @@ def repeats(judge: Judge, roles: Sequence[str], audit: JudgeBias) -> list[Findin
     if not rows:
         return []
     table = np.stack([judge.scored.values[role][rows] for role in roles], axis=1)
-    known = np.isfinite(table).all(axis=1)
+    known = np.asarray(np.isfinite(table).all(axis=1))
     if not known.any():
         return []
-    items = [
-        str(judge.scored.cases[row].meta["item"]) for row, there in zip(rows, known, strict=True) if there
-    ]
+    items = [str(judge.scored.cases[rows[place]].meta["item"]) for place in np.flatnonzero(known)]
     doubled = 2.0 if judge.compares else 1.0  # a probability on the scale of a net preference
     values = table[known].std(axis=1, ddof=1) * doubled
     estimate = judge.percent(items, np.where(values < _ROUNDING, 0.0, values), audit.seed)
