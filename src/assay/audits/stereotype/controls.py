@@ -46,6 +46,12 @@ def rarity(word: str) -> float:
     return log2(max(ranks.get(part, len(ranks) + 1) for part in parts))
 
 
+def changed_words(case: Case) -> tuple[list[str], list[str]]:
+    """The words of the first text that the second lacks, and the other way round."""
+    texts = [Counter(_WORD.findall(case.samples[role].hypothesis)) for role in PAIR]
+    return list((texts[0] - texts[1]).elements()), list((texts[1] - texts[0]).elements())
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """How the second text of a pair differs from the first: kind of words, letters and rarity gained."""
@@ -58,11 +64,7 @@ class Change:
     @classmethod
     def of(cls, case: Case) -> Change:
         """The change between the two texts of a pair."""
-        texts = [_WORD.findall(case.samples[role].hypothesis) for role in PAIR]
-        first, second = (
-            list((Counter(own) - Counter(other)).elements())
-            for own, other in zip(texts, reversed(texts), strict=True)
-        )
+        first, second = changed_words(case)
         both = [*first, *second]
         pronouns = word_set("words", "pronouns")
         if both and all(word.lower() in pronouns for word in both):

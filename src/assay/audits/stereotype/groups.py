@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.audits.gap import RESAMPLES, UNIT, Gap, is_still, scale_of, tells_apart
 from assay.audits.slices import FEWEST, Clusters, largest
-from assay.audits.stereotype.controls import Controls
+from assay.audits.stereotype.controls import Controls, changed_words
 from assay.core import Case, Estimate, Finding, Floats, Statistic
 from assay.statistics.intervals import cluster_codes, draw_rows, weighted_mean
 
@@ -22,7 +22,7 @@ def _attribute(finding: Finding) -> str:
 
 
 def _say_group(finding: Finding) -> str:
-    _, kind, name = finding.slice.split("/", 2)
+    _, kind, name = f"{finding.slice}/group/one group".split("/")[:3]
     text = f"texts that say “{name}”" if kind == "word" else f"texts about {name.replace('-', ' ')} people"
     if finding.slice.startswith("intersection/") and kind == "group":
         text = f"texts about {name.replace('-', ' ')}"
@@ -176,7 +176,7 @@ class Effects:
         """Groups and words of the attribute; sentences are resampled, the words being what they are."""
         members = {
             "group": _members(self.cases, "group", "anti_group"),
-            "word": _members(self.cases, "identity", "anti_identity"),
+            "word": _words(self.cases),
         }
         rows = cluster_codes(len(self.cases), [case.meta.get("template", case.id) for case in self.cases])
         weights = draw_rows(rows, RESAMPLES, np.random.default_rng(self.seed))
@@ -229,6 +229,16 @@ def _members(cases: Sequence[Case], first: str, second: str) -> Sides:
     """The names on the two sides of each pair, empty where the data has none."""
     return [
         (str(case.meta.get(first) or "").lower(), str(case.meta.get(second) or "").lower()) for case in cases
+    ]
+
+
+def _words(cases: Sequence[Case]) -> Sides:
+    """The identity words on the two sides, by the data or else by what differs between the texts."""
+    named = _members(cases, "identity", "anti_identity")
+    differing = (changed_words(case) for case in cases)
+    return [
+        given if all(given) else (" ".join(first).lower(), " ".join(second).lower())
+        for given, (first, second) in zip(named, differing, strict=True)
     ]
 
 
