@@ -26,7 +26,7 @@ SHAPES = {
     "open_ended": (r"open-(gold|reference)-\d{3}", 120, 0, 0.75),
     "question_generation": (r"question-generation-\d{3}", 60, 2, 0.75),
     "summarisation": (r"summarisation-\d{3}", 40, 4, 0.75),
-    "translation": (r"translation-\d{3}", 120, 2, 0.75),
+    "translation": (r"translation-\d{3}", 214, 3, 0.75),
 }
 NAMES = sorted(
     SHAPES.keys() | {p.name.removesuffix(".jsonl") for p in CORPORA.iterdir() if p.name.endswith(".jsonl")}
