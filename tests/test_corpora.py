@@ -25,7 +25,7 @@ SHAPES = {
     "dialogue": (r"dialogue-\d{3}", 60, 4, 0.75),
     "open_ended": (r"open-(gold|reference)-\d{3}", 120, 0, 0.75),
     "question_generation": (r"question-generation-\d{3}", 60, 2, 0.75),
-    "summarisation": (r"summarisation-\d{3}", 40, 4, 0.75),
+    "summarisation": (r"summarisation-\d{3}", 64, 2, 0.75),
     "translation": (r"translation-\d{3}", 214, 3, 0.75),
 }
 NAMES = sorted(
@@ -207,9 +207,14 @@ def test_translation() -> None:
 
 def test_summarisation() -> None:
     for record in records("summarisation"):
-        assert 200 <= len(record["source"].split()) <= 400, record["id"]
-        assert len(sentences(record["gold"])) == 3, record["id"]
         assert len(words(record["gold"])) < len(words(record["source"])) / 2, record["id"]
+        if record.get("half") == "field":  # as varied as news: see test_corpora_field.py
+            assert 200 <= len(record["source"].split()) <= 600, record["id"]
+            assert 2 <= len(sentences(record["gold"])) <= 5, record["id"]
+        else:
+            assert 200 <= len(record["source"].split()) <= 400, record["id"]
+            assert len(sentences(record["gold"])) == 3, record["id"]
+            assert len(record["references"]) >= 4, record["id"]
 
 
 def test_open_ended() -> None:
