@@ -35,7 +35,7 @@ def small(folder: Path, systems: int, documents: int) -> Human:
     ]
     path = folder / "small.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    return Human(data=(path,), resamples=5000, details=False)
+    return Human(data=(path,), resamples=5000, details=False, over="documents")
 
 
 def difference(audit: Human, slice_: str, statistic: str, **columns: np.ndarray) -> Finding:

@@ -141,5 +141,5 @@ def test_williams_under_the_null_and_by_hand():
 def test_clusters():
     p = np.ones((4, 4))
     p[1, 2] = p[2, 1] = p[1, 0] = p[0, 1] = 0.001
-    assert metric_clusters([0.1, 0.9, 0.3, 0.5], p) == (2, 1, 2, 1)
-    assert metric_clusters([0.1, float("nan")], np.full((2, 2), np.nan)) == (1, 0)
+    assert metric_clusters([0.1, 0.9, 0.3, 0.5], p < 0.05) == (2, 1, 2, 1)
+    assert metric_clusters([0.1, float("nan")], np.zeros((2, 2))) == (1, 0)

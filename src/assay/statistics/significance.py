@@ -157,21 +157,21 @@ def williams_test(first: float, second: float, between: float, n: int) -> Willia
     return WilliamsTest(t, 2.0 * float(stdtr(n - 3, -abs(t))))
 
 
-def metric_clusters(values: ArrayLike, p_values: ArrayLike, *, alpha: float = 0.05) -> tuple[int, ...]:
-    """Return each metric's cluster, 1 the best; metrics of one cluster do not differ significantly.
+def metric_clusters(values: ArrayLike, apart: ArrayLike) -> tuple[int, ...]:
+    """Return each metric's cluster, 1 the best; metrics of one cluster are not told apart.
 
-    From the best down, a metric opens a new cluster when it differs significantly from any metric
-    in the current one. A metric without a value (nan) gets 0.
+    `apart` (metrics x metrics) says which pairs are. From the best down, a metric opens a new cluster when it
+    is told apart from any metric in the current one. A metric without a value (nan) gets 0.
 
-    >>> metric_clusters([0.5, 0.9, 0.8], [[1.0, 0.01, 0.03], [0.01, 1.0, 0.2], [0.03, 0.2, 1.0]])
+    >>> metric_clusters([0.5, 0.9, 0.8], [[0, 1, 1], [1, 0, 0], [1, 0, 0]])
     (2, 1, 1)
     """
-    value, p = np.asarray(values, dtype=np.float64), np.asarray(p_values, dtype=np.float64)
+    value, differs = np.asarray(values, dtype=np.float64), np.asarray(apart, dtype=bool)
     numbers = [0] * value.size
     cluster: list[int] = []
     number = 1
     for index in (int(i) for i in np.argsort(-value, kind="stable") if np.isfinite(value[i])):
-        if any(p[index, other] < alpha for other in cluster):
+        if any(differs[index, other] for other in cluster):
             cluster, number = [], number + 1
         cluster.append(index)
         numbers[index] = number
