@@ -25,6 +25,7 @@ from assay.statistics.intervals import (
     cluster_sums,
     generator,
     label_codes,
+    pieces,
     vector,
 )
 from assay.statistics.permutation import TOLERANCE, sign_batches
@@ -115,6 +116,48 @@ def permutation_both_systems(
             columns.append(sides[0] - sides[1])
         deltas.append(np.stack(columns, axis=1))
     return Comparison.of(deltas, n_metrics, exact=exact)
+
+
+def swapped_soft_accuracies(
+    metrics: ArrayLike, human: ArrayLike, *, resamples: int = 1000, patterns: int = 1000, seed: Seed
+) -> Floats:
+    """Return differences of soft pairwise accuracy (Thompson et al., 2024): arrangements x pairs of metrics.
+
+    Metrics are metrics x systems x documents, people systems x documents, both complete. The first row is the
+    observed difference; the others follow from swapping the standardised scores of random cells between two
+    metrics, as the WMT metrics task does. All p-values behind the accuracies use the same `patterns` signs.
+    """
+    scores = np.asarray(metrics, dtype=np.float64)
+    n_metrics, n_systems, n_documents = scores.shape
+    cells = _standardised(scores.reshape(n_metrics, -1)).reshape(scores.shape)
+    rng = generator(seed)
+    _, _, batches = sign_batches(n_documents, patterns, rng)
+    signs = np.concatenate(list(batches))
+    people = _better_shares(np.asarray(human, dtype=np.float64)[None], signs)
+    columns = []
+    for i, j in combinations(range(n_metrics), 2):
+        middle, half = (cells[i] + cells[j]) / 2.0, (cells[i] - cells[j]) / 2.0
+        deltas = []
+        for piece in pieces(resamples + 1, len(signs) * n_systems**2):
+            count = piece.stop - piece.start
+            swaps = rng.integers(2, size=(count, n_systems, n_documents)) * 2.0 - 1.0
+            if piece.start == 0:
+                swaps[0] = 1.0
+            sides = (_better_shares(middle + turn * swaps * half, signs) for turn in (1.0, -1.0))
+            first, second = (1.0 - np.abs(side - people).mean(axis=1) for side in sides)
+            deltas.append(first - second)
+        columns.append(np.concatenate(deltas))
+    return np.stack(columns, axis=1)
+
+
+def _better_shares(tables: Floats, signs: Floats) -> Floats:
+    """Return, for tables x pairs of systems, the share of signs whose difference reaches the observed one."""
+    moved, observed = tables @ signs.T, tables.sum(axis=2)
+    i, j = np.triu_indices(tables.shape[1], 1)
+    slack = TOLERANCE * max(float(np.abs(tables).max()), 1e-300) * tables.shape[2]
+    gaps = (observed[:, i] - observed[:, j])[:, :, None]
+    shares: Floats = (moved[:, i] - moved[:, j] >= gaps - slack).mean(axis=2)
+    return shares
 
 
 def swap_groups(by_group: ArrayLike, *, resamples: int = 9999, seed: Seed) -> Comparison:

@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
-from assay.audits.human import average, compare, levels, people, sentinels, use
+from assay.audits.human import average, compare, levels, people, sentinels, use, wmt
 from assay.audits.human.answer import agreement_notes
 from assay.audits.human.items import PART_COLUMNS, Items, limited, part_names
 from assay.audits.human.levels import Agreement, Study
@@ -52,7 +52,8 @@ class Human(Audit):
     question: ClassVar[Question] = "agreement"
     title: ClassVar[str] = "Agreement with people"
     statistics: ClassVar[tuple[Statistic, ...]] = (
-        *sentinels.STATISTICS, *levels.STATISTICS, *compare.STATISTICS, *use.STATISTICS, *people.STATISTICS,
+        *sentinels.STATISTICS, *levels.STATISTICS, *compare.STATISTICS, *wmt.STATISTICS, *use.STATISTICS,
+        *people.STATISTICS,
     )  # fmt: skip
     charts: ClassVar[tuple[Chart, ...]] = tuple(
         Chart("curve", kind, "Agreement on the best systems", depth=2)
@@ -154,14 +155,18 @@ class Human(Audit):
         metrics, scores = self._scores(scored)
         sets = tuple(answer for answer in scored if answer.is_set)
         for criterion in self.criteria:
-            for part, places in self.items.places.items():
-                items = self.items.of_part(part)
-                study = Study(self, criterion, metrics, scores[:, places], items, sets, part)
+            studies = [
+                Study(self, criterion, metrics, scores[:, places], self.items.of_part(part), sets, part)
+                for part, places in self.items.places.items()
+            ]
+            for study in studies:
                 judgement = self._judge_criterion(study)
                 findings += judgement.findings
                 notes += judgement.notes
-            if len(self.items.places) > 1:
+            if len(studies) > 1:
                 findings += average.average_findings(findings, list(self.items.places), criterion)
+            if self.details and self.level != "example":
+                findings += wmt.soft_cluster_findings(studies)
         notes += agreement_notes(findings)
         between: list[Finding] = []
         for part in self.items.places:

@@ -14,6 +14,8 @@ from assay.statistics.agreement import average_interval
 from assay.statistics.intervals import Interval
 
 AVERAGE = "average"
+BASELINES = "the best baseline of each part"
+_NOT_AVERAGED = ("cluster", "williams_t", "reliable_difference")
 _LEVELS = ("example/{}", "example/{}/by-document", "system/{}")
 
 
@@ -22,7 +24,7 @@ def average_findings(findings: Sequence[Finding], parts: Sequence[str], criterio
     averages: list[Finding] = []
     for level in _LEVELS:
         slices = [level.format(labelled(part, criterion)) for part in parts]
-        listed = [f for f in findings if f.slice in slices and f.statistic != "cluster"]
+        listed = [f for f in findings if f.slice in slices and f.statistic not in _NOT_AVERAGED]
         slice_ = level.format(labelled(AVERAGE, criterion))
         named = dict.fromkeys(f.statistic for f in listed)
         for statistic in named:
@@ -39,11 +41,11 @@ def _averaged(findings: Sequence[Finding], slice_: str) -> Iterator[Finding]:
         # The best baseline may differ between parts.
         versus = finding.versus if finding.statistic.endswith(DIFFERENCE) else None
         members.setdefault((finding.metric, versus), []).append(finding)
-    for (metric, versus), of_parts in members.items():
+    for (metric, _), of_parts in members.items():
         if len(of_parts) == n_parts:
             judged = all(finding.judged for finding in of_parts)
-            baselines = [finding.versus for finding in of_parts if finding.versus]
-            against = versus or (", ".join(dict.fromkeys(baselines)) or None)
+            baselines = list(dict.fromkeys(finding.versus for finding in of_parts))
+            against = baselines[0] if len(baselines) == 1 else BASELINES
             estimate = _average(of_parts)
             yield Finding.of(metric, slice_, findings[0].statistic, estimate, versus=against, judged=judged)
 

@@ -32,9 +32,9 @@ _FEWEST = 30  # rated texts below which a regression is no baseline
 def _sentence(finding: Finding) -> str:
     criterion = finding.slice.split("/")[1]
     less = "less than" if finding.value < 0 else "hardly more than"
-    baseline = "a constant score would"
-    if finding.versus != CONSTANT:
-        baseline = f"{finding.versus}, a baseline that compares the text with nothing"
+    baseline = "a constant score would" if finding.versus == CONSTANT else str(finding.versus)
+    if finding.versus in SENTINELS:
+        baseline += ", a baseline that compares the text with nothing"
     return (
         f"{finding.metric} agrees with people on {criterion} {less} {baseline} "
         f"(difference {finding.value:+.3g})."
