@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from assay.statistics.correlation import Kind, correlate_rows, system_means
+from assay.statistics.estimates import smallest_p
 from assay.statistics.intervals import (
     Floats,
     Integers,
@@ -44,13 +45,16 @@ class Comparison:
     exact: bool
 
     @classmethod
-    def of(cls, deltas: list[Floats], n_metrics: int, *, exact: bool) -> "Comparison":
-        """Compare the differences of all pairs (arrangements x pairs); the first row is the observed one."""
+    def of(cls, deltas: list[Floats], n_metrics: int, *, n_units: int, exact: bool) -> "Comparison":
+        """Compare the differences of all pairs (arrangements x pairs); the first row is the observed one.
+
+        No p-value is smaller than the `n_units` that were swapped allow, however they were drawn.
+        """
         table = np.concatenate(deltas)
         differences, p_values = np.zeros((n_metrics, n_metrics)), np.ones((n_metrics, n_metrics))
         for (i, j), column in zip(combinations(range(n_metrics), 2), table.T, strict=True):
             differences[i, j], differences[j, i] = column[0], -column[0]
-            p_values[i, j] = p_values[j, i] = _two_sided_p(column, exact)
+            p_values[i, j] = p_values[j, i] = np.maximum(_two_sided_p(column, exact), smallest_p(n_units))
         return cls(differences, p_values, len(table) - 1, exact)
 
 
@@ -88,7 +92,7 @@ def permutation_both(
     _, exact, batches = sign_batches(n_units, resamples, generator(seed))
     arrangements = chain([np.ones((1, n_units))], batches)
     deltas = [_swapped_differences(scores, judged, signs, codes) for signs in arrangements]
-    return Comparison.of(deltas, len(scores), exact=exact)
+    return Comparison.of(deltas, len(scores), n_units=n_units, exact=exact)
 
 
 def permutation_both_systems(
@@ -115,7 +119,7 @@ def permutation_both_systems(
             sides = [correlate_rows(side, judged, kind) for side in (middle + half, middle - half)]
             columns.append(sides[0] - sides[1])
         deltas.append(np.stack(columns, axis=1))
-    return Comparison.of(deltas, n_metrics, exact=exact)
+    return Comparison.of(deltas, n_metrics, n_units=n_systems * n_documents, exact=exact)
 
 
 def swapped_soft_accuracies(
@@ -177,7 +181,7 @@ def swap_groups(by_group: ArrayLike, *, resamples: int = 9999, seed: Seed) -> Co
         moved = signs @ values.T / n_groups
         half = (moved[:, i] - moved[:, j]) / 2.0
         deltas.append((middle + half) - (middle - half))
-    return Comparison.of(deltas, len(values), exact=exact)
+    return Comparison.of(deltas, len(values), n_units=n_groups, exact=exact)
 
 
 def williams_test(first: float, second: float, between: float, n: int) -> WilliamsTest:

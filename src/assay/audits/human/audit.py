@@ -233,6 +233,9 @@ class Human(Audit):
         repeated = sum(items.of_part(part).repeated for part in items.places)
         if repeated:
             notes.append(f"{repeated} texts repeat a (doc, system): averaged at the level of systems")
+        if 1 < levels.fewest_systems(items) < levels.CROSSED_SYSTEMS:
+            few = f"fewer than {levels.CROSSED_SYSTEMS} systems"
+            notes.append(f"{few}: intervals and verdicts speak of these systems alone")
         if all(item.doc is None for item in items.rated):
             notes.append("no column 'doc': texts that share a source or references are taken as one document")
         if unused := _unused(items, "columns not used: "):

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 FEWEST_SYSTEMS = 3
 LEVEL = 0.95
 BY_DOCUMENT = "/by-document"
-_CROSSED_SYSTEMS = 5  # fewer systems are taken as they are, not as a sample of systems; no verdict on systems
+CROSSED_SYSTEMS = 5  # fewer systems are taken as they are, not as a sample of systems; no verdict on systems
+_SYSTEM_RESAMPLES = 200  # of systems within documents: each correlates every document anew
 _MOST_PAIRS = 2_000_000  # pairs of texts above which no pairwise accuracy is computed
 _ACCURACY, _SOFT_ACCURACY = "pairwise_accuracy", "soft_pairwise_accuracy"
 
@@ -54,6 +55,11 @@ STATISTICS = tuple(
     for unit, meanings in (("correlation", _CORRELATIONS), ("share", _ACCURACIES))
     for name, meaning in meanings.items()
 )
+
+
+def fewest_systems(items: Items) -> int:
+    """How many systems the part with the fewest has."""
+    return min(len(items.of_part(part).system_names) for part in items.places)
 
 
 def labelled(part: str, criterion: str) -> str:
@@ -161,7 +167,7 @@ class Agreement:
     @property
     def judgeable(self) -> bool:
         """Whether there is enough for a verdict: texts or documents, or systems."""
-        fewest = _CROSSED_SYSTEMS if self.slice.startswith("system/") else FEWEST
+        fewest = CROSSED_SYSTEMS if self.slice.startswith("system/") else FEWEST
         return int(self.draws.sizes.max(initial=0)) >= fewest
 
 
@@ -182,11 +188,23 @@ def example_agreements(study: Study) -> Iterator[Agreement]:
         draws = resampled.pooled_draws(scores, human, kind, clusters=clusters, crossed=crossed, **drawing)
         yield Agreement(slice_, kind, study.metrics, draws, rule)
     for kind in kinds if study.items.grouped else ():
-        draws = resampled.grouped_draws(study.by_document(kind), **drawing)
+        draws = _document_draws(study, kind)
         yield Agreement(slice_ + BY_DOCUMENT, kind, study.metrics, draws, rule)
     accuracy = _accuracy(study)
     if accuracy is not None:
         yield Agreement(slice_, _ACCURACY, study.metrics, accuracy, rule)
+
+
+def _document_draws(study: Study, kind: Kind) -> Draws:
+    """Mean correlation within documents; documents are resampled and, where there are enough, systems."""
+    drawing = study.audit.drawing
+    draws = resampled.grouped_draws(study.by_document(kind), **drawing)
+    fixed = study.audit.rule == "paper" or study.audit.over == "documents"
+    if fixed or int(np.isfinite(study.human_table).any(axis=1).sum()) < CROSSED_SYSTEMS:
+        return draws
+    fewer = min(_SYSTEM_RESAMPLES, drawing["resamples"])
+    tables = study.tables, study.human_table
+    return resampled.with_systems(draws, *tables, kind, resamples=fewer, seed=drawing["seed"] + 1)
 
 
 def _clusters(study: Study) -> tuple[list[str] | None, list[str] | None]:
@@ -194,7 +212,7 @@ def _clusters(study: Study) -> tuple[list[str] | None, list[str] | None]:
     *_, documents, systems = study.rows
     if study.audit.rule == "paper":  # the papers resample nothing, or rows
         return None, None
-    crossed = len(set(systems)) >= _CROSSED_SYSTEMS and study.audit.over != "documents"
+    crossed = len(set(systems)) >= CROSSED_SYSTEMS and study.audit.over != "documents"
     sampled = documents if study.audit.over != "systems" or not crossed else None
     return sampled, systems if crossed else None
 
