@@ -155,7 +155,7 @@ def test_a_set_metric_scores_the_systems_of_every_part(tmp_path: Path) -> None:
     assert len(answer.cases) == 12
     found = [f for f in audit.judge([answer]).findings if f.metric == "bleu:level=corpus"]
     for part, rows in (("cs-en", slice(0, 6)), ("de-en", slice(6, 12))):
-        items = audit.items.of_part(part)
+        items = audit.items.by_part[part]
         means = items.table(items.human("overall")).mean(axis=1)
         value = one(found, "bleu:level=corpus", f"system/{part}:overall", "spearman").value
         assert value == pytest.approx(stats.spearmanr(answer.values["hypothesis"][rows], means).statistic)

@@ -147,7 +147,7 @@ def test_clusters():
 
 def test_no_draws_are_surer_than_all_arrangements():
     """Nine segments have 512 arrangements: 300 draws of them may all be less extreme, and p is 2 of 512."""
-    human = np.arange(9.0)
+    human = np.arange(9.0) ** 2
     metrics = np.stack([human, -human])
     exact = permutation_both(metrics, human, resamples=600, seed=0)
     drawn = permutation_both(metrics, human, resamples=300, seed=0)

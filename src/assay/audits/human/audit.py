@@ -156,7 +156,7 @@ class Human(Audit):
         sets = tuple(answer for answer in scored if answer.is_set)
         for criterion in self.criteria:
             studies = [
-                Study(self, criterion, metrics, scores[:, places], self.items.of_part(part), sets, part)
+                Study(self, criterion, metrics, scores[:, places], self.items.by_part[part], sets, part)
                 for part, places in self.items.places.items()
             ]
             for study in studies:
@@ -169,8 +169,7 @@ class Human(Audit):
                 findings += wmt.soft_cluster_findings(studies)
         notes += agreement_notes(findings)
         between: list[Finding] = []
-        for part in self.items.places:
-            items = self.items.of_part(part)
+        for part, items in self.items.by_part.items():
             for criterion in self.criteria:
                 findings += people.annotator_findings(self, items, part, criterion)
             between += people.criteria_findings(self, items, part)
@@ -230,7 +229,7 @@ class Human(Audit):
             notes += _rating_notes(items, criterion)
         if len(items.places) > 1:
             notes.append(f"kept apart, and averaged: {', '.join(items.places)}")
-        repeated = sum(items.of_part(part).repeated for part in items.places)
+        repeated = sum(part.repeated for part in items.by_part.values())
         if repeated:
             notes.append(f"{repeated} texts repeat a (doc, system): averaged at the level of systems")
         if 1 < levels.fewest_systems(items) < levels.CROSSED_SYSTEMS:

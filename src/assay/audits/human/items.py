@@ -39,9 +39,12 @@ class Items:
         names = np.array(self.parts or [""] * len(self))
         return {name: np.flatnonzero(names == name) for name in dict.fromkeys(names.tolist())}
 
-    def of_part(self, name: str) -> Items:
-        """The texts of one part."""
-        return Items(tuple(self.rated[place] for place in self.places[name]))
+    @cached_property
+    def by_part(self) -> dict[str, Items]:
+        """The texts of every part."""
+        return {
+            name: Items(tuple(self.rated[place] for place in places)) for name, places in self.places.items()
+        }
 
     @cached_property
     def documents(self) -> list[str]:

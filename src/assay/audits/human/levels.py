@@ -59,7 +59,7 @@ STATISTICS = tuple(
 
 def fewest_systems(items: Items) -> int:
     """How many systems the part with the fewest has."""
-    return min(len(items.of_part(part).system_names) for part in items.places)
+    return min(len(part.system_names) for part in items.by_part.values())
 
 
 def labelled(part: str, criterion: str) -> str:
