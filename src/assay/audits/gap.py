@@ -17,7 +17,7 @@ from scipy.special import bdtrc, stdtrit
 
 from assay.core import Estimate, Floats, Scored
 from assay.recipe import generator
-from assay.statistics.estimates import detectable_effect
+from assay.statistics.estimates import detectable_effect, smallest_p
 from assay.statistics.intervals import (
     Interval,
     bootstrap_p_value,
@@ -131,9 +131,9 @@ class Gap:
         estimates = []
         for place, interval in enumerate(intervals):
             column = shares[:, place]
-            p_value = bootstrap_p_value(column) if interval else None
+            p_value = max(bootstrap_p_value(column), smallest_p(clusters[place])) if interval else None
             error = float(np.nanstd(column, ddof=1))
-            mde = detectable_effect(error) if interval else None
+            mde = detectable_effect(error, n_clusters=clusters[place]) if interval else None
             ci = interval.pair if interval else None
             estimates.append(
                 Estimate(float(centre[place]), counts[place], ci, p_value, mde, sensitive=self.sensitive)

@@ -125,7 +125,8 @@ class SliceScores:
         error = float(values.std(ddof=1)) / sqrt(values.size)
         reach = -float(stdtrit(values.size - 1, 0.025)) * error
         ci = (mean - reach, mean + reach)
-        return Estimate(mean, self.n, ci, mde=detectable_effect(error), sensitive=self.gap.sensitive)
+        mde = detectable_effect(error, n_clusters=values.size)
+        return Estimate(mean, self.n, ci, mde=mde, sensitive=self.gap.sensitive)
 
     def contrast(self, treated: Sequence[str], base: Sequence[str] = (CLEAN,)) -> Estimate:
         """The mean of the treated roles (one per seed) minus that of the base roles."""

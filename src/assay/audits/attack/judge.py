@@ -116,7 +116,7 @@ def gain(rows: Losses, margin: float, seed: int) -> Estimate | None:
     ci = interval_of(shares, n_clusters=n)
     test = sign_flip_test((1 - margin) * rows.random - rows.attack, alternative="greater", seed=seed)
     value = 1 - float(rows.attack.mean() / rows.random.mean())
-    mde = detectable_effect(float(shares.std(ddof=1)))
+    mde = detectable_effect(float(shares.std(ddof=1)), n_clusters=n)
     return Estimate(value, n, ci.pair if ci else None, test.p_value, mde, paper=value <= margin)
 
 
