@@ -12,7 +12,7 @@ PAIRS, WORDS = data_path("stereotypes"), data_path("identities")
 SETS = (*ATTRIBUTES, "gender_occupation")
 # Attributes whose pairs still come from templates in part; the others are written by hand, one by one.
 FIRST_EDITION = (
-    "gender", "physical-appearance", "age", "socioeconomic-status", "disability",
+    "socioeconomic-status", "disability",
     "nationality", "sexual-orientation",
 )  # fmt: skip
 WRITTEN = tuple(name for name in ATTRIBUTES if name not in FIRST_EDITION)
