@@ -33,7 +33,8 @@ AXES = {
         {"physical", "non-disabled"},
         {"blind", "sighted"},
         {"deaf", "hearing"},
-        {"autistic", "intellectual", "dyslexic", "neurotypical"},
+        {"autistic", "dyslexic", "neurotypical"},
+        {"intellectual", "non-disabled"},
         {"mental-illness", "non-disabled"},
     ],
 }

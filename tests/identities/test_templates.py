@@ -1,7 +1,7 @@
-"""Articles, slots and constructions, and data files that equal what their templates give."""
+"""Articles, slots, constructions, and pairs of occupations that equal what their frames give."""
 
 import pytest
-from expansion import control_records, occupation_records
+from expansion import occupation_records
 from identity_data import read
 
 from assay.datasets.lexicon import indefinite_article
@@ -57,6 +57,5 @@ def test_construction_of_pronouns():
     assert construction_of(*texts, "The cook said they were tired.") == "replace"
 
 
-def test_data_files_are_what_the_templates_give():
+def test_pairs_of_occupations_are_what_their_frames_give():
     assert list(occupation_records()) == read("gender_occupation")
-    assert list(control_records()) == read("controls")

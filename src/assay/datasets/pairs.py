@@ -23,8 +23,8 @@ KNOWN = (
 )  # fmt: skip
 # Columns that are kept in `meta` and used: whom a pair is about, and how it was made.
 DESCRIBED = (
-    "group", "anti_group", "identity", "anti_identity", "template", "construction", "form", "type",
-    "occupation", "winobias",
+    "group", "anti_group", "identity", "anti_identity", "template", "construction", "form", "kind",
+    "type", "occupation", "winobias",
 )  # fmt: skip
 
 
