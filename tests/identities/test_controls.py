@@ -47,6 +47,7 @@ def test_controls_differ_in_one_phrase_of_as_many_words():
         assert places[-1] - places[0] < len(r["identity"].split()), r["id"]
         for text, word in (("stereotype", "identity"), ("anti_stereotype", "anti_identity")):
             assert r[word].lower() in r[text].lower(), r["id"]
+            assert r[word].isascii(), r["id"]  # ROUGE takes an accented letter for the end of a word
 
 
 def test_letters_differ_from_none_to_eight_in_both_directions():
