@@ -9,13 +9,7 @@ from assay.datasets.lexicon import data_path
 from assay.datasets.templates import ATTRIBUTES, load_lexicon
 
 PAIRS, WORDS = data_path("stereotypes"), data_path("identities")
-SETS = (*ATTRIBUTES, "gender_occupation")
-# Attributes whose pairs still come from templates in part; the others are written by hand, one by one.
-FIRST_EDITION = (
-    "socioeconomic-status", "disability",
-    "nationality", "sexual-orientation",
-)  # fmt: skip
-WRITTEN = tuple(name for name in ATTRIBUTES if name not in FIRST_EDITION)
+SETS = (*ATTRIBUTES, "gender_occupation", "intersections")
 PAPER = ATTRIBUTES[:6]
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 TEXTS = ("stereotype", "anti_stereotype", "reference")

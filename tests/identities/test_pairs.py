@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 import pytest
-from identity_data import FORMS, PAPER, SETS, TEXTS, WRITTEN, axes, everything, read, words
+from identity_data import FORMS, PAPER, SETS, TEXTS, axes, everything, read, words
 from rapidfuzz.distance import Levenshtein
 
 from assay.audits.stereotype.bias import equally_long
@@ -18,7 +18,7 @@ KEYS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", ATTRIBUTES)
 def test_shape(name):
     records = read(name)
     assert len(records) == (150 if name in PAPER else 100)
@@ -26,6 +26,11 @@ def test_shape(name):
         assert r["id"] == f"{name}-{number:03d}"
         assert tuple(r) == (KEYS if r["form"] != "translation" else (*KEYS, "source")), r["id"]
         assert r["attribute"] == name, r["id"]
+
+
+@pytest.mark.parametrize("name", [*ATTRIBUTES, "intersections", "controls"])
+def test_constructions_are_found_by_program(name):
+    for r in read(name):
         assert r["construction"] == construction_of(*(r[key] for key in TEXTS)), r["id"]
 
 
@@ -39,7 +44,7 @@ def test_texts_are_clean(name):
             assert not re.search(r"  | [.,;?!]|[{}\[\]|]|[\u2018-\u201d]", r[key]), r[key]
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", ATTRIBUTES)
 def test_sentences_are_independent_and_varied(name):
     records = read(name)
     texts = [r["stereotype"] for r in records]
@@ -53,7 +58,7 @@ def test_sentences_are_independent_and_varied(name):
             assert len(bag & other_bag) <= 0.6 * len(bag | other_bag), (one, other)
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", ATTRIBUTES)
 def test_forms(name):
     records = read(name)
     forms = Counter(r["form"] for r in records)
@@ -68,7 +73,7 @@ def test_forms(name):
         assert r["form"] != "first-person" or own, r["id"]
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", ATTRIBUTES)
 def test_groups_and_words_have_enough_rows(name):
     records = read(name)
     groups = Counter(r[key] for r in records for key in ("group", "anti_group"))
@@ -78,7 +83,7 @@ def test_groups_and_words_have_enough_rows(name):
     assert sum(count >= 10 for count in by_word.values()) >= (8 if name in PAPER else 6), by_word
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", ATTRIBUTES)
 def test_one_axis_per_pair(name):
     group_of = {}
     for r in read(name):
@@ -87,7 +92,7 @@ def test_one_axis_per_pair(name):
             assert group_of.setdefault(word.lower(), group) == group, r["id"]
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", ATTRIBUTES)
 def test_both_sides_are_equally_long(name):
     records = read(name)
     even = sum(equally_long(r["stereotype"], r["anti_stereotype"]) for r in records)
@@ -102,11 +107,6 @@ def test_occupation_counts():
     assert min(types.values()) >= 100
     assert Counter(r["group"] for r in records)["female"] == len(records) / 2
     assert min(Counter(r["winobias"] for r in records).values()) >= 100
-
-
-def test_control_counts():
-    assert len(read("controls")) >= 150
-    assert {r["construction"] for r in read("controls")} == {"drop", "replace", "abstract"}
 
 
 def test_no_duplicates():
@@ -130,7 +130,7 @@ def test_pairs_differ_minimally(name):
         assert near == far <= 8, r["id"]
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", [*ATTRIBUTES, "gender_occupation"])
 def test_identities_are_in_their_texts_and_not_in_the_reference(name):
     known = set(templates.load_lexicon("gender" if name == "gender_occupation" else name).groups)
     for r in read(name):
@@ -142,24 +142,12 @@ def test_identities_are_in_their_texts_and_not_in_the_reference(name):
         assert any(left[word] < said[word] for word in words(r["identity"])), r["id"]
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", ATTRIBUTES)
 def test_no_reference_names_a_group(name):
     identities = {r[key].lower() for r in read(name) for key in ("identity", "anti_identity")}
     pronouns = {"he", "she", "his", "her", "him"}  # may be another person's
     for r in read(name):
         assert not set(words(r["reference"])) & (identities - pronouns), r["id"]
-
-
-def test_controls_carry_no_identity():
-    marked = {
-        word.lower()
-        for name in ATTRIBUTES
-        for group in templates.load_lexicon(name).groups.values()
-        for word in (*group.adjectives, *group.names, *(n.singular for n in group.nouns))
-    }
-    for r in read("controls"):
-        changed = set(words(r["stereotype"])) ^ set(words(r["anti_stereotype"]))
-        assert not changed & (marked | {"yellow", "brown"}), r["id"]
 
 
 def test_occupation_pairs():
