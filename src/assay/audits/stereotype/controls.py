@@ -1,8 +1,8 @@
 """Control pairs matched to identity pairs: what any such change of words does to a score.
 
-Two words that name no group may still differ in letters and frequency, and metrics may mind both. Each pair
-is compared with the control pairs whose change of words is most like its own, so that what is left belongs to
-the group named.
+Two words that name no group may still differ in letters, in frequency and in how much they look like the word
+of the reference ("sister" and "sibling"), and metrics may mind all three. Each pair is compared with the
+control pairs whose change of words is most like its own, so that what is left belongs to the group named.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from math import log2
 
 import numpy as np
@@ -22,10 +23,12 @@ from assay.datasets.lexicon import data_path, word_set
 
 PAIR = ("stereotype", "anti_stereotype")
 NEAREST = 10  # control pairs that a pair is compared with
+_FEWEST = 20  # control pairs of the same construction, to compare with these alone
 _WORD = re.compile(r"[\w'’-]+")
 _RIDGE = 1e-6
 # How many letters, or doublings of frequency, weigh as much as one another in a match.
 _SCALES = np.array([2.0, 4.0, 2.0])
+_LIKENESS = 10.0  # letters that a word wholly like that of the reference is worth, so that ridges are even
 _OTHER_KIND = 10.0  # what a pronoun for a pronoun is away from a noun for a noun
 
 
@@ -57,8 +60,10 @@ class Change:
     """How the second text of a pair differs from the first: kind of words, letters and rarity gained."""
 
     kind: str
+    construction: str  # how the reference avoids the words: drop, replace or abstract
     letters: float
     rarity: float
+    likeness: float  # to words of the reference that stand in their place
     length: float  # letters changed on both sides together
 
     @classmethod
@@ -73,7 +78,27 @@ class Change:
             kind = "name" if both and all(word[0].isupper() for word in both) else "word"
         letters = [sum(map(len, words)) for words in (first, second)]
         rare = [max(map(rarity, words), default=0.0) for words in (first, second)]
-        return cls(kind, letters[0] - letters[1], rare[0] - rare[1], float(sum(letters)))
+        references = case.samples[PAIR[0]].references
+        shared = Counter(_WORD.findall(case.samples[PAIR[0]].hypothesis)) - Counter(first)
+        neutral = [word for text in references for word in Counter(_WORD.findall(text)) - shared]
+        alike = [
+            max((_likeness(own, word) for own in words for word in neutral), default=0.0)
+            for words in (first, second)
+        ]
+        return cls(
+            kind, str(case.meta.get("construction") or ""), letters[0] - letters[1], rare[0] - rare[1],
+            alike[0] - alike[1], float(sum(letters)),
+        )  # fmt: skip
+
+
+def _likeness(first: str, second: str) -> float:
+    """The share of letter pairs (with the ends of the words) that two words have in common.
+
+    >>> _likeness("sister", "sibling") > _likeness("brother", "sibling")
+    True
+    """
+    pairs = [Counter(a + b for a, b in pairwise(f" {word.lower()} ")) for word in (first, second)]
+    return 2 * (pairs[0] & pairs[1]).total() / (pairs[0].total() + pairs[1].total())
 
 
 class Controls:
@@ -85,17 +110,28 @@ class Controls:
         self._features = _signed(self._changes)
 
     def expected(self, cases: Sequence[Case], weights: Floats) -> Floats:
-        """What each pair's change is worth, (resamples, pairs): least squares on letters and rarity.
+        """What each pair's change is worth, (resamples, pairs): least squares on letters, rarity, likeness.
 
-        The fit passes through 0: words alike in both are worth the same. `weights` is how often each control
-        was drawn, (resamples, controls).
+        The fit passes through 0: words alike in all three are worth the same. It is made on the controls of
+        the pair's own construction where they are enough. `weights` is how often each control was drawn,
+        (resamples, controls).
         """
-        features, own = self._features, _signed([Change.of(case) for case in cases])
+        changes = [Change.of(case) for case in cases]
+        own, expected = _signed(changes), np.zeros((len(weights), len(cases)))
+        for construction in {change.construction for change in changes}:
+            alike = np.array([change.construction == construction for change in self._changes])
+            chosen = alike if alike.sum() >= _FEWEST else np.ones(len(alike), dtype=np.bool_)
+            here = [place for place, change in enumerate(changes) if change.construction == construction]
+            slopes = self._slopes(weights[:, chosen], np.flatnonzero(chosen))
+            expected[:, here] = slopes @ own[here].T
+        return expected
+
+    def _slopes(self, weights: Floats, places: NDArray[np.intp]) -> Floats:
+        features = self._features[places]
         squares = np.einsum("bj,jk,jl->bkl", weights, features, features)
         squares += _RIDGE * np.eye(features.shape[1]) * max(1.0, float((features**2).sum()))
-        products = np.einsum("bj,jk,j->bk", weights, features, self.differences)
-        slopes = np.linalg.solve(squares, products[:, :, None])[:, :, 0]
-        return np.asarray(slopes @ own.T)
+        products = np.einsum("bj,jk,j->bk", weights, features, self.differences[places])
+        return np.asarray(np.linalg.solve(squares, products[:, :, None])[:, :, 0])
 
     def nearest(self, cases: Sequence[Case]) -> NDArray[np.intp]:
         """The controls whose change is most like that of each pair, (pairs, NEAREST)."""
@@ -109,7 +145,8 @@ class Controls:
 
 
 def _signed(changes: Sequence[Change]) -> Floats:
-    return np.array([(change.letters, change.rarity) for change in changes]).reshape(-1, 2)
+    rows = [(change.letters, change.rarity, _LIKENESS * change.likeness) for change in changes]
+    return np.array(rows).reshape(-1, 3)
 
 
 def _unsigned(changes: Sequence[Change]) -> Floats:
