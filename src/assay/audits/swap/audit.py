@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from assay.audits.gap import UNFAIR, WORTHLESS, worthless_text
+from assay.audits.human.items import limited, part_names
 from assay.audits.slices import FEWEST, spread_out
 from assay.audits.swap import agreement, preference
 from assay.core import Audit, Case, Finding, Judgement, Sample, Scored, Statistic
@@ -63,15 +64,26 @@ class Swap(Audit):
         """The user's rated texts, or texts of the embedded gender pairs, which people did not rate."""
         if not self.data:
             return spread_out(_embedded(), self.limit)
-        tables = [read_ratings(path, skip_missing=self.skip_missing) for path in self.data]
-        return [item for table in tables for item in spread_out(table, self.limit)]
+        return [item for _, table in self._files for item in table]
+
+    @cached_property
+    def _files(self) -> list[tuple[Path, list[Rated]]]:
+        return [
+            (path, limited(read_ratings(path, skip_missing=self.skip_missing), self.limit))
+            for path in self.data
+        ]
 
     @cached_property
     def _cases(self) -> list[Case]:
         samples = [item.sample for item in self.items]
         texts = list(dict.fromkeys(t for sample in samples for t in (sample.hypothesis, *sample.references)))
         swapped = dict(zip(texts, swap_texts(texts, self._swap_list), strict=True))
-        return [_case(item, swapped, [sample.hypothesis for sample in samples]) for item in self.items]
+        others = [sample.hypothesis for sample in samples]
+        parts = part_names(self._files) if self.data else [""] * len(self.items)
+        cases = [_case(item, swapped, others) for item in self.items]
+        return [
+            replace(case, meta={**case.meta, "part": part}) for case, part in zip(cases, parts, strict=True)
+        ]
 
     def cases(self) -> Iterable[Case]:
         """Each text as it is and swapped; where only the hypothesis names a gender, also without it."""
