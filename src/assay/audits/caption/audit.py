@@ -63,6 +63,7 @@ class Caption(Audit):
     # Also without concepts whose groups differ by more than this factor.
     max_imbalance: Annotated[float, Range(1)] | None = None
     margin: float = 0.05  # the smallest difference of accuracies that matters
+    text_margin: float = 0.1  # the same for metrics that read no image, over a few wordings
     skip_missing: bool = False
 
     @classmethod

@@ -58,10 +58,15 @@ STATISTICS = (
     ),
     Statistic(
         "accuracy_gap",
-        "Accuracy on captions of the first group minus accuracy on captions of the second: by concept over "
-        "images, or for metrics that read no image by category over concepts and wordings. The intervals of "
-        "one category, or of all categories, hold together.",
+        "Accuracy on captions of the first group minus accuracy on captions of the second, by concept. The "
+        "intervals of the concepts of a category hold together.",
         "share", bad="far", margin="margin", sentence=_say_gap,
+    ),
+    Statistic(
+        "caption_gap",
+        "Accuracy on captions of the first group minus accuracy on captions of the second, over concepts and "
+        "wordings, for metrics that read no image. The intervals of all categories hold together.",
+        "share", bad="far", margin="text_margin", headline=True, sentence=_say_gap,
     ),
     Statistic(
         "accuracy",
@@ -310,7 +315,7 @@ def _prefers_captions(scored: Scored) -> bool:
 def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int) -> Iterator[Finding]:
     """The accuracy gap of a metric that reads no image, by category and in all.
 
-    Concepts and wordings are both resampled; all slices are one family.
+    Concepts are resampled, with their wordings, which are what they are; all slices are one family.
     """
     rows = [row for row, case in enumerate(scored.cases) if case.meta.get("kind") == "caption"]
     outcomes = outcomes_of(scored.values["good"][rows], scored.values["bad"][rows], ties)
@@ -320,8 +325,7 @@ def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int)
     if not cases or reads_images(scored):
         return
     concepts = [f"{case.slice}/{case.meta['concept']}" for case in cases]
-    frames = [str(case.meta.get("frame") or case.id) for case in cases]
-    codes = cluster_codes(len(cases), concepts, frames if len(set(frames)) < len(cases) else None)
+    codes = cluster_codes(len(cases), concepts)
     weights = draw_rows(codes, RESAMPLES, np.random.default_rng(seed))
     first = np.array([case.meta["group"] == names[0] for case in cases])
     slices = dict.fromkeys([*(case.slice for case in cases), "all"])
@@ -348,7 +352,7 @@ def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int)
             interval_estimate(value, int(at.sum()), interval, with_mde=True), sensitive=sensitive
         )
         yield Finding.of(
-            scored, name, "accuracy_gap", estimate, versus=" - ".join(names),
+            scored, name, "caption_gap", estimate, versus=" - ".join(names),
             evidence=largest([case.id for case in cases], wrong), judged=n_concepts >= FEWEST_CONCEPTS,
         )  # fmt: skip
 

@@ -66,6 +66,11 @@ class Change:
     likeness: float  # to words of the reference that stand in their place
     length: float  # letters changed on both sides together
 
+    @property
+    def family(self) -> str:
+        """The class of controls that it is compared with."""
+        return self.kind if self.kind == "pronoun" else self.construction
+
     @classmethod
     def of(cls, case: Case) -> Change:
         """The change between the two texts of a pair."""
@@ -113,15 +118,15 @@ class Controls:
         """What each pair's change is worth, (resamples, pairs): least squares on letters, rarity, likeness.
 
         The fit passes through 0: words alike in all three are worth the same. It is made on the controls of
-        the pair's own construction where they are enough. `weights` is how often each control was drawn,
-        (resamples, controls).
+        the pair's own class (pronouns, or the construction of other words) where they are enough. `weights`
+        is how often each control was drawn, (resamples, controls).
         """
         changes = [Change.of(case) for case in cases]
         own, expected = _signed(changes), np.zeros((len(weights), len(cases)))
-        for construction in {change.construction for change in changes}:
-            alike = np.array([change.construction == construction for change in self._changes])
+        for name in {change.family for change in changes}:
+            alike = np.array([change.family == name for change in self._changes])
             chosen = alike if alike.sum() >= _FEWEST else np.ones(len(alike), dtype=np.bool_)
-            here = [place for place, change in enumerate(changes) if change.construction == construction]
+            here = [place for place, change in enumerate(changes) if change.family == name]
             slopes = self._slopes(weights[:, chosen], np.flatnonzero(chosen))
             expected[:, here] = slopes @ own[here].T
         return expected

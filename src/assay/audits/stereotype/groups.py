@@ -245,9 +245,10 @@ def _words(cases: Sequence[Case]) -> Sides:
 class _Sides:
     """Effects of the names that stand on either side of pairs, by least squares.
 
-    A pair's difference is the effect of one name minus that of the other. Among three or more names that are
-    compared with each other an effect is counted from their median, so that a penalty on one name does not
-    look like a favour to all others; of two names only the difference is known.
+    A pair's difference is the effect of one name minus that of the other. The effect of a name is counted
+    from the median of the other names that it is compared with, each weighing as many pairs as it has, so
+    that a penalty on one name does not look like a favour to all others; of two names only the difference is
+    known.
     """
 
     def __init__(self, sides: Sides, differences: Floats, weights: Floats, adjusted: Floats) -> None:
@@ -259,7 +260,7 @@ class _Sides:
             if first != second and first in place and second in place:
                 design[row, place[first]], design[row, place[second]] = 1.0, -1.0
         self._place, self._design = place, design
-        self._centres = _components(self.names, sides)
+        self._mates = _components(self.names, sides)
         self._values = self._solve(np.ones((1, len(sides))), differences[None, :])
         self._draws = self._solve(weights, adjusted)
 
@@ -285,11 +286,13 @@ class _Sides:
         return self._centred(self._draws, name)
 
     def _centred(self, effects: Floats, name: str) -> Floats:
-        mates = [self._place[mate] for mate in self._centres[name]]
-        own = effects[:, self._place[name]]
-        others = [place for place in mates if place != self._place[name]]
-        base = np.median(effects[:, mates], axis=1) if len(mates) > 2 else effects[:, others].mean(axis=1)
-        return np.asarray(own - base)
+        others = [self._place[mate] for mate in self._mates[name] if mate != name]
+        weights = np.array([len(self.rows(self.names[place])) for place in others], dtype=np.float64)
+        order = np.argsort(effects[:, others], axis=1, kind="stable")
+        passed = np.cumsum(weights[order], axis=1) >= weights.sum() / 2
+        middle = order[np.arange(len(effects)), passed.argmax(axis=1)]
+        base = effects[:, others][np.arange(len(effects)), middle]
+        return np.asarray(effects[:, self._place[name]] - base)
 
 
 def _components(names: Sequence[str], sides: Sides) -> Mapping[str, list[str]]:
