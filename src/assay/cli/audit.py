@@ -75,7 +75,7 @@ def _perform(
         return
     run = execute(metrics, size=request.size, session=session, **fields)
     form = "json" if request.json else request.format
-    finish(run, form=form, fail_on=request.fail_on, quiet=request.quiet)
+    finish(run, form=form, fail_on=request.fail_on or (), quiet=request.quiet)
 
 
 def score(
