@@ -92,6 +92,10 @@ def test_a_metric_in_seven_lines(pairs: Path, tmp_path: Path) -> None:
         (("run", "stereotype", "-m", "bleu:tokeniser=split"), "unknown key 'tokeniser'"),
         (("run", "stereotype", "-m", "bleu", "--margins", "3"), "unknown option --margins"),
         (("run", "stereotype", "-m", "bleu", "--data", "nowhere.jsonl"), "cannot read nowhere.jsonl"),
+        (
+            ("run", "stereotype", "-m", "bleu", "--fail-on", "unfare"),
+            "--fail-on: unknown gate 'unfare'; did you",
+        ),
         (("run", "stereotype", "-m", "bleu", "--seed", "-1"), "Invalid value for '--seed'"),
         (("perturb", "negation", "--text", "a", "--seed", "-1"), "Invalid value for '--seed'"),
         (("list", "metric"), "did you mean metrics?"),

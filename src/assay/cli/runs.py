@@ -16,7 +16,7 @@ from assay.report import render, write_report
 from assay.report.card import as_html, as_markdown, make_card
 from assay.report.compare import Change, Comparison
 from assay.report.compare import compare as compare_runs
-from assay.report.gate import Bounds, outcomes, parse_bounds, unchecked
+from assay.report.gate import Bounds, outcomes, parse_bounds, parse_gates, unchecked
 from assay.report.gate import junit as as_junit
 from assay.report.names import shown_names
 from assay.report.panel import Candidate, Panel, Spot, choose_panel
@@ -135,7 +135,7 @@ def gate(
     With --bounds only what the file names is checked: its bounds, and the verdicts of its fail-on.
     """
     given = parse_bounds(read_text(bounds), bounds) if bounds else Bounds(("fail",), (), ())
-    asked = replace(given, fail_on=tuple(fail_on)) if fail_on else given
+    asked = replace(given, fail_on=parse_gates(fail_on, "--fail-on")) if fail_on else given
     loaded = load_run(run)
     checked = outcomes(loaded, asked)
     if junit:

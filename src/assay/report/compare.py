@@ -206,7 +206,7 @@ def _compared(old: Row, new: Row, key: Key, paired: _Paired | None) -> Change:
         return change
     first, second = ((row["ci_high"] - row["ci_low"]) / (2 * _Z) for row in (old, new))
     correlation = paired.correlation(key)
-    variance = first**2 + second**2 - 2 * (correlation or 0.0) * first * second
+    variance = first * first + second * second - 2 * (correlation or 0.0) * first * second
     if not math.isfinite(variance) or variance <= 0:
         return change
     p_value = float(2 * ndtr(-abs(new["value"] - old["value"]) / math.sqrt(variance)))

@@ -86,11 +86,17 @@ def parse_bounds(text: str, path: Path) -> Bounds:
     for place, allowed in enumerate(_tables(given, "allow", path), 1):
         _known(allowed, _ALLOW_KEYS, f"{path}: allow {place}")
     listed = given.get("fail-on", [])
-    gates = listed if isinstance(listed, list) else [listed]
-    for gate in gates:
-        if gate not in GATES:
-            raise SpecError(f"{path}: unknown gate {gate!r}{suggest(str(gate), GATES)}")
-    return Bounds(tuple(gates), tuple(given.get("bound", ())), tuple(given.get("allow", ())))
+    gates = parse_gates(listed if isinstance(listed, list) else [listed], f"{path}: fail-on")
+    return Bounds(gates, tuple(given.get("bound", ())), tuple(given.get("allow", ())))
+
+
+def parse_gates(names: Sequence[object], where: str) -> tuple[Gate, ...]:
+    """The gates of these names, in their order and each once."""
+    known: dict[object, Gate] = {gate: gate for gate in GATES}
+    for name in names:
+        if name not in known:
+            raise SpecError(f"{where}: unknown gate {name!r}{suggest(str(name), GATES)}")
+    return tuple(dict.fromkeys(known[name] for name in names))
 
 
 def _tables(given: Mapping[str, Any], key: str, path: Path) -> list[Mapping[str, Any]]:
