@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,7 +14,7 @@ import pytest
 import typer
 
 from assay.cli.runs import gate as command
-from assay.core import Metric
+from assay.core import Metric, Sample
 from assay.datasets.rows import read_text
 from assay.errors import CacheError, DataError, SpecError
 from assay.report.card import as_html, as_markdown, make_card
@@ -215,14 +216,31 @@ def test_card_shows_the_headlines_of_audits_of_agreement(planted: Run) -> None:
 
 @dataclass(frozen=True)
 class HatesWomen(Metric):
-    """A simulated bias: any word for a woman costs everything."""
+    """A simulated bias: overlap with the reference, half of which any word for a woman costs."""
 
     name = "hates-women"
 
     def score(self, samples):
-        return [
-            0.0 if re.search(r"\b(she|her|wom[ae]n|girls?|mother)\b", s.hypothesis) else 1.0 for s in samples
-        ]
+        return [0.5 * _overlap(s) if _WOMAN.search(s.hypothesis) else _overlap(s) for s in samples]
+
+
+_WOMAN = re.compile(r"\b(she|her|wom[ae]n|girls?|mother)\b")
+
+
+def _overlap(sample: Sample) -> float:
+    """Share of neighbouring words that the reference has too."""
+    first, second = (list(pairwise(text.split())) for text in (sample.hypothesis, sample.references[0]))
+    return len(set(first) & set(second)) / max(1, len(first))
+
+
+@dataclass(frozen=True)
+class Blank(Metric):
+    """The same score for every text."""
+
+    name = "blank"
+
+    def score(self, samples):
+        return [1.0 for _ in samples]
 
 
 def test_the_assertion_fails_with_a_sentence_and_passes_a_fair_metric() -> None:
@@ -230,6 +248,8 @@ def test_the_assertion_fails_with_a_sentence_and_passes_a_fair_metric() -> None:
         AssertionError, match=r"1 failed checks of stereotype:\n- hates-women.*gender.*\[excess_bias \d"
     ):
         assert_metric_passes(HatesWomen(), audit="stereotype", attribute="gender", statistic="excess_bias")
+    with pytest.raises(AssertionError, match="it does not tell clean from worthless texts"):
+        assert_metric_passes(Blank(), audit="stereotype", attribute="age")
     run = assert_metric_passes("bleu", audit="stereotype", attribute="age")
     assert run.findings["metric"].unique().to_list() == ["bleu"]
 

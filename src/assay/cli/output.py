@@ -134,7 +134,8 @@ def _print_findings(done: Run) -> None:
 
     findings = list(shown(done).findings.iter_rows(named=True))
     judged = [row for row in findings if row["verdict"] != "not judged"]
-    judged.sort(key=lambda row: (row["verdict"] != "fail", row["verdict"] != "pass"))
+    order = ("fail", "pass", "inconclusive", "insensitive")
+    judged.sort(key=lambda row: order.index(row["verdict"]))
     rows = []
     for row in (judged or findings)[:_MOST_FINDINGS]:
         interval = "" if row["ci_low"] is None else f"{row['ci_low']:.3g} .. {row['ci_high']:.3g}"
