@@ -17,7 +17,7 @@ from assay.report.card import as_markdown, make_card
 from assay.report.evidence import examples, wanted_roles
 from assay.report.names import shown, shown_names
 from assay.report.text import amount, number
-from assay.report.verdicts import rows_of
+from assay.report.verdicts import rows_of, worst
 from assay.run.results import Run, cases_frame
 
 from .conftest import Checklist, Groups, effect, judged_run
@@ -162,3 +162,18 @@ def test_the_page_shows_no_negative_zero_and_explains_the_gap() -> None:
     assert "change 0, 95% CI -0.2 to 0.2" in re.sub(r"\s+", " ", page)
     assert "in percent of the <em>gap</em>" in page
     assert pl.Series([page]).str.contains("test that an effect is 0").item()
+
+
+def test_the_gravest_findings_are_of_different_defects() -> None:
+    rows = [
+        effect("a", "summaries/invariance/synonyms", "change", -70),
+        effect("b", "translation/invariance/synonyms", "change", -60),
+        effect("b", "translation/negate", "change", 5),
+    ]
+    run = judged_run({Checklist(): rows})
+    same = replace(run, findings=run.findings.with_columns(pl.lit("The same of all.").alias("sentence")))
+    assert len(worst(same, rows_of(same))) == 1
+    assert [row["slice"] for row in worst(run, rows_of(run), 2)] == [
+        "summaries/invariance/synonyms",
+        "translation/negate",
+    ]

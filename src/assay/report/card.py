@@ -65,7 +65,9 @@ class Card:
             ("What it is blind to", self.blind, _nothing(robustness, "No blind spot was found.")),
             (
                 "What it is over-sensitive to", self.over_sensitive,
-                _nothing(robustness, "No edit was found that changes nothing that matters, but the score."),
+                _nothing(robustness, "No harmless edit moved the score.")
+                if robustness.count("steady") or robustness.count("inconclusive")
+                else "Not measured.",
             ),
             ("Agreement with people", self.agreement, "Not measured."),
             ("How to use it safely", self.advice, "Nothing in this run speaks against it."),
@@ -114,15 +116,22 @@ def _failures(run: Run, audits: Mapping[str, AuditInfo], rows: Sequence[Row]) ->
     chosen: list[Row] = []
     others: list[Row] = []
     for row in gravest_first(run, (row for row in rows if row["verdict"] == "fail")):
+        if row["sentence"] in (known["sentence"] for known in chosen):
+            continue  # two slices of which the same can be said
         room = sum(known["audit"] == row["audit"] for known in chosen) < 2 and len(chosen) < LISTED
         (chosen if room else others).append(row)
-    lines = [sentence(audits[row["audit"]], row) for row in chosen]
+    lines = [f"{sentence(audits[row['audit']], row)} {_sureness(row)}" for row in chosen]
     named = failed_names(run, others)
     if named:
         rest = len(named) - NAMED
         more = f" and {rest} more, which are in the report" if rest > 0 else ""
         lines.append(f"Also: {', '.join(named[:NAMED])}{more}.")
     return tuple(lines)
+
+
+def _sureness(row: Row) -> str:
+    facts = (interval(row), f"n = {row['n']}")
+    return f"({', '.join(fact for fact in facts if fact)})"
 
 
 def _agreement(run: Run, audits: Mapping[str, AuditInfo], metric: str) -> tuple[str, ...]:

@@ -128,15 +128,17 @@ def gravest_first(run: Run, listed: Iterable[Row]) -> list[Row]:
 
 
 def worst(run: Run, rows: Iterable[Row], most: int = 3) -> list[Row]:
-    """The gravest failures among the rows, one per audit, and of different metrics where possible."""
+    """The gravest failures among the rows: of different audits, metrics and defects where possible."""
     failed = gravest_first(run, (row for row in rows if row["verdict"] == "fail"))
     chosen: list[Row] = []
-    for fresh in ("both", "audit", "any"):
+    for keys in (("audit", "metric"), ("audit",), ("defect", "sentence"), ("sentence",)):
         for row in failed:
-            audits, metrics = ({known[key] for known in chosen} for key in ("audit", "metric"))
-            repeated = (row["audit"] in audits and fresh != "any") or (
-                row["metric"] in metrics and fresh == "both"
-            )
+            repeated = any(_aspect(row, key) == _aspect(known, key) for known in chosen for key in keys)
             if len(chosen) < most and not repeated and row not in chosen:
                 chosen.append(row)
     return gravest_first(run, chosen)
+
+
+def _aspect(row: Row, key: str) -> object:
+    """A column of a finding; its defect is the last part of its slice, whatever the metric and the texts."""
+    return (row["audit"], row["slice"].rpartition("/")[2]) if key == "defect" else row[key]
