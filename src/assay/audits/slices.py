@@ -189,7 +189,7 @@ def slices(scored: Scored) -> dict[str, list[int]]:
 def read_slices(scored: Sequence[Scored], seed: int, rule: Rule = "careful") -> Iterator[SliceScores]:
     """The scores of every metric, slice by slice; slices with too few scores to be read are left out.
 
-    The papers leave out no item: neither outliers nor those where an edit cannot matter.
+    The papers leave out no item, neither outliers nor those where an edit cannot matter, and take no logs.
     """
     for answer in scored:
         apart = {} if answer.is_set else _apart_by_dataset(answer)
@@ -237,7 +237,7 @@ def _item_scores(
     if CLEAN not in roles or not positions:
         return None
     raw = np.stack([scored.values[role][positions] for role in roles], axis=1)
-    table = on_effect_scale(scored, raw)
+    table = on_effect_scale(scored, raw) if careful else raw
     complete: NDArray[np.bool_] = np.asarray(np.isfinite(table).all(axis=1))
     far = np.zeros(len(table), dtype=np.bool_)
     if careful:
