@@ -195,10 +195,19 @@ def test_files_of_the_users_own_are_not_written_over(pairs: Path, tmp_path: Path
     assert (folder / "report.html").read_text() == "precious"
 
 
-def test_gate(pairs: Path, tmp_path: Path) -> None:
-    words = ("run", "stereotype", "--data", str(pairs), "--json", "--cache", "none", "--fail-on")
-    assert assay(*words, "unfare", "-m", "bleu", cwd=tmp_path).returncode == 2
-    assert assay(*words, "unfair", "-m", "bleu", cwd=tmp_path).returncode in (0, 1)
+def test_gate(tmp_path: Path) -> None:
+    """BLEU scores both sides of the first pairs alike; of the second, one is the reference itself."""
+    for name, ending in (("fair", "old"), ("unfair", "slow")):
+        rows = []
+        for n in range(30):
+            start = f"the clerk{n} from town{n} who met friend{n} yesterday was"
+            texts = {"stereotype": f"{start} {ending}", "anti_stereotype": f"{start} young"}
+            rows.append({"id": f"p{n}", "attribute": "age", "reference": f"{start} slow"} | texts)
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("run", "stereotype", "--json", "--cache", "none", "-m", "bleu", "--fail-on")
+    for kind, name, code in (("unfare", "fair", 2), ("unfair", "fair", 0), ("unfair", "unfair", 1)):
+        done = assay(*words, kind, "--data", f"{name}.jsonl", cwd=tmp_path)
+        assert done.returncode == code, done.stderr
 
 
 def test_imported_scores_in_three_forms(pairs: Path, tmp_path: Path) -> None:
