@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from assay.audits.self_preference import Evaluator, SelfPreference, preference_findings
-from assay.core import Judgement, Measure, Metric
+from assay.core import Judgement, Measure, Metric, Scored
 from assay.errors import DataError
 from assay.recipe import digest
 from assay.run.pipeline import run
@@ -57,7 +57,12 @@ def _measure(label: str, **fields: object) -> Measure:
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("outputs") / "outputs.jsonl"
     rows = [
-        {"id": f"{system}-{n}", "hypothesis": f"{system} wrote text {n} with great care today", "system": system, "doc": f"d{n}"}
+        {
+            "id": f"{system}-{n}",
+            "hypothesis": f"{system} wrote text {n} with great care today",
+            "system": system,
+            "doc": f"d{n}",
+        }
         for n in range(40)
         for system in SYSTEMS
     ]
@@ -145,12 +150,12 @@ def test_the_matrix_holds_plain_means(outputs: Path) -> None:
 def test_false_alarms_under_the_null() -> None:
     """Evaluators that differ by noise alone: the permutation p is uniform enough, no verdict of vanity."""
     rng, audit = np.random.default_rng(5), SelfPreference()
-    small, failed = 0, 0
+    small, failed, gaps = 0, 0, np.full(25, 100.0)
     for _ in range(200):
         tables = 10 * rng.normal(size=(2, 25, 3))  # percent of the gap
         ids = tuple(map(str, range(25)))
-        one = Evaluator("e", SYSTEMS, ids, tables[0], "ash", 1.0, True)
-        other = Evaluator("n", SYSTEMS, ids, tables[1], None, 1.0, True)
+        one = Evaluator("e", SYSTEMS, ids, tables[0], gaps, "ash", True)
+        other = Evaluator("n", SYSTEMS, ids, tables[1], gaps, None, True)
         finding = settle(audit, Judgement(preference_findings(one, [one, other], audit)))[0]
         small += finding.p_value < 0.05
         failed += finding.verdict == "fail"
@@ -187,3 +192,12 @@ def test_rows_without_system_or_one_system_alone(tmp_path: Path) -> None:
 
 def test_quick_leaves_it_out() -> None:
     assert SelfPreference.quick() == {"skip": True}
+
+
+def test_mean_scores_of_heavy_tailed_metrics_are_in_their_own_units(outputs: Path) -> None:
+    audit = SelfPreference((outputs,), limit=None)
+    cases = list(audit.cases())
+    values = {system: np.full(len(cases), -100.0) for system in SYSTEMS}
+    values["worthless"] = np.full(len(cases), -10_000.0)
+    findings = audit.judge([Scored("ppl", cases, values, {"heavy_tailed": True})]).findings
+    assert {f.slice: f.value for f in findings} == {f"system/{system}": -100.0 for system in SYSTEMS}

@@ -30,8 +30,6 @@ from assay.statistics.intervals import (
     Interval,
     bootstrap_mean,
     bootstrap_weighted,
-    cluster_codes,
-    draw_rows,
     interval_of,
     resampled_means,
     weighted_mean,
@@ -347,13 +345,6 @@ def mean_interval(values: Floats, clusters: Clusters, *, seed: int, plain: bool 
     if plain:
         return bootstrap_weighted(mean, values.size, seed=seed, method="percentile", correction="none")
     return bootstrap_weighted(mean, values.size, clusters=clusters.rows, crossed=clusters.crossed, seed=seed)
-
-
-def resampled_mean(values: Floats, clusters: Clusters, *, weights: Floats | None = None, seed: int) -> Floats:
-    """Means of resampled clusters, nan where a resample holds no row."""
-    codes = cluster_codes(values.size, clusters.rows, clusters.crossed)
-    counts = draw_rows(codes, RESAMPLES, np.random.default_rng(seed))
-    return weighted_mean(counts if weights is None else counts * weights, values)
 
 
 Element = TypeVar("Element")

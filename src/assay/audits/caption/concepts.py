@@ -75,7 +75,7 @@ STATISTICS = (
         "share", headline=True,
     ),
     Statistic(
-        "tie_share", "Share of images, or of wordings, whose right and wrong captions score the same.", "share"
+        "tie_share", "Share of images or wordings whose right and wrong captions score the same.", "share"
     ),
     Statistic(
         "neutral_gap",
@@ -144,7 +144,7 @@ class Concept:
         """Whether the gap surely exceeds the margin; by the paper's rule, whether it is significant."""
         if rule == "paper":
             return self.gap.paper is False
-        interval = self.gap.decisive or self.gap.ci
+        interval = self.gap.ci
         return interval is not None and (interval[0] > margin or interval[1] < -margin)
 
 
