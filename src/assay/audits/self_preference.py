@@ -246,7 +246,7 @@ def evaluator_of(
         return None
     table = every[complete, :-1]
     gaps, sensitive = _gaps(table, every[complete, -1])
-    ids = tuple(answer.cases[place].id for place in np.flatnonzero(complete))
+    ids = tuple(answer.cases[place].id for place in np.flatnonzero(complete).tolist())
     backbone = Path(str(answer.about.get("backbone") or "")).name
     own = owners.get(answer.metric, backbone if backbone in systems else None)
     return Evaluator(answer.metric, tuple(systems), ids, table, gaps, own, sensitive)
