@@ -15,7 +15,7 @@ from assay.audits.degenerate import CopySource, FrequentNgram, Repetition, caugh
 from assay.audits.injection import InjectionAudit
 from assay.audits.lengths import IdentityLength, TruncationDirection
 from assay.audits.position import Position
-from assay.core import Audit, Finding, Measure, Metric, Record, SetMetric
+from assay.core import Audit, Finding, Measure, Metric, Record, Scored, SetMetric
 from assay.errors import DataError
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
@@ -251,6 +251,22 @@ def test_frequent_ngrams_are_as_long_as_the_gold_unless_the_paper_is_asked(data:
     assert lengths == {"careful": {40}, "paper": {256}}
     found = judged(FrequentNgram((data,), rule="paper"), plain(LikesLength()))
     assert {f.verdict for f in found if f.statistic == "frequent_gain"} == {"fail"}
+
+
+def test_the_papers_rule_takes_no_logs_of_heavy_tailed_scores(data: Path) -> None:
+    """One clean text in twenty has a huge perplexity, so that the mean rises though nearly all texts fall."""
+    values = {
+        "gold": np.array([-1000.0, *[-10.0] * 19]),
+        "rep-10": np.array([-100.0, *[-20.0] * 19]),
+        "worthless": np.full(20, -5000.0),
+    }
+    verdict = {}
+    for rule in ("careful", "paper"):
+        audit = Repetition((data,), rule=rule, copies=(10,))
+        scored = Scored("ppl", list(audit.cases()), values, about={"heavy_tailed": True})
+        (gain,) = [f for f in settle(audit, audit.judge([scored])) if f.statistic == "repetition_gain"]
+        verdict[rule] = gain.verdict
+    assert verdict == {"careful": "pass", "paper": "fail"}
 
 
 def test_checks_that_stop_copies() -> None:

@@ -199,5 +199,5 @@ def test_mean_scores_of_heavy_tailed_metrics_are_in_their_own_units(outputs: Pat
     cases = list(audit.cases())
     values = {system: np.full(len(cases), -100.0) for system in SYSTEMS}
     values["worthless"] = np.full(len(cases), -10_000.0)
-    findings = audit.judge([Scored("ppl", cases, values, {"heavy_tailed": True})]).findings
+    findings = audit.judge([Scored("ppl", cases, values, about={"heavy_tailed": True})]).findings
     assert {f.slice: f.value for f in findings} == {f"system/{system}": -100.0 for system in SYSTEMS}

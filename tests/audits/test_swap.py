@@ -212,7 +212,7 @@ def test_mean_scores_of_heavy_tailed_metrics_are_in_their_own_units(tmp_path: Pa
         "swapped": np.full(len(cases), -100.0),
         "worthless": np.full(len(cases), -10_000.0),
     }
-    findings = audit.judge([Scored("ppl", cases, values, {"heavy_tailed": True})]).findings
+    findings = audit.judge([Scored("ppl", cases, values, about={"heavy_tailed": True})]).findings
     assert {f.value for f in findings if f.statistic == "mean_score"} == {-100.0}
 
 
