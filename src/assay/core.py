@@ -179,7 +179,7 @@ class Statistic:
 
     name: str
     meaning: str  # one plain sentence, shown in the report and in the reference
-    unit: str = ""  # "points of 100", "SD of clean scores", "share"
+    unit: str = ""  # "points of 100", "% of the gap", "share"
     bad: Literal["high", "low", "far"] | None = None  # which side is worse; None: descriptive, never judged
     margin: str | float | None = (
         None  # the smallest difference that matters: a field of the audit, or a number
