@@ -34,7 +34,7 @@ SAMPLES = [
 
 def test_a_hybrid_is_the_weighted_sum_of_its_parts(bert: Callable[..., Path]) -> None:
     parts = (
-        Measure("f", BertScore(model=str(bert())), "f"),
+        Measure("f", BertScore(model=str(bert()), layer=3), "f"),
         Measure("cosine", SentenceCosine(model=str(bert()))),
     )
     columns = np.stack(
@@ -62,19 +62,19 @@ def test_pins_follow_the_files(bert: Callable[..., Path], tmp_path: Path) -> Non
 
     folder = tmp_path / "model"
     shutil.copytree(bert(), folder)
-    before = BertScore(model=str(folder)).signature
+    before = BertScore(model=str(folder), layer=3).signature
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter.safetensors").write_bytes(b"12345678")
-    assert "adapter" in BertScore(model=str(folder), adapter=str(adapter)).pins()
+    assert "adapter" in BertScore(model=str(folder), layer=3, adapter=str(adapter)).pins()
     config = folder / "config.json"
     config.write_text(config.read_text("utf-8").replace("gelu", "relu"), "utf-8")
-    assert BertScore(model=str(folder)).signature != before
+    assert BertScore(model=str(folder), layer=3).signature != before
 
 
 def test_fitted_tables_are_in_the_signature_and_travel(bert: Callable[..., Path]) -> None:
-    one = BertScore(model=str(bert()), idf=True).fitted([("the cat",), ("a dog",)])
-    other = BertScore(model=str(bert()), idf=True).fitted([("the cat",), ("the dog",)])
+    one = BertScore(model=str(bert()), layer=3, idf=True).fitted([("the cat",), ("a dog",)])
+    other = BertScore(model=str(bert()), layer=3, idf=True).fitted([("the cat",), ("the dog",)])
     assert one.signature != other.signature
     one.prepare()
     again = pickle.loads(pickle.dumps(one))

@@ -41,11 +41,16 @@ class Neural:
     def parameter_count(self) -> int | None:
         return weights.parameters(self.model)
 
+    @property
+    def layers(self) -> int | None:
+        """How many layers are read, the lowest first; None for all."""
+        return self.layer
+
     def load_model(self) -> Loaded:
         """Return the model with its tokenizer; it is loaded once per process."""
         return load(
             self.architecture, self.model, precision=self.precision, adapter=self.adapter,
-            unused=self.unused, layers=self.layer,
+            unused=self.unused, layers=self.layers,
         )  # fmt: skip
 
     def prepare(self) -> None:

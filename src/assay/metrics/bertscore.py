@@ -14,6 +14,7 @@ from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError
 from assay.metrics.base import Neural
 from assay.metrics.baseline import baseline_digest, own_baseline, read_baseline
+from assay.metrics.layers import find_layer, tuned_layer
 from assay.models.encoder import Differentiable, Embedded, Matrix, Texts, embed, encode_pairs
 from assay.models.torch import Loaded, Overlong, Precision, clean_text, content_ids
 from assay.recipe import digest
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
     import torch
 
 ZHANG_2020 = "Zhang et al. 2020, BERTScore: evaluating text generation with BERT, ICLR"
-# The layers tuned on WMT16 by the authors of bert-score; for minilm the last layer is our choice.
-LAYERS = {
-    "minilm": 6, "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-cased": 9,
-    "bert-base-multilingual-cased": 9, "roberta-base": 10, "roberta-large": 17, "roberta-large-mnli": 19,
-    "distilbert-base-uncased": 5, "xlm-roberta-base": 9, "xlm-roberta-large": 17,
-    "microsoft/deberta-base-mnli": 9, "microsoft/deberta-large-mnli": 18,
-    "microsoft/deberta-xlarge-mnli": 40,
-}  # fmt: skip
 _GRID_CELLS = 4_000_000  # cosines held at once
 _PIECE = 1024  # samples whose embeddings are held at once
 Weigher = Callable[[Embedded], Floats | None]
@@ -75,7 +68,7 @@ class BertScore(Neural, Metric):
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
-    layer: Layer | None = None  # None: the authors' choice for known models, else the last
+    layer: Layer | None = None  # None: the authors' choice; a model they have not tuned needs one
     idf: bool = False
     rescale: str | None = None  # "own": by unrelated sentences; or a baseline file of bert-score
     adapter: str | None = None
@@ -85,12 +78,19 @@ class BertScore(Neural, Metric):
     table: IdfTable | None = None  # set by `fitted`
 
     def __post_init__(self) -> None:
-        """Fill in the layer of a known model, so that the signature shows it."""
-        fill_layer(self)
+        """Fill in the layer of a known name, so that the signature shows it; a folder's is added there."""
+        refuse_table(self.table)
+        if self.layer is None:
+            object.__setattr__(self, "layer", tuned_layer(self.model))
+
+    @property
+    def layers(self) -> int | None:
+        return self.layer or find_layer(self.model)
 
     def pins(self) -> Mapping[str, str]:
         baseline = {"rescale": baseline_digest(self.rescale)} if self.rescale else {}
-        return {**super().pins(), **baseline}
+        layer = {} if self.layer else {"layer": str(self.layers)}
+        return {**super().pins(), **layer, **baseline}
 
     def prepare(self) -> None:
         self.load_model()
@@ -105,7 +105,7 @@ class BertScore(Neural, Metric):
 
     def _baseline(self) -> Floats:
         if self.rescale != "own":
-            return read_baseline(self.rescale or "", self.layer)
+            return read_baseline(self.rescale or "", self.layers)
         return own_baseline(replace(self, rescale=None, table=None, idf=False))
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
@@ -259,11 +259,9 @@ def _with_f(values: Floats) -> Floats:
     return np.concatenate([values, f[..., None]], axis=-1)
 
 
-def fill_layer(metric: Any) -> None:
-    """Set the layer of a known model, and refuse a table that a spec names."""
-    if metric.layer is None and metric.model in LAYERS:
-        object.__setattr__(metric, "layer", LAYERS[metric.model])
-    if isinstance(metric.table, str):
+def refuse_table(table: object) -> None:
+    """Refuse a table that a spec names: it is text."""
+    if isinstance(table, str):
         raise SpecError("table is not for specs; idf=true takes the frequencies from the references")
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.metrics.base import Neural, unit
-from assay.metrics.bertscore import IdfTable, fill_layer, idf_table, matching_scores
+from assay.metrics.bertscore import IdfTable, idf_table, matching_scores, refuse_table
+from assay.metrics.layers import last_layer
 from assay.metrics.text import Reduce, distinct_texts, reduced
 from assay.models.encoder import Differentiable, Embedded, Texts, embed, encode_pairs, pooled
 from assay.models.nlp import split_sentences
@@ -49,12 +50,17 @@ class Cloud:
 class MoverScore(Neural, Metric):
     """1 / (1 + word mover's distance) of unit embeddings, as the authors' second version computes it.
 
-    Punctuation, continued word pieces and special tokens carry no weight. With `idf` the others weigh by
-    their idf among the references of the dataset, on both sides: the authors take the hypotheses' own idf for
-    the hypotheses, which would make a score depend on the other hypotheses. Unfitted, all weigh the same.
+    Embeddings are those of the last layer (`layer=` takes another). Punctuation and continued word pieces
+    carry no weight. Without idf, or before `fitted`, all other tokens weigh 1, start and end tokens among
+    them. With idf they weigh by their idf among the references of the dataset, where start and end tokens,
+    being in every text, weigh 0. The authors take the hypotheses' own idf for the hypotheses, which would
+    make a score depend on the other hypotheses; here both sides have that of the references. Some releases
+    of the authors' code give 1 - distance, which ranks alike. A text without any token of its own that has
+    weight has no score. Bigrams (`n=2`) are those of the authors' first version.
     """
 
     name = "moverscore"
+    version = 2
     paradigm = "matching"
     range = (0.0, 1.0)
     symmetric = True
@@ -62,7 +68,7 @@ class MoverScore(Neural, Metric):
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
-    layer: Layer | None = None
+    layer: Layer | None = None  # None: the last
     n: Literal[1, 2] = 1
     idf: bool = True
     reduce: Reduce = "mean"
@@ -72,8 +78,10 @@ class MoverScore(Neural, Metric):
     table: IdfTable | None = None  # set by `fitted`
 
     def __post_init__(self) -> None:
-        """Fill in the layer of a known model, so that the signature shows it."""
-        fill_layer(self)
+        """Fill in the last layer of a carried model, so that the signature shows it."""
+        refuse_table(self.table)
+        if self.layer is None:
+            object.__setattr__(self, "layer", last_layer(self.model))
 
     def differentiable(self) -> Differentiable:
         """BERTScore's matching: the transport is not differentiable, and matching is its relaxation."""
@@ -99,25 +107,29 @@ class MoverScore(Neural, Metric):
         return Scores(values, {"truncated": cuts})
 
     def _cloud(self, text: Embedded, loaded: Loaded) -> Cloud | None:
-        inner = slice(len(loaded.framing.prefix), len(text.ids) - len(loaded.framing.suffix))
-        ids, tokens = text.ids[inner], loaded.tokenizer.convert_ids_to_tokens(list(text.ids[inner]))
+        start, end = len(loaded.framing.prefix), len(text.ids) - len(loaded.framing.suffix)
+        tokens = loaded.tokenizer.convert_ids_to_tokens(list(text.ids))
         places = [
             place
             for place, token in enumerate(tokens)
-            if token not in _PUNCTUATION and not token.startswith("##") and self._weight(ids[place]) > 0
+            if token not in _PUNCTUATION
+            and "##" not in token
+            and self._weight(text.ids[place], special=not start <= place < end) > 0
         ]
-        if not places:
+        if not any(start <= place < end for place in places):
             return None
-        weights = np.array([self._weight(ids[place]) for place in places])
-        points = text.vectors[inner][places].astype(np.float64)
+        weights = np.array([self._weight(text.ids[place]) for place in places])
+        points = text.vectors[places].astype(np.float64)
         words = [tokens[place] for place in places]
         if self.n == 2 and len(places) > 1:
             points, weights, words = _bigrams(points, weights, words)
         return Cloud(points, weights / weights.sum(), tuple(words))
 
-    def _weight(self, token: int) -> float:
+    def _weight(self, token: int, *, special: bool = False) -> float:
         if self.table is None:
             return 1.0
+        if special:
+            return 0.0
         return self.table.values.get(token, self.table.unseen)
 
     def explain(self, sample: Sample) -> Explanation | None:

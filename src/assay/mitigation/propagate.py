@@ -21,7 +21,7 @@ from assay.core import Floats, Image, Measure, Sample
 from assay.datasets.captions import Caption, embedded_captions
 from assay.datasets.lexicon import gendered
 from assay.datasets.rows import Row, read_rows
-from assay.errors import DataError
+from assay.errors import DataError, MetricError
 from assay.models.loading import image_processor, pixels, read_config, read_model
 from assay.models.torch import load_tokenizer
 from assay.models.weights import resolve
@@ -117,12 +117,24 @@ def propagate(
 
 
 def reward_of(measure: Measure, session: Session) -> Reward:
-    """A metric as a reward of captions; a caption without a score has the lowest reward of its batch."""
+    """A metric as a reward of captions; a caption without a score has the lowest reward of its batch.
+
+    A batch without any score is an error: it would be a constant reward, which trains nothing.
+    """
 
     def reward(batch: Sequence[Scene], texts: Sequence[str]) -> Floats:
-        samples = [Sample(text, scene.references) for scene, text in zip(batch, texts, strict=True)]
+        samples = [
+            Sample(text, scene.references, scene.source or None, scene.image)
+            for scene, text in zip(batch, texts, strict=True)
+        ]
         values = score_samples(measure, samples, session).values[:, measure.column]
-        return np.nan_to_num(values, nan=float(np.nanmin(values)) if np.isfinite(values).any() else 0.0)
+        if not np.isfinite(values).any():
+            needs = " and ".join(sorted(measure.metric.needs))
+            raise MetricError(
+                f"{measure.label} gives these scenes no score and cannot be a reward: it needs {needs} with "
+                f"each scene; add the missing column to --data, or choose another metric"
+            )
+        return np.nan_to_num(values, nan=float(np.nanmin(values)))
 
     return reward
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.core import Image
 from assay.errors import DataError, WeightsError
-from assay.models.weights import build_folder, cache_folder
+from assay.models.weights import CARRIERS, build_folder, cache_folder, resolve
 
 if TYPE_CHECKING:
     import torch
@@ -112,6 +112,19 @@ def read_config(folder: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise WeightsError(f"{path} is damaged ({error}); fetch the model again") from error
+
+
+def is_decoder(name: str) -> bool:
+    """Whether named weights are a causal language model, whose last token alone has read the whole text."""
+    if name in CARRIERS:
+        return CARRIERS[name].decoder
+    from transformers.models.auto import modeling_auto
+
+    kind = read_config(plain_folder(resolve(name))).get("model_type")
+    return (
+        kind in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        and kind not in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES  # BERT can be trained as either
+    )
 
 
 def check_complete(missing: Any, kind: str, folder: Path, unused: tuple[str, ...] = ()) -> None:

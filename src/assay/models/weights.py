@@ -39,6 +39,7 @@ class Carrier:
     folder: str = ""
     parameters: int | None = None
     archive: str | None = None  # the file name pattern of a zip that comes in parts
+    decoder: bool = False  # a causal language model
 
     @property
     def home(self) -> Path:
