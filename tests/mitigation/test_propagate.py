@@ -139,5 +139,5 @@ def test_a_reward_sees_image_and_source() -> None:
 def test_a_metric_without_scores_is_no_reward() -> None:
     scene = Scene("a", "female", "xy", "", ("a photo",))
     reward = reward_of(Measure("scene-length", SceneLength()), Session())
-    with pytest.raises(MetricError, match="scene-length gives these scenes no score.*image and source"):
+    with pytest.raises(MetricError, match=r"scene-length gives these scenes no score.*image and source"):
         reward([scene, scene], ["a nurse", "a chef"])

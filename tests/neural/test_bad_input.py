@@ -38,8 +38,11 @@ def test_folder_without_tokenizer(copy: Path) -> None:
 
 
 def test_folder_without_config_or_tensors(copy: Path) -> None:
-    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
-    with pytest.raises(WeightsError, match=r"no \*\.safetensors.*pickle"):
+    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")  # safetensors, mislabelled
+    with pytest.raises(WeightsError, match=r"pytorch_model\.bin is not a checkpoint that torch has saved"):
+        BertScore(model=str(copy), layer=3).prepare()
+    (copy / "pytorch_model.bin").unlink()
+    with pytest.raises(WeightsError, match=r"neither \*\.safetensors nor pytorch_model\.bin"):
         BertScore(model=str(copy), layer=3).prepare()
     (copy / "config.json").unlink()
     with pytest.raises(WeightsError, match=r"config\.json"):

@@ -358,3 +358,125 @@ def test_sentence_vectors_equal_mean_pooling(bert: Callable[..., Path]) -> None:
     assert metric.grid(["the cat sat"], ["a dog ran home"])[0, 0] == pytest.approx(expected, abs=1e-5)
     one = SmsContextual(model=str(bert())).score([Sample("the cat sat", ("a dog ran home",))]).values[0]
     assert one == pytest.approx(np.exp(-np.sqrt(2 - 2 * expected)), abs=1e-5)
+
+
+def sentence_encoder(folder: Path, source: Path, *modules: str, mode: str = "", **prompts: object) -> str:
+    """A copy of a model in the layout of sentence-transformers."""
+    import shutil
+
+    import torch
+
+    shutil.copytree(source, folder)
+    rows = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
+    for number, kind in enumerate(modules, start=1):
+        home = folder / f"{number}_{kind}"
+        home.mkdir()
+        rows.append({"idx": number, "name": str(number), "path": home.name,
+                     "type": f"sentence_transformers.models.{kind}"})  # fmt: skip
+        if kind == "Pooling":
+            modes = {f"pooling_mode_{name}": name == mode for name in
+                     ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "lasttoken")}  # fmt: skip
+            (home / "config.json").write_text(json.dumps({"word_embedding_dimension": 32, **modes}), "utf-8")
+        if kind == "Dense":
+            settings = {"in_features": 32, "out_features": 8, "bias": True,
+                        "activation_function": "torch.nn.modules.activation.Tanh"}  # fmt: skip
+            (home / "config.json").write_text(json.dumps(settings), "utf-8")
+            torch.manual_seed(11)
+            layer = torch.nn.Linear(32, 8)
+            state = {f"linear.{key}": value for key, value in layer.state_dict().items()}
+            torch.save(state, home / "pytorch_model.bin")
+    (folder / "modules.json").write_text(json.dumps(rows), "utf-8")
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts), "utf-8")
+    return str(folder)
+
+
+def states_of(folder: Path, text: str) -> np.ndarray:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    batch = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    with torch.no_grad():
+        return np.asarray(AutoModel.from_pretrained(folder).eval()(**batch).last_hidden_state[0])
+
+
+def cosine(one: np.ndarray, other: np.ndarray) -> float:
+    return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+
+
+@pytest.mark.parametrize(
+    ("mode", "pool"),
+    [
+        ("cls_token", lambda states: states[0]),
+        ("mean_tokens", lambda states: states.mean(0)),
+        ("max_tokens", lambda states: states.max(0)),
+        ("lasttoken", lambda states: states[-1]),
+    ],
+)
+def test_a_sentence_encoder_pools_as_its_own_files_say(
+    bert: Callable[..., Path], tmp_path: Path, mode: str, pool: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    model = sentence_encoder(tmp_path / mode, bert(), "Pooling", "Normalize", mode=mode)
+    one, other = "the cat sat", "a dog"
+    expected = cosine(*(pool(states_of(bert(), text)) for text in (one, other)))
+    metric = SentenceCosine(model=model)
+    assert metric.score([Sample(one, (other,)), Sample(other, (other,))]).values[0] == pytest.approx(
+        expected, abs=1e-5
+    )
+    form = metric.differentiable()
+    assert float(form.trainable()([(one, other)])[0, 0]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_labse_has_a_linear_layer_after_its_first_token(
+    bert: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+
+    model = sentence_encoder(tmp_path / "labse", bert(), "Pooling", "Dense", "Normalize", mode="cls_token")
+    state = torch.load(Path(model) / "2_Dense" / "pytorch_model.bin", weights_only=True)
+    weight, bias = state["linear.weight"].numpy(), state["linear.bias"].numpy()
+    vectors = [np.tanh(weight @ states_of(bert(), text)[0] + bias) for text in ("the cat sat", "a dog")]
+    score = SentenceCosine(model=model).score([Sample("the cat sat", ("a dog",))]).values[0]
+    assert score == pytest.approx(cosine(*vectors), abs=1e-5)
+
+
+def test_the_default_prompt_stands_before_a_text(bert: Callable[..., Path], tmp_path: Path) -> None:
+    prompts = {"query": "the firm ", "passage": "no "}
+    model = sentence_encoder(
+        tmp_path / "prompted",
+        bert(),
+        "Pooling",
+        mode="cls_token",
+        prompts=prompts,
+        default_prompt_name="query",
+    )
+    texts = ("the cat sat", "a dog")
+
+    def expected(prefix: str) -> float:
+        return cosine(*(states_of(bert(), prefix + text)[0] for text in texts))
+
+    sample = Sample(texts[0], (texts[1],))
+    assert SentenceCosine(model=model).score([sample]).values[0] == pytest.approx(
+        expected("the firm "), abs=1e-5
+    )
+    plain = SentenceCosine(model=model, prefix="")
+    assert plain.score([sample]).values[0] == pytest.approx(expected(""), abs=1e-5)
+
+
+def test_e5_has_the_prompt_that_its_files_lack() -> None:
+    from assay.models.sentence import prompt_by_name
+
+    assert (
+        prompt_by_name("intfloat/multilingual-e5-base") == prompt_by_name("intfloat/e5-small-v2") == "query: "
+    )
+    assert prompt_by_name("intfloat/multilingual-e5-large-instruct") is None
+    assert prompt_by_name("BAAI/bge-base-en-v1.5") is None
+
+
+def test_an_unknown_pooling_is_refused(bert: Callable[..., Path], tmp_path: Path) -> None:
+    from assay.errors import WeightsError
+
+    model = sentence_encoder(tmp_path / "sqrt", bert(), "Pooling", mode="mean_sqrt_len_tokens")
+    with pytest.raises(WeightsError, match=r"pools by mean_sqrt_len_tokens; supported is one of cls_token"):
+        SentenceCosine(model=model).score([Sample("a", ("b",))])

@@ -78,4 +78,6 @@ def test_an_encoder_gives_the_mean_unless_another_pool_is_named(bert: Callable[.
     assert Mauve(model="smollm2").pooling == "last"
     texts = ["the cat", "the dog sat"]
     assert np.allclose(Mauve(model=model).features(texts), Mauve(model=model, pool="mean").features(texts))
-    assert not np.allclose(Mauve(model=model).features(texts), Mauve(model=model, pool="last").features(texts))
+    assert not np.allclose(
+        Mauve(model=model).features(texts), Mauve(model=model, pool="last").features(texts)
+    )

@@ -27,11 +27,13 @@ class Neural:
     weights: ClassVar[tuple[str, ...]] = ("model",)
     architecture: ClassVar[str] = "AutoModel"  # the class of transformers that reads the model
     unused: ClassVar[tuple[str, ...]] = ()  # parts of the model that may lack weights
+    base: ClassVar[str | None] = None  # the model whose config and tokenizer a file of weights alone takes
     model: str
     # A metric without such a field has these values.
     layer: int | None = None
     adapter: str | None = None
     precision: Precision = "float32"
+    tokenizer: str | None = None
 
     def pins(self) -> Mapping[str, str]:
         digests = {name: weights.pin(getattr(self, name)) for name in type(self).weights}
@@ -50,7 +52,7 @@ class Neural:
         """Return the model with its tokenizer; it is loaded once per process."""
         return load(
             self.architecture, self.model, precision=self.precision, adapter=self.adapter,
-            unused=self.unused, layers=self.layers,
+            unused=self.unused, layers=self.layers, base=self.base, tokenizer=self.tokenizer,
         )  # fmt: skip
 
     def prepare(self) -> None:

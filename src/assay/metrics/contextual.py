@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -17,6 +18,7 @@ from assay.metrics.layers import last_layer
 from assay.metrics.text import Reduce, distinct_texts, reduced
 from assay.models.encoder import Differentiable, Embedded, Texts, embed, encode_pairs, pooled
 from assay.models.nlp import split_sentences
+from assay.models.sentence import own_pooling, prompt_by_name
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
 from assay.vocabulary import Layer
 
@@ -170,7 +172,10 @@ CLARK_2019 = (
 
 @dataclass(frozen=True)
 class _SentenceEncoder(Neural, Metric):
-    """The fields and vectors of metrics on a sentence encoder, which pools by the mean of its last layer."""
+    """The fields and vectors of metrics on a sentence encoder, which pools as its own files say.
+
+    `prefix` stands before every text; where None, the model's default prompt does, which most lack.
+    """
 
     paradigm = "matching"
     symmetric = True
@@ -181,10 +186,18 @@ class _SentenceEncoder(Neural, Metric):
     adapter: str | None = None
     overlong: Overlong = "warn"
     precision: Precision = "float32"
+    prefix: str | None = None
+
+    def _prompt(self) -> str | None:
+        return prompt_by_name(self.model) if self.prefix is None else self.prefix
+
+    def pins(self) -> Mapping[str, str]:
+        prompt = self._prompt()
+        return {**super().pins(), **({"prefix": prompt} if self.prefix is None and prompt else {})}
 
     def _vectors(self, texts: Sequence[str]) -> tuple[Floats, list[int]]:
         """Return one unit vector per text, and the ids cut."""
-        vectors, cuts = pooled(self.load_model(), texts, self.overlong)
+        vectors, cuts = pooled(self.load_model(), texts, self.overlong, prefix=self._prompt())
         return unit(vectors.astype(np.float64)), cuts
 
 
@@ -197,7 +210,7 @@ class SentenceCosine(_SentenceEncoder):
     citation = REIMERS_2019
 
     def differentiable(self) -> Differentiable:
-        return Differentiable(self.load_model, _cosine_scores)
+        return Differentiable(self.load_model, partial(_cosine_scores, prefix=self._prompt()))
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a cosine per sample, None where a text is empty."""
@@ -216,12 +229,13 @@ class SentenceCosine(_SentenceEncoder):
         return np.asarray(self._vectors(rows)[0] @ self._vectors(columns)[0].T)
 
 
-def _cosine_scores(loaded: Loaded, pairs: Texts) -> torch.Tensor:
+def _cosine_scores(loaded: Loaded, pairs: Texts, prefix: str | None) -> torch.Tensor:
     import torch
 
-    encoded = encode_pairs(loaded, pairs)
-    means = (encoded.states * encoded.mask[..., None]).sum(1) / encoded.mask.sum(1, keepdim=True)
-    directions = torch.nn.functional.normalize(means, dim=-1)
+    pooling = own_pooling(loaded.path, loaded.device)
+    prompt = pooling.prompt if prefix is None else prefix
+    encoded = encode_pairs(loaded, [(prompt + first, prompt + second) for first, second in pairs])
+    directions = torch.nn.functional.normalize(pooling.apply(encoded.states, encoded.mask), dim=-1)
     return (directions[encoded.hypotheses] * directions[encoded.references]).sum(1, keepdim=True)
 
 

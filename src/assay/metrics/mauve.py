@@ -11,8 +11,9 @@ import numpy as np
 from assay.core import Floats, Sample, SetMetric
 from assay.errors import MetricError
 from assay.metrics.base import Neural, unit
-from assay.models.encoder import Pool, pooled
+from assay.models.encoder import pooled
 from assay.models.loading import is_decoder
+from assay.models.sentence import Pool
 from assay.models.torch import Overlong, Precision
 
 PILLUTLA_2021 = "Pillutla et al. 2021, MAUVE: measuring the gap between neural text and human text, NeurIPS"
@@ -62,7 +63,7 @@ class Mauve(Neural, SetMetric):
 
     def features(self, texts: Sequence[str]) -> Floats:
         """Return one vector per text."""
-        return pooled(self.load_model(), texts, self.overlong, self.pooling)[0].astype(np.float64)
+        return pooled(self.load_model(), texts, self.overlong, pool=self.pooling)[0].astype(np.float64)
 
     def score_set(self, samples: Sequence[Sample]) -> float:
         """Return the mean over the seeds."""
