@@ -21,6 +21,7 @@ LABAN_2022 = "Laban et al. 2022, SummaC: re-visiting NLI-based models for incons
 TANG_2024 = "Tang et al. 2024, MiniCheck: efficient fact-checking of LLMs on grounding documents, EMNLP"
 ZHONG_2022 = "Zhong et al. 2022, Towards a unified multi-dimensional evaluator for text generation, EMNLP"
 _ENTAILED = ("entailment", "entail", "supported", "aligned", "consistent")
+_LONGEST = 1024  # ids of a question
 _CHUNK_WORDS = 350  # AlignScore's size of a piece of a document
 
 
@@ -171,7 +172,8 @@ class UniEval(Neural, Metric):
     def _answers(self, texts: Sequence[str]) -> list[tuple[float, int]]:
         loaded = self.load_model()
         yes, no = (content_ids(loaded, [word])[0][0] for word in ("Yes", "No"))
-        room = min(loaded.limit, 1024) - loaded.framing.size
+        # The authors' length; the tokenizer's limit of 512 is that of T5's training, not of its positions.
+        room = _LONGEST - loaded.framing.size
         rows, cuts = framed_rows(loaded, texts, self.overlong, room)
 
         def forward(batch: list[int]) -> list[float]:

@@ -33,6 +33,7 @@ class _Rewriting(Neural, Metric):
     paradigm = "generation"
     range = (None, 0.0)
     architecture = "AutoModelForSeq2SeqLM"
+    base = "facebook/bart-large-cnn"
     skips_tag: ClassVar[bool] = False
     average: bool = True
     prompt: str = ""  # appended to what the encoder reads
@@ -108,7 +109,8 @@ class BartScore(_Rewriting):
     """Mean log p per token: p is reference to hypothesis, r hypothesis to reference, f their mean.
 
     `average=false` sums instead. `prompt` is appended to what the encoder reads. The mean over references is
-    the authors' choice (`multi_ref_score`).
+    the authors' choice (`multi_ref_score`). `model=bart_score.pth` is the authors' file of weights for
+    facebook/bart-large-cnn, trained on ParaBank.
     """
 
     name = "bartscore"

@@ -80,6 +80,20 @@ def convert_folder(folder: Path, file: Path | None = None) -> Path:
     return build_folder(home, lambda scratch: fill_folder(scratch, folder, files))
 
 
+def convert_path(path: Path) -> Path:
+    """Return what a model's folder or one of its files is converted to; refuse one that is not pickled."""
+    if path.is_file():
+        if path.suffix not in PICKLED:
+            raise WeightsError(f"{path} is not pickled ({', '.join(PICKLED)}); there is nothing to convert")
+        return convert_file(path)
+    files = pickled_files(path) or pickled_paths(path / "checkpoints")
+    if any(path.glob("*.safetensors")):
+        raise WeightsError(f"{path} has safetensors already; there is nothing to convert")
+    if not files:
+        raise WeightsError(f"{path} holds no pickled weights ({', '.join(PICKLED)}); check the path")
+    return convert_folder(path) if files[0].parent == path else convert_file(files[0])
+
+
 def fill_folder(target: Path, folder: Path, files: Sequence[Path]) -> None:
     """Write the tensors of `files` into `target`, and copy what lies beside them."""
     target.mkdir(parents=True)

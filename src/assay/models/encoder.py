@@ -126,7 +126,7 @@ def _windows(loaded: Loaded, ids: list[int]) -> list[tuple[list[int], int, int]]
 def _states(loaded: Loaded, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the last states of rows of ids, (rows, length, width), and their mask."""
     ids, mask = padded(rows, loaded.pad, loaded.device)
-    COUNTER.forward_tokens += int(mask.sum())
+    COUNTER.forward_tokens += sum(map(len, rows))
     return loaded.model(input_ids=ids, attention_mask=mask)[0].float(), mask
 
 

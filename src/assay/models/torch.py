@@ -28,8 +28,8 @@ _SERIAL = count()
 _NO_LIMIT = 1_000_000  # tokenizers without a limit say 1e30
 _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model",
                  "sentencepiece.bpe.model", "source.spm", "vocab.model", "spm.model")  # fmt: skip
-# The torch port of BLEURT names classes of its own: BERT's word pieces, or for BLEURT-20 sentence pieces, which
-# it reads as DeBERTa's.
+# The torch port of BLEURT names classes of its own: BERT's word pieces, or for BLEURT-20 sentence pieces,
+# which it reads as DeBERTa's.
 _BLEURT = {"vocab.txt": "BertTokenizer", "spm.model": "DebertaV2Tokenizer"}
 _BYTE_TOKENIZERS = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 _SPACE_FIRST = ("roberta", "gpt2", "longformer")  # read a first word as inside a text only after a space

@@ -97,7 +97,7 @@ def pickled_paths(folder: Path) -> list[Path]:
     """Return the pickled weights in a folder, without what trainers leave beside them."""
     return [
         path
-        for path in sorted(folder.iterdir())
+        for path in sorted(folder.glob("*"))
         if path.suffix in PICKLED and not any(path.match(pattern) for pattern in NOT_MODELS)
     ]
 

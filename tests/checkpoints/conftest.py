@@ -1,0 +1,55 @@
+"""Tiny models in a cache like the hub's; nothing is fetched, and conversions lie in a folder of the test."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+torch = pytest.importorskip("torch", reason="needs the extra: pip install 'assay[neural]'")
+pytest.importorskip("transformers")
+pytest.importorskip("sentencepiece")
+
+sys.path.insert(0, str(Path(__file__).parent))
+from local_hub import Hub  # noqa: E402
+
+from assay.core import Image  # noqa: E402
+from assay.models.weights import file_digest  # noqa: E402
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quiet_torch() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Hub:
+    return Hub(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture
+def hub(models: Hub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
+    """The cache in the place of the user's, without a network."""
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(models.cache))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "assay"))
+    return models
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> list[Image]:
+    from PIL import Image as Pillow
+
+    images = []
+    for number in range(2):
+        noise = np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8)
+        path = tmp_path / f"{number}.png"
+        Pillow.fromarray(noise).save(path)
+        images.append(Image(str(path), file_digest(path)))
+    return images
