@@ -57,6 +57,20 @@ def test_signatures_carry_weights_and_layer() -> None:
     assert parse("bertscore-p").metric.signature == signature  # one forward pass serves all outputs
 
 
+@pytest.mark.parametrize(
+    ("spec", "shown"),
+    [
+        ("prism-f", "prism-like [m2m100]"),
+        ("bertscore-f", "bertscore [minilm:6]"),
+        ("bertscore-f:model=FacebookAI/roberta-large", "bertscore [roberta-large:17]"),
+        ("gruen", "gruen-like [smollm2]"),
+        ("bleurt", "bleurt [BLEURT-20-D12]"),
+    ],
+)
+def test_a_metric_is_shown_with_its_backbone_and_a_stand_in_as_such(spec: str, shown: str) -> None:
+    assert parse(spec).metric.shown == shown
+
+
 def test_pins_follow_the_files(bert: Callable[..., Path], tmp_path: Path) -> None:
     import shutil
 

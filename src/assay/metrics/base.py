@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,6 +15,7 @@ from assay.metrics.text import Reduce, reduced, segments
 from assay.models import adapters, weights
 from assay.models.torch import Loaded, Precision, load
 
+_SIZE = re.compile(r"[-_]\d+(\.\d+)?[MB]$")  # m2m100_418M: the size at the end of a model's name
 Cut = Literal["warn", "error"]  # what happens to a text that is too long: cut and counted, or refused
 
 
@@ -27,6 +30,7 @@ class Neural:
     weights: ClassVar[tuple[str, ...]] = ("model",)
     architecture: ClassVar[str] = "AutoModel"  # the class of transformers that reads the model
     unused: ClassVar[tuple[str, ...]] = ()  # parts of the model that may lack weights
+    stand_in: ClassVar[bool] = False  # another model than the authors', whose name the metric carries
     base: ClassVar[str | None] = None  # the model whose config and tokenizer a file of weights alone takes
     model: str
     # A metric without such a field has these values.
@@ -38,6 +42,13 @@ class Neural:
     def pins(self) -> Mapping[str, str]:
         digests = {name: weights.pin(getattr(self, name)) for name in type(self).weights}
         return {**digests, "adapter": adapters.folder_digest(self.adapter)} if self.adapter else digests
+
+    @property
+    def shown(self) -> str:
+        """The name as tables should show it: `bertscore [minilm:6]`, `prism-like [m2m100]`."""
+        model = _SIZE.sub("", Path(self.model).name)
+        like = "-like" if self.stand_in else ""
+        return f"{getattr(self, 'name', '')}{like} [{model}{f':{self.layer}' if self.layer else ''}]"
 
     @property
     def parameter_count(self) -> int | None:

@@ -190,6 +190,7 @@ class Prism(_Rewriting):
     outputs = ("p", "r", "f")
     citation = THOMPSON_2020
     skips_tag = True
+    stand_in = True  # the authors' own model is in a format of fairseq
     model: str = "facebook/m2m100_418M"
     source_language: str = "en"
     target_language: str = "en"
@@ -209,6 +210,7 @@ class PrismQe(_Rewriting):
     needs = frozenset({"source"})
     citation = THOMPSON_2020
     skips_tag = True
+    stand_in = True  # the authors' own model is in a format of fairseq
     model: str = "facebook/m2m100_418M"
     source_language: str = "de"
     target_language: str = "en"

@@ -102,6 +102,14 @@ def pickled_paths(folder: Path) -> list[Path]:
     ]
 
 
+def on_disk(name: str) -> bool:
+    """Whether a model is in the local cache of the hub."""
+    chosen = os.environ.get("HF_HUB_CACHE")
+    home = os.environ.get("HF_HOME") or str(Path.home() / ".cache" / "huggingface")
+    hub = Path(chosen).expanduser() if chosen else Path(home).expanduser() / "hub"
+    return any((hub / f"models--{name.replace('/', '--')}").glob("snapshots/*/*"))
+
+
 def present(name: str) -> bool:
     """Whether a carrier's files have been fetched."""
     return CARRIERS[name].home.is_dir()
