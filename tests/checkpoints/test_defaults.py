@@ -151,3 +151,32 @@ def test_comets_with_a_pickled_namespace(
     if explained is not None:
         assert explained.columns == ("no error", "minor", "major", "critical")
         assert np.allclose(np.array(explained.values).sum(axis=1), 1.0, atol=1e-4)
+
+
+def test_minicheck_asks_about_each_sentence_and_piece(hub: Hub, tmp_path: Path) -> None:
+    """The layout of lytang/MiniCheck-Flan-T5-Large is T5's; P(1) against P(0) at the first step."""
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    folder = tmp_path / "minicheck"
+    layouts.unieval(folder)
+    metric = parse(f"minicheck:model={folder}").metric
+    source = "The firm made a profit. " * 130 + "The shares rose."  # more than 500 words: two pieces
+    value = metric.score([Sample("The shares rose. The cat sat.", (), source=source)]).values[0]
+    from assay.metrics.entailment import whole_pieces
+    from assay.models.loading import plain_folder
+
+    pieces = whole_pieces(source, 500)
+    assert [len(piece.split()) for piece in pieces] == [500, 153]
+    home = plain_folder(folder)
+    tokenizer, model = AutoTokenizer.from_pretrained(home), AutoModelForSeq2SeqLM.from_pretrained(home).eval()
+    yes, no = (tokenizer(digit, add_special_tokens=False)["input_ids"][0] for digit in ("1", "0"))
+    table = []
+    for claim in ("The shares rose.", "The cat sat."):
+        for piece in pieces:
+            ids = tokenizer(
+                f"predict: {piece}</s>{claim}", return_tensors="pt", truncation=True, max_length=2048
+            )
+            with torch.no_grad():
+                logits = model(**ids, decoder_input_ids=torch.zeros(1, 1, dtype=torch.long)).logits[0, 0]
+            table.append(float(torch.softmax(logits[[yes, no]].double(), 0)[0]))
+    assert value == pytest.approx(np.array(table).reshape(2, 2).max(axis=1).mean(), abs=1e-5)

@@ -480,3 +480,22 @@ def test_an_unknown_pooling_is_refused(bert: Callable[..., Path], tmp_path: Path
     model = sentence_encoder(tmp_path / "sqrt", bert(), "Pooling", mode="mean_sqrt_len_tokens")
     with pytest.raises(WeightsError, match=r"pools by mean_sqrt_len_tokens; supported is one of cls_token"):
         SentenceCosine(model=model).score([Sample("a", ("b",))])
+
+
+@pytest.mark.parametrize("beta", [0.5, 2.0])
+def test_beta_weighs_recall_in_f(bert: Callable[..., Path], beta: float) -> None:
+    metric = BertScore(model=str(bert()), layer=2, beta=beta)
+    rows, columns = sentences_of(4, 1), sentences_of(3, 2)
+    p, r, f = np.array(metric.score([Sample(a, (b,)) for a in rows for b in columns]).values).T
+    assert np.allclose(f, (1 + beta**2) * p * r / (beta**2 * p + r))
+    assert np.allclose(metric.grid(rows, columns)[..., 2].ravel(), f, atol=1e-6)
+    trained = metric.differentiable().trainable()([(a, b) for a in rows for b in columns])
+    assert np.allclose(trained[:, 2].detach().numpy(), f, atol=1e-5)
+    assert metric.signature != BertScore(model=str(bert()), layer=2).signature
+
+
+def test_beta_is_positive() -> None:
+    from assay.errors import SpecError
+
+    with pytest.raises(SpecError, match="beta=0: more than 0 is needed"):
+        BertScore(beta=0)

@@ -15,7 +15,7 @@ import torch
 from assay.core import Sample
 from assay.errors import SpecError, WeightsError
 from assay.metrics.comet import Comet, CometQe, error_spans
-from assay.metrics.regression import Bleurt, FrugalScore, MetricX, Regression
+from assay.metrics.regression import Bleurt, FrugalScore, MetricX, Regression, Reward
 
 SAMPLES = [
     Sample("the cat sat", ("a dog ran home", "the cat"), source="shares rose"),
@@ -325,3 +325,47 @@ def test_pickle_with_code_is_refused(comet: Callable[..., Path], tmp_path: Path)
     ):
         Comet(model=str(folder)).prepare()
     assert not (tmp_path / "ran").exists()
+
+
+TEMPLATE = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}</{{ m['role'] }}>{% endfor %}"
+
+
+def reward_model(folder: Path, source: Path, pad: int | None) -> str:
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    config = transformers.AutoConfig.from_pretrained(source, num_labels=1, pad_token_id=pad)
+    torch.manual_seed(3)
+    transformers.AutoModelForSequenceClassification.from_config(config).eval().save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("pad", [None, 0])
+def test_a_reward_is_the_logit_of_a_chat(
+    causal: Callable[..., Path], tmp_path: Path, pad: int | None
+) -> None:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = reward_model(tmp_path / "reward", causal("llama"), pad)
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    network = AutoModelForSequenceClassification.from_pretrained(model).eval()
+    expected = []
+    for s in SAMPLES:
+        chat = f"<user>{s.source}</user><assistant>{s.hypothesis}</assistant>"
+        with torch.no_grad():
+            ids = tokenizer(chat, add_special_tokens=False, return_tensors="pt")["input_ids"]
+            expected.append(float(network(input_ids=ids).logits[0, 0]))
+    metric = Reward(model=model)
+    assert metric.needs == {"source"}
+    assert np.allclose(metric.score(SAMPLES).values, expected, atol=1e-5)
+
+
+def test_a_reward_model_has_one_output_and_a_chat_template(
+    bert: Callable[..., Path], causal: Callable[..., Path], tmp_path: Path
+) -> None:
+    with pytest.raises(WeightsError, match=r"has 3 outputs; a reward model has one"):
+        Reward(model=str(bert("BertForSequenceClassification", "three", num_labels=3))).prepare()
+    with pytest.raises(WeightsError, match="has no chat template"):
+        Reward(model=str(bert("BertForSequenceClassification", num_labels=1))).prepare()

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -76,10 +77,13 @@ class BertScore(Neural, Metric):
     precision: Precision = "float32"
     prefix_space: bool = True
     table: IdfTable | None = None  # set by `fitted`
+    beta: float = 1.0  # how many times recall counts in F
 
     def __post_init__(self) -> None:
         """Fill in the layer of a known name, so that the signature shows it; a folder's is added there."""
         refuse_table(self.table)
+        if not self.beta > 0:
+            raise SpecError(f"beta={self.beta}: more than 0 is needed; 2 counts recall twice as much")
         if self.layer is None:
             object.__setattr__(self, "layer", tuned_layer(self.model))
 
@@ -98,7 +102,7 @@ class BertScore(Neural, Metric):
             self._baseline()
 
     def differentiable(self) -> Differentiable:
-        return Differentiable(self.load_model, matching_scores)
+        return Differentiable(self.load_model, partial(matching_scores, beta=self.beta))
 
     def _clean(self, text: str, loaded: Loaded) -> str:
         return clean_text(text, loaded) if self.prefix_space else text.strip()
@@ -170,7 +174,7 @@ class BertScore(Neural, Metric):
         cosines = hypothesis.vectors @ reference.vectors.T
         precision = float(cosines.max(axis=1) @ weights)
         recall = float(cosines.max(axis=0) @ others)
-        return _with_f(np.array([precision, recall]))
+        return _with_f(np.array([precision, recall]), self.beta)
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
         """Score all pairs; texts of equal length share a tensor, so that nothing is padded."""
@@ -182,7 +186,7 @@ class BertScore(Neural, Metric):
         for own in sides[0]:
             for other in sides[1]:
                 _fill(values, own, other)
-        return self._rescaled(_with_f(values))
+        return self._rescaled(_with_f(values, self.beta))
 
     def _by_length(self, texts: Sequence[Embedded], loaded: Loaded) -> list[_Group]:
         groups: dict[int, list[int]] = {}
@@ -252,10 +256,12 @@ def _fill(values: Floats, own: _Group, other: _Group) -> None:
         values[cell] = torch.stack([precision, recall], dim=-1).double().numpy()
 
 
-def _with_f(values: Floats) -> Floats:
-    """Append F to (..., 2) of P and R; it is 0 where both are."""
-    total = values.sum(axis=-1)
-    f = np.divide(2 * values.prod(axis=-1), total, out=np.zeros_like(total), where=total != 0)
+def _with_f(values: Floats, beta: float) -> Floats:
+    """Append F to (..., 2) of P and R; it is 0 where both are (van Rijsbergen 1979, for beta)."""
+    weight = beta**2
+    total = weight * values[..., 0] + values[..., 1]
+    product = (1 + weight) * values.prod(axis=-1)
+    f = np.divide(product, total, out=np.zeros_like(total), where=total != 0)
     return np.concatenate([values, f[..., None]], axis=-1)
 
 
@@ -265,7 +271,7 @@ def refuse_table(table: object) -> None:
         raise SpecError("table is not for specs; idf=true takes the frequencies from the references")
 
 
-def matching_scores(loaded: Loaded, pairs: Texts) -> torch.Tensor:
+def matching_scores(loaded: Loaded, pairs: Texts, beta: float = 1.0) -> torch.Tensor:
     """Return P, R and F of pairs with gradients; start and end tokens may be matched but carry no weight."""
     import torch
 
@@ -279,7 +285,7 @@ def matching_scores(loaded: Loaded, pairs: Texts) -> torch.Tensor:
     precision = (nearest * weights[first]).sum(1) / weights[first].sum(1)
     nearest = cosines.masked_fill(mask[first][:, :, None] == 0, absent).amax(1)
     recall = (nearest * weights[second]).sum(1) / weights[second].sum(1)
-    f = 2 * precision * recall / (precision + recall)
+    f = (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
     return torch.stack([precision, recall, f], dim=1)
 
 

@@ -107,6 +107,70 @@ class Regression(_Regressor):
     precision: Precision = "float32"
 
 
+LAMBERT_2024 = "Lambert et al. 2024, RewardBench: evaluating reward models for language modeling"
+
+
+@dataclass(frozen=True)
+class Reward(Neural, Metric):
+    """A reward model's number for an answer: the source is the user's turn, the hypothesis the assistant's.
+
+    Turns are put into the model's own chat template. Rewards have no scale of their own: only their order
+    counts.
+    """
+
+    name = "reward"
+    paradigm = "regression"
+    needs = frozenset({"source"})
+    citation = LAMBERT_2024
+    architecture = "AutoModelForSequenceClassification"
+    model: str = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
+
+    def load_model(self) -> Loaded:
+        loaded = super().load_model()
+        if int(loaded.model.config.num_labels) != 1:
+            labels = loaded.model.config.num_labels
+            raise WeightsError(f"{loaded.path} has {labels} outputs; a reward model has one (num_labels 1)")
+        if not getattr(loaded.tokenizer, "chat_template", None):
+            raise WeightsError(
+                f"the tokenizer in {loaded.path} has no chat template; take a reward model with one, or "
+                f"regression for a model of pairs"
+            )
+        return loaded
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        loaded = self.load_model()
+        texts = [self._chat(loaded, sample) for sample in samples]
+        ids = content_ids(loaded, texts)  # the template has written the special tokens
+        cut = [within(loaded, row, loaded.limit, self.overlong, t) for row, t in zip(ids, texts, strict=True)]
+        rows = [row for row, _ in cut]
+        # Without a padding id a model finds the end of a text only where the text is alone.
+        alone = loaded.model.config.get_text_config().pad_token_id is None
+        values = in_batches(
+            [len(row) for row in rows], lambda batch: self._forward(loaded, rows, batch), 1 if alone else None
+        )
+        return Scores(values, {"truncated": [count for _, count in cut]})
+
+    @staticmethod
+    def _chat(loaded: Loaded, sample: Sample) -> str:
+        turns = [
+            {"role": "user", "content": sample.source or ""},
+            {"role": "assistant", "content": sample.hypothesis},
+        ]
+        return str(loaded.tokenizer.apply_chat_template(turns, tokenize=False))
+
+    @staticmethod
+    def _forward(loaded: Loaded, rows: Sequence[Sequence[int]], batch: list[int]) -> list[float]:
+        fill = loaded.model.config.get_text_config().pad_token_id
+        some = [rows[index] for index in batch]
+        ids, mask = padded(some, loaded.pad if fill is None else int(fill), loaded.device)
+        return [
+            float(value)
+            for value in loaded.model(input_ids=ids, attention_mask=mask).logits[:, 0].float().cpu()
+        ]
+
+
 Form = Literal["23", "23-qe", "24", "24-qe"]
 # What each version was trained to read; the numbers are the ids of an input, its end included.
 _FORMS: dict[Form, tuple[str, int]] = {
