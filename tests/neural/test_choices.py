@@ -101,3 +101,12 @@ def test_every_neural_name_resolves() -> None:
         kind = load(where)
         if "torch" in kind.packages:
             assert parse(name).metric.extra == "neural"
+
+
+def test_the_page_of_metrics_is_that_of_the_code() -> None:
+    import runpy
+
+    docs = Path(__file__).parents[2] / "docs"
+    page = runpy.run_path(str(docs / "make_metrics.py"))["page"]()
+    assert page == (docs / "metrics.md").read_text("utf-8")
+    assert "prism-like [m2m100]" in page
