@@ -292,7 +292,14 @@ def xlm_roberta(folder: Path) -> Tensors:
     return dict(model.state_dict())
 
 
-def comet(folder: Path, encoder: Tensors, kind: str = "regression_metric", **settings: object) -> Tensors:
+def comet(
+    folder: Path,
+    encoder: Tensors,
+    kind: str = "regression_metric",
+    *,
+    lightning: bool = False,
+    **settings: object,
+) -> Tensors:
     """Unbabel's layout; trainers of 2020 kept their settings as a pickled Namespace."""
     parts = {"regression_metric": 6, "referenceless_regression_metric": 4}.get(kind, 1)
     torch.manual_seed(5)
@@ -311,14 +318,63 @@ def comet(folder: Path, encoder: Tensors, kind: str = "regression_metric", **set
     (folder / "hparams.yaml").write_text(
         "".join(f"{key}: {json.dumps(value)}\n" for key, value in hparams.items())
     )
-    whole = {
-        "epoch": 1,
-        "global_step": 10,
-        "state_dict": tensors,
-        "hyper_parameters": argparse.Namespace(**hparams),
-    }
+    kept: Any = argparse.Namespace(**hparams)
+    if lightning:  # as Lightning wants it today
+        kept = {key: value for key, value in hparams.items() if key != "class_identifier"}
+    whole = {"epoch": 1, "global_step": 10, "state_dict": tensors, "hyper_parameters": kept,
+             "pytorch-lightning_version": "2.0.0"}  # fmt: skip
     torch.save(whole, folder / "checkpoints" / "model.ckpt")
     return tensors
+
+
+def bert(folder: Path, kind: str = "BertModel") -> Tensors:
+    folder.mkdir(parents=True, exist_ok=True)
+    size = word_pieces(folder, "BertTokenizer", 128)
+    model = randomised(getattr(transformers, kind)(transformers.BertConfig(vocab_size=size, **SMALL)))
+    write(folder, config=config_of(model))
+    return save(folder, model)
+
+
+def distilbert(folder: Path) -> Tensors:
+    folder.mkdir(parents=True)
+    size = word_pieces(folder, "DistilBertTokenizer", 128)
+    config = transformers.DistilBertConfig(vocab_size=size, dim=32, n_layers=2, n_heads=4, hidden_dim=48)
+    model = randomised(transformers.DistilBertModel(config))
+    write(folder, config=config_of(model))
+    return save(folder, model)
+
+
+def sentence_encoder(folder: Path, mode: str, *, dense: bool) -> None:
+    """The layout of sentence-transformers, in safetensors; LaBSE has a linear layer after its pooling."""
+    from safetensors.torch import save_file
+
+    tensors = bert(folder)
+    (folder / "pytorch_model.bin").unlink()
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    modes = (
+        "cls_token",
+        "mean_tokens",
+        "max_tokens",
+        "mean_sqrt_len_tokens",
+        "weightedmean_tokens",
+        "lasttoken",
+    )
+    chosen = {f"pooling_mode_{name}": name == mode for name in modes}
+    write(folder / "1_Pooling", config={"word_embedding_dimension": 32, **chosen})
+    kinds = ["Transformer", "Pooling", *(["Dense"] if dense else []), "Normalize"]
+    write(folder, modules=[
+        {"idx": place, "name": str(place), "path": f"{place}_{kind}" if place else "",
+         "type": f"sentence_transformers.models.{kind}"}
+        for place, kind in enumerate(kinds)
+    ], sentence_bert_config={"max_seq_length": 128, "do_lower_case": False})  # fmt: skip
+    if dense:
+        settings = {"in_features": 32, "out_features": 8, "bias": True,
+                    "activation_function": "torch.nn.modules.activation.Tanh"}  # fmt: skip
+        write(folder / "2_Dense", config=settings)
+        torch.manual_seed(11)
+        layer = torch.nn.Linear(32, 8)
+        save_file({f"linear.{key}": value.detach() for key, value in layer.state_dict().items()},
+                  folder / "2_Dense" / "model.safetensors")  # fmt: skip
 
 
 Builder = Callable[[Path], Tensors]
