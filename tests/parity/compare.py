@@ -20,12 +20,12 @@ from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "checkpoints"))
-import layouts
-import local_hub
-import numpy as np
+import layouts  # noqa: E402
+import local_hub  # noqa: E402
+import numpy as np  # noqa: E402
 
-from assay.core import Sample
-from assay.names.spec import parse
+from assay.core import Sample  # noqa: E402
+from assay.names.spec import parse  # noqa: E402
 
 PAGE = HERE.parents[1] / "docs" / "parity.md"
 SAMPLES = [

@@ -10,9 +10,6 @@ import sys
 import warnings
 from typing import Any
 
-sys.path.insert(0, sys.argv[1])
-warnings.simplefilter("ignore")
-
 
 def unbabel_comet(job: dict[str, Any]) -> list[float]:
     import torch
@@ -133,4 +130,6 @@ def moverscore(job: dict[str, Any]) -> list[float]:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, sys.argv[1])
+    warnings.simplefilter("ignore")
     print(json.dumps(globals()[sys.argv[2].replace("-", "_")](json.load(sys.stdin))))
