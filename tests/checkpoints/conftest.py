@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from assay.core import Image
+from assay.models.weights import file_digest
+
+if TYPE_CHECKING:
+    from local_hub import Hub
+
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-torch = pytest.importorskip("torch", reason="needs the extra: pip install 'assay[neural]'")
-pytest.importorskip("transformers")
-pytest.importorskip("sentencepiece")
-
 sys.path.insert(0, str(Path(__file__).parent))
-from local_hub import Hub  # noqa: E402
-
-from assay.core import Image  # noqa: E402
-from assay.models.weights import file_digest  # noqa: E402
+# All tests of this folder need the extra: pip install 'assay[neural]'.
+if any(importlib.util.find_spec(package) is None for package in ("torch", "transformers", "sentencepiece")):
+    collect_ignore_glob = ["*.py"]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _quiet_torch() -> None:
+    import torch
+
     torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Hub:
+    from local_hub import Hub
+
     return Hub(tmp_path_factory.mktemp("checkpoints"))
 
 
