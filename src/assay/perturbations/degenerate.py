@@ -45,6 +45,8 @@ class RepeatedEnding(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         ending = " ".join(record.gold.split()[-self.words :])
+        if ending.endswith("."):  # as in the release: it then looks like a sentence
+            ending = ending[0].upper() + ending[1:]
         return " ".join([record.gold, *[ending] * self.level]) if ending else None
 
 

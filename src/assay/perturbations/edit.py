@@ -219,12 +219,12 @@ def template(
     return build
 
 
-def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True) -> str:
+def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True, articles: bool = True) -> str:
     """The text with the words at these indices replaced, or dropped where the new word is ''.
 
     A replacement is used as given, except that a sentence keeps its capital and a text in capitals stays so.
-    With `repair`, articles before a change, spaces, and marks that a cut leaves without a purpose are
-    corrected too. Nothing else changes.
+    With `repair`, articles before a change (unless `articles` is false), spaces, and marks that a cut leaves
+    without a purpose are corrected too. Nothing else changes.
     """
     if not changes:
         return parse.text
@@ -235,7 +235,8 @@ def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True) -> 
             if indices and not any(words[index] for index in indices):
                 words[sentence.start : sentence.end] = [None] * (sentence.end - sentence.start)
         _drop_stray_marks(parse, words)
-        _adapt_articles(parse, words)
+        if articles:
+            _adapt_articles(parse, words)
     _keep_case(parse, words)
     if not repair:
         return parse.replaced({i: word or "" for i, word in enumerate(words)})
@@ -281,7 +282,8 @@ def _drop_stray_marks(parse: Text, words: list[str | None]) -> None:
         starts = before is None or before < parse.sentence_of(index).start
         left = None if before is None or starts else words[before]
         right = None if after is None else words[after]
-        if word in _PAIRS and right == _PAIRS[word] and after is not None:
+        emptied = word in "\"'" and right == word and after != index + 1
+        if after is not None and (emptied or (word in _PAIRS and right == _PAIRS[word])):
             words[index] = words[after] = None
         elif word in _SEPARATORS and (
             left is None or left in _NOTHING_BEFORE or right is None or right in _FINAL
@@ -407,6 +409,13 @@ def lemma_of(text: str, word_class: str) -> str:
 
     lemmas = getLemma(text.lower(), _UPOS[word_class])
     return str(lemmas[0]) if lemmas else text.lower()
+
+
+def base_form(verb: Token) -> str:
+    """The dictionary form of a verb; a base form, by its tag, is its own: found, not find."""
+    word = verb.text.lower()
+    base = verb.tag in ("VB", "VBP") and word not in ("are", "am") and inflect(word, "VBD")
+    return word if base else lemma_of(word, "verb")
 
 
 def class_and_lemma(token: Token) -> tuple[str, str] | None:

@@ -17,9 +17,9 @@ from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, replies, word_list, word_set
 from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.meaning import negation
 from assay.perturbations.checklist.structure import RandomText
 from assay.perturbations.edit import Text
+from assay.perturbations.negation import negation
 from assay.vocabulary import Criterion
 
 # Beside these a negation is clumsy, or denies only half of what was said.

@@ -13,8 +13,8 @@ from random import Random
 from assay.datasets import lexicon
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
-from assay.perturbations.checklist.meaning import garbled
 from assay.perturbations.edit import Text
+from assay.perturbations.negation import garbled
 
 # Titles that precede a first name.
 _GIVEN = {"Queen", "King", "Prince", "Princess", "Lady", "Sir", "Don", "Doña", "Pope", "Saint"}
