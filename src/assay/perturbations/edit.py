@@ -29,7 +29,7 @@ from random import Random
 from typing import ClassVar, TypeVar
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import CLASSES, capitalised, indefinite_article, match_case
+from assay.datasets.lexicon import CLASSES, capitalised, indefinite_article, match_case, word_set
 from assay.models.nlp import Parse, Span, Token, parse_one
 from assay.vocabulary import Criterion, Expectation
 
@@ -127,9 +127,14 @@ class Text(Parse):
             return True
         if token.pos == "DET" or (token.pos not in ("PROPN", "ADJ") and token.entity not in _NAMES):
             return False
-        after = self.tokens[index + 1].text if index + 1 < len(self.tokens) else ""
-        person = token.entity == "PERSON" and token.pos == "PROPN"
-        return person or after[:1].isupper() or not known_classes(token.text) or token.entity == "NORP"
+        following = self.tokens[index + 1] if index + 1 < len(self.tokens) else token
+        after = following.text if following is not token else ""
+        proper = token.pos == "PROPN" and (token.entity == "PERSON" or after in ("'s", "’s"))
+        free = token.pos == "PROPN" and following.pos not in ("NOUN", "ADJ")  # not: Wooden crates
+        lists = ("surnames", "places", "organisations")
+        listed = free and any(token.text in word_set("words", "gazetteer", kind) for kind in lists)
+        unknown = not known_classes(token.text) or token.entity == "NORP"
+        return proper or listed or after[:1].isupper() or unknown
 
 
 def read(text: str) -> Text:

@@ -1,7 +1,7 @@
 """The names in a text, as spans labelled PERSON, PLACE or ORGANISATION.
 
-The parser's own labels are wrong too often to be used alone. A name counts where a list, a title, its last word or
-another mention confirms it; the parser decides only between what remains possible.
+The parser's own labels are wrong too often to be used alone. A name counts where a list, a title, its last
+word or another mention confirms it; the parser decides only between what remains possible.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _runs(parse: Text) -> list[Span]:
         while end > start and not tokens[end - 1].text[:1].isupper():
             end -= 1
         first = start
-        while first < end and is_title(tokens[first].text):
+        while first < end and is_title(tokens[first].text) and not _is_listed(parse, Span(start, end)):
             first += 1
         if end > first:
             runs += _parts(parse, Span(first, end))
@@ -103,8 +103,7 @@ def _continues(parse: Text, start: int, at: int) -> bool:
 
 def _parts(parse: Text, run: Span) -> list[Span]:
     """A run whole if it is a listed name, else the listed names and the rest between its links."""
-    text = parse.piece(run)
-    if _is_place(text) or text in named("organisations") or _ends_in(parse, run, "organisation_words"):
+    if _is_listed(parse, run):
         return [run]
     inside = range(run.start + 1, run.end)
     starts = {i + 1 for i in inside if parse.tokens[i].text in ("of", "the")}
@@ -116,8 +115,19 @@ def _parts(parse: Text, run: Span) -> list[Span]:
     return [p for part in parts if (p := _without_links(parse, part)).end > p.start]
 
 
+def _is_listed(parse: Text, run: Span) -> bool:
+    """Whether a run is a place's or an organisation's name as it stands: General Motors."""
+    text = parse.piece(run)
+    long = run.end - run.start > 1
+    return (
+        _is_place(text)
+        or text in named("organisations")
+        or (long and _ends_in(parse, run, "organisation_words"))
+    )
+
+
 def _begins_person(parse: Text, before: Span) -> bool:
-    """Whether a person's name follows another name or a common noun: Emirates Cesc Fabregas, Mother Debbie."""
+    """Whether a person's name follows another name or a common noun: Emirates Cesc Fabregas, Aunt Debbie."""
     word, last = parse.tokens[before.end].text, parse.tokens[before.end - 1].text
     other = _is_place(parse.piece(before)) or parse.piece(before) in named("organisations")
     common = bool(known_classes(last)) and last not in named("surnames") and first_name_gender(last) is None

@@ -179,7 +179,7 @@ class RepeatedToken(Perturbation):
 class LocalSwap(Perturbation):
     """A share of the words changes places with the next word.
 
-    As in the release, no swap of the same two words at the same place is made twice; a place may be swapped back.
+    As in the release, no swap of the same two words at the same place is made twice; it may be undone.
     """
 
     name = "local-swap"
@@ -302,8 +302,8 @@ class GenericNamedEntity(Perturbation):
 def _generic_phrase(parse: Text, name: Span, rng: Random) -> tuple[int, int, str]:
     """The cut that replaces a name, and an article before it, by a generic phrase.
 
-    As in the release: "some" or "a" is drawn, and a noun or an adjective before the name takes no article. Nor
-    does an owner or another determiner.
+    As in the release: "some" or "a" is drawn, and a noun or an adjective before the name takes no article.
+    Nor does an owner or another determiner.
     """
     tokens, first = parse.tokens, name.start
     articles, noun = _GENERIC[name.label]

@@ -42,13 +42,16 @@ def Siblings(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, st
 def _resists_opposite(parse: Text, index: int) -> bool:
     """Whether an opposite would not fit: not always, not never; however often; for longer, for shorter."""
     token = parse.tokens[index]
-    verb = {"ADV": token.head, "ADJ": token.head, "VERB": index}.get(token.pos)
-    denied = verb is not None and any(t.dep == "neg" for t in parse.children(verb))
+    sentence = parse.sentence_of(index)
+    words = {t.text.lower() for t in parse.tokens[sentence.start : sentence.end]}
+    denied = bool(words & {"no", "not", "n't", "n’t", "never", "nobody", "nothing", "none", "neither", "nor"})
+    measured = index > 0 and any(map(str.isdigit, parse.tokens[index - 1].text))  # 100ft wide
+    opens = token.pos == "ADV" and index == parse.first_word(sentence)  # Often there are, Rarely are there
     graded = token.pos == "ADV" and parse.word_at(index - 1) in _GRADING
     adjuncts = [t for t in parse.children(index) if t.dep in ("prep", "agent")]
     described = token.pos == "VERB" and len(adjuncts) > 1  # they say how it was done: built in the style of
     noun_like = token.pos == "ADJ" and token.dep in ("pobj", "pcomp", "nsubj", "dobj")
-    return denied or graded or described or noun_like
+    return denied or measured or opens or graded or described or noun_like
 
 
 def _exchanged(
