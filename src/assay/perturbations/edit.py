@@ -30,6 +30,7 @@ from typing import ClassVar, TypeVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import CLASSES, capitalised, indefinite_article, match_case, word_set
+from assay.language import language_of, split_sentences_of
 from assay.models.nlp import Parse, Span, Token, parse_one
 from assay.vocabulary import Criterion, Expectation
 
@@ -144,7 +145,8 @@ def read(text: str) -> Text:
 
 def sentences(text: str, *, with_words: bool = False) -> list[str]:
     """The sentences of a text; `with_words` leaves out those that are marks only."""
-    pieces = [piece for piece in parse_one(text).sentence_texts() if piece]
+    english = language_of(text) in ("", "en")
+    pieces = [p for p in parse_one(text).sentence_texts() if p] if english else split_sentences_of(text)
     return [piece for piece in pieces if any(map(str.isalnum, piece))] if with_words else pieces
 
 
@@ -202,7 +204,11 @@ class WordEdit(Perturbation):
 
 
 def template(
-    name: str, criterion: Criterion, *, expect: Expectation = "lower"
+    name: str,
+    criterion: Criterion,
+    *,
+    expect: Expectation = "lower",
+    languages: frozenset[str] | None = WordEdit.languages,
 ) -> Callable[[Callable[..., Mapping[int, str]]], type[WordEdit]]:
     """Make a perturbation of a function that gives the changes for a parsed text and a generator.
 
@@ -218,6 +224,7 @@ def template(
 
         members = {key: getattr(function, key) for key in ("__doc__", "__module__")}
         members |= {"name": name, "criterion": criterion, "expect": expect, "changes": changes}
+        members["languages"] = languages
         fields = [(option.name, option.annotation, option.default) for option in options]
         return make_dataclass(function.__name__, fields, bases=(WordEdit,), namespace=members, frozen=True)
 

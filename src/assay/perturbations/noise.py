@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, word_set
+from assay.language import full_stop, join_words, split_sentences_of, split_words
 from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations import edit
 from assay.perturbations.edit import Text, WordEdit
@@ -25,6 +26,7 @@ from assay.vocabulary import Criterion
 
 # The release confuses these five marks.
 _PUNCTUATION = {".": ",", ",": ".", "!": ",", "?": ",", ":": "."}
+_PUNCTUATION |= {"。": "，", "，": "。", "！": "，", "？": "，", "：": "。", "،": ".", "؟": "،"}
 # The phrases of the release, which draws one of the articles.
 _GENERIC = {
     PERSON: (("some", "a"), "person"),
@@ -50,12 +52,13 @@ class Truncation(Perturbation):
     level: float = 0.3
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        words = record.gold.split()
+        words = split_words(record.gold)
         cut = math.floor(len(words) * self.level + 1e-9)
         if not cut or cut == len(words):
             return None
-        rest = " ".join(words[: len(words) - cut])
-        return rest if rest.endswith(".") else rest + "."
+        rest = join_words(words[: len(words) - cut], record.gold)
+        stop = full_stop(record.gold)
+        return rest if rest.endswith(stop) else rest + stop
 
 
 @dataclass(frozen=True)
@@ -152,10 +155,11 @@ class TokenDrop(Perturbation):
     level: float = 0.2
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        words = record.gold.split()
+        words = split_words(record.gold)
         count = max(0, min(edit.share_count(len(words), self.level), len(words) - 1))
         absent = set(rng.sample(range(len(words)), count))
-        return " ".join(word for i, word in enumerate(words) if i not in absent) if absent else None
+        rest = [word for i, word in enumerate(words) if i not in absent]
+        return join_words(rest, record.gold) if absent else None
 
 
 @dataclass(frozen=True)
@@ -168,11 +172,11 @@ class RepeatedToken(Perturbation):
     level: float = 0.2
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        words = record.gold.split()
+        words = split_words(record.gold)
         for _ in range(edit.share_count(len(words), self.level)):
             place = rng.randrange(len(words))
             words.insert(place, words[place])
-        return " ".join(words)
+        return join_words(words, record.gold)
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,7 @@ class LocalSwap(Perturbation):
     level: float = 0.3
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        words = record.gold.split()
+        words = split_words(record.gold)
         if len(words) < 2:
             return None
         done: set[tuple[int, str, str]] = set()
@@ -199,7 +203,7 @@ class LocalSwap(Perturbation):
             done.add(swap)
             place, left, right = swap
             words[place], words[place + 1] = right, left
-        return " ".join(words)
+        return join_words(words, record.gold)
 
 
 def _swap_at(place: int, words: list[str]) -> tuple[int, str, str]:
@@ -217,11 +221,24 @@ class MiddleSwap(Perturbation):
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
+        if record.language not in ("", "en"):
+            return _swap_halves_of_any(record.gold, self.level, rng)
         parse = edit.read(record.gold)
         spans = parse.sentences
         turned = set(rng.sample(range(len(spans)), min(self.level, len(spans))))
         pieces = [_swap_halves(parse, s) if i in turned else parse.piece(s) for i, s in enumerate(spans)]
         return " ".join(piece.strip() for piece in pieces)
+
+
+def _swap_halves_of_any(text: str, level: int, rng: Random) -> str:
+    """The halves of some sentences in any language, by words or characters; final marks stay last."""
+    pieces = split_sentences_of(text)
+    for place in rng.sample(range(len(pieces)), min(level, len(pieces))):
+        body = pieces[place].rstrip(" .!?…。！？؟۔।")
+        words, end = split_words(body), pieces[place][len(body) :]
+        middle = math.ceil(len(words) / 2)
+        pieces[place] = join_words(words[middle:] + words[:middle], text) + end
+    return join_words(pieces, text)
 
 
 def _swap_halves(parse: Text, span: Span) -> str:
@@ -282,7 +299,7 @@ class SentenceReplacement(Perturbation):
             sentence = rng.choice(edit.sentences(rng.choice(others)) or [pieces[place]])
             if sentence not in record.gold:
                 pieces[place] = sentence
-        return " ".join(pieces)
+        return join_words(pieces, record.gold)
 
 
 @dataclass(frozen=True)
@@ -361,7 +378,7 @@ class SentenceSwitching(_Switching):
         pieces = edit.sentences(record.gold)
         free, fixed = (pieces, []) if self.last else (pieces[:-1], pieces[-1:])
         moved = free[::-1] if len(free) == 2 else edit.switch_pairs(free, self.level, rng)
-        return " ".join(moved + fixed) if moved else None
+        return join_words(moved + fixed, record.gold) if moved else None
 
 
 @dataclass(frozen=True)
@@ -373,7 +390,7 @@ class SubSentenceSwitching(_Switching):
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        return " ".join(edit.switch_pairs(_sub_sentences(record.gold), self.level, rng))
+        return join_words(edit.switch_pairs(_sub_sentences(record.gold), self.level, rng), record.gold)
 
 
 def _sub_sentences(text: str) -> list[str]:
@@ -396,7 +413,7 @@ class TokenSwitching(_Switching):
     level: int = 5
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        return " ".join(edit.switch_pairs(record.gold.split(), self.level, rng))
+        return join_words(edit.switch_pairs(split_words(record.gold), self.level, rng), record.gold)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from assay.audits.checklist.rows import (
     mean_estimate,
     read_penalties,
 )
+from assay.audits.languages import language_notes
 from assay.audits.slices import FEWEST, ends, read_slices, spread_out
 from assay.core import Audit, Case, Estimate, Finding, Floats, Judgement, Record, Scored
 from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
@@ -184,6 +185,10 @@ class Checklist(Audit):
     def _notes(self) -> list[str]:
         """Whose severities were used, and rows that found nothing to change."""
         notes = [] if self.human else [OURS]
+        files = ", ".join(path.name for path in self.data)
+        for task, records in self._records.items():
+            templates = [entry.perturbation for entry in self._entries if entry.task == task]
+            notes += language_notes(files or task, records, templates, "templates")
         applied_to = {case.slice for case in self._cases}
         silent = [e.slice for e in self._entries if e.task in self._records and e.slice not in applied_to]
         if silent:

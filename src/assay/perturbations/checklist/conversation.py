@@ -14,7 +14,7 @@ from random import Random
 from typing import ClassVar
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import capitalised, replies, word_list, word_set
+from assay.datasets.lexicon import capitalised, replies, template_words, word_list, word_set
 from assay.models.nlp import Span
 from assay.perturbations import edit
 from assay.perturbations.checklist.structure import RandomText, is_substantial
@@ -22,63 +22,8 @@ from assay.perturbations.edit import Text
 from assay.perturbations.negation import negation
 from assay.vocabulary import Criterion
 
-# Beside these a negation is clumsy, or denies only half of what was said.
-_UNDENIED = frozenset(
-    [
-        "please", "even", "too", "still", "nearly", "but", "so", "would", "'d", "’d", "again", "afraid", "sorry", "thank",
-        "thanks", "welcome", "hope", "bye", "sure", "ok", "okay", "let", "guess", "suppose", "bet", "wish", "mean", "maybe",
-        "otherwise",
-    ]
-)  # fmt: skip
 _SPEAKER = re.compile(r"^\s*([\w .'’-]{1,20}):\s+")
 _ADVERBIAL = ("when", "where", "why", "how")
-# With these "how" asks what something is like, not in what way it was done.
-_PREDICATES = frozenset(["feel", "look", "sound", "go", "do", "like", "taste", "smell", "turn"])
-_STATES = frozenset(
-    [
-        "feel",
-        "know",
-        "think",
-        "want",
-        "like",
-        "mean",
-        "understand",
-        "believe",
-        "need",
-        "hope",
-        "look",
-        "love",
-        "hate",
-    ]
-)
-_PERSON_OBJECTS = frozenset(
-    [
-        "see",
-        "meet",
-        "find",
-        "choose",
-        "call",
-        "visit",
-        "help",
-        "invite",
-        "bring",
-        "follow",
-        "watch",
-        "expect",
-        "miss",
-        "remember",
-        "recognise",
-        "recognize",
-        "hear",
-        "draw",
-        "paint",
-        "photograph",
-        "describe",
-        "mention",
-        "want",
-        "need",
-    ]
-)
 _PLACING = frozenset(["in", "at", "to", "on", "into", "inside", "from", "near", "around", "between", "above"])
 _FULL_BE = {"'s": "is", "'re": "are", "'m": "am"}  # an end of a contraction cannot stand apart
 _INDEFINITE = {
@@ -122,7 +67,7 @@ def _contrary(sentence: str) -> str | None:
     short = len(sentence.split()) < 4 or sentence.lower().startswith(("yes", "no,"))
     joined = any(t.dep == "conj" and parse.tokens[t.head].dep == "ROOT" for t in parse.tokens)
     apart = re.search(r"\s['’]\s", sentence) is not None  # It ’ s: the parser cannot read it
-    undenied = joined or apart or any(t.text.lower() in _UNDENIED for t in parse.tokens)
+    undenied = joined or apart or any(t.text.lower() in template_words("undenied") for t in parse.tokens)
     if short or not sentence.endswith((".", "!")) or len(parse.sentences) != 1 or undenied:
         return None
     changes = negation(parse, parse.sentences[0])
@@ -171,6 +116,7 @@ class GenericReply(Perturbation):
         return rng.choice([o for o in options if re.sub(r"\W+", " ", o.lower()).strip() != own])
 
 
+_LEAD = r"(so|and|but|then|well|oh|okay|ok|now|really)?[ ,]*((in|at|on|for|from|to|with|by) )?"
 _ASKING = r"(who|whom|whose|what|which|where|when|why|how)\b"
 # What a turn's last sentence asks for, by how it begins or what it holds; the first that matches counts.
 _TURNS = (
@@ -182,10 +128,7 @@ _TURNS = (
     ("choice", rf"(?!{_ASKING})[^?]*\bor\b(?! (so|not|something|anything)\b)[^?]*\?"),
     ("request", r"(can|could|may|might|shall|would|will|should) (you|i|we)\b[^?]*\?"),
     ("request", r"[^?]*\b(would you|could you|shall we|okay|all right)\?"),
-    (
-        "question",
-        rf"(so|and|but|then|well|oh|okay|ok|now|really)?[ ,]*((in|at|on|for|from|to|with|by) )?{_ASKING}[^?]*\?",
-    ),
+    ("question", rf"{_LEAD}{_ASKING}[^?]*\?"),
     ("question", rf".*[,.] *{_ASKING}[^?]*\?"),
     ("yes-no", r".*\?"),
     ("wish", r"(oh, |well, |certainly, |sure, )?here (you are|you go|it is|they are)"),
@@ -193,6 +136,10 @@ _TURNS = (
     ("apology", r"(oh |i'?m |i am )?(so |very |really |terribly )*(sorry|excuse me|my apologies)\b"),
     ("farewell", r".*\b(good ?bye|bye|good ?night|see you|take care)\b"),
     ("greeting", r"(hello|hi|hey|good (morning|afternoon|evening)|welcome|nice to (see|meet) you)\b"),
+    (
+        "request",
+        r"(please|let's|let me|give|tell|show|wait|take|come|try|don't|i'd like|i want|i need)\b",
+    ),
     (
         "wish",
         r".*\b(congratulations|good luck|have a (nice|good|great)|happy birthday|enjoy your|best wishes)\b",
@@ -308,7 +255,7 @@ def _asks_adverbially(parse: Text, asking: Span) -> bool:
         return False  # How much does it cost?
     root = parse.root_of(parse.sentences[0])
     predicate = None if root is None else parse.tokens[root].lemma
-    if predicate == "be" or (words[0] == "how" and predicate in _PREDICATES):
+    if predicate == "be" or (words[0] == "how" and predicate in template_words("how_predicates")):
         return False  # How are you feeling? When will the flight be?
     led = _with_preposition(parse, asking).start < asking.start
     return (led or words[0] in _ADVERBIAL) and parse.tokens[asking.end].dep in ("aux", "auxpass")
@@ -357,7 +304,13 @@ def _rivals(parse: Text, asking: Span) -> list[str]:
     verb = edit.lemma_of(parse.tokens[token.head].text, "verb")
     if asking.start > 0 or token.dep != "dobj":
         return []
-    return ["what"] if word in ("who", "whom") else ["who"] if verb in _PERSON_OBJECTS else []
+    return (
+        ["what"]
+        if word in ("who", "whom")
+        else ["who"]
+        if verb in template_words("person_object_verbs")
+        else []
+    )
 
 
 def _other_adverbs(parse: Text, asking: Span, word: str) -> list[str]:
@@ -369,7 +322,9 @@ def _other_adverbs(parse: Text, asking: Span, word: str) -> list[str]:
         barred.add("when")  # no "when" before a perfect, or beside a date
     if words & (_PLACING | {"there", "here", "home"}):
         barred.add("where")
-    stative = any(edit.lemma_of(t.text, "verb") in _STATES for t in later if t.dep == "ROOT")
+    stative = any(
+        edit.lemma_of(t.text, "verb") in template_words("state_verbs") for t in later if t.dep == "ROOT"
+    )
     return [] if stative else [other for other in _ADVERBIAL if other not in barred]
 
 

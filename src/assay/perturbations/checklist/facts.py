@@ -11,6 +11,7 @@ from functools import cache
 from random import Random
 
 from assay.datasets import lexicon
+from assay.language import language_of
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
 from assay.perturbations.edit import Text
@@ -43,8 +44,8 @@ _SYMBOLS = ("$", "£", "€", "%", "#", ":", "°", "-", "–")
 def ChangeNames(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every person gets another name, the same wherever it occurs; without persons, every place.
 
-    The new name has the gender and the region of the old one, as the lists or the text's pronouns show them. A
-    name of unknown region stays: who a text is about must change, not where they are from.
+    The new name has the gender and the region of the old one, as the lists or the text's pronouns show them.
+    A name of unknown region stays: who a text is about must change, not where they are from.
     """
     return _renamed_persons(parse, rng) or _renamed_places(parse, rng)
 
@@ -143,9 +144,17 @@ def _is_plain_place(parse: Text, index: int) -> bool:
 # --- numbers ---
 
 
-@edit.template("change-numbers", "correctness")
+_FIGURE = re.compile(r"(?<![\d.,:/-])[1-9]\d{0,11}(?![\d:/-]|[.,]\d)")
+
+
+@edit.template("change-numbers", "correctness", languages=None)
 def ChangeNumbers(parse: Text, rng: Random) -> Mapping[int, str]:
-    """Every number above one replaced by another of its size, the same everywhere; dates are left alone."""
+    """Every number above one replaced by another of its size, the same everywhere; dates are left alone.
+
+    In other languages than English only figures change, and those of four digits, which may be years, stay.
+    """
+    if language_of(parse.text) not in ("", "en"):
+        return _other_figures(parse, rng)
     chosen: dict[str, str] = {}
     changes = {}
     for index, token in enumerate(parse.tokens):
@@ -177,6 +186,22 @@ def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
             number = int(token.text.replace(",", ""))
             changes[index] = num2words(number, to="year" if year else "cardinal").replace(",", "")
     return changes
+
+
+def _other_figures(parse: Text, rng: Random) -> dict[int, str]:
+    """The figures inside the tokens of a text of any language, each replaced by another."""
+    chosen: dict[str, str] = {}
+
+    def other(match: re.Match[str]) -> str:
+        value, smallest = int(match[0]), 10 ** (len(match[0]) - 1)
+        near = range(max(2, value // 2), min(2 * value, 10 * smallest - 1, 10**6) + 1)
+        fitting = [n for n in near if n >= smallest and _is_apart(value, n)]
+        if len(match[0]) == 4 or not fitting:
+            return match[0]
+        return chosen.setdefault(match[0], str(rng.choice(fitting)))
+
+    written = {i: _FIGURE.sub(other, token.text) for i, token in enumerate(parse.tokens)}
+    return {i: text for i, text in written.items() if text != parse.tokens[i].text}
 
 
 def _is_free(parse: Text, index: int) -> bool:
@@ -332,15 +357,19 @@ def _phrase(parse: Text, index: int) -> Span | None:
     if any(t.text.lower() in _LOST for t in inside):
         return None
     before = parse.tokens[span.start - 1] if span.start > parse.sentence_of(index).start else None
-    if before is not None and (
-        before.pos in ("NOUN", "PROPN", "ADJ", "NUM") or before.text.lower() in _TIED_BEFORE
-    ):
-        return None  # forwards Raheem Sterling and Jordon Ibe; as babies
+    if before is not None and _is_tied(before):
+        return None
     asks = any(t.tag in edit.QUESTION_TAGS for t in inside)
     owner = parse.word_at(span.end) in ("'s", "’s")
     marks = any(t.text in _MARKS or edit.is_address(t) for t in inside)
     ends = inside[-1].text == "," or inside[-1].tag == "CD"  # beat the Eagles 61-58
     return None if asks or owner or marks or ends else span
+
+
+def _is_tied(before: Token) -> bool:
+    """Whether the word before a phrase belongs to it: forwards Raheem Sterling and Jordon Ibe; as babies."""
+    role = edit.lemma_of(before.text, "noun") in lexicon.people()
+    return role or before.pos in ("NOUN", "PROPN", "ADJ", "NUM") or before.text.lower() in _TIED_BEFORE
 
 
 @cache
@@ -378,7 +407,7 @@ def _referent(parse: Text, index: int) -> str | None:
 
 
 def _person_gender(parse: Text, name: Span) -> str | None:
-    """A named person's gender: by a title, by the first name, or by that of the same name in full; or None."""
+    """A named person's gender: by a title, the first name, or the same name in full; or None."""
     words = [parse.word_at(name.start - 1), *(parse.tokens[i].text for i in range(name.start, name.end))]
     full = [n for n in names(parse) if n.label == PERSON and n.end - n.start > 1]
     words += [parse.tokens[n.start].text for n in full if parse.tokens[n.end - 1].text == words[-1]]

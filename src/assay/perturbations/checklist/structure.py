@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, people, template_words, word_list
+from assay.language import full_stop, join_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
 from assay.perturbations.edit import Text, WordEdit
@@ -83,18 +84,19 @@ class RepeatSentences(Perturbation):
 
     name = "repeat-sentences"
     criterion = "non-redundancy"
+    languages = None
     share: float = 0.3
 
     def apply(self, record: Record, rng: Random) -> str | None:
         repeated = edit.draw_share(edit.sentences(record.gold, with_words=True), self.share, rng)
-        return " ".join([_ended(record.gold), *repeated]) if repeated else None
+        return join_words([_ended(record.gold), *repeated], record.gold) if repeated else None
 
 
 def _ended(text: str) -> str:
     """The text with a mark at its end, so that another sentence can follow."""
     text = text.rstrip()
     last = max((place for place, letter in enumerate(text) if letter.isalnum()), default=-1)
-    return text if any(mark in text[last + 1 :] for mark in ".!?…") else f"{text}."
+    return text if any(mark in text[last + 1 :] for mark in ".!?…。！？؟۔।") else text + full_stop(text)
 
 
 @dataclass(frozen=True)
@@ -314,7 +316,8 @@ def is_substantial(parse: Text, sentence: Span) -> bool:
     if root is None or len(parse.word_indices(sentence)) < 4 or "?" in parse.piece(sentence):
         return False
     polite = {t.lemma.lower() for t in parse.tokens[sentence.start : sentence.end]} & _POLITE
-    return parse.tokens[root].pos in ("VERB", "AUX") and not polite
+    stated = any(token.dep in ("nsubj", "nsubjpass", "expl") for token in parse.children(root))
+    return parse.tokens[root].pos in ("VERB", "AUX") and stated and not polite
 
 
 def _is_loose_modifier(parse: Text, index: int) -> bool:
