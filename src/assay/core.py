@@ -233,8 +233,8 @@ class Record:
     @property
     def language(self) -> str:
         """The gold's language; its neighbours' where the gold is too short to tell; '' where they are too."""
-        beside = (*self.references[:3], *self.context[-3:], *self.others[:10])
-        return language_of(self.gold) or language_of(" ".join(beside))
+        own = language_of(self.gold)
+        return own or language_of(" ".join((*self.references[:3], *self.context[-3:], *self.others[:10])))
 
     def sample(self, hypothesis: str | None = None) -> Sample:
         """The record as a metric sees it, with another hypothesis than the gold if given."""

@@ -69,8 +69,9 @@ def _disagrees(tokens: tuple[Token, ...], index: int) -> bool:
     if token.dep == "det" and token.text.lower() in ("a", "an"):
         noun = tokens[head.head] if head.dep == "compound" else head
         return noun.tag in ("NNS", "NNPS")
-    joined = any(t.head == index and t.dep == "conj" for t in tokens)
-    return token.dep == "nsubj" and token.tag == "NN" and head.tag == "VBP" and not joined
+    if token.dep != "nsubj" or token.tag != "NN" or head.tag != "VBP":
+        return False
+    return not any(t.head == index and t.dep == "conj" for t in tokens)
 
 
 def _is_presupposed(tokens: tuple[Token, ...], sentence: Span, root: int) -> bool:
