@@ -76,7 +76,7 @@ class Text(Parse):
 
     def first_word(self, sentence: Span) -> int | None:
         """The index of a sentence's first word, or None where it has none."""
-        return next(iter(self.word_indices(sentence)), None)
+        return next((i for i in range(sentence.start, sentence.end) if is_word(self.tokens[i])), None)
 
     def sentence_of(self, index: int) -> Span:
         """The sentence that a token belongs to."""
@@ -172,6 +172,8 @@ def _joins(token: Token) -> bool:
 
 def is_all_caps(text: str) -> bool:
     """Whether a text is in capitals throughout."""
+    if not text.isupper():
+        return False
     letters = [letter for letter in text if letter.isalpha()]
     return len(letters) > 1 and all(letter.isupper() for letter in letters)
 
@@ -243,6 +245,8 @@ def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True, art
     words: list[str | None] = [changes.get(i, t.text) or None for i, t in enumerate(parse.tokens)]
     if repair:
         for sentence in parse.sentences:  # the marks of a sentence that has lost all its words
+            if None not in words[sentence.start : sentence.end]:
+                continue
             indices = parse.word_indices(sentence)
             if indices and not any(words[index] for index in indices):
                 words[sentence.start : sentence.end] = [None] * (sentence.end - sentence.start)
@@ -331,7 +335,8 @@ def _keep_case(parse: Text, words: list[str | None]) -> None:
         first = parse.first_word(sentence)
         if first is None or not parse.tokens[first].text[:1].isupper():
             continue
-        opening = next((i for i in parse.word_indices(sentence) if words[i]), None)
+        inside = range(sentence.start, sentence.end)
+        opening = next((i for i in inside if words[i] and is_word(parse.tokens[i])), None)
         if opening is not None and words[opening] != parse.tokens[first].text:
             words[opening] = capitalised(words[opening] or "")
     if is_all_caps(parse.text):

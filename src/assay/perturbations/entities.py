@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from assay.datasets import lexicon
-from assay.models.nlp import Span, Token
+from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations.edit import Text, is_all_caps, is_clitic, known_classes, read
 
 PERSON, PLACE, ORGANISATION = "PERSON", "PLACE", "ORGANISATION"
@@ -107,7 +107,8 @@ def _parts(parse: Text, run: Span) -> list[Span]:
         return [run]
     inside = range(run.start + 1, run.end)
     starts = {i + 1 for i in inside if parse.tokens[i].text in ("of", "the")}
-    starts |= {e.start for e in parse.entities if e.label == "PERSON" and e.start in inside}
+    people = [e.start for e in parse.entities if e.label == "PERSON" and e.start in inside]
+    starts |= {i for i in people if first_name_gender(parse.tokens[i - 1].text) is None}
     starts |= {i for i in inside if _begins_person(parse, Span(run.start, i))}
     starts = {i for i in starts if "-" not in (parse.word_at(i), parse.word_at(i - 1))}
     bounds = [run.start, *sorted(starts), run.end]
@@ -210,6 +211,9 @@ def _is_acronym(tokens: tuple[Token, ...]) -> bool:
 def _is_person(parse: Text, run: Span, tokens: tuple[Token, ...]) -> bool:
     """Whether a name is a person's: by its first name, or by the parser where no word speaks against it."""
     words = [token.text for token in tokens]
+    after = parse.word_at(run.end)
+    if len(words) == 1 and after.isalpha() and not known_classes(after) and after not in spacy_stop_words():
+        return False  # a surname without its capital: Ella henderson
     labelled = all(token.entity == "PERSON" for token in tokens)
     capital = all(word[0].isupper() or word in _LINKS for word in words)
     if len(words) > 4 or not capital or not all(map(_is_name_shaped, words)):

@@ -390,7 +390,8 @@ def _referent(parse: Text, index: int) -> str | None:
     if name is not None and (whole is None or whole.start > name.start or whole.end < name.end):
         return None  # the parse cuts the name
     several = token.tag in ("NNS", "NNPS") and not person
-    if several or joined or _verb_is_plural(parse, token, team=name is not None and not person):
+    group = (name is not None and not person) or token.text in ("side", *lexicon.template_words("collective"))
+    if several or joined or _verb_is_plural(parse, token, team=group):
         return "plural"
     if name is not None:
         return _person_gender(parse, name) if name.label == PERSON else "thing"
@@ -442,7 +443,7 @@ def _is_beside_verb(parse: Text, token: Token, span: Span) -> bool:
         particle = any(t.head == token.head and t.dep == "prt" for t in tokens)  # break down it
         continues = span.end < len(tokens) and tokens[span.end].tag in edit.FINITE_TAGS | {"VB"}
         return span.start == token.head + 1 and not (bare or light or particle or continues)
-    if span.start > token.head or (span.start > 0 and tokens[span.start - 1].dep == "prep"):
+    if span.start > token.head or (span.start > 0 and tokens[span.start - 1].pos == "ADP"):
         return False  # said the owner; in June Seehofer spoke
     between = tokens[span.end : token.head]
     direct = all(t.head == token.head and t.dep in ("aux", "auxpass", "neg", "advmod") for t in between)

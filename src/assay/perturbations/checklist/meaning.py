@@ -19,6 +19,9 @@ from assay.perturbations.edit import Text
 from assay.perturbations.negation import negation
 
 _TIED = ("to", "from", "of", "with", "for", "into", "against", "about", "out")  # prepositions a verb chooses
+_DENYING = frozenset(
+    ["no", "not", "n't", "n’t", "never", "nobody", "nothing", "none", "neither", "nor", "without"]
+)
 _GRADING = ("however", "how", "so", "as", "less", "more")
 _FULL = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will"}
 
@@ -44,7 +47,7 @@ def _resists_opposite(parse: Text, index: int) -> bool:
     token = parse.tokens[index]
     sentence = parse.sentence_of(index)
     words = {t.text.lower() for t in parse.tokens[sentence.start : sentence.end]}
-    denied = bool(words & {"no", "not", "n't", "n’t", "never", "nobody", "nothing", "none", "neither", "nor"})
+    denied = bool(words & _DENYING)
     measured = index > 0 and any(map(str.isdigit, parse.tokens[index - 1].text))  # 100ft wide
     opens = token.pos == "ADV" and index == parse.first_word(sentence)  # Often there are, Rarely are there
     graded = token.pos == "ADV" and parse.word_at(index - 1) in _GRADING
