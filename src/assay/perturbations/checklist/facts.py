@@ -32,7 +32,6 @@ _LOST = {"no", "neither", "nor", "few", "little", "less", "fewer", "or", "any"} 
 _RANGE = (("to",), ("or",), ("and",), ("out", "of"), ("–",))
 _PRESENT = 2025  # a text that names a later year speaks of the future
 _FRACTIONS = ("third", "quarter", "fifth", "sixth", "tenth")
-_SYMBOLS = ("$", "£", "€", "%", "#", ":", "°", "-", "–")
 
 
 # --- names ---
@@ -191,26 +190,6 @@ def ChangeNumbers(parse: Text, rng: Random) -> Mapping[int, str]:
     return changes
 
 
-@edit.template("numerals-to-words", "invariance", expect="same")
-def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
-    """Whole numbers and years written out: 2 hours, two hours. Days of a month, codes and names stay."""
-    from num2words import num2words
-
-    changes = {}
-    for index, token in enumerate(parse.tokens):
-        symbol = any(t.text in _SYMBOLS for t in parse.neighbours(index))
-        year = _is_year(parse, index)
-        near = range(max(0, index - 3), index + 1) if year else [index]
-        in_full_date = any(_is_day(parse, i) for i in near)  # 30 January 1998 is all digits or none
-        qualifies = year and token.dep == "nummod" and index < token.head  # the 1821 record
-        if symbol or in_full_date or qualifies or _is_in_name(parse, index):
-            continue
-        if year or re.fullmatch(r"[1-9]\d{0,2}(,\d{3})*|[1-9]\d{0,5}", token.text):
-            number = int(token.text.replace(",", ""))
-            changes[index] = num2words(number, to="year" if year else "cardinal").replace(",", "")
-    return changes
-
-
 def _is_free(parse: Text, index: int) -> bool:
     """Whether a number can change alone: not the end of a range, a fraction, "the two" or an hour."""
     words = [token.text.lower() for token in parse.tokens]
@@ -238,7 +217,7 @@ def _value(word: str) -> int:
     """The value of a whole number in digits or words; 0 for any other word."""
     if re.fullmatch(r"[1-9]\d{0,2}(,\d{3}){1,3}|[1-9]\d{0,11}", word):
         return int(word.replace(",", ""))
-    return _number_words().get(word, 0)
+    return number_words().get(word, 0)
 
 
 def _other_numbers(token: Token, limit: int) -> list[str]:
@@ -252,7 +231,7 @@ def _other_numbers(token: Token, limit: int) -> list[str]:
     if not word[0].isdigit():
         if token.tag != "CD":
             return []
-        same_form = {w: n for w, n in _number_words().items() if (n > 12) == (value > 12)}
+        same_form = {w: n for w, n in number_words().items() if (n > 12) == (value > 12)}
         apart = [other for other, n in same_form.items() if _is_apart(value, n) and n < limit]
         return [lexicon.match_case(other, word) for other in apart]
     digits = len(str(value))
@@ -267,7 +246,7 @@ def _is_apart(value: int, other: int) -> bool:
 
 
 @cache
-def _number_words() -> dict[str, int]:
+def number_words() -> dict[str, int]:
     """Number words of one word to their values."""
     small = lexicon.word_list("checklist", "templates", "small_numbers")
     tens = lexicon.word_list("checklist", "templates", "tens")
