@@ -24,7 +24,8 @@ from assay.core import Case, Chart, Estimate, Finding, Perturbation, Record
 from assay.errors import DataError, suggest
 from assay.models.nlp import parse
 from assay.names.registry import perturbation_class
-from assay.perturbations.diverge import FALLBACK
+from assay.models import fill
+from assay.perturbations.diverge import LM_DIVERGE
 from assay.perturbations.ratio import alignment, noise_ratio
 from assay.recipe import generator
 from assay.statistics.intervals import bootstrap_paired
@@ -187,8 +188,10 @@ class Stress(BlindSpot):
                 applied = listed.count(f"{corpus.name}/{noise}")
                 if applied < len(corpus.records):
                     notes.append(f"{corpus.name}/{noise} applies to {applied} of {len(corpus.records)} items")
-        if self.masked_lm is None and any(slice_.endswith("/bert-diverge") for slice_ in listed):
-            notes.append(f"bert-diverge used {FALLBACK}; name one with --masked-lm")
+        if self.masked_lm is None and any("bert-diverge" in self._noises(corpus) for corpus in self.corpora):
+            reason = fill.missing()
+            used = f"was not applied: {reason}" if reason else f"is {LM_DIVERGE}"
+            notes.append(f"bert-diverge {used}; name a masked one with --masked-lm")
         return notes
 
 

@@ -93,7 +93,7 @@ def _closes(parse: Text, start: int, end: int) -> bool:
 def _closes_sentence(parse: Text, start: int, end: int) -> bool:
     """At the end of a statement with its own verb, behind no comma."""
     before = _at(parse, start - 1)
-    ends = parse.word_at(end) in (".", "!", "") and before is not None and before.pos not in ("ADV", "PUNCT")
+    ends = parse.word_at(end) in (".", "!", "?", "") and before is not None and before.pos not in ("ADV", "PUNCT")
     return ends and start > 2 and parse.word_at(start - 1) not in ("me", "you", "him", "far", "very")
 
 
@@ -198,12 +198,27 @@ def _greets(parse: Text, start: int, end: int) -> bool:
 
 def _asks_for_noun(parse: Text, start: int, end: int) -> bool:
     """A question word before a noun: which city, what year; not "what time", which asks for an hour."""
-    noun = _at(parse, end)
+    noun, token = _at(parse, end), parse.tokens[start]
     asked = parse.tokens[parse.sentence_of(start).end - 1].text == "?"
-    fixed = ("time", "kind", "type", "sort", "size", "colour", "color", "else", "age", "language", "way", "a", "date")
-    return asked and _opens(parse, start, end) and noun is not None and noun.tag == "NN" and (
-        noun.text.lower() not in fixed and parse.tokens[start].dep == "det" and noun.text.islower()
-    )  # fmt: skip
+    fixed = ("time", "kind", "type", "sort", "size", "colour", "color", "else", "age", "way", "date", "day", "way")
+    opens = _opens(parse, start, end) or parse.word_at(start - 1) in (",", "then", "so", "and")
+    if not asked or not opens or noun is None or noun.tag not in ("NN", "NNS"):
+        return False
+    return noun.text.lower() not in fixed and token.dep == "det" and noun.text.islower()
+
+
+def _asks(parse: Text, start: int, end: int) -> bool:
+    return _opens(parse, start, end) and parse.tokens[parse.sentence_of(start).end - 1].text == "?"
+
+
+def _requests(parse: Text, start: int, end: int) -> bool:
+    asked = parse.tokens[parse.sentence_of(start).end - 1].text == "?"
+    return asked and parse.word_at(end) in listed("requested") and not parse.word_at(start - 1)[:1].isalnum()
+
+
+def _asks_opinion(parse: Text, start: int, end: int) -> bool:
+    words = [parse.word_at(i) for i in range(start - 3, start)]
+    return words == ["what", "do", "you"] and parse.word_at(end)[:1].isalpha()
 
 
 def _opens_noun(parse: Text, start: int, end: int) -> bool:
@@ -223,6 +238,22 @@ def _in_indirect_question(parse: Text, start: int, end: int) -> bool:
     asks = edit.lemma_of(governor.text, "verb") in _ASKING and verb.dep == "ccomp" and governor is not verb
     beside = parse.tokens[start].start - governor.end <= 6
     return asks and beside and parse.tokens[start].dep == "mark" and not alternative
+
+
+def _relative(*, person: bool) -> Frame:
+    """A relative pronoun that is the subject of its clause, right behind its noun and no comma."""
+
+    def frame(parse: Text, start: int, end: int) -> bool:
+        token, noun, verb = parse.tokens[start], _at(parse, start - 1), _head(parse, start)
+        if noun is None or token.tag != "WDT" or token.dep != "nsubj" or verb.dep != "relcl":
+            return False
+        follows = verb.head == start - 1 and noun.tag in ("NN", "NNS")
+        lemma = edit.lemma_of(noun.text, "noun")
+        human = lemma in lexicon.people() or lexicon.gendered(lemma) is not None or lemma in listed("wearers")
+        vague = lemma in ("one", "group", "team", "crowd", "people", "all") or lemma.endswith(("er", "or", "ist", "ian", "man"))
+        return follows and (human if person else not human and not vague)
+
+    return frame
 
 
 def _is_noun(parse: Text, start: int, end: int) -> bool:
@@ -364,8 +395,13 @@ FRAMES: Mapping[str, Frame] = {
     "statement": _in_statement,
     "place": _of_place,
     "greeting": _greets,
+    "asks": _asks,
+    "request": _requests,
+    "opinion": _asks_opinion,
     "asks for noun": _asks_for_noun,
     "indirect question": _in_indirect_question,
+    "relative of person": _relative(person=True),
+    "relative of thing": _relative(person=False),
     "noun": _is_noun,
     "set": _is_set,
     "what": _after_what,

@@ -29,7 +29,7 @@ _DATE_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"\b({_MONTHS}) (\d{{1,2}})\b(?!,? \d|[\d:–-]|st|nd|rd|th|[ap]m| [ap]\.m)"), r"\2 \1"),
 )
 _RANGE_BEFORE = re.compile(r"(\d|and|to|or|between|of|[-–,])\s*$")
-_RANGE_AFTER = re.compile(r"\s*([-–]|(and|to|or) \d)")
+_RANGE_AFTER = re.compile(rf"\s*([-–]|(and|to|or|until|till|through) (\d|{_MONTHS}))")
 
 
 # --- spelling, abbreviations, dates and numbers ---
@@ -351,6 +351,8 @@ def _contraction(parse: Text, index: int) -> str | None:
         return None
     if second.lemma != "be" and parse.word_at(index + 2) == "not":
         return None  # they wouldn't, not they'd not
+    if second.text.lower() in ("will", "would", "had") and first.text.lower() in ("it", "that", "who", "there", "what"):
+        return None  # it'll is for speech alone
     return first.text + short[len(first.text) :]
 
 

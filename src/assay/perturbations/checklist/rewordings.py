@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 
 from assay.core import Record
@@ -54,7 +55,8 @@ def _is_plain(parse: Text, sentence: Span, *, marks: str = ",-%$£€'’") -> b
     inside = parse.tokens[sentence.start : end]
     plain = all(edit.is_word(token) or token.text in marks for token in inside)
     final = parse.piece(Span(end, sentence.end)).strip() if end < sentence.end else ""
-    tokenised = any(t.space and n.text.startswith(("'", "n't")) for t, n in zip(inside, inside[1:], strict=False))
+    tokenised = any(t.space and n.text.startswith(("'", "n't")) for t, n in pairwise(inside))
+    plain = plain and bool(inside) and _is_case_known(parse, sentence.start)
     return plain and len(inside) > 3 and final in (".", "!", "") and not tokenised
 
 
@@ -67,8 +69,17 @@ def _text(parse: Text, start: int, end: int, *, opens: bool = False) -> str:
     """The text of some tokens; without its capital where it opened the sentence."""
     if start >= end:
         return ""
-    span = Span(start, end)
-    return parse.uncapitalised(span) if opens else parse.piece(span)
+    text, token = parse.piece(Span(start, end)), parse.tokens[start]
+    return text if not opens or token.pos == "PROPN" or token.text == "I" else text[0].lower() + text[1:]
+
+
+def _is_case_known(parse: Text, index: int) -> bool:
+    """Whether a word that opens a sentence is surely a name or surely none: not Arsenal, tagged as a noun."""
+    token = parse.tokens[index]
+    if token.pos == "PROPN":
+        return bool(token.entity) or not edit.known_classes(token.text)
+    common = token.pos in ("DET", "PRON", "ADP", "SCONJ", "NUM", "ADV")
+    return common or (token.tag == "NNS" and not token.entity)
 
 
 def _is_plural(parse: Text, index: int) -> bool:
@@ -83,116 +94,98 @@ def _is_plural(parse: Text, index: int) -> bool:
 @edit.template("active-passive", "invariance", expect="same")
 def ActivePassive(parse: Text, rng: Random) -> Changes:
     """A plain transitive clause becomes passive, or a passive one with its agent active."""
-    return _per_sentence(parse, lambda text, sentence: _activated(text, sentence) or _passivised(text, sentence))
-
-
-def _clause_parts(parse: Text, sentence: Span, *deps: str) -> tuple[int, list[Span]] | None:
-    """The main verb and the whole phrases that depend on it with these relations, one of each, or None."""
-    root = parse.root_of(sentence)
-    if root is None or parse.tokens[root].pos != "VERB" or not _is_plain(parse, sentence):
-        return None
-    own = {t.dep for t in parse.children(root)}
-    if own & {"neg", "ccomp", "xcomp", "prt", "dative", "oprd", "conj", "cc", "advcl", "expl", "mark", "acomp"}:
-        return None
-    parts = [_child(parse, root, dep) for dep in deps]
-    spans = [parse.subtree(part) for part in parts if part is not None]
-    whole = [span for span in spans if span is not None and _is_full_phrase(parse, span)]
-    return (root, whole) if len(whole) == len(deps) else None
-
-
-def _is_full_phrase(parse: Text, span: Span) -> bool:
-    """A short noun phrase that names its thing: no pronoun, no clause, no comma in it."""
-    inside = parse.tokens[span.start : span.end]
-    pronoun = any(t.tag in ("PRP", "PRP$", "WP", "WDT", "WP$", "EX") or t.pos == "VERB" for t in inside)
-    vague = inside[0].text.lower() in ("this", "that", "these", "those", "no", "nothing", "each", "other", "some")
-    head = next((t for i, t in enumerate(inside, span.start) if not span.start <= t.head < span.end), inside[0])
-    return (
-        not pronoun and not vague and len(inside) <= 7 and head.pos in ("NOUN", "PROPN")
-        and head.entity not in ("DATE", "TIME", "MONEY", "PERCENT", "QUANTITY", "CARDINAL")
-        and all(edit.is_word(t) or t.text in "-'’" for t in inside)
-    )  # fmt: skip
+    return _per_sentence(parse, lambda text, span: _activated(text, span) or _passivised(text, span))
 
 
 def _passivised(parse: Text, sentence: Span) -> Changes:
     """The committee approved the plan (on Monday): The plan was approved by the committee."""
-    parts = _clause_parts(parse, sentence, "nsubj", "dobj")
-    if parts is None:
+    root = parse.root_of(sentence)
+    subject_head, thing_head = (_child(parse, root or 0, dep) for dep in ("nsubj", "dobj"))
+    if root is None or subject_head is None or thing_head is None or not _is_bare_clause(parse, sentence, root):
         return {}
-    root, (subject, thing) = parts
-    verb, tokens = parse.tokens[root], parse.tokens
+    subject, thing = _full_phrase(parse, subject_head), _full_phrase(parse, thing_head)
+    verb = parse.tokens[root]
     lemma = edit.lemma_of(verb.text, "verb")
     participle = edit.inflect(lemma, "VBN")
-    adjacent = subject.end == root and thing.start == root + 1
-    plural = _is_plural(parse, thing.end - 1) if tokens[thing.end - 1].head == root else None
-    head = _child(parse, root, "dobj")
-    plural = _is_plural(parse, head) if head is not None else False
-    be = {"VBD": "were" if plural else "was", "VBZ": "are" if plural else "is", "VBP": "are" if plural else "is"}
-    if lemma not in listed("passive_verbs") or not adjacent or verb.tag not in be or participle is None:
+    if subject is None or thing is None or participle is None or lemma not in listed("passive_verbs"):
         return {}
-    agent_head = _child(parse, root, "nsubj")
-    bare = agent_head is not None and tokens[agent_head].tag == "NN" and tokens[subject.start].pos not in (
-        "DET", "PROPN", "PRON")  # fmt: skip
-    weak = tokens[thing.start].tag == "NN" and thing.end == thing.start + 1  # bare: found love
-    if bare or weak or _is_cut(parse, thing.end, sentence):
+    if not subject.end == root == thing.start - 1 or verb.tag not in ("VBD", "VBZ", "VBP"):
         return {}
-    opens = subject.start == sentence.start
+    if not _is_loose_end(parse, thing.end, sentence):
+        return {}
+    plural = _is_plural(parse, thing_head)
+    be = ("were" if plural else "was") if verb.tag == "VBD" else ("are" if plural else "is")
     pieces = [
         _text(parse, sentence.start, subject.start),
         _text(parse, thing.start, thing.end),
-        f"{be[verb.tag]} {participle} by",
-        _text(parse, subject.start, subject.end, opens=opens),
+        f"{be} {participle} by",
+        _text(parse, subject.start, subject.end, opens=subject.start == sentence.start),
         _text(parse, thing.end, _end(parse, sentence)),
     ]
     return _moved(parse, sentence, pieces)
 
 
-def _is_cut(parse: Text, at: int, sentence: Span) -> bool:
-    """Whether what follows an object may belong to it: a comma, a clause, "of", "as"."""
-    follows = parse.tokens[at] if at < sentence.end else None
-    rest = parse.tokens[at : sentence.end]
-    loose = follows is None or not edit.is_word(follows) or follows.text.lower() in ("in", "on", "at", "during")
-    clause = any(t.tag.startswith("VB") or t.text in (",", "that") or t.tag in edit.QUESTION_TAGS for t in rest)
-    return not loose or clause or (follows is not None and follows.text == ",")
-
-
 def _activated(parse: Text, sentence: Span) -> Changes:
     """The plan was approved by the committee: The committee approved the plan."""
-    parts = _clause_parts(parse, sentence, "nsubjpass", "auxpass_placeholder") if False else None
     root = parse.root_of(sentence)
-    if parts is not None or root is None or not _is_plain(parse, sentence):
-        return {}
-    children = {t.dep for t in parse.children(root)}
-    if children & {"neg", "ccomp", "xcomp", "prt", "oprd", "conj", "cc", "advcl", "dobj", "mark", "acomp", "aux"}:
-        return {}
-    subject_head, agent, be = (_child(parse, root, dep) for dep in ("nsubjpass", "agent", "auxpass"))
+    subject_head, agent, be = (_child(parse, root or 0, dep) for dep in ("nsubjpass", "agent", "auxpass"))
     actor = _child(parse, agent, "pobj") if agent is not None else None
-    if subject_head is None or actor is None or be is None or agent is None:
+    if root is None or subject_head is None or actor is None or be is None or agent != root + 1:
         return {}
-    subject, phrase = parse.subtree(subject_head), parse.subtree(actor)
-    if subject is None or phrase is None or not all(_is_full_phrase(parse, s) for s in (subject, phrase)):
+    subject, phrase = _full_phrase(parse, subject_head), _full_phrase(parse, actor)
+    auxiliary = parse.tokens[be].text.lower()
+    if subject is None or phrase is None or not _is_bare_clause(parse, sentence, root):
         return {}
-    auxiliary = parse.tokens[be]
-    tidy = subject.end == be and agent + 1 == phrase.start and auxiliary.text.lower() in ("was", "were", "is", "are")
-    between = parse.tokens[be + 1 : root]
-    tag = "VBD" if auxiliary.tag == "VBD" else "VBP" if _is_plural(parse, actor) else "VBZ"
+    tidy = subject.end == be and root in (be + 1, be + 2) and phrase.start == agent + 1
+    if not tidy or auxiliary not in ("was", "were", "is", "are") or parse.word_at(be + 1) in ("being", "been", "n't"):
+        return {}
+    tag = "VBD" if auxiliary in ("was", "were") else "VBP" if _is_plural(parse, actor) else "VBZ"
     form = edit.inflect(edit.lemma_of(parse.tokens[root].text, "verb"), tag)
-    numeric = parse.tokens[phrase.start].pos == "NUM" or parse.tokens[actor].tag == "NN" and (
-        phrase.end == phrase.start + 1)  # fmt: skip
-    after = _is_cut(parse, phrase.end, sentence)
-    if not tidy or form is None or numeric or after or any(t.dep != "advmod" for t in between):
+    if form is None or not _is_loose_end(parse, phrase.end, sentence):
         return {}
-    if agent != root + 1:
-        return {}
-    opens = subject.start == sentence.start
     pieces = [
         _text(parse, sentence.start, subject.start),
         _text(parse, phrase.start, phrase.end),
         _text(parse, be + 1, root),
         form,
-        _text(parse, subject.start, subject.end, opens=opens),
+        _text(parse, subject.start, subject.end, opens=subject.start == sentence.start),
         _text(parse, phrase.end, _end(parse, sentence)),
     ]
     return _moved(parse, sentence, pieces)
+
+
+_COMPLEMENTS = frozenset(
+    ["neg", "ccomp", "xcomp", "prt", "dative", "oprd", "conj", "cc", "advcl", "expl", "mark", "acomp", "aux"]
+)
+
+
+def _is_bare_clause(parse: Text, sentence: Span, root: int) -> bool:
+    """Whether a sentence is one plain clause: no auxiliary, no second verb, no other complement."""
+    verb = parse.tokens[root].pos == "VERB" and not {t.dep for t in parse.children(root)} & _COMPLEMENTS
+    return verb and _is_plain(parse, sentence, marks=",-'’")
+
+
+def _full_phrase(parse: Text, head: int) -> Span | None:
+    """A short noun phrase that names its thing, with an article, an owner or a name: no pronoun, no clause."""
+    span, noun = parse.subtree(head), parse.tokens[head]
+    if span is None or span.end - span.start > 8 or noun.pos not in ("NOUN", "PROPN"):
+        return None
+    inside = parse.tokens[span.start : span.end]
+    pronoun = any(t.tag in ("PRP", "PRP$", "WP", "WDT", "WP$", "EX") or t.pos == "VERB" for t in inside)
+    vague = inside[0].text.lower() in ("this", "that", "these", "those", "no", "each", "other", "some", "any")
+    measured = noun.entity in ("DATE", "TIME", "MONEY", "PERCENT", "QUANTITY", "CARDINAL")
+    named = noun.pos == "PROPN" or noun.tag == "NNS" or any(t.dep in ("det", "poss") for t in parse.children(head))
+    plain = all(edit.is_word(t) or t.text in "-'’" for t in inside) and not any(t.pos == "NUM" for t in inside)
+    return span if plain and named and not (pronoun or vague or measured) else None
+
+
+def _is_loose_end(parse: Text, at: int, sentence: Span) -> bool:
+    """Whether what follows an object is a place or time that cannot belong to it alone."""
+    rest = parse.tokens[at : sentence.end]
+    loose = not rest or not edit.is_word(rest[0]) or rest[0].text.lower() in ("in", "on", "at", "during")
+    bound = any(t.pos in ("VERB", "PRON") or t.text == "," or t.tag in edit.QUESTION_TAGS for t in rest)
+    score = bool(rest) and any(letter.isdigit() for letter in rest[0].text)
+    return loose and not bound and not score and not (rest and rest[0].text == "-")
 
 
 # --- order ---
@@ -223,10 +216,11 @@ def _is_movable(parse: Text, span: Span, head: int) -> bool:
     first, inside = parse.tokens[span.start], parse.tokens[span.start : span.end]
     if parse.tokens[head].dep == "prep":
         dated = all(t.entity == "DATE" or t.pos == "DET" for t in inside[1:])
-        return dated and first.text.lower() in ("in", "on") and 2 <= len(inside) <= 5
+        certain = any(t.text[:1].isupper() or len(t.text) == 4 and t.text.isdigit() for t in inside[1:])
+        return dated and certain and first.text.lower() in ("in", "on") and 2 <= len(inside) <= 5
     subject = any(t.dep in ("nsubj", "nsubjpass", "expl") for t in parse.children(head))
     conjunction = first.text.lower() in listed("movable_clauses") and first.dep in ("mark", "advmod")
-    return conjunction and subject and len(inside) >= 3 and not any(t.text == "," for t in inside)
+    return conjunction and subject and 3 <= len(inside) <= 12 and not any(t.text == "," for t in inside)
 
 
 def _is_single_clause(parse: Text, start: int, end: int, root: int) -> bool:
@@ -234,7 +228,8 @@ def _is_single_clause(parse: Text, start: int, end: int, root: int) -> bool:
     verbs = [i for i in range(start, end) if parse.tokens[i].pos == "VERB" and i != root]
     joined = any(t.dep in ("conj", "ccomp") and t.head == root for t in parse.tokens)
     subject = any(t.dep in ("nsubj", "nsubjpass", "expl") for t in parse.children(root))
-    return not verbs and not joined and subject and not any(t.text == "," for t in parse.tokens[start:end])
+    odd = any(t.text.lower() in (",", "however", "also", "only", "just", "then") for t in parse.tokens[start:end])
+    return not verbs and not joined and subject and not odd
 
 
 def _refers(parse: Text, span_start: int, span_end: int) -> bool:
@@ -255,8 +250,9 @@ def _postponed(parse: Text, sentence: Span) -> Changes:
         return {}
     main = span.end + 1
     verb = parse.tokens[root].tag
-    backwards = _refers(parse, main, end) and _names(parse, span.start, span.end) and len(
-        parse.tokens[span.start : span.end]) > 0 and parse.tokens[span.start].dep != "prep"  # fmt: skip
+    backwards = parse.tokens[span.start].dep != "prep" and (
+        _refers(parse, main, end) and _names(parse, span.start, span.end)
+    )
     long_date = parse.tokens[span.start].dep == "prep" and end - main > 16
     ordered = parse.tokens[main].text.lower() in ("then", "so", "yet", "and", "but")
     if not _is_single_clause(parse, main, end, root) or backwards or verb == "VB" or long_date or ordered:
@@ -283,7 +279,7 @@ def _fronted(parse: Text, sentence: Span) -> Changes:
     clause = parse.tokens[span.start].dep != "prep"
     forwards = _refers(parse, span.start, span.end) and _names(parse, sentence.start, span.start)
     denied = any(t.dep == "neg" for t in parse.children(root))  # not because
-    dated = not clause and (_last_is_noun(parse, span.start - 1) or "be" == parse.tokens[root].lemma)
+    dated = not clause and (_last_is_noun(parse, span.start - 1) or parse.tokens[root].lemma == "be")
     if not first or forwards or denied or dated or opening.tag in edit.QUESTION_TAGS:
         return {}
     main = _text(parse, sentence.start, span.start, opens=True)
@@ -363,16 +359,117 @@ def SpeechOrder(parse: Text, rng: Random) -> Changes:
         if token.text != "said" or index == 0 or parse.is_joined(index):
             continue
         subject = _child(parse, index, "nsubj")
-        span = parse.subtree(subject) if subject is not None else None
-        if span is None or not _is_full_phrase(parse, span) or parse.word_at(span.end) not in (".", ",", ""):
+        span = _full_phrase(parse, subject) if subject is not None else None
+        if span is None:
             continue
         quoted = parse.tokens[index - 1].text in _QUOTES or parse.tokens[index - 1].text == ","
         before = parse.tokens[span.start - 1].text if span.start else ""
-        if span.start == index + 1 and quoted:
+        if span.start == index + 1 and quoted and parse.word_at(span.end) in (".", ",", ""):
             changes |= edit.dropped([Span(index, span.end)]) | {index: f"{parse.piece(span)} said"}
         elif span.end == index and before in (*_QUOTES, ",") and parse.word_at(index + 1) in (".", ",", ""):
             changes |= edit.dropped([Span(span.start, index + 1)]) | {span.start: f"said {parse.piece(span)}"}
     return changes
+
+
+# --- questions ---
+
+_FRONTING = ("during", "after", "before", "in", "at")
+
+
+@edit.template("question-form", "invariance", expect="same")
+def QuestionForm(parse: Text, rng: Random) -> Changes:
+    """A question asked in another form: How much is it, how much does it cost; Who won after the war; After..."""
+    changes: dict[int, str] = {}
+    for sentence in parse.sentences:
+        if parse.tokens[sentence.end - 1].text == "?" and sentence.end - sentence.start > 4:
+            for form in (_price, _please_last, _for_how_long, _passive_question, _adjunct_first):
+                if change := form(parse, sentence):
+                    changes |= change
+                    break
+    return changes
+
+
+def _opening(parse: Text, sentence: Span, count: int) -> list[str]:
+    return [parse.word_at(i) for i in range(sentence.start, sentence.start + count)]
+
+
+def _price(parse: Text, sentence: Span) -> Changes:
+    """How much is the ticket: How much does the ticket cost."""
+    start, end = sentence.start, _end(parse, sentence)
+    opening = _opening(parse, sentence, 3)
+    if opening[:2] != ["how", "much"] or opening[2] not in ("is", "are") or parse.tokens[end].text != "?":
+        return {}
+    rest = parse.tokens[start + 3 : end]
+    plain = rest and all(t.pos in ("DET", "NOUN", "ADJ", "PRON", "PROPN", "ADP") and t.text != "it" for t in rest)
+    price = {"rent", "fee", "price", "cost", "deposit", "fare", "charge", "tax", "tuition", "bill", "total", "rate",
+             "interest", "salary", "that", "left", "worth", "expensive", "postage"}  # fmt: skip
+    if not plain or price & {t.text.lower() for t in rest} or end + 1 < sentence.end:
+        return {}
+    return {start + 2: "does" if opening[2] == "is" else "do", end - 1: f"{parse.tokens[end - 1].text} cost"}
+
+
+def _please_last(parse: Text, sentence: Span) -> Changes:
+    """Could you please help me: Could you help me, please."""
+    opening, end = _opening(parse, sentence, 3), _end(parse, sentence)
+    asks = opening[0] in ("could", "can", "would", "will", "may") and opening[1] in ("you", "i", "we")
+    alone = not any(t.text in (",", "and", "?") for t in parse.tokens[sentence.start : end])
+    if not asks or opening[2] != "please" or not alone or end - sentence.start < 5:
+        return {}
+    return {sentence.start + 2: "", end - 1: f"{parse.tokens[end - 1].text}, please"}
+
+
+def _for_how_long(parse: Text, sentence: Span) -> Changes:
+    """How long did she train: For how long did she train."""
+    opening = _opening(parse, sentence, 3)
+    root = parse.root_of(sentence)
+    if opening[:2] != ["how", "long"] or opening[2] not in ("did", "has", "have", "had", "will", "can", "must"):
+        return {}
+    spends = root is not None and edit.lemma_of(parse.tokens[root].text, "verb") in ("take", "last", "spend", "be")
+    return {} if spends or root is None else {sentence.start: "For how"}
+
+
+def _passive_question(parse: Text, sentence: Span) -> Changes:
+    """Where did the crew find the letter: Where was the letter found by the crew."""
+    root, end = parse.root_of(sentence), _end(parse, sentence)
+    opening = _opening(parse, sentence, 2)
+    if root is None or opening[0] not in ("when", "where", "why", "how") or opening[1] != "did":
+        return {}
+    subject_head, thing_head = (_child(parse, root, dep) for dep in ("nsubj", "dobj"))
+    if subject_head is None or thing_head is None:
+        return {}
+    subject, thing = _full_phrase(parse, subject_head), _full_phrase(parse, thing_head)
+    lemma = edit.lemma_of(parse.tokens[root].text, "verb")
+    participle = edit.inflect(lemma, "VBN")
+    deps = {t.dep for t in parse.children(root)}
+    if subject is None or thing is None or participle is None or lemma not in listed("passive_verbs"):
+        return {}
+    tidy = subject.start == sentence.start + 2 and subject.end == root == thing.start - 1
+    if not tidy or deps & (_COMPLEMENTS - {"aux"}) or any(t.pos in ("VERB", "PRON") for t in parse.tokens[thing.end : end]):
+        return {}
+    be = "were" if _is_plural(parse, thing_head) else "was"
+    pieces = [parse.tokens[sentence.start].text, be, parse.piece(thing), f"{participle} by", parse.piece(subject)]
+    return _moved(parse, sentence, [*pieces, _text(parse, thing.end, end)])
+
+
+def _adjunct_first(parse: Text, sentence: Span) -> Changes:
+    """What landed there during the match: During the match, what landed there."""
+    root, end = parse.root_of(sentence), _end(parse, sentence)
+    first = parse.tokens[sentence.start]
+    if root is None or first.tag not in edit.QUESTION_TAGS or parse.tokens[root].pos != "VERB":
+        return {}
+    for index in range(root + 2, end):
+        span = parse.subtree(index)
+        token = parse.tokens[index]
+        adjunct = token.dep == "prep" and token.head == root and token.text in _FRONTING
+        if span is None or not adjunct or span.end != end or not 2 < span.end - span.start < 9:
+            continue
+        inside = parse.tokens[span.start : span.end]
+        timed = token.text in ("during", "after", "before") or any(t.entity in ("DATE", "EVENT") for t in inside)
+        before = parse.tokens[index - 1]
+        plain = timed and not any(t.pos in ("PRON", "VERB") or t.text == "," for t in inside) and before.text != ","
+        if plain and first.text.lower() != "when":
+            return _moved(parse, sentence, [f"{parse.piece(span)},", _text(parse, sentence.start, index, opens=True)])
+    return {}
 
 
 # --- that ---
