@@ -223,17 +223,20 @@ def test_absent_scores_are_left_out() -> None:
     assert judged(audit, silent) == []
 
 
-def test_cases_are_deterministic_and_an_alternative_changes_places_with_the_gold() -> None:
+def test_cases_are_deterministic_and_an_alternative_leaves_the_references() -> None:
     one = list(Checklist(task=("dialogue",), limit=10).cases())
     two = list(Checklist(task=("dialogue",), limit=10).cases())
     assert one == two
+    records = {record.id: record for record in embedded_records("dialogue")}
     swapped = [case for case in one if case.meta["template"] == "alternative-reference"]
-    assert len(swapped) == 10
+    assert len(swapped) >= 5
     for case in swapped:
         gold, other = case.samples["gold"], case.samples["perturbed"]
-        assert other.hypothesis not in other.references
-        assert len(other.references) == len(gold.references)
-        assert {gold.hypothesis, *gold.references} == {other.hypothesis, *other.references}
+        known = records[case.meta["item"]].references
+        assert other.hypothesis in known
+        assert gold.hypothesis not in known
+        assert gold.references == other.references == tuple(r for r in known if r != other.hypothesis)
+        assert other.references
     assert len({case.id for case in one}) == len(one)
 
 

@@ -170,6 +170,7 @@ PERTURBATIONS = {
     "apposition": "assay.perturbations.checklist.rewordings:Apposition",
     "caption-form": "assay.perturbations.checklist.rewordings:CaptionForm",
     "in-or-wearing": "assay.perturbations.checklist.rewordings:InOrWearing",
+    "rewording": "assay.perturbations.checklist.alternatives:Rewording",
     "alternative-reference": "assay.perturbations.checklist.alternatives:AlternativeReference",
     "negate": "assay.perturbations.checklist.meaning:Negate",
     "antonyms": "assay.perturbations.checklist.meaning:Antonyms",

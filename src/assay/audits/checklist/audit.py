@@ -199,19 +199,15 @@ def _path(criterion: str) -> str:
 
 
 def _case(entry: Entry, record: Record, changed: str, total: int) -> Case:
-    """One case; a reference that serves as the perturbed text changes places with the gold (figure 4).
-
-    Each of the two is then compared with all other texts of the item: equally many, and the same but for
-    each other.
-    """
-    others = tuple(record.gold if reference == changed else reference for reference in record.references)
+    """One case: both texts against the same references, without one that serves as the perturbed text."""
+    others = tuple(reference for reference in record.references if reference != changed)
     meta = {
         "task": entry.task, "criterion": entry.criterion, "template": entry.template, "item": record.id,
         "expect": entry.expect, "severity": entry.severity, "cluster": str(record.meta.get("doc", record.id)),
         "total": total,
     }  # fmt: skip
     seen = replace(record, references=others)
-    samples = {"gold": record.sample(), "perturbed": seen.sample(changed)}
+    samples = {"gold": seen.sample(), "perturbed": seen.sample(changed)}
     return Case(f"{entry.slice}/{record.id}", samples, entry.slice, meta)
 
 

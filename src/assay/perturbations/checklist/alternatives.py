@@ -1,4 +1,4 @@
-"""Alternative references: the text gives way to another that people wrote for the same item."""
+"""Alternatives: a text to another that people wrote for the item, or to one of its other wordings."""
 
 from __future__ import annotations
 
@@ -46,3 +46,30 @@ def content_recall(gold: str, text: str) -> float:
     stop_words = lexicon.word_set("words", "stop_words")
     wanted, present = ({w for w in _WORD.findall(t.lower()) if w not in stop_words} for t in (gold, text))
     return len(wanted & present) / len(wanted) if wanted else 0.0
+
+
+# The templates that `rewording` draws from.
+REWORDINGS = (
+    "synonyms", "equal-phrases", "spelling", "date-format", "abbreviations", "numerals-to-words",
+    "words-to-numerals", "quotation-style", "optional-commas", "contractions", "expansions", "active-passive",
+    "clause-order", "conjunct-order", "speech-order", "optional-that", "apposition", "caption-form",
+    "in-or-wearing", "question-form",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rewording(Perturbation):
+    """One of the invariances that apply, drawn at random: most texts have at least one other wording."""
+
+    name = "rewording"
+    criterion = "invariance"
+    expect = "same"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        from assay.names.registry import perturbation_class
+
+        for name in rng.sample(REWORDINGS, len(REWORDINGS)):
+            changed = perturbation_class(name)().apply(record, rng)
+            if changed and changed != record.gold:
+                return changed
+        return None

@@ -42,7 +42,7 @@ def rewording_rows() -> Mapping[str, tuple[Row, ...]]:
 
 def _cased(phrase: str) -> str:
     """A phrase with the capitals of the names in it."""
-    names = {"us": "US", "u.s.": "U.S.", "uk": "UK", "eu": "EU", "un": "UN", "tv": "TV", "ok": "OK"}
+    names = {"us": "US", "u.s.": "U.S.", "uk": "UK", "eu": "EU", "un": "UN", "tv": "TV", "ok": "OK", "i": "I"}
     if phrase.startswith("the "):
         return "the " + " ".join(names.get(word, word.capitalize()) for word in phrase.split()[1:])
     return " ".join(names.get(word, word) for word in phrase.split())
@@ -200,7 +200,7 @@ def _asks_for_noun(parse: Text, start: int, end: int) -> bool:
     """A question word before a noun: which city, what year; not "what time", which asks for an hour."""
     noun, token = _at(parse, end), parse.tokens[start]
     asked = parse.tokens[parse.sentence_of(start).end - 1].text == "?"
-    fixed = ("time", "kind", "type", "sort", "size", "colour", "color", "else", "age", "way", "date", "day", "way")
+    fixed = ("time", "kind", "type", "sort", "size", "colour", "color", "else", "age", "way", "date", "day", "one", "ones")
     opens = _opens(parse, start, end) or parse.word_at(start - 1) in (",", "then", "so", "and")
     if not asked or not opens or noun is None or noun.tag not in ("NN", "NNS"):
         return False
@@ -237,7 +237,8 @@ def _in_indirect_question(parse: Text, start: int, end: int) -> bool:
     governor = parse.tokens[verb.head]
     asks = edit.lemma_of(governor.text, "verb") in _ASKING and verb.dep == "ccomp" and governor is not verb
     beside = parse.tokens[start].start - governor.end <= 6
-    return asks and beside and parse.tokens[start].dep == "mark" and not alternative
+    verbal = verb.pos in ("VERB", "AUX") and beside and not alternative
+    return asks and verbal and parse.tokens[start].dep == "mark"
 
 
 def _relative(*, person: bool) -> Frame:

@@ -109,11 +109,12 @@ def _date_cut(text: str, match: re.Match[str], form: str) -> tuple[int, int, str
     return match.start(), match.end(), f"{new}," if "," in new and goes_on else new
 
 
+_OPEN = r"(?![^()]*\))"  # in no brackets, where units are short
 _ABBREVIATIONS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<=\d)\s?%(?=[\s.,;:!?)]|$)"), " percent"),
     (re.compile(r"(?<=\d)[ -]per ?cent\b"), "%"),
-    (re.compile(r"\bper cent\b"), "percent"),
-    (re.compile(r"\bpercent\b"), "per cent"),
+    (re.compile(r"(?<=[a-z] )per cent\b"), "percent"),
+    (re.compile(r"(?<=[a-z] )percent\b"), "per cent"),
     (re.compile(r"(?<=[£$€]\d)((?:[\d,.]*\d)?)m\b(?!-)"), r"\1 million"),
     (re.compile(r"(?<=[£$€]\d)((?:[\d,.]*\d)?)bn\b(?!-)"), r"\1 billion"),
     (re.compile(r"(?<=\d) ?([ap])m\b(?![.\w-])"), r" \1.m."),
@@ -123,12 +124,12 @@ _ABBREVIATIONS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bU\.K\.(?=\s[a-z])"), "UK"),
     (re.compile(r"\b(Mr|Mrs|Ms|Dr)\.(?=\s[A-Z])"), r"\1"),
     (re.compile(r"\b(Mr|Mrs|Ms|Dr)(?=\s[A-Z])"), r"\1."),
-    (re.compile(r"(?<=\d) ?mph\b"), " miles per hour"),
+    (re.compile(rf"(?<=\d) ?mph\b{_OPEN}"), " miles per hour"),
     (re.compile(r"(?<=\d) miles per hour\b"), "mph"),
     (re.compile(r"(?<=\d) (?:kilometres|kilometers)\b(?! per| an)"), " km"),
-    (re.compile(r"(?<=\d) ?km\b(?!/|-|²|\s?2)"), " kilometres"),
+    (re.compile(rf"(?<=\d) ?km\b(?!\s?/|-|²|\s?2){_OPEN}"), " kilometres"),
     (re.compile(r"(?<=\d) (?:kilograms|kilogrammes|kilos)\b"), " kg"),
-    (re.compile(r"(?<=\d) ?kg\b(?!/|-)"), " kilograms"),
+    (re.compile(rf"(?<=\d) ?kg\b(?!\s?/|-){_OPEN}"), " kilograms"),
 )  # fmt: skip
 
 
@@ -152,13 +153,19 @@ class Abbreviations(_Pattern):
 
 @edit.template("numerals-to-words", "invariance", expect="same")
 def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
-    """Whole numbers up to a hundred that count things written out: 63 people, sixty-three people."""
+    """Whole numbers below a hundred that count things written out: 63 people, sixty-three people."""
     from num2words import num2words
 
-    counting = [i for i in range(len(parse.tokens)) if _counts(parse, i)]
-    numbers = {i: int(parse.tokens[i].text) for i in counting if parse.tokens[i].text.isascii()
-               and parse.tokens[i].text.isdigit()}  # fmt: skip
-    return {i: num2words(number) for i, number in numbers.items() if 2 <= number <= 100}
+    changes = {}
+    for sentence in parse.sentences:
+        digits = [i for i in range(sentence.start, sentence.end) if parse.tokens[i].text.isdecimal()]
+        small = {i: int(parse.tokens[i].text) for i in digits if len(parse.tokens[i].text) < 4}
+        counting = {i: number for i, number in small.items() if 2 <= number < 100 and _counts(parse, i)}
+        if counting.keys() == small.keys():  # all in words or none
+            changes |= {i: num2words(number) for i, number in counting.items()}
+        if (first := parse.first_word(sentence)) in changes:
+            changes[first] = changes[first].capitalize()
+    return changes
 
 
 @edit.template("words-to-numerals", "invariance", expect="same")
@@ -237,6 +244,9 @@ def _list_comma(parse: Text, index: int) -> dict[int, str]:
                  for t in tokens[items[0] : items[-1]] if t is not token)  # fmt: skip
     if not (plain and alike and short) or marked or tokens[items[0]].pos not in ("NOUN", "PROPN", "ADJ"):
         return {}
+    after = tokens[items[-1] + 1] if items[-1] + 1 < len(tokens) else None
+    if tokens[items[0]].dep == "pobj" and after is not None and after.pos in ("VERB", "AUX"):
+        return {}  # a subject behind an opening phrase: With Ann, Bob and Carl sang
     return {index - 1: ""} if has_comma else {index - 1: f"{tokens[index - 1].text},"}
 
 
@@ -266,10 +276,12 @@ def _opening_comma(parse: Text, index: int) -> dict[int, str]:
     root = tokens[first].head
     inside = tokens[first + 1 : span.end]
     plain = all(t.pos in ("DET", "NOUN", "PROPN", "NUM", "ADJ") for t in inside) and tokens[root].dep == "ROOT"
+    plain = plain and inside[-1].text not in ("time", "moment")
     has_comma = tokens[span.end].text == ","
     follows = tokens[span.end + has_comma]
     subject = follows.dep in ("nsubj", "nsubjpass", "expl", "det") and follows.tag in ("PRP", "EX", "DT")
-    if not plain or not subject or root < span.end:
+    dated = all(t.entity == "DATE" for t in inside)  # On one flight he made: a flight that he made
+    if not plain or not subject or root < span.end or (has_comma and not dated):
         return {}
     return {span.end: ""} if has_comma else {span.end - 1: f"{tokens[span.end - 1].text},"}
 
@@ -294,7 +306,8 @@ def EqualPhrases(parse: Text, rng: Random) -> Mapping[int, str]:
     changes: dict[int, str] = {}
     for start, end, other in _phrase_matches(parse):
         if start not in changes and f" {other} " not in f" {parse.text.lower()} ":
-            cased = lexicon.match_case(other, parse.tokens[start].text[:1])
+            opens = start == parse.first_word(parse.sentence_of(start)) and parse.tokens[start].text[:1].isupper()
+            cased = lexicon.capitalised(other) if opens else other
             changes |= {index: "" for index in range(start + 1, end)} | {start: cased}
     return changes
 
@@ -341,7 +354,7 @@ def _contraction(parse: Text, index: int) -> str | None:
     short = _short_forms().get(pair)
     if not short or not (first.space or pair == "cannot"):
         return None
-    if second.text.lower() == "not":
+    if second.text == "not":
         return first.text[0] + short[1:] if first.pos == "AUX" and _is_plain_not(parse, index + 1) else None
     pronoun = first.tag in ("PRP", "EX") or first.text.lower() in ("who", "that", "what", "there", "where", "how")
     bare = first.tag in ("PRP", "EX") or second.text.lower() in ("is", "will")

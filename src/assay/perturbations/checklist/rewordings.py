@@ -504,8 +504,10 @@ def _clause_that(parse: Text, index: int, sentence: Span) -> Changes:
         at += 1  # told me that
     if mark is not None:
         bare = tokens[mark].text == "that" and mark == at and span.start == mark + 1
+        bare = bare and span.end - span.start <= 3 and tokens[at - 1].tag != "VBG"
         return {mark: ""} if bare and tokens[span.start].text not in ("that", "this", "those") else {}
-    if span.start != at or tokens[at - 1].tag == "VBG" or tokens[span.start].text.lower() in ("that", "so", "what"):
+    speech = clause.head > 0 and tokens[clause.head - 1].text in (*_QUOTES, ",")  # ”, said the owner
+    if span.start != at or speech or tokens[at - 1].tag == "VBG" or tokens[span.start].text.lower() in ("that", "so", "what"):
         return {}
     told = edit.lemma_of(governor.text, "verb") == "tell"
     pronoun = tokens[span.start].tag in ("PRP", "DT", "EX", "PRP$")
@@ -523,8 +525,9 @@ def _relative_that(parse: Text, index: int) -> Changes:
     if subject is None or tokens[subject].tag != "PRP":
         return {}
     before = tokens[subject - 1]
+    objects = [t for t in parse.children(index) if t.dep in ("dobj", "ccomp")]
     if before.text == "that" and before.tag == "WDT" and subject - 2 == verb.head and before.dep in ("dobj", "pobj"):
-        return {subject - 1: ""}
+        return {subject - 1: ""} if all(t is before for t in objects) else {}
     bare = subject - 1 == verb.head and not any(t.tag in edit.QUESTION_TAGS for t in parse.children(index))
     fits = tokens[verb.head].tag in ("NN", "NNS") and before.text.lower() not in ("way", "time", "reason", "day")
     return {subject: f"that {tokens[subject].text}"} if bare and fits else {}
@@ -642,7 +645,9 @@ def _to_simple(parse: Text, verbs: list[int], lemmas: list[str], subject: int) -
 
 def _to_progressive(parse: Text, verbs: list[int], lemmas: list[str], subject: int) -> Changes:
     tokens, root = parse.tokens, verbs[0]
-    if any(tokens[verb].tag not in ("VBZ", "VBP") for verb in verbs) or not subject < root:
+    if any(tokens[verb].tag not in ("VBZ", "VBP") or tokens[verb - 1].dep == "advmod" for verb in verbs):
+        return {}
+    if not subject < root:
         return {}
     if any(t.dep in ("aux", "auxpass", "mark", "ccomp", "xcomp") for verb in verbs for t in parse.children(verb)):
         return {}
