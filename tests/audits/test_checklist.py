@@ -10,6 +10,7 @@ import pytest
 
 from assay.audits.checklist.audit import Checklist
 from assay.core import Case, Finding, Scored
+from assay.datasets.records import embedded_records
 from assay.errors import DataError
 from assay.names.spec import measure
 from assay.run.scoring import score_cases

@@ -52,7 +52,8 @@ def missing() -> str | None:
     if find_spec("torch") is None or find_spec("transformers") is None:
         return "it needs the extra: pip install 'assay[neural]'"
     if not present(MODEL):
-        return f"the weights {MODEL} ({CARRIERS[MODEL].megabytes:.0f} MB) are not here: run `assay run stress -m gpt-ppl`"
+        size = f"{CARRIERS[MODEL].megabytes:.0f} MB"
+        return f"the weights {MODEL} ({size}) are not here: an audit with -m gpt-ppl fetches them"
     return None
 
 
@@ -71,14 +72,14 @@ def likely_words(text: str, places: Sequence[Place], fits: Fits) -> Mapping[Plac
 
 def _choose(loaded: Loaded, text: str, places: Sequence[Place], fits: Fits) -> dict[Place, Choices]:
     ids = content_ids(loaded, [text])[0][:_LONGEST]
-    # Byte-level tokenizers part a text at its spaces, so that a beginning has the ids that the text begins with.
+    # Byte-level tokenizers part a text at its spaces: a beginning has the ids that the text begins with.
     starts = content_ids(loaded, [text[: place.start].rstrip(" ") for place in places])
     ends = content_ids(loaded, [text[: place.end] for place in places])
     at: dict[int, tuple[int, int]] = {}
-    for number, (before, through) in enumerate(zip(starts, ends, strict=True)):
-        aligned = ids[: len(through)] == through and through[: len(before)] == before
-        if before and aligned and len(before) < len(through):
-            at[number] = (len(before), len(through))
+    for number, (first, last) in enumerate(zip(starts, ends, strict=True)):
+        aligned = ids[: len(last)] == last and last[: len(first)] == first
+        if first and aligned and len(first) < len(last):
+            at[number] = (len(first), len(last))
     if not at:
         return {}
     expected = _expected(loaded, ids, [before for before, _ in at.values()])
@@ -131,4 +132,8 @@ def _whole_words(serial: int, loaded: Loaded) -> dict[int, str]:
     """The ids of the vocabulary that are one whole word in lower case with a space before it."""
     vocabulary = loaded.tokenizer.get_vocab()
     pairs = ((token, text[1:]) for text, token in vocabulary.items() if text[:1] in ("Ġ", "▁"))
-    return {token: word for token, word in pairs if len(word) > 2 and word.isascii() and word.isalpha() and word.islower()}
+    return {
+        token: word
+        for token, word in pairs
+        if len(word) > 2 and word.isascii() and word.isalpha() and word.islower()
+    }

@@ -1,6 +1,6 @@
-"""BERT-diverge of *blind* and the masked words of *checklist*: words replaced by likely ones of another meaning.
+"""BERT-diverge of *blind* and the masked words of *checklist*: likely words of another meaning.
 
-With a masked language model as in the release; without one, with the causal language model that assay carries.
+By a masked language model as in the release; without one, by the causal model that assay carries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ _CHANGED = 0.35  # of the words drawn are changed in the release, by its noise-r
 _FEWEST = 5  # words that the model is asked for, where a text has so many
 _UNWANTED = frozenset(["today", "yesterday", "tomorrow", "tonight", "now", "then", "rape", "sex", "porn"])
 # A word of these classes too is seldom meant as the first: "left" is a noun now and then.
-_OTHER_CLASSES = {"noun": {"ADJ", "ADV"}, "verb": {"ADV"}, "adj": {"VERB", "ADV"}, "adv": {"NOUN", "VERB", "ADJ"}}
+_OTHER_CLASSES = {
+    "noun": {"ADJ", "ADV"},
+    "verb": {"ADV"},
+    "adj": {"VERB", "ADV"},
+    "adv": {"NOUN", "VERB", "ADJ"},
+}
 _TAGS = ("NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "JJ", "RB")
 
 
@@ -37,7 +42,7 @@ class BertDiverge(Perturbation):
     """A share of the words is replaced by what a language model expects in their places.
 
     `model` names the weights of a masked model, as in the release. Without one, content words are replaced by
-    the likeliest words of their form, by the causal model that assay carries, rescored with what follows, and as
+    the likeliest words of their form, by the causal model that assay carries, rescored with what follows, as
     many as a masked model changes. Without torch or its weights nothing is changed. The field is part of the
     signature, so results of the two are never mixed.
     """
@@ -152,7 +157,7 @@ def _draw(choices: fill.Choices, rng: Random) -> str | None:
 
 
 def fillings(text: Text) -> dict[int, fill.Choices]:
-    """The content words that likely words of another meaning may replace, with those; empty without a model."""
+    """The content words that likely ones of another meaning may replace, with those; none without a model."""
     if fill.missing() is not None:
         return {}
     places = _spread([i for i in _free_places(text) if _is_open(text, i)], len(text.tokens))
@@ -168,7 +173,7 @@ def fillings(text: Text) -> dict[int, fill.Choices]:
 
 
 def _spread(places: Sequence[int], tokens: int) -> list[int]:
-    """A quarter of the words at most, no two of them neighbours: more are never changed, and each costs time."""
+    """A quarter of the words at most, no two neighbours: more are never changed, and each costs time."""
     apart = [i for n, i in enumerate(places) if n == 0 or i > places[n - 1] + 1]
     most = max(_FEWEST, tokens // 4)
     step = max(1.0, len(apart) / most)

@@ -22,9 +22,9 @@ from assay.audits.slices import CLEAN, SliceScores, ends
 from assay.audits.stress.curves import STATISTICS, Curve
 from assay.core import Case, Chart, Estimate, Finding, Perturbation, Record
 from assay.errors import DataError, suggest
+from assay.models import fill
 from assay.models.nlp import parse
 from assay.names.registry import perturbation_class
-from assay.models import fill
 from assay.perturbations.diverge import LM_DIVERGE
 from assay.perturbations.ratio import alignment, noise_ratio
 from assay.recipe import generator

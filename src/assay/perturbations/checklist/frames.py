@@ -21,7 +21,6 @@ _CLOSING = (".", "!", "?", ",", ";", "")
 _ASKING = ("know", "ask", "wonder", "see", "tell", "doubt", "check", "decide")
 
 
-
 def listed(key: str) -> frozenset[str]:
     """A list of words that the rewording templates look out for."""
     return lexicon.word_set("checklist", "rewordings", key)
@@ -93,7 +92,11 @@ def _closes(parse: Text, start: int, end: int) -> bool:
 def _closes_sentence(parse: Text, start: int, end: int) -> bool:
     """At the end of a statement with its own verb, behind no comma."""
     before = _at(parse, start - 1)
-    ends = parse.word_at(end) in (".", "!", "?", "") and before is not None and before.pos not in ("ADV", "PUNCT")
+    ends = (
+        parse.word_at(end) in (".", "!", "?", "")
+        and before is not None
+        and before.pos not in ("ADV", "PUNCT")
+    )
     return ends and start > 2 and parse.word_at(start - 1) not in ("me", "you", "him", "far", "very")
 
 
@@ -126,7 +129,18 @@ def _is_preposition(parse: Text, start: int, end: int) -> bool:
     tied = next((i for i in (start, end - 1) if "pobj" in _deps(parse, i)), None)
     if tied is None or parse.tokens[start].dep not in ("prep", "advmod", "acomp", "amod", "prt", "pcomp"):
         return False
-    stranded = parse.word_at(start - 1) in ("from", "to", "as", "so", "very", "too", "that", "is", "was", "be")
+    stranded = parse.word_at(start - 1) in (
+        "from",
+        "to",
+        "as",
+        "so",
+        "very",
+        "too",
+        "that",
+        "is",
+        "was",
+        "be",
+    )
     abstract = _head(parse, start).pos == "NOUN" and parse.word_at(start) in ("under", "near", "close")
     concrete = {t.text.lower() for t in parse.children(tied) if t.dep == "pobj"} - {"it", "which", "what"}
     figurative = parse.word_at(start) == "under" and not _is_concrete(parse, tied)
@@ -148,7 +162,13 @@ def _is_thing(noun: str) -> bool:
 
 def _after_verb(parse: Text, start: int, end: int) -> bool:
     """A preposition that depends on a verb, not on "be": closed because of rain, not "is due to"."""
-    plain = _head(parse, start).pos == "VERB" and parse.word_at(start - 1) not in ("is", "was", "are", "be", "were")
+    plain = _head(parse, start).pos == "VERB" and parse.word_at(start - 1) not in (
+        "is",
+        "was",
+        "are",
+        "be",
+        "were",
+    )
     noun = {"pobj"} & (_deps(parse, start) | _deps(parse, end - 1))
     return plain and bool(noun) and parse.word_at(start - 1) not in ("not", ",")
 
@@ -187,7 +207,7 @@ def _in_statement(parse: Text, start: int, end: int) -> bool:
 def _of_place(parse: Text, start: int, end: int) -> bool:
     """A participle after a form of "be", a noun or a comma: is located in."""
     before = _at(parse, start - 1)
-    return before is not None and before.text.lower() in ("is", "are", "was", "were", ",", "be") or (
+    return (before is not None and before.text.lower() in ("is", "are", "was", "were", ",", "be")) or (
         before is not None and before.pos in ("NOUN", "PROPN")
     )
 
@@ -200,7 +220,22 @@ def _asks_for_noun(parse: Text, start: int, end: int) -> bool:
     """A question word before a noun: which city, what year; not "what time", which asks for an hour."""
     noun, token = _at(parse, end), parse.tokens[start]
     asked = parse.tokens[parse.sentence_of(start).end - 1].text == "?"
-    fixed = ("time", "kind", "type", "sort", "size", "colour", "color", "else", "age", "way", "date", "day", "one", "ones")
+    fixed = (
+        "time",
+        "kind",
+        "type",
+        "sort",
+        "size",
+        "colour",
+        "color",
+        "else",
+        "age",
+        "way",
+        "date",
+        "day",
+        "one",
+        "ones",
+    )
     opens = _opens(parse, start, end) or parse.word_at(start - 1) in (",", "then", "so", "and")
     if not asked or not opens or noun is None or noun.tag not in ("NN", "NNS"):
         return False
@@ -224,8 +259,11 @@ def _asks_opinion(parse: Text, start: int, end: int) -> bool:
 def _opens_noun(parse: Text, start: int, end: int) -> bool:
     noun = _at(parse, end)
     fixed = ("time", "way", "case", "language", "order")
-    return _opens(parse, start, end) and noun is not None and noun.tag in ("NN", "NNS") and (
-        noun.text.lower() not in fixed
+    return (
+        _opens(parse, start, end)
+        and noun is not None
+        and noun.tag in ("NN", "NNS")
+        and (noun.text.lower() not in fixed)
     )
 
 
@@ -251,7 +289,9 @@ def _relative(*, person: bool) -> Frame:
         follows = verb.head == start - 1 and noun.tag in ("NN", "NNS")
         lemma = edit.lemma_of(noun.text, "noun")
         human = lemma in lexicon.people() or lexicon.gendered(lemma) is not None or lemma in listed("wearers")
-        vague = lemma in ("one", "group", "team", "crowd", "people", "all") or lemma.endswith(("er", "or", "ist", "ian", "man"))
+        vague = lemma in ("one", "group", "team", "crowd", "people", "all") or lemma.endswith(
+            ("er", "or", "ist", "ian", "man")
+        )
         return follows and (human if person else not human and not vague)
 
     return frame
@@ -260,14 +300,22 @@ def _relative(*, person: bool) -> Frame:
 def _is_noun(parse: Text, start: int, end: int) -> bool:
     """A name that stands alone, before no other noun: in the US, not the US army."""
     follows = _at(parse, end)
-    free = follows is None or (follows.pos not in ("NOUN", "PROPN", "ADJ", "NUM", "PART") and follows.text != "-")
+    free = follows is None or (
+        follows.pos not in ("NOUN", "PROPN", "ADJ", "NUM", "PART") and follows.text != "-"
+    )
     upper = any(letter.isupper() for t in parse.tokens[start + 1 : end] for letter in t.text)
     return free and upper and parse.tokens[end - 1].dep in ("pobj", "nsubj", "dobj", "nsubjpass", "conj")
 
 
 def _is_set(parse: Text, start: int, end: int) -> bool:
     beside = (parse.word_at(start - 1), parse.word_at(end))
-    return parse.tokens[start].dep in ("pobj", "dobj") and beside[0] in ("on", "a", "the", "watch", "watching")
+    return parse.tokens[start].dep in ("pobj", "dobj") and beside[0] in (
+        "on",
+        "a",
+        "the",
+        "watch",
+        "watching",
+    )
 
 
 def _after_what(parse: Text, start: int, end: int) -> bool:
@@ -281,7 +329,14 @@ def _thanks(parse: Text, start: int, end: int) -> bool:
 
 
 def _subject_first(parse: Text, start: int, end: int) -> bool:
-    return parse.tokens[end - 1].pos == "VERB" and parse.word_at(end) not in ("what", "who", "where", "how", "?", ".")
+    return parse.tokens[end - 1].pos == "VERB" and parse.word_at(end) not in (
+        "what",
+        "who",
+        "where",
+        "how",
+        "?",
+        ".",
+    )
 
 
 def _before_participle(parse: Text, start: int, end: int) -> bool:
@@ -316,13 +371,21 @@ def _describes_thing(parse: Text, start: int, end: int) -> bool:
     between = parse.tokens[end : parse.tokens[start].head]
     plain = parse.tokens[start].dep == "amod" and all(t.pos in ("ADJ", "NOUN") for t in between)
     fixed = noun.text.lower() in ("toe", "city", "house", "bang", "wheel", "screen", "brother", "sister")
-    return plain and _is_thing(noun.text) and not fixed and parse.word_at(start - 1) not in ("very", "so", "too", "as")
+    return (
+        plain
+        and _is_thing(noun.text)
+        and not fixed
+        and parse.word_at(start - 1) not in ("very", "so", "too", "as")
+    )
 
 
 def _is_definite(parse: Text, start: int, end: int) -> bool:
     noun = _head(parse, start)
-    return parse.word_at(start - 1) == "the" and parse.tokens[start].dep == "amod" and noun.tag == "NN" and (
-        parse.tokens[start].head == end
+    return (
+        parse.word_at(start - 1) == "the"
+        and parse.tokens[start].dep == "amod"
+        and noun.tag == "NN"
+        and (parse.tokens[start].head == end)
     )
 
 
@@ -373,7 +436,19 @@ def _is_taken(parse: Text, start: int, end: int) -> bool:
 def _is_cycle(parse: Text, start: int, end: int) -> bool:
     """A bike that is no motorbike: with no dirt, mountain or motor about it."""
     words = {token.text.lower() for token in parse.tokens}
-    motor = {"dirt", "motor", "motocross", "motorcycle", "helmet", "race", "racing", "exercise", "jump", "ramp", "rider"}
+    motor = {
+        "dirt",
+        "motor",
+        "motocross",
+        "motorcycle",
+        "helmet",
+        "race",
+        "racing",
+        "exercise",
+        "jump",
+        "ramp",
+        "rider",
+    }
     return not words & motor and parse.tokens[start].text.islower()
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from random import Random
 
 from assay.core import Perturbation, Record
@@ -156,14 +157,15 @@ def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
     """Whole numbers below a hundred that count things written out: 63 people, sixty-three people."""
     from num2words import num2words
 
-    changes = {}
+    changes: dict[int, str] = {}
     for sentence in parse.sentences:
         digits = [i for i in range(sentence.start, sentence.end) if parse.tokens[i].text.isdecimal()]
         small = {i: int(parse.tokens[i].text) for i in digits if len(parse.tokens[i].text) < 4}
         counting = {i: number for i, number in small.items() if 2 <= number < 100 and _counts(parse, i)}
         if counting.keys() == small.keys():  # all in words or none
             changes |= {i: num2words(number) for i, number in counting.items()}
-        if (first := parse.first_word(sentence)) in changes:
+        first = parse.first_word(sentence)
+        if first is not None and first in changes:
             changes[first] = changes[first].capitalize()
     return changes
 
@@ -189,7 +191,9 @@ def _counts(parse: Text, index: int) -> bool:
     plain = all(t.pos in ("ADJ", "NOUN") for t in between) and noun.text.islower() and len(noun.text) > 2
     others = [t for t in parse.children(token.head) if t.dep in ("nummod", "quantmod") and t is not token]
     beside = [tokens[i] for i in (index - 2, index - 1, index + 1) if 0 <= i < len(tokens)]
-    bound = any(t.text.lower() in ("to", "-", "–", "/", "x", "by", "or", "and", "no", "minus") for t in beside)
+    bound = any(
+        t.text.lower() in ("to", "-", "–", "/", "x", "by", "or", "and", "no", "minus") for t in beside
+    )
     numbered = any(letter.isdigit() for t in beside for letter in t.text)
     score = noun.text.lower() in _UNITS_OF_SCORE or token.entity in ("MONEY", "PERCENT")
     return plain and not (others or bound or numbered or score or parse.is_joined(index))
@@ -221,7 +225,9 @@ def OptionalCommas(parse: Text, rng: Random) -> Mapping[int, str]:
     changes: dict[int, str] = {}
     for sentence in parse.sentences:
         for index in range(sentence.start + 1, sentence.end - 1):
-            change = _list_comma(parse, index) or _opening_comma(parse, index) or _comma_before_too(parse, index)
+            change = (
+                _list_comma(parse, index) or _opening_comma(parse, index) or _comma_before_too(parse, index)
+            )
             changes |= change
     return changes
 
@@ -235,7 +241,7 @@ def _list_comma(parse: Text, index: int) -> dict[int, str]:
     if len(items) < 3 or not items[-2] < index < items[-1]:
         return {}
     commas = [i for i in range(items[0], index) if tokens[i].text == ","]
-    gaps = [sum(a < comma < b for comma in commas) for a, b in zip(items, items[1:], strict=False)]
+    gaps = [sum(a < comma < b for comma in commas) for a, b in pairwise(items)]
     has_comma = tokens[index - 1].text == ","
     plain = gaps[:-1] == [1] * (len(gaps) - 1) and gaps[-1] == int(has_comma)
     alike = len({tokens[i].pos.replace("PROPN", "NOUN") for i in items}) == 1
@@ -256,7 +262,9 @@ def _list_items(parse: Text, last_but_one: int) -> list[int]:
     while tokens[first].dep == "conj":
         first = tokens[first].head
     items = [first]
-    while more := [i for i, t in enumerate(tokens) if t.dep == "conj" and t.head == items[-1] and i > items[-1]]:
+    while more := [
+        i for i, t in enumerate(tokens) if t.dep == "conj" and t.head == items[-1] and i > items[-1]
+    ]:
         items.append(more[0])
     return items
 
@@ -275,7 +283,9 @@ def _opening_comma(parse: Text, index: int) -> dict[int, str]:
         return {}
     root = tokens[first].head
     inside = tokens[first + 1 : span.end]
-    plain = all(t.pos in ("DET", "NOUN", "PROPN", "NUM", "ADJ") for t in inside) and tokens[root].dep == "ROOT"
+    plain = (
+        all(t.pos in ("DET", "NOUN", "PROPN", "NUM", "ADJ") for t in inside) and tokens[root].dep == "ROOT"
+    )
     plain = plain and inside[-1].text not in ("time", "moment")
     has_comma = tokens[span.end].text == ","
     follows = tokens[span.end + has_comma]
@@ -306,9 +316,11 @@ def EqualPhrases(parse: Text, rng: Random) -> Mapping[int, str]:
     changes: dict[int, str] = {}
     for start, end, other in _phrase_matches(parse):
         if start not in changes and f" {other} " not in f" {parse.text.lower()} ":
-            opens = start == parse.first_word(parse.sentence_of(start)) and parse.tokens[start].text[:1].isupper()
+            opens = (
+                start == parse.first_word(parse.sentence_of(start)) and parse.tokens[start].text[:1].isupper()
+            )
             cased = lexicon.capitalised(other) if opens else other
-            changes |= {index: "" for index in range(start + 1, end)} | {start: cased}
+            changes |= dict.fromkeys(range(start + 1, end), "") | {start: cased}
     return changes
 
 
@@ -318,10 +330,11 @@ def _phrase_matches(parse: Text) -> Iterator[tuple[int, int, str]]:
     for start, word in enumerate(words):
         for phrase, other, frame in rewording_rows().get(word, ()):
             end = start + len(phrase)
-            if tuple(words[start:end]) == phrase and not parse.is_joined(start) and not parse.is_joined(end - 1):
-                if FRAMES[frame](parse, start, end):
-                    yield start, end, other
-                    break
+            if tuple(words[start:end]) != phrase or parse.is_joined(start) or parse.is_joined(end - 1):
+                continue
+            if FRAMES[frame](parse, start, end):
+                yield start, end, other
+                break
 
 
 # --- contractions ---
@@ -356,7 +369,14 @@ def _contraction(parse: Text, index: int) -> str | None:
         return None
     if second.text == "not":
         return first.text[0] + short[1:] if first.pos == "AUX" and _is_plain_not(parse, index + 1) else None
-    pronoun = first.tag in ("PRP", "EX") or first.text.lower() in ("who", "that", "what", "there", "where", "how")
+    pronoun = first.tag in ("PRP", "EX") or first.text.lower() in (
+        "who",
+        "that",
+        "what",
+        "there",
+        "where",
+        "how",
+    )
     bare = first.tag in ("PRP", "EX") or second.text.lower() in ("is", "will")
     helping = second.pos == "AUX" and (second.lemma == "be" or second.dep in ("aux", "auxpass"))
     stranded = index + 2 >= len(parse.tokens) or not edit.is_word(parse.tokens[index + 2]) or not second.space
@@ -364,7 +384,13 @@ def _contraction(parse: Text, index: int) -> str | None:
         return None
     if second.lemma != "be" and parse.word_at(index + 2) == "not":
         return None  # they wouldn't, not they'd not
-    if second.text.lower() in ("will", "would", "had") and first.text.lower() in ("it", "that", "who", "there", "what"):
+    if second.text.lower() in ("will", "would", "had") and first.text.lower() in (
+        "it",
+        "that",
+        "who",
+        "there",
+        "what",
+    ):
         return None  # it'll is for speech alone
     return first.text + short[len(first.text) :]
 
@@ -414,8 +440,14 @@ def _expanded_not(parse: Text, index: int) -> dict[int, str]:
     if stem.text.lower() not in edit.FULL_STEMS and stem.text.lower() + "n't" not in lexicon.contractions():
         return {}
     verb = stem.head if stem.dep in ("aux", "auxpass") else index - 1
-    subjects = [i for i, t in enumerate(parse.tokens) if t.head == verb and t.dep in ("nsubj", "nsubjpass", "expl")]
-    if not subjects or min(subjects) > index or after.text.lower() in ("you", "it", "they", "we", "he", "she", "i"):
+    subjects = [
+        i for i, t in enumerate(parse.tokens) if t.head == verb and t.dep in ("nsubj", "nsubjpass", "expl")
+    ]
+    if (
+        not subjects
+        or min(subjects) > index
+        or after.text.lower() in ("you", "it", "they", "we", "he", "she", "i")
+    ):
         return {}
     cased = full if stem.text[0].islower() else full.capitalize()
     return {index - 1: cased, index: "not" if cased.lower() == "can" else " not"}
