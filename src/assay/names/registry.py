@@ -165,6 +165,7 @@ PERTURBATIONS = {
     "clause-order": "assay.perturbations.checklist.rewordings:ClauseOrder",
     "conjunct-order": "assay.perturbations.checklist.rewordings:ConjunctOrder",
     "speech-order": "assay.perturbations.checklist.rewordings:SpeechOrder",
+    "reduced-relatives": "assay.perturbations.checklist.rewordings:ReducedRelatives",
     "question-form": "assay.perturbations.checklist.forms:QuestionForm",
     "optional-that": "assay.perturbations.checklist.rewordings:OptionalThat",
     "apposition": "assay.perturbations.checklist.rewordings:Apposition",

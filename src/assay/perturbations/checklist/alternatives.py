@@ -53,7 +53,7 @@ REWORDINGS = (
     "synonyms", "equal-phrases", "spelling", "date-format", "abbreviations", "numerals-to-words",
     "words-to-numerals", "quotation-style", "optional-commas", "contractions", "expansions", "active-passive",
     "clause-order", "conjunct-order", "speech-order", "optional-that", "apposition", "caption-form",
-    "in-or-wearing", "question-form",
+    "in-or-wearing", "question-form", "reduced-relatives",
 )  # fmt: skip
 
 

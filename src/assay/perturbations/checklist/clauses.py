@@ -69,7 +69,8 @@ def _is_case_known(parse: Text, index: int) -> bool:
     """Whether a word that opens a sentence is surely a name or surely none: not Arsenal, tagged as a noun."""
     token = parse.tokens[index]
     if token.pos == "PROPN":
-        return bool(token.entity) or not edit.known_classes(token.text)
+        follows = parse.tokens[index + 1].text if index + 1 < len(parse.tokens) else ""
+        return bool(token.entity) or follows[:1].isupper() or not edit.known_classes(token.text)
     common = token.pos in ("DET", "PRON", "ADP", "SCONJ", "NUM", "ADV")
     return common or (token.tag == "NNS" and not token.entity)
 

@@ -157,7 +157,8 @@ def _is_thing(noun: str) -> bool:
     """Whether a noun names something that can be touched, by the lists."""
     lemma = edit.lemma_of(noun, "noun")
     kinds = ("animal", "vehicle", "place", "thing")
-    return any(lemma in lexicon.word_set("checklist", "nouns", kind) for kind in kinds)
+    known = any(lemma in lexicon.word_set("checklist", "nouns", kind) for kind in kinds)
+    return known or lemma in listed("more_things")
 
 
 def _after_verb(parse: Text, start: int, end: int) -> bool:
@@ -370,7 +371,7 @@ def _describes_thing(parse: Text, start: int, end: int) -> bool:
     noun = _head(parse, start)
     between = parse.tokens[end : parse.tokens[start].head]
     plain = parse.tokens[start].dep == "amod" and all(t.pos in ("ADJ", "NOUN") for t in between)
-    fixed = noun.text.lower() in ("toe", "city", "house", "bang", "wheel", "screen", "brother", "sister")
+    fixed = noun.text.lower() in ("toe", "city", "bang", "wheel", "screen", "brother", "sister")
     return (
         plain
         and _is_thing(noun.text)

@@ -118,7 +118,7 @@ _ABBREVIATIONS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<=[a-z] )percent\b"), "per cent"),
     (re.compile(r"(?<=[£$€]\d)((?:[\d,.]*\d)?)m\b(?!-)"), r"\1 million"),
     (re.compile(r"(?<=[£$€]\d)((?:[\d,.]*\d)?)bn\b(?!-)"), r"\1 billion"),
-    (re.compile(r"(?<=\d) ?([ap])m\b(?![.\w-])"), r" \1.m."),
+    (re.compile(r"(?<=\d) ?([ap])m\b(?![\w-]|\.\w)"), r" \1.m."),
     (re.compile(r"(?<=\d) ([ap])\.m\.(?=[\s,;)])(?!\s+[A-Z])"), r"\1m"),
     (re.compile(r"\bU\.S\.(?!A)(?=\s[a-z])"), "US"),
     (re.compile(r"\bUS(?=\s[a-z])(?! dollar)"), "U.S."),

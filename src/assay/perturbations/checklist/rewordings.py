@@ -30,6 +30,7 @@ _THIRD_PERSON = frozenset(
     ["he", "she", "it", "they", "him", "her", "them", "his", "its", "their", "hers", "theirs", "this", "that",
      "himself", "herself", "itself", "themselves", "one", "so", "these", "those"]
 )  # fmt: skip
+_STATES = frozenset(["situate", "locate", "dress", "surround", "cover"])  # participles of a lasting state
 _QUOTES = ('"', "“", "”", "'", "‘", "’", "``", "''")
 
 
@@ -462,3 +463,62 @@ def _lengthened(parse: Text, index: int) -> Changes:
     if not (framed and present and article and (person or place)):
         return {}
     return {span.start: f"{'who' if person else 'which'} is {tokens[span.start].text}"}
+
+
+# --- reduced relative clauses ---
+
+
+@edit.template("reduced-relatives", "invariance", expect="same")
+def ReducedRelatives(parse: Text, rng: Random) -> Changes:
+    """A relative clause reduced to its participle, or the reverse: a bridge (that was) built by him."""
+    changes: dict[int, str] = {}
+    for index in range(1, len(parse.tokens)):
+        changes |= _reduced(parse, index) or _unreduced(parse, index)
+    return changes
+
+
+def _reduced(parse: Text, index: int) -> Changes:
+    """A bridge that was built by him: a bridge built by him."""
+    verb, tokens = parse.tokens[index], parse.tokens
+    if verb.dep != "relcl" or index < 3 or verb.tag not in ("VBN", "VBG"):
+        return {}
+    be, pronoun, noun = tokens[index - 1], tokens[index - 2], tokens[index - 3]
+    helped = (
+        be.text.lower() in ("is", "are", "was", "were") and be.head == index and be.dep in ("aux", "auxpass")
+    )
+    relative = (
+        pronoun.text in ("that", "which", "who") and pronoun.tag in ("WDT", "WP") and pronoun.head == index
+    )
+    behind = verb.head == index - 3 and noun.pos == "NOUN"
+    complete = index + 1 < len(tokens) and tokens[index + 1].pos in ("ADP", "DET", "NOUN", "PROPN")
+    plain = not {t.dep for t in parse.children(index)} & {"neg", "conj", "xcomp", "ccomp", "oprd", "prt"}
+    known = verb.tag == "VBG" or edit.lemma_of(verb.text, "verb") in listed("event_verbs")
+    return (
+        {index - 2: "", index - 1: ""}
+        if helped and relative and behind and complete and plain and known
+        else {}
+    )
+
+
+def _unreduced(parse: Text, index: int) -> Changes:
+    """A bridge built by him: a bridge that was built by him. With an agent or a year, so that it is past."""
+    verb, tokens = parse.tokens[index], parse.tokens
+    noun = tokens[verb.head]
+    if verb.dep != "acl" or verb.tag != "VBN" or verb.head != index - 1 or noun.tag not in ("NN", "NNS"):
+        return {}
+    follows = parse.tokens[index + 1 : index + 3]
+    agent = bool(follows) and follows[0].text == "by" and "agent" in {t.dep for t in parse.children(index)}
+    dated = (
+        len(follows) == 2
+        and follows[0].text == "in"
+        and follows[1].text.isdigit()
+        and len(follows[1].text) == 4
+    )
+    lemma = edit.lemma_of(verb.text, "verb")
+    known = lemma in listed("event_verbs") and lemma not in _STATES and not parse.is_joined(index)
+    quoted = any(t.text in _QUOTES for t in tokens[index - 1 : index + 3])
+    if not (agent or dated) or not known or quoted:
+        return {}
+    lemma = edit.lemma_of(noun.text, "noun")
+    pronoun = "who" if lemma in lexicon.people() or lexicon.gendered(lemma) or lemma == "people" else "that"
+    return {index: f"{pronoun} {'were' if is_plural(parse, verb.head) else 'was'} {verb.text}"}
