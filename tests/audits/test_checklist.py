@@ -75,7 +75,7 @@ def test_a_score_that_rises_is_said_to_rise(audit: Checklist) -> None:
     assert changes[SLICE].sentence.startswith(
         "planted hardly notices “jumble” in data-to-text: its score rises by 1."
     )
-    harmless = changes["data-to-text/invariance/synonyms"]
+    harmless = changes["data-to-text/invariance/rewording"]
     assert (
         "changes nothing that matters in data-to-text, yet the score of planted rises by" in harmless.sentence
     )
@@ -86,19 +86,19 @@ def test_a_score_that_rises_is_said_to_rise(audit: Checklist) -> None:
 
 
 def test_a_broken_invariance_is_found(audit: Checklist) -> None:
-    def shy_of_synonyms(case: Case) -> float:
-        return -1.0 if case.meta["template"] == "synonyms" else expected(case)
+    def shy_of_rewording(case: Case) -> float:
+        return -1.0 if case.meta["template"] == "rewording" else expected(case)
 
-    findings = judged(audit, planted(list(audit.cases()), shy_of_synonyms))
+    findings = judged(audit, planted(list(audit.cases()), shy_of_rewording))
     for statistic in ("score_change", "pass_rate"):
         failed = {s for s, f in of(findings, statistic).items() if f.passed is False}
-        assert failed == {"data-to-text/invariance/synonyms", "image-captioning/invariance/synonyms"}
-    assert of(findings, "pass_rate")["data-to-text/invariance/synonyms"].value < 0.1
+        assert failed == {"data-to-text/invariance/rewording", "image-captioning/invariance/rewording"}
+    assert of(findings, "pass_rate")["data-to-text/invariance/rewording"].value < 0.1
 
 
 def test_power_and_false_alarms() -> None:
     """Twenty planted metrics at three margins of fall: found each time; at none: failed each time."""
-    audit = Checklist(task=("data-to-text",), only=("jumble", "synonyms"))
+    audit = Checklist(task=("data-to-text",), only=("jumble", "rewording"))
     cases = list(audit.cases())
     seen, missed, alarms = 0, 0, 0
     for seed in range(20):
@@ -106,7 +106,7 @@ def test_power_and_false_alarms() -> None:
         blind = of(judged(audit, planted(cases, lambda c: 0.0, seed=seed)), "score_change")
         seen += sees[SLICE].passed is True
         missed += blind[SLICE].passed is False
-        alarms += blind["data-to-text/invariance/synonyms"].passed is False
+        alarms += blind["data-to-text/invariance/rewording"].passed is False
     assert seen >= 19
     assert missed >= 19
     assert alarms == 0
@@ -181,10 +181,10 @@ def test_bad_penalties_say_where(tmp_path: Path, line: str, says: str) -> None:
 
 
 def test_the_papers_rule_reads_the_sign_of_the_mean() -> None:
-    audit = Checklist(only=("jumble", "synonyms"), task=("data-to-text",), rule="paper")
+    audit = Checklist(only=("jumble", "rewording"), task=("data-to-text",), rule="paper")
     found = of(judged(audit, planted(list(audit.cases()), lambda _: -0.02)), "score_change")
     assert found[SLICE].passed is True
-    assert found["data-to-text/invariance/synonyms"].passed is False
+    assert found["data-to-text/invariance/rewording"].passed is False
 
 
 def test_profile_and_complement() -> None:

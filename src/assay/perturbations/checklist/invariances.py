@@ -162,7 +162,8 @@ def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
         digits = [i for i in range(sentence.start, sentence.end) if parse.tokens[i].text.isdecimal()]
         small = {i: int(parse.tokens[i].text) for i in digits if len(parse.tokens[i].text) < 4}
         counting = {i: number for i, number in small.items() if 2 <= number < 100 and _counts(parse, i)}
-        if counting.keys() == small.keys():  # all in words or none
+        days = {i for i in small if parse.tokens[i].entity == "DATE" and i not in counting}
+        if counting.keys() == small.keys() - days:  # all in words or none
             changes |= {i: num2words(number) for i, number in counting.items()}
         first = parse.first_word(sentence)
         if first is not None and first in changes:
@@ -190,7 +191,7 @@ def _counts(parse: Text, index: int) -> bool:
     between = tokens[index + 1 : token.head]
     plain = all(t.pos in ("ADJ", "NOUN") for t in between) and noun.text.islower() and len(noun.text) > 2
     others = [t for t in parse.children(token.head) if t.dep in ("nummod", "quantmod") and t is not token]
-    beside = [tokens[i] for i in (index - 2, index - 1, index + 1) if 0 <= i < len(tokens)]
+    beside = parse.neighbours(index)
     bound = any(
         t.text.lower() in ("to", "-", "–", "/", "x", "by", "or", "and", "no", "minus") for t in beside
     )
