@@ -68,7 +68,9 @@ class Rewording(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         from assay.names.registry import perturbation_class
 
-        for name in rng.sample(REWORDINGS, len(REWORDINGS)):
+        written = record.task == "data-to-text"  # where contractions are out of style
+        names = [name for name in REWORDINGS if not (written and name == "contractions")]
+        for name in rng.sample(names, len(names)):
             changed = perturbation_class(name)().apply(record, rng)
             if changed and changed != record.gold:
                 return changed

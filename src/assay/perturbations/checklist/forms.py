@@ -258,7 +258,9 @@ def _fragment_to_sentence(parse: Text, sentence: Span, noun: int) -> Changes:
     ):
         return {}
     others = [t for t in parse.children(noun) if t.dep in ("conj", "cc", "relcl", "appos")]
-    finite = any(t.tag in edit.FINITE_TAGS for t in parse.tokens[sentence.start : sentence.end])
+    # "goggles snowboards": a verb taken for a noun
+    misread = any(t.dep == "compound" and t.tag == "NNS" for t in parse.tokens[verb : sentence.end])
+    finite = misread or any(t.tag in edit.FINITE_TAGS for t in parse.tokens[sentence.start : sentence.end])
     lemma = edit.lemma_of(parse.tokens[verb].text, "verb")
     before = parse.tokens[verb - 1]
     if others or finite or before.text == "," or lemma in listed("stative") or not edit.is_word(before):

@@ -29,7 +29,7 @@ _DATE_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"{_FREE}(\d{{1,2}}) ({_MONTHS})\b(?!,? \d)"), r"\2 \1"),
     (re.compile(rf"\b({_MONTHS}) (\d{{1,2}})\b(?!,? \d|[\d:–-]|st|nd|rd|th|[ap]m| [ap]\.m)"), r"\2 \1"),
 )
-_RANGE_BEFORE = re.compile(r"(\d|and|to|or|between|of|[-–,])\s*$")
+_RANGE_BEFORE = re.compile(r"(\d|and|to|or|between|of|[-–,/])\s*$")
 _RANGE_AFTER = re.compile(rf"\s*([-–]|(and|to|or|until|till|through) (\d|{_MONTHS}))")
 
 
@@ -196,7 +196,9 @@ def _counts(parse: Text, index: int) -> bool:
         t.text.lower() in ("to", "-", "–", "/", "x", "by", "or", "and", "no", "minus") for t in beside
     )
     numbered = any(letter.isdigit() for t in beside for letter in t.text)
-    score = noun.text.lower() in _UNITS_OF_SCORE or token.entity in ("MONEY", "PERCENT")
+    coded = index > 0 and tokens[index - 1].text.isalnum() and not tokens[index - 1].text.islower()
+    coded = coded and index != parse.first_word(parse.sentence_of(index)) and tokens[index - 1].pos == "PROPN"
+    score = coded or noun.text.lower() in _UNITS_OF_SCORE or token.entity in ("MONEY", "PERCENT")
     return plain and not (others or bound or numbered or score or parse.is_joined(index))
 
 
@@ -423,6 +425,8 @@ def _expansion(parse: Text, index: int) -> dict[int, str]:
     follows = parse.tokens[index + 1] if index + 1 < len(parse.tokens) else None
     if before.space or follows is None or not token.space or not edit.is_word(follows):
         return {}
+    if follows.text[:1].isupper() and follows.pos != "PROPN" and follows.text != "I":
+        return {}  # a title
     if word == "n't":
         return _expanded_not(parse, index)
     if token.pos not in ("AUX", "VERB") or follows.text.lower() in ("up", "about"):  # What's up?
@@ -461,6 +465,9 @@ def _is_or_has(parse: Text, index: int) -> str | None:
     beside = [t for t in parse.tokens if t.head == token.head]
     if token.dep == "auxpass" and any(t.text == "been" for t in beside):
         return "has"
+    doubtful = parse.word_at(index - 1) == "who" and parse.tokens[token.head].tag == "VBN"  # who's tried
+    if doubtful and not any(t.dep == "agent" for t in beside):
+        return None
     if token.dep == "auxpass" and any(t.dep in ("dobj", "dative") for t in beside):  # he's owed me a shift
         return "has" if any(t.tag == "PRP" and t.dep == "dative" for t in beside) else None
     return "is" if token.tag == "VBZ" else None

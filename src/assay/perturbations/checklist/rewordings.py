@@ -224,7 +224,8 @@ def _fronted(parse: Text, sentence: Span) -> Changes:
     clause = parse.tokens[span.start].dep != "prep"
     forwards = _refers(parse, span.start, span.end) and _names(parse, sentence.start, span.start)
     denied = any(t.dep == "neg" for t in parse.children(root))  # not because
-    dated = not clause and (_last_is_noun(parse, span.start - 1) or parse.tokens[root].lemma == "be")
+    other = any(t.entity == "DATE" for t in parse.tokens[sentence.start : span.start])
+    dated = not clause and (other or _last_is_noun(parse, span.start - 1) or parse.tokens[root].lemma == "be")
     if not first or forwards or denied or dated or opening.tag in edit.QUESTION_TAGS:
         return {}
     main = piece(parse, sentence.start, span.start, opens=True)
