@@ -23,9 +23,12 @@ from assay.perturbations.edit import Text, read
 TOP = 10
 LM_DIVERGE = f"lm-diverge, with the causal language model {fill.MODEL}"
 _CONTINUED = re.compile(r"[^\W_]|['’-]")  # how the next token starts if it belongs to the same word
-_LEAST = -4.0  # how much less likely than the old word a new one may be, in nats
+_LEAST = -3.0  # how much less likely than the old word a new one may be, in nats
 _CHANGED = 0.35  # of the words drawn are changed in the release, by its noise-ratios on CNN/DM
 _FEWEST = 5  # words that the model is asked for, where a text has so many
+_BOUND = frozenset(
+    ["compound", "prt", "oprd", "xcomp", "ccomp", "dative", "acomp"]
+)  # these ask for the very word
 _UNWANTED = frozenset(["today", "yesterday", "tomorrow", "tonight", "now", "then", "rape", "sex", "porn"])
 # A word of these classes too is seldom meant as the first: "left" is a noun now and then.
 _OTHER_CLASSES = {
@@ -186,8 +189,8 @@ def _is_open(text: Text, index: int) -> bool:
     stop_word = token.text in lexicon.word_set("words", "stop_words")
     known = token.tag in _TAGS and token.text.isalpha() and token.text.islower() and not stop_word
     fixed = token.dep in ("aux", "auxpass", "neg", "prt", "compound") or token.entity in ("DATE", "TIME")
-    compound = any(t.dep in ("compound", "prt") for t in text.children(index))
-    return known and not fixed and not compound and not text.is_joined(index) and index > 0
+    bound = any(t.dep in _BOUND for t in text.children(index))
+    return known and not fixed and not bound and not text.is_joined(index) and index > 0
 
 
 @cache

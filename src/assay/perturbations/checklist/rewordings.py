@@ -404,7 +404,10 @@ def _relative_that(parse: Text, index: int) -> Changes:
         and subject - 2 == verb.head
         and before.dep in ("dobj", "pobj")
     ):
-        return {subject - 1: ""} if all(t is before for t in objects) else {}
+        spoken = tokens[tokens[tokens[verb.head].head].head].lemma in listed(
+            "speech_verbs"
+        )  # told the board that
+        return {subject - 1: ""} if all(t is before for t in objects) and not spoken else {}
     bare = subject - 1 == verb.head and not any(t.tag in edit.QUESTION_TAGS for t in parse.children(index))
     fits = tokens[verb.head].tag in ("NN", "NNS") and before.text.lower() not in (
         "way",
@@ -439,9 +442,8 @@ def _shortened(parse: Text, index: int) -> Changes:
     )
     if span is None or clause is None or clause.end != span.end or not opens or span.start != index + 1:
         return {}
-    framed = (
-        parse.word_at(span.end) in (",", ".") and tokens[verb.head].pos == "PROPN" and verb.head == index - 3
-    )
+    ends = parse.word_at(span.end) in (",", ".") and parse.word_at(span.end + 1) not in ("and", "or")
+    framed = ends and tokens[verb.head].pos == "PROPN" and verb.head == index - 3
     return {index - 1: "", index: ""} if framed and tokens[span.start].tag == "DT" else {}
 
 
