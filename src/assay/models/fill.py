@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 MODEL = "smollm2"
 _EXPECTED = 60  # next words looked at per place, before the caller's choice
 _RESCORED = 3  # words per place that are read with what follows
-_FOLLOWING = 3  # tokens behind the place that are read with each word;
-_SHORT = 40  # a text of so few tokens is read to its end
+_FOLLOWING = 3  # tokens behind the place that are read with each word,
+_SHORT, _FOLLOWING_SHORT = 40, 6  # or so many in a text of few tokens, which is read quickly
 _LONGEST = 400  # tokens of a text that are read
 
 Fits = Callable[[int, str], bool]  # place, word
@@ -84,7 +84,7 @@ def _choose(loaded: Loaded, text: str, places: Sequence[Place], fits: Fits) -> d
     if not at:
         return {}
     expected = _expected(loaded, ids, [before for before, _ in at.values()])
-    following = len(ids) if len(ids) <= _SHORT else _FOLLOWING
+    following = _FOLLOWING_SHORT if len(ids) <= _SHORT else _FOLLOWING
     rows: list[Row] = []
     owners: list[tuple[int, str]] = []
     for (number, (before, through)), tokens in zip(at.items(), expected, strict=True):

@@ -23,13 +23,16 @@ from assay.perturbations.edit import Text, read
 TOP = 10
 LM_DIVERGE = f"lm-diverge, with the causal language model {fill.MODEL}"
 _CONTINUED = re.compile(r"[^\W_]|['’-]")  # how the next token starts if it belongs to the same word
-_LEAST = -3.0  # how much less likely than the old word a new one may be, in nats
+_LEAST = -4.0  # how much less likely than the old word a new one may be, in nats
 _CHANGED = 0.35  # of the words drawn are changed in the release, by its noise-ratios on CNN/DM
 _FEWEST = 5  # words that the model is asked for, where a text has so many
 _BOUND = frozenset(
     ["compound", "prt", "oprd", "xcomp", "ccomp", "dative", "acomp"]
 )  # these ask for the very word
-_UNWANTED = frozenset(["today", "yesterday", "tomorrow", "tonight", "now", "then", "rape", "sex", "porn"])
+_UNWANTED = frozenset(
+    ["today", "yesterday", "tomorrow", "tonight", "now", "then", "rape", "sex", "porn", "thing", "people", "way",
+     "time", "person", "kind", "type", "lot", "bit"]
+)  # fmt: skip
 # A word of these classes too is seldom meant as the first: "left" is a noun now and then.
 _OTHER_CLASSES = {
     "noun": {"ADJ", "ADV"},
@@ -205,4 +208,5 @@ def is_alternative(old: str, tag: str, word: str) -> bool:
     formed = certain and edit.inflect(lemma, tag) == word
     table = lexicon.synonyms()
     alike = lemma in table.get((word_class, own), ()) or own in table.get((word_class, lemma), ())
-    return formed and not alike and lemma != own and lemma[:5] != own[:5]
+    light = word_class == "verb" and lemma in lexicon.template_words("light_verbs")
+    return formed and not light and not alike and lemma != own and lemma[:5] != own[:5]
