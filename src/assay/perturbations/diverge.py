@@ -30,8 +30,8 @@ _BOUND = frozenset(
     ["compound", "prt", "oprd", "xcomp", "ccomp", "dative", "acomp"]
 )  # these ask for the very word
 _UNWANTED = frozenset(
-    ["today", "yesterday", "tomorrow", "tonight", "now", "then", "rape", "sex", "porn", "thing", "people", "way",
-     "time", "person", "kind", "type", "lot", "bit"]
+    ["today", "yesterday", "tomorrow", "tonight", "now", "then", "rape", "sex", "porn", "thing", "people",
+     "way", "time", "person", "kind", "type", "lot", "bit"]
 )  # fmt: skip
 # A word of these classes too is seldom meant as the first: "left" is a noun now and then.
 _OTHER_CLASSES = {
