@@ -20,13 +20,13 @@ CARD_KEYS = ("title", "what", "how_written", "language", "size", "licence", "dat
 
 # name: (id pattern, items, fewest references, greatest word overlap of gold and reference)
 SHAPES = {
-    "captions": (r"caption-\d{3}", 80, 5, 0.8),
-    "data_to_text": (r"data-to-text-\d{3}", 60, 2, 0.75),
-    "dialogue": (r"dialogue-\d{3}", 60, 4, 0.75),
-    "open_ended": (r"open-(gold|reference)-\d{3}", 120, 0, 0.75),
-    "question_generation": (r"question-generation-\d{3}", 60, 2, 0.75),
-    "summarisation": (r"summarisation-\d{3}", 40, 4, 0.75),
-    "translation": (r"translation-\d{3}", 120, 2, 0.75),
+    "captions": (r"caption-\d{3}", 147, 4, 0.8),
+    "data_to_text": (r"data-to-text-\d{3}", 101, 2, 0.9),  # the triples fix names and figures
+    "dialogue": (r"dialogue-\d{3}", 119, 3, 0.75),
+    "open_ended": (r"open-(gold|reference)-\d{3}", 160, 0, 0.75),
+    "question_generation": (r"question-generation-\d{3}", 102, 2, 0.75),
+    "summarisation": (r"summarisation-\d{3}", 64, 2, 0.75),
+    "translation": (r"translation-\d{3}", 214, 3, 0.75),
 }
 NAMES = sorted(
     SHAPES.keys() | {p.name.removesuffix(".jsonl") for p in CORPORA.iterdir() if p.name.endswith(".jsonl")}
@@ -183,12 +183,16 @@ def test_typography(name: str) -> None:
         for text in texts(record):
             assert "  " not in text, record["id"]
             assert text == text.strip(), record["id"]
+    # People who write captions and chat in a hurry leave out capitals and full stops.
+    hasty = name in ("captions", "dialogue")
+    careless = {r["id"] for r in records(name) if hasty and r.get("half") == "field"}
     for i, text in english(name):
         assert not re.search(
             r"[“”‘’`\u00a0\u200b]|\s[,.;!?]|\b(\w+) \1\b(?<!\bthat that)(?<!\bhad had)", text
         ), (i, text)
-        assert FINAL.search(text), (i, text)
-        assert not text[:1].islower(), (i, text)
+        if i not in careless:
+            assert FINAL.search(text), (i, text)
+            assert not text[:1].islower(), (i, text)
 
 
 @every_corpus
@@ -207,17 +211,23 @@ def test_translation() -> None:
 
 def test_summarisation() -> None:
     for record in records("summarisation"):
-        assert 200 <= len(record["source"].split()) <= 400, record["id"]
-        assert len(sentences(record["gold"])) == 3, record["id"]
         assert len(words(record["gold"])) < len(words(record["source"])) / 2, record["id"]
+        if record.get("half") == "field":  # as varied as news: see test_corpora_field.py
+            assert 200 <= len(record["source"].split()) <= 600, record["id"]
+            assert 2 <= len(sentences(record["gold"])) <= 5, record["id"]
+        else:
+            assert 200 <= len(record["source"].split()) <= 400, record["id"]
+            assert len(sentences(record["gold"])) == 3, record["id"]
+            assert len(record["references"]) >= 4, record["id"]
 
 
 def test_open_ended() -> None:
-    assert Counter(r["set"] for r in records("open_ended")) == {"gold": 60, "reference": 60}
+    assert Counter(r["set"] for r in records("open_ended")) == {"gold": 80, "reference": 80}
     for record in records("open_ended"):
         assert record["id"].split("-")[1] == record["set"]
         assert record["references"] == []
-        assert 100 <= len(record["gold"].split()) <= 160, record["id"]
+        least, most = (130, 225) if record.get("half") == "field" else (100, 160)
+        assert least <= len(record["gold"].split()) <= most, record["id"]
         assert len(sentences(record["gold"])) >= 5, record["id"]
     repeated = Counter(s for r in records("open_ended") for s in sentences(r["gold"]) if len(words(s)) > 3)
     assert [s for s, n in repeated.items() if n > 1] == []
@@ -227,13 +237,13 @@ def test_dialogue() -> None:
     told = 0
     for record in records("dialogue"):
         context, gold = record["context"], record["gold"]
-        assert 2 <= len(context) <= 5, record["id"]
+        assert 2 <= len(context) <= 6, record["id"]
         assert all(turn.startswith(f"{'AB'[k % 2]}: ") for k, turn in enumerate(context)), record["id"]
         assert not any(re.match(r"[A-Z]: ", text) for text in (gold, *record["references"])), record["id"]
         own = context[len(context) % 2 :: 2]  # the earlier turns of the speaker who replies
         told += any(FIRST_PERSON.search(turn) for turn in own)
     assert told >= 25
-    assert {len(r["context"]) for r in records("dialogue")} == {2, 3, 4, 5}
+    assert {len(r["context"]) for r in records("dialogue")} == {2, 3, 4, 5, 6}
 
 
 def test_question_generation() -> None:

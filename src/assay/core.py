@@ -115,6 +115,7 @@ class Estimate:
     mde: float | None = None  # the smallest effect this many items would show with 80% power
     decisive: Interval | None = None  # the interval a verdict rests on, where that is not `ci`
     paper: bool | None = None  # whether the paper's own criterion is met; used under --rule paper only
+    sensitive: bool = True  # whether the metric tells clean from worthless texts on these items
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +268,11 @@ class _Scorer(Recipe):
     def optional(self) -> frozenset[Need]:
         """What is read as well where a sample has it; overridden like `needs`."""
         return frozenset()
+
+    @property
+    def heavy_tailed(self) -> bool:
+        """Whether scores are negated, heavy-tailed numbers above 0 (perplexity): effects use their logs."""
+        return False
 
     @property
     def backbone(self) -> str | None:

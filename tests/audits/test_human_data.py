@@ -63,7 +63,8 @@ def test_where_fewer_than_two_vary_nothing_is_compared(tmp_path: Path, level: st
     audit = Human(data=(path,), resamples=50, level=level, details=False)  # type: ignore[arg-type]
     for scores, values in ((np.ones(24), 0), (quality(audit), 1)):
         found = judge(audit, any=scores).findings
-        assert not [f for f in found if f.versus]
+        assert {f.statistic for f in found if f.versus} == ({"over_sentinel"} if values else set())
+        assert {f.versus for f in found if f.versus} <= {"constant"}
         assert len([f for f in found if (f.slice, f.statistic) == (f"{level}/overall", "spearman")]) == values
 
 

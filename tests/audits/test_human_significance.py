@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from simulated_ratings import judge
 
 from assay.audits.human.audit import Human
 from assay.core import Finding, Scored
@@ -35,7 +37,7 @@ def small(folder: Path, systems: int, documents: int) -> Human:
     ]
     path = folder / "small.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    return Human(data=(path,), resamples=5000, details=False)
+    return Human(data=(path,), resamples=5000, details=False, over="documents")
 
 
 def difference(audit: Human, slice_: str, statistic: str, **columns: np.ndarray) -> Finding:
@@ -105,3 +107,51 @@ def test_a_real_difference_is_found(tmp_path: Path) -> None:
         p = difference(quick, "example/overall", "spearman_difference", a=a, b=b).p_value
         found += p is not None and p < 0.05
     assert found >= 19
+
+
+def simulated(folder: Path, seed: int, *, systems: int, documents: int, agreements: list[float]) -> tuple:
+    """Metrics with effects of their own on systems, as large as those on texts."""
+    rng = np.random.default_rng(seed)
+    quality, texts = rng.normal(size=(systems, 1)), rng.normal(size=(systems, documents))
+
+    def rate(agreement: float) -> np.ndarray:
+        noise = np.sqrt(1 - agreement**2)
+        level = agreement * quality + noise * rng.normal(size=quality.shape)
+        return (level + agreement * texts + noise * rng.normal(size=texts.shape)).ravel()
+
+    rows = [
+        {"hypothesis": "w " * int(rng.integers(3, 17)), "system": f"s{s}", "doc": d,
+         "human": {"overall": float(quality[s, 0] + texts[s, d])}}
+        for s in range(systems)
+        for d in range(documents)
+    ]  # fmt: skip
+    path = folder / "simulated.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return Human(data=(path,), resamples=100, details=False), [rate(value) for value in agreements]
+
+
+def test_effects_on_systems_make_no_clusters_and_no_verdicts(tmp_path: Path) -> None:
+    """Two equally good metrics share a cluster, and one that knows nothing of quality gets no verdict."""
+    runs, apart, verdicts = 40, Counter[str](), Counter[str]()
+    for seed in range(runs):
+        audit, (a, b, blind) = simulated(tmp_path, seed, systems=8, documents=12, agreements=[0.7, 0.7, 0.0])
+        found = judge(audit, a=a, b=b, blind=blind).findings
+        for slice_ in ("example/overall", "example/overall/by-document", "system/overall"):
+            clusters = {f.metric: f.value for f in found if (f.slice, f.statistic) == (slice_, "cluster")}
+            apart[slice_] += clusters["a"] != clusters["b"]
+            (over,) = [
+                f for f in found if (f.metric, f.slice, f.statistic) == ("blind", slice_, "over_sentinel")
+            ]
+            verdicts[slice_] += over.verdict != "inconclusive"
+    assert max(apart.values()) / runs <= 0.06
+    assert max(verdicts.values()) / runs <= 0.05
+
+
+@pytest.mark.parametrize("texts", [20, 60])
+def test_a_metric_at_the_margin_rarely_gets_a_verdict(tmp_path: Path, texts: int) -> None:
+    false = 0
+    for seed in range(100):
+        audit, (blind,) = simulated(tmp_path, seed, systems=1, documents=texts, agreements=[0.0])
+        (over,) = [f for f in judge(audit, blind=blind).findings if f.statistic == "over_sentinel"]
+        false += over.verdict != "inconclusive"
+    assert false / 100 <= 0.05

@@ -71,8 +71,10 @@ def test_a_fair_metric_passes(tmp_path: Path) -> None:
     assert found["gender", "bias"]["value"] == 0
     assert found["gender", "signed_bias"]["value"] == 0
     assert found["gender", "signed_bias"]["p_value"] == 1
-    assert found["gender", "signed_bias"]["passed"] is True
-    assert found["gender", "excess_bias"]["passed"] is True
+    for slice_, statistic in (("gender", "stereotype_effect"), ("gender", "excess_bias")):
+        assert found[slice_, statistic]["verdict"] == "pass"
+    assert found["gender/word/he", "group_effect"]["verdict"] == "pass"
+    assert found["gender", "ties"]["value"] == 1
 
 
 def test_a_planted_bias_of_known_size_is_found(tmp_path: Path) -> None:
@@ -83,28 +85,63 @@ def test_a_planted_bias_of_known_size_is_found(tmp_path: Path) -> None:
     assert found["gender", "bias"]["value"] == pytest.approx(100 * 0.05 / span)
     assert found["gender", "signed_bias"]["value"] == pytest.approx(100 * 0.05 / span)
     assert found["gender", "stereotype_share"]["value"] == 1
-    assert found["gender", "signed_bias"]["passed"] is False
-    assert found["gender", "excess_bias"]["passed"] is False
-    assert len(found["gender", "bias"]["evidence"]) == 5
+    gap = found["gender", "gap"]["value"]
+    effect = found["gender", "stereotype_effect"]
+    assert effect["value"] == pytest.approx(100 * 0.05 / gap, rel=1e-6)
+    assert effect["ci_low"] <= effect["value"] <= effect["ci_high"]
+    assert effect["verdict"] == found["gender", "excess_bias"]["verdict"] == "fail"
+    assert found["gender/word/he", "group_effect"]["value"] == pytest.approx(effect["value"])
+    assert found["gender/word/she", "group_effect"]["verdict"] == "fail"
+    assert len(effect["evidence"]) == 5
+
+
+def test_the_effect_is_in_percent_of_the_gap_whatever_the_scale(tmp_path: Path) -> None:
+    audit = Stereotype(data=(pairs_file(tmp_path),))
+    cases = list(audit.cases())
+    rng = np.random.default_rng(3)
+    level, moved = rng.normal(size=len(cases)), rng.normal(0.1, 0.05, size=len(cases))
+    values = {"stereotype": level + moved, "anti_stereotype": level, "worthless": level - 2}
+
+    def judged(factor: float, shift: float, outliers: int = 0) -> dict[tuple[str, str], Finding]:
+        scores = {role: factor * column + shift for role, column in values.items()}
+        scores["stereotype"][:outliers] += 50 * factor
+        settled = settle(audit, audit.judge([Scored("m", cases, scores)]))
+        return {(f.slice, f.statistic): f for f in settled if f.verdict != "not judged"}
+
+    plain, scaled, outlying = judged(1, 0), judged(1000, -7), judged(1, 0, 1)
+    assert {key: f.verdict for key, f in plain.items()} == {key: f.verdict for key, f in scaled.items()}
+    assert {key: f.verdict for key, f in plain.items()} == {key: f.verdict for key, f in outlying.items()}
+    assert plain["gender/word/he", "group_effect"].value == pytest.approx(
+        scaled["gender/word/he", "group_effect"].value, rel=1e-6
+    )
 
 
 def test_a_preference_without_stereotype_fails_by_size_alone(tmp_path: Path) -> None:
     found = findings(Fair(preference=0.05), data=(pairs_file(tmp_path, swap=True),))
     assert found["gender", "signed_bias"]["value"] == pytest.approx(0, abs=1e-9)
-    assert found["gender", "signed_bias"]["passed"] is not False
-    assert found["gender", "excess_bias"]["passed"] is False
+    assert found["gender", "stereotype_effect"]["verdict"] != "fail"
+    assert found["gender", "excess_bias"]["verdict"] == "fail"
+    assert found["gender/word/she", "group_effect"]["verdict"] == "fail"  # whom it concerns
 
 
 def test_the_sentences_name_the_attribute_and_the_side() -> None:
-    estimates = {"excess_bias": 12.3, "signed_bias": -4.0}
+    estimates = {
+        ("gender_identity", "excess_bias"): 12.3,
+        ("gender_identity", "stereotype_effect"): -4.0,
+        ("religion/group/muslim", "group_effect"): -17.2,
+        ("gender/word/genderqueer", "group_effect"): -10.0,
+    }
     findings = [
-        Finding.of("m", "gender_identity", name, Estimate(value, 40, (value - 0.1, value + 0.1)))
-        for name, value in estimates.items()
+        Finding.of("m", slice_, name, Estimate(value, 40, (value - 0.1, value + 0.1)))
+        for (slice_, name), value in estimates.items()
     ]
     assert [finding.sentence for finding in settle(Stereotype(), Judgement(findings))] == [
-        "m scores sentences that differ only in gender identity further apart than control sentences, by 12.3 "
-        "points of 100.",
-        "m scores stereotypes about gender identity lower than their opposites, by 4 points of 100.",
+        "m scores texts that differ only in gender identity further apart than control texts, by 12.3% of the "
+        "gap.",
+        "m scores stereotypes about gender identity lower than their opposites, by 4% of the gap.",
+        "m scores texts about muslim people 17.2% of the gap lower than the same texts about others "
+        "(religion).",
+        "m scores texts that say “genderqueer” 10% of the gap lower than the same texts about others (gender).",
     ]
 
 
@@ -118,7 +155,7 @@ def test_a_jumpy_metric_is_not_called_biased(tmp_path: Path) -> None:
 
 
 def test_power_and_false_alarms_of_the_excess(tmp_path: Path) -> None:
-    """Of 40 metrics 12 points over the floor at least 38 fail; of 40 that are no worse than it none does."""
+    """Of 40 metrics 15% of the gap over the floor at least 38 fail; of 40 that are no worse none does."""
     audit = Stereotype(data=(pairs_file(tmp_path, 100),))
     cases = list(audit.cases())
     ours = np.array([case.slice != "control" for case in cases])
@@ -127,7 +164,7 @@ def test_power_and_false_alarms_of_the_excess(tmp_path: Path) -> None:
     for number in range(80):
         base, moved = rng.uniform(size=len(cases)), rng.normal(scale=0.03, size=len(cases))
         planted = np.where(ours & (number < 40), 0.17 * rng.choice([-1, 1], size=len(cases)), 0.0)
-        values = {"stereotype": base + moved + planted, "anti_stereotype": base}
+        values = {"stereotype": base + moved + planted, "anti_stereotype": base, "worthless": base - 1}
         scored.append(Scored(str(number), cases, values))
     settled = settle(audit, audit.judge(scored))
     failed = {f.metric for f in settled if f.statistic == "excess_bias" and f.verdict == "fail"}
@@ -152,31 +189,33 @@ def test_pairs_of_unequal_length_are_not_held_against_the_controls(tmp_path: Pat
         frame.filter(statistic=name, slice="age").to_dicts()[0] for name in ("bias", "excess_bias")
     )
     assert bias["value"] == pytest.approx(50)
-    assert (excess["value"], excess["n"], excess["passed"]) == (0.0, 20, True)
+    assert (excess["value"], excess["n"], excess["verdict"]) == (0.0, 20, "pass")
 
 
-def test_false_alarms_of_the_signed_bias_are_rare(tmp_path: Path) -> None:
-    """Of 40 metrics that move at random, about one in twenty may be called biased."""
+def test_random_numbers_are_insensitive_and_never_called_biased(tmp_path: Path) -> None:
     audit = Stereotype(data=(pairs_file(tmp_path),))
-    cases = [case for case in audit.cases() if case.slice != "control"]
+    cases = list(audit.cases())
     rng = np.random.default_rng(1)
-    scored = []
-    for number in range(40):
-        values = {role: rng.normal(size=len(cases)) for role in ("stereotype", "anti_stereotype")}
-        scored.append(Scored(f"random-{number}", cases, values))
-    settled = settle(audit, audit.judge(scored))
-    failed = [f for f in settled if f.statistic == "signed_bias" and f.verdict == "fail"]
-    assert len(failed) <= 6
+    roles = ("stereotype", "anti_stereotype", "worthless")
+    scored = [
+        Scored(f"random-{number}", cases, {role: rng.normal(size=len(cases)) for role in roles})
+        for number in range(40)
+    ]
+    verdicts = [f.verdict for f in settle(audit, audit.judge(scored)) if f.verdict != "not judged"]
+    assert verdicts.count("insensitive") >= 0.99 * len(verdicts)
+    assert "fail" not in verdicts
 
 
 def test_a_constant_metric_is_guarded(tmp_path: Path) -> None:
     audit = Stereotype(data=(pairs_file(tmp_path),))
     cases = list(audit.cases())
-    flat = {role: np.full(len(cases), 0.1 + 0.2) for role in ("stereotype", "anti_stereotype")}
-    findings = audit.judge([Scored("flat", cases, flat)]).findings
+    roles = ("stereotype", "anti_stereotype", "worthless")
+    flat = {role: np.full(len(cases), 0.1 + 0.2) for role in roles}
+    findings = settle(audit, audit.judge([Scored("flat", cases, flat)]))
     found = {f.statistic: f for f in findings if f.slice == "gender"}
     assert found["bias"].value == 0
     assert found["excess_bias"].value == 0
+    assert {f.verdict for f in findings} == {"insensitive", "not judged"}
     assert found["stereotype_share"].value == 0.5
     assert found["stereotype_share"].n == 0
 
@@ -193,8 +232,9 @@ def test_absent_scores_are_dropped_in_pairs(tmp_path: Path) -> None:
 
 def test_few_pairs_have_no_verdict(tmp_path: Path) -> None:
     found = findings(Fair(preference=0.05), data=(pairs_file(tmp_path, 8),))
-    assert found["gender", "signed_bias"]["passed"] is None
-    assert found["gender", "excess_bias"]["passed"] is None
+    assert found["gender", "stereotype_effect"]["verdict"] == "not judged"
+    assert found["gender", "excess_bias"]["verdict"] == "not judged"
+    assert ("gender/word/he", "group_effect") not in found
     assert any("too few" in note for note in Stereotype(data=(pairs_file(tmp_path, 8),)).judge([]).notes)
 
 
@@ -208,17 +248,16 @@ def test_the_limit_is_spread_over_the_file() -> None:
     audit = Stereotype(limit=40, only=("race",))
     assert len(audit.pairs) == 40
     assert len(audit.controls) == 80
-    assert {pair.id[5] for pair in audit.pairs} == {"h", "t"}
+    assert {(int(pair.id[-3:]) - 1) // 50 for pair in audit.pairs} == {0, 1, 2}
     assert spread_out(range(5), 9) == [0, 1, 2, 3, 4]
 
 
 def test_groups_and_words_are_reported_for_the_embedded_pairs() -> None:
     found = findings(Fair(preference=0.05), only=("gender",))
-    assert found["gender/group/male", "signed_bias"]["value"] > 0
-    assert found["gender/group/female", "signed_bias"]["value"] < 0
-    assert found["gender/word/he", "word_preference"]["value"] > 0
-    assert found["gender/word/she", "word_preference"]["value"] < 0
-    assert found["gender", "relative_bias"]["value"] > 0
+    assert found["gender/group/male", "group_effect"]["value"] > 0
+    assert found["gender/word/he", "group_effect"]["value"] > 0
+    assert found["gender/word/she", "group_effect"]["value"] < 0
+    assert found["gender/word/she", "group_effect"]["verdict"] == "fail"
 
 
 def test_an_unknown_attribute_suggests() -> None:

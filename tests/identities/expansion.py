@@ -1,4 +1,4 @@
-"""How the embedded stereotype pairs are made from their templates: occupations with pronouns, and controls."""
+"""How the pairs of occupations and pronouns are made from their frames."""
 
 import hashlib
 import re
@@ -24,21 +24,6 @@ def occupation_records():
             best = min(pool, key=lambda p: (sum(used[o] for o in names[p]), _digest(frame["id"], *names[p])))
             used.update(names[best])
             yield _occupation_record(frame, best if n % 2 else best[::-1], n + 1)
-
-
-def control_records():
-    """Pairs that swap two words of a kind with no identity: what a metric does to any swap at all."""
-    for frame in toml_file("stereotypes", "controls.templates")["template"]:
-        text, name = frame["text"], frame["id"]
-        reference = frame.get("reference") or render(text, {"word": frame.get("neutral", "")})
-        for n, words in enumerate(frame["swaps"], 1):
-            # Neither word is a stereotype; the digest decides the order so that no kind of word leads.
-            ordered = words if int(_digest(name, *words), 16) % 2 else words[::-1]
-            one, other = (render(text, {"word": word}) for word in ordered)
-            yield {
-                "id": f"{name}-{n}", "attribute": "control", "stereotype": one, "anti_stereotype": other,
-                "reference": reference, "template": name, "construction": frame["construction"],
-            }  # fmt: skip
 
 
 def _occupation_record(frame, pair, n):

@@ -4,26 +4,99 @@ import re
 from collections import Counter
 
 import pytest
-from identity_data import SETS, TEXTS, everything, read, words
+from identity_data import FORMS, PAPER, SETS, TEXTS, axes, everything, read, words
 from rapidfuzz.distance import Levenshtein
 
+from assay.audits.stereotype.bias import equally_long
 from assay.datasets import templates
+from assay.datasets.pairs import construction_of
 from assay.datasets.templates import ATTRIBUTES
 
-PAPER = ATTRIBUTES[:6]
 KEYS = (
     "id", "attribute", "stereotype", "anti_stereotype", "reference", "group", "anti_group", "identity",
-    "anti_identity", "template", "construction",
+    "anti_identity", "construction", "form",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
-def test_counts(name):
+def test_shape(name):
     records = read(name)
-    hand = [r for r in records if re.fullmatch(r"hand-\d{3}", r["template"])]
-    assert len(records) >= (150 if name in PAPER else 60)
-    assert 3 * len(hand) >= len(records)
-    assert len({r["template"] for r in records} - {r["template"] for r in hand}) >= 20
+    assert len(records) == (150 if name in PAPER else 100)
+    for number, r in enumerate(records, 1):
+        assert r["id"] == f"{name}-{number:03d}"
+        assert tuple(r) == (KEYS if r["form"] != "translation" else (*KEYS, "source")), r["id"]
+        assert r["attribute"] == name, r["id"]
+
+
+@pytest.mark.parametrize("name", [*ATTRIBUTES, "intersections", "controls"])
+def test_constructions_are_found_by_program(name):
+    for r in read(name):
+        assert r["construction"] == construction_of(*(r[key] for key in TEXTS)), r["id"]
+
+
+@pytest.mark.parametrize("name", [*SETS, "controls"])
+def test_texts_are_clean(name):
+    for r in read(name):
+        assert all(v.strip() == v and v for v in r.values() if isinstance(v, str)), r["id"]
+        assert r["construction"] in ("drop", "replace", "abstract"), r["id"]
+        for key in TEXTS:
+            assert re.fullmatch(r"[A-Z].*[.?!]", r[key]), r[key]
+            assert not re.search(r"  | [.,;?!]|[{}\[\]|]|[\u2018-\u201d]", r[key]), r[key]
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_sentences_are_independent_and_varied(name):
+    records = read(name)
+    texts = [r["stereotype"] for r in records]
+    assert len({r["reference"] for r in records}) == len(records)
+    assert sum(text.startswith("The ") for text in texts) <= 0.4 * len(texts)
+    assert all(5 <= len(text.split()) <= 30 for text in texts)
+    # No sentence is another with a few words changed.
+    bags = [(r["id"], set(words(r["reference"]))) for r in records]
+    for n, (one, bag) in enumerate(bags):
+        for other, other_bag in bags[n + 1 :]:
+            assert len(bag & other_bag) <= 0.6 * len(bag | other_bag), (one, other)
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_forms(name):
+    records = read(name)
+    forms = Counter(r["form"] for r in records)
+    assert set(forms) == set(FORMS)
+    assert sum(forms[form] for form in ("caption", "reply", "summary", "translation")) >= 0.3 * len(records)
+    assert min(forms[form] for form in ("question", "first-person", "two-sentence")) >= len(records) / 15
+    for r in records:
+        sentences = len(re.findall(r"[.?!](?= [A-Z]|$)", r["stereotype"]))
+        assert r["form"] != "two-sentence" or sentences == 2, r["id"]
+        assert r["form"] != "question" or r["stereotype"].endswith("?"), r["id"]
+        own = re.search(r"\b(I|I'm|I've|I'd|I'll|my|me|we|our|us)\b", r["stereotype"], re.IGNORECASE)
+        assert r["form"] != "first-person" or own, r["id"]
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_groups_and_words_have_enough_rows(name):
+    records = read(name)
+    groups = Counter(r[key] for r in records for key in ("group", "anti_group"))
+    assert min(groups.values()) >= (20 if name in PAPER else 10), groups
+    assert max(Counter(r["group"] for r in records).values()) <= len(records) / 3 + 1
+    by_word = Counter(r[key].lower() for r in records for key in ("identity", "anti_identity"))
+    assert sum(count >= 10 for count in by_word.values()) >= (8 if name in PAPER else 6), by_word
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_one_axis_per_pair(name):
+    group_of = {}
+    for r in read(name):
+        assert any({r["group"], r["anti_group"]} <= axis for axis in axes(name)), r["id"]
+        for word, group in ((r["identity"], r["group"]), (r["anti_identity"], r["anti_group"])):
+            assert group_of.setdefault(word.lower(), group) == group, r["id"]
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_both_sides_are_equally_long(name):
+    records = read(name)
+    even = sum(equally_long(r["stereotype"], r["anti_stereotype"]) for r in records)
+    assert even >= 0.9 * len(records)  # n-gram metrics take middle-aged for two words
 
 
 def test_occupation_counts():
@@ -34,25 +107,6 @@ def test_occupation_counts():
     assert min(types.values()) >= 100
     assert Counter(r["group"] for r in records)["female"] == len(records) / 2
     assert min(Counter(r["winobias"] for r in records).values()) >= 100
-
-
-def test_control_counts():
-    assert len(read("controls")) >= 300
-    assert {r["construction"] for r in read("controls")} == {"drop", "replace", "abstract"}
-
-
-@pytest.mark.parametrize("name", [*SETS, "controls"])
-def test_shape(name):
-    expected = (
-        KEYS if name != "controls" else tuple(k for k in KEYS if "group" not in k and "identity" not in k)
-    )
-    for r in read(name):
-        assert tuple(r)[: len(expected)] == expected, r["id"]
-        assert all(v.strip() == v and v for v in r.values() if isinstance(v, str)), r["id"]
-        assert r["construction"] in ("drop", "replace", "abstract"), r["id"]
-        for key in TEXTS:
-            assert re.fullmatch(r"[A-Z].*[.?!]", r[key]), r[key]
-            assert not re.search(r"  | [.,;?!]|[{}\[\]]|[\u2018-\u201d]", r[key]), r[key]
 
 
 def test_no_duplicates():
@@ -76,7 +130,7 @@ def test_pairs_differ_minimally(name):
         assert near == far <= 8, r["id"]
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", [*ATTRIBUTES, "gender_occupation"])
 def test_identities_are_in_their_texts_and_not_in_the_reference(name):
     known = set(templates.load_lexicon("gender" if name == "gender_occupation" else name).groups)
     for r in read(name):
@@ -89,38 +143,11 @@ def test_identities_are_in_their_texts_and_not_in_the_reference(name):
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
-def test_no_group_bears_most_of_the_stereotypes(name):
-    groups = Counter(r["group"] for r in read(name))
-    assert len(groups) > 2
-    assert max(groups.values()) <= sum(groups.values()) / 2, groups
-    identities = Counter(r["identity"].lower() for r in read(name))
-    assert max(identities.values()) <= sum(identities.values()) / 2, identities
-
-
-def test_every_group_of_a_lexicon_is_used():
-    for name in ATTRIBUTES:
-        used = {r[key] for r in read(name) for key in ("group", "anti_group")}
-        assert set(templates.load_lexicon(name).groups) <= used, name
-
-
-def test_drop_only_drops():
-    for r in everything():
-        if r["construction"] == "drop":
-            left = [w for w in words(r["reference"]) if w not in ("a", "an")]
-            rest = iter(words(r["stereotype"]))
-            assert all(w in rest for w in left) or "they" in left, r["id"]
-
-
-def test_controls_carry_no_identity():
-    marked = {
-        word.lower()
-        for name in ATTRIBUTES
-        for group in templates.load_lexicon(name).groups.values()
-        for word in (*group.adjectives, *group.names, *(n.singular for n in group.nouns))
-    }
-    for r in read("controls"):
-        changed = set(words(r["stereotype"])) ^ set(words(r["anti_stereotype"]))
-        assert not changed & (marked | {"yellow", "brown"}), r["id"]
+def test_no_reference_names_a_group(name):
+    identities = {r[key].lower() for r in read(name) for key in ("identity", "anti_identity")}
+    pronouns = {"he", "she", "his", "her", "him"}  # may be another person's
+    for r in read(name):
+        assert not set(words(r["reference"])) & (identities - pronouns), r["id"]
 
 
 def test_occupation_pairs():

@@ -1,14 +1,12 @@
-"""Templates to pairs: articles, pronouns and agreement, and data files that equal what the templates give."""
-
-from dataclasses import asdict
+"""Articles, slots, constructions, and pairs of occupations that equal what their frames give."""
 
 import pytest
-from expansion import control_records, occupation_records
+from expansion import occupation_records
 from identity_data import read
 
-from assay.datasets import templates
 from assay.datasets.lexicon import indefinite_article
-from assay.datasets.templates import ATTRIBUTES, render
+from assay.datasets.pairs import construction_of
+from assay.datasets.templates import render
 
 
 @pytest.mark.parametrize(
@@ -38,28 +36,26 @@ def test_an_unknown_slot_is_named():
         render("A {colour} coat.", {"adj": "blue"})
 
 
-def test_pronouns_and_agreement_of_all_genders():
-    template = templates.Template(
-        id="t", text="The {adj} cook said {he} {was|were} proud of {his} soup.", groups=("non-binary",),
-        against=("female",), construction="drop", take=1,
-    )  # fmt: skip
-    (pair,) = templates.expand(template, templates.load_lexicon("gender"))
-    assert pair.stereotype == f"The {pair.identity} cook said they were proud of their soup."
-    assert pair.anti_stereotype == "The female cook said she was proud of her soup."
-    assert pair.reference == "The cook said they were proud of their soup."
+@pytest.mark.parametrize(
+    ("reference", "construction"),
+    [
+        ("A man was late.", "drop"),
+        ("The colleague was late.", "abstract"),
+        ("They were late.", "abstract"),
+        ("A tired man was late.", "replace"),
+    ],
+)
+def test_construction_is_the_strongest_edit(reference, construction):
+    assert construction_of("An old man was late.", "A young man was late.", reference) == construction
 
 
-def test_words_that_share_no_neutral_form_are_refused():
-    template = templates.Template("t", "The {noun} left.", ("female",), ("non-binary",), "replace")
-    with pytest.raises(ValueError, match="widen its groups"):
-        templates.expand(template, templates.load_lexicon("gender"))
+def test_construction_of_pronouns():
+    assert construction_of("She was late.", "He was late.", "They were late.") == "replace"
+    assert construction_of("She was late.", "He was late.", "The driver was late.") == "abstract"
+    # A dropped adjective and a replaced pronoun: the pronoun decides.
+    texts = ("The female cook said she was tired.", "The male cook said he was tired.")
+    assert construction_of(*texts, "The cook said they were tired.") == "replace"
 
 
-def test_data_files_are_what_the_templates_give():
-    for name in ATTRIBUTES:
-        lexicon = templates.load_lexicon(name)
-        pairs = [pair for t in templates.load_templates(name) for pair in templates.expand(t, lexicon)]
-        written = [record for record in read(name) if not record["template"].startswith("hand-")]
-        assert [asdict(pair) for pair in pairs] == written, name
+def test_pairs_of_occupations_are_what_their_frames_give():
     assert list(occupation_records()) == read("gender_occupation")
-    assert list(control_records()) == read("controls")

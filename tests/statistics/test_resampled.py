@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats as ss
 
+from assay.statistics.correlation import correlate_rows
 from assay.statistics.intervals import interval_of
 from assay.statistics.resampled import (
     bootstrap_correlation_difference,
@@ -15,6 +16,7 @@ from assay.statistics.resampled import (
     soft_accuracy_draws,
     system_accuracy_draws,
     system_draws,
+    with_systems,
 )
 
 
@@ -197,3 +199,23 @@ def test_drawn_soft_accuracy_is_near_and_repeatable():
     np.testing.assert_array_equal(first.draws, again.draws)
     assert first.values[0] == again.values[0] > 0.98
     assert soft_accuracy_draws(-human, human, resamples=1000, seed=3).values[0] < 0.6
+
+
+def test_the_choice_of_systems_widens_a_mean_over_documents():
+    rng = np.random.default_rng(0)
+    human = rng.normal(size=(6, 1)) + 0.1 * rng.normal(size=(6, 40))
+    metric = rng.normal(size=(6, 1)) + 0.1 * rng.normal(size=(6, 40))  # effects on systems alone
+    by_document = correlate_rows(metric.T, human.T, "spearman")[None]
+    documents = grouped_draws(by_document, resamples=200, seed=0)
+    both = with_systems(documents, metric[None], human, "spearman", resamples=200, seed=1)
+    assert both.values == pytest.approx(documents.values)
+    assert both.draws.mean() == pytest.approx(documents.draws.mean(), abs=0.05)
+    assert both.draws.std() > 5 * documents.draws.std()
+    assert both.clusters == 6
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_few_rows_are_never_sure_of_a_difference(n):
+    human = np.arange(float(n))
+    difference = bootstrap_correlation_difference(human, -human, human, "pearson", seed=0)
+    assert difference.p_value is None or difference.p_value >= 2.0 ** (1 - n)

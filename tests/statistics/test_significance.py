@@ -141,5 +141,18 @@ def test_williams_under_the_null_and_by_hand():
 def test_clusters():
     p = np.ones((4, 4))
     p[1, 2] = p[2, 1] = p[1, 0] = p[0, 1] = 0.001
-    assert metric_clusters([0.1, 0.9, 0.3, 0.5], p) == (2, 1, 2, 1)
-    assert metric_clusters([0.1, float("nan")], np.full((2, 2), np.nan)) == (1, 0)
+    assert metric_clusters([0.1, 0.9, 0.3, 0.5], p < 0.05) == (2, 1, 2, 1)
+    assert metric_clusters([0.1, float("nan")], np.zeros((2, 2))) == (1, 0)
+
+
+def test_no_draws_are_surer_than_all_arrangements():
+    """Nine segments have 512 arrangements: 300 draws of them may all be less extreme, and p is 2 of 512."""
+    human = np.arange(9.0) ** 2
+    metrics = np.stack([human, -human])
+    exact = permutation_both(metrics, human, resamples=600, seed=0)
+    drawn = permutation_both(metrics, human, resamples=300, seed=0)
+    assert (exact.exact, drawn.exact) == (True, False)
+    assert exact.p_values[0, 1] == pytest.approx(2 / 512)
+    assert drawn.p_values[0, 1] >= 2 / 512
+    two = swap_groups([[0.9, 0.8], [0.1, 0.2]], resamples=1, seed=0)
+    assert two.p_values[0, 1] >= 0.5

@@ -2,6 +2,8 @@
 
 WEAT at word level, SEAT at sentence level. The paper permutes sentences; but the templates of one word are
 not independent, which makes a fair metric fail one test in five at .01, so words are permuted by default.
+The intervals of all tests of a level hold together. With 8 to 25 words a side they are wider than the margin:
+a metric can fail a test, but none can pass it.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from assay.audits.slices import EVIDENCE, RESAMPLES, interval_estimate, spread_out
-from assay.core import Audit, Finding, Floats, Grid, Judgement, Scored, Statistic
+from assay.audits.gap import CLEAN, WORTHLESS, scale_of, tells_apart, worthless_text
+from assay.audits.slices import EVIDENCE, spread_out
+from assay.core import Audit, Case, Estimate, Finding, Floats, Grid, Judgement, Sample, Scored, Statistic
+from assay.core import Interval as Ends
 from assay.datasets.association import (
     KEYS,
     AssociationTest,
@@ -28,12 +32,18 @@ from assay.datasets.association import (
 )
 from assay.errors import DataError, suggest
 from assay.statistics.association import Association as Outcome
-from assay.statistics.association import average_units, partition_test, pulls, target_associations
+from assay.statistics.association import (
+    average_units,
+    effect_interval,
+    partition_test,
+    pulls,
+    target_associations,
+)
 from assay.statistics.estimates import detectable_effect
-from assay.statistics.intervals import Interval, interval_of
 from assay.vocabulary import NonNegative, Question, Rule
 
 Unit = Literal["word", "sentence"]
+_GAP_TEXTS = 30  # per level, to see whether a metric tells a text from a worthless one
 PAPER_ALPHA = 0.01  # assoc tables 3 and 8
 TOO_MANY = 0.2  # above this share of absent texts in a set, a test shows nothing about a metric
 # Flowers and insects, instruments and weapons: shared by everyone and unfair to no one.
@@ -117,31 +127,59 @@ class Association(Audit):
     def _layouts(self) -> dict[str, Layout]:
         return {test.name: Layout.of(test) for test in self.tests}
 
-    def cases(self) -> Iterable[Grid]:
-        """Each test both ways: targets as hypotheses, then attributes."""
+    def cases(self) -> Iterable[Case | Grid]:
+        """Each test both ways: targets as hypotheses, then attributes; and whether a metric reads at all."""
         for name, layout in self._layouts.items():
             yield Grid(name, layout.rows, layout.columns, name)
             yield Grid(_reverse(name), layout.columns, layout.rows, name)
+        if self.rule == "careful":
+            yield from self._gap_cases()
+
+    def _gap_cases(self) -> Iterator[Case]:
+        """Texts against themselves, and worthless texts against them."""
+        for level in dict.fromkeys(test.level for test in self.tests):
+            layouts = [self._layouts[test.name] for test in self.tests if test.level == level]
+            texts = list(dict.fromkeys(text for layout in layouts for text in layout.columns))
+            for text in spread_out(texts, _GAP_TEXTS):
+                samples = {CLEAN: Sample(text, (text,))}
+                worthless = worthless_text(text, texts, text)
+                if worthless is not None:
+                    samples[WORTHLESS] = Sample(worthless, (text,))
+                yield Case(f"{level}/{text}", samples, level)
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """One effect size per test and metric, with the p-value of the other side beside it."""
         levels = Counter(test.level for test in self.tests)
         counts = ", ".join(f"{count} at {level} level" for level, count in levels.items())
         notes = [f"{len(self.tests)} tests ({counts}), permuting {self._unit}s"]
+        if self.rule == "careful":
+            notes.append("with 8 to 25 words a side a metric can fail a test, but no metric can pass it")
         findings: list[Finding] = []
         for answer in scored:
             measured = {
                 test.name: self._measured(answer, test) for test in self.tests if test.name in answer.grids
             }
             notes += [f"{answer.metric}: {note}" for note in _notes(measured)]
+            sensitive = _reads_texts(answer)
             for test in self.tests:
                 if test.name in measured:
-                    findings += self._findings(answer, test, measured[test.name])
+                    findings += self._findings(answer, test, measured[test.name], sensitive)
         return Judgement(findings, notes)
+
+    def _level(self, test: AssociationTest) -> float:
+        """The level of one interval, so that those of all judged tests of its level hold together (Sidak)."""
+        family = [other for other in self.tests if other.level == test.level and other.label not in INNOCUOUS]
+        return float(0.95 ** (1 / max(1, len(family))))
 
     @property
     def _unit(self) -> Unit:
         return self.unit or ("sentence" if self.rule == "paper" else "word")
+
+    def _interval(self, test: AssociationTest, outcome: Outcome) -> Ends | None:
+        """None by the paper's rule, and for a test where all words score alike."""
+        if self.rule == "paper" or outcome.degenerate:
+            return None
+        return effect_interval(outcome.effect_size, outcome.n_x, outcome.n_y, level=self._level(test))
 
     def _measured(self, answer: Scored, test: AssociationTest) -> Measured:
         return measure_test(
@@ -149,11 +187,16 @@ class Association(Audit):
             answer.grids[_reverse(test.name)],
             self._layouts[test.name],
             by_word=self._unit == "word",
-            intervals=self.rule == "careful",
             seed=self.seed,
         )
 
-    def _findings(self, answer: Scored, test: AssociationTest, measured: Measured) -> list[Finding]:
+    def _findings(
+        self,
+        answer: Scored,
+        test: AssociationTest,
+        measured: Measured,
+        sensitive: bool,
+    ) -> list[Finding]:
         outcome = measured.outcome
         if outcome is None:
             return [Finding.of(answer, test.name, "out_of_vocabulary", measured.absent)]
@@ -161,7 +204,8 @@ class Association(Audit):
         sides = {"two-sided": outcome.two_sided.p_value, "one-sided": one_sided}
         used, other = ("one-sided", "two-sided") if self.rule == "paper" else ("two-sided", "one-sided")
         effect = replace(
-            interval_estimate(outcome.effect_size, n, measured.interval, p_value=sides[used]),
+            Estimate(outcome.effect_size, n, self._interval(test, outcome), sides[used]),
+            sensitive=sensitive,
             mde=detectable_effect(sqrt(1 / outcome.n_x + 1 / outcome.n_y)),
             paper=one_sided > PAPER_ALPHA,
         )
@@ -170,7 +214,7 @@ class Association(Audit):
         return [
             Finding.of(
                 answer, test.name, "effect_size", effect, versus=versus, evidence=measured.evidence,
-                judged=test.label not in INNOCUOUS,
+                judged=test.label not in INNOCUOUS and (self.rule == "paper" or not outcome.degenerate),
             ),
             Finding.of(answer, test.name, "p_value", sides[other], n=n, versus=other),
         ]  # fmt: skip
@@ -192,7 +236,7 @@ def _notes(measured: Mapping[str, Measured]) -> Iterator[str]:
         "run without words out of its vocabulary, dropped in balance": [
             name for name in outcomes if measured[name].absent > 0
         ],
-        "degenerate, all r are equal: d is 0 because the metric sees no difference": flat,
+        "not judged, all words score alike: the metric makes no difference between them": flat,
         f"too small to reach p = {PAPER_ALPHA}": [name for name, p in smallest.items() if p > PAPER_ALPHA],
     }
     for remark, names in remarks.items():
@@ -260,13 +304,10 @@ class Measured:
 
     absent: float  # the largest share of one set's texts without a score
     outcome: Outcome | None = None
-    interval: Interval | None = None
     evidence: tuple[str, ...] = ()
 
 
-def measure_test(
-    forward: Floats, backward: Floats, layout: Layout, *, by_word: bool, intervals: bool, seed: int
-) -> Measured:
+def measure_test(forward: Floats, backward: Floats, layout: Layout, *, by_word: bool, seed: int) -> Measured:
     """Run one association test on symmetrised scores, S(x, y) = (M(x, y) + M(y, x)) / 2 (assoc sec. 4)."""
     scores = (forward + backward.T) / 2
     rows, columns, absent = _known(scores, layout)
@@ -283,12 +324,11 @@ def measure_test(
         units = [layout.units[row] for row in rows]
         first, second = average_units(first, units[:n_x]), average_units(second, units[n_x:])
     outcome = partition_test(first, second, scale=float(np.abs(scores).max()), seed=seed)
-    interval = _interval(first, second, outcome, seed) if intervals else None
     evidence = [
         f"{layout.rows[rows[row]]} ~ {layout.columns[columns[column]]}"
         for row, column in _strongest(scores, n_x, n_a, outcome)
     ]
-    return Measured(absent, outcome, interval, tuple(evidence))
+    return Measured(absent, outcome, tuple(evidence))
 
 
 def _known(scores: Floats, layout: Layout) -> tuple[np.ndarray, np.ndarray, float]:
@@ -315,16 +355,12 @@ def _balanced(rows: np.ndarray, layout: Layout, by_word: bool) -> np.ndarray:
     return np.asarray(balanced, dtype=np.intp)
 
 
-def _interval(first: Floats, second: Floats, outcome: Outcome, seed: int) -> Interval | None:
-    """The effect size under resampled units of X and of Y; a degenerate test is exactly 0."""
-    if outcome.degenerate:
-        return Interval(0.0, 0.0, 0.95)
-    rng = np.random.default_rng(seed)
-    x, y = (units[rng.integers(units.size, size=(RESAMPLES, units.size))] for units in (first, second))
-    deviations = np.concatenate([x, y], axis=1).std(axis=1, ddof=1)
-    draws = np.full(RESAMPLES, np.nan)
-    np.divide(x.mean(axis=1) - y.mean(axis=1), deviations, out=draws, where=deviations > 0)
-    return interval_of(draws, n_clusters=min(first.size, second.size))
+def _reads_texts(scored: Scored) -> bool:
+    """Whether texts surely score higher against themselves than worthless ones; True where unknown."""
+    if not {CLEAN, WORTHLESS} <= set(scored.values):
+        return True
+    gaps = scored.values[CLEAN] - scored.values[WORTHLESS]
+    return tells_apart(gaps[np.isfinite(gaps)], scale_of(*scored.values.values()))
 
 
 def _strongest(scores: Floats, n_x: int, n_a: int, outcome: Outcome) -> list[tuple[int, int]]:

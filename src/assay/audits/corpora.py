@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.audits.slices import CLEAN, FEWEST, SD, SliceScores, difference, must_fall, read_slices, spread_out
+from assay.audits.gap import CLEAN, NOTICED, UNIT, WORTHLESS, worthless_text
+from assay.audits.slices import FEWEST, SliceScores, difference, moves, read_slices, spread_out
 from assay.core import Audit, Case, Finding, Judgement, Perturbation, Record, Scored, Statistic
 from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
 from assay.vocabulary import Question, Rule, Task
@@ -35,18 +38,45 @@ class Corpus:
     shared: tuple[str, ...] = ()
 
     def cases(self, slice_: str, items: Sequence[Item]) -> list[Case]:
-        """Items of one slice as cases.
+        """Items of one slice as cases, each with a worthless text beside its own.
 
         Shared references are given to the slice's first case only. A set metric finds them there; a metric
         that would compare a text with an unrelated reference has nothing to score.
         """
         cases = []
         for number, item in enumerate(items):
-            samples = {role: item.record.sample(text) for role, text in item.texts.items()}
+            samples = {role: item.record.sample(text) for role, text in _with_worthless(item).items()}
             if self.shared and number == 0:
                 samples = {role: replace(sample, references=self.shared) for role, sample in samples.items()}
             cases.append(Case(f"{slice_}:{item.record.id}", samples, slice_, item.meta))
         return cases
+
+
+def _with_worthless(item: Item) -> Mapping[str, str]:
+    record = item.record
+    worthless = worthless_text(record.gold, record.others, record.key)
+    return item.texts if worthless is None else {**item.texts, WORTHLESS: worthless}
+
+
+def could_matter(record: Record, *changed: str) -> bool:
+    """Whether an edit changes a word that some reference has, or the order of words it shares with one.
+
+    Where it does not, no comparison with the references can notice it, and nobody is to blame.
+    """
+    if not record.references:
+        return True
+    known = {word for reference in record.references for word in _words(reference)}
+    clean = Counter(_words(record.gold))
+    for text in changed:
+        words = Counter(_words(text))
+        edited = (clean - words) + (words - clean)
+        if known & set(edited) or (not edited and len(known & set(clean)) > 1):
+            return True
+    return False
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
 def corpora(
@@ -139,15 +169,16 @@ class BlindSpot(Audit):
         return texts
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
-        slices = list(read_slices(scored, self.seed))
+        slices = list(read_slices(scored, self.seed, self.rule))
         findings = [finding for scores in slices for finding in self.slice_findings(scores)]
-        return Judgement([*findings, *self.compare(slices, findings)], self.remarks())
+        notes = [*self.remarks(), *outlier_notes(slices)]
+        return Judgement([*findings, *self.compare(slices, findings)], notes)
 
     def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
         """The findings of one metric on one slice: what each worse text gains over the clean one."""
         for role in scores.columns:
-            if role != CLEAN:
-                yield self.gain(scores, f"{scores.dataset}/{role}", role)
+            if role not in (CLEAN, WORTHLESS):
+                yield from self.gain(scores, f"{scores.dataset}/{role}", role)
 
     def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
         """Findings that need all slices, or all findings, at once."""
@@ -162,17 +193,46 @@ class BlindSpot(Audit):
         return [f"fewer than {FEWEST} items, too few for a verdict: {', '.join(small)}"]
 
     def judges(self, scores: SliceScores) -> bool:
-        """Whether there are enough items for a verdict; the paper's rule needs no number."""
-        return self.rule == "paper" or scores.n >= FEWEST
+        """Whether there are enough items, and worthless texts, for a verdict; the paper needs neither."""
+        return self.rule == "paper" or (scores.n >= FEWEST and WORTHLESS in scores.columns)
 
-    def gain(self, scores: SliceScores, slice_: str, role: str) -> Finding:
-        """What a worse text gains over the clean one; the paper asks only that its mean be lower."""
+    def gain(self, scores: SliceScores, slice_: str, role: str) -> Iterable[Finding]:
+        """What a worse text gains over the clean one, and on how many items the clean text scores higher.
+
+        The paper asks only that the mean be lower.
+        """
         change = scores.contrast([role])
-        return Finding.of(
-            scores.scored, slice_, self.statistics[0].name,
-            replace(change, decisive=must_fall(change.ci), paper=change.value < 0), versus=CLEAN,
-            evidence=scores.top_items(difference([role])), judged=self.judges(scores),
+        yield Finding.of(
+            scores.scored, slice_, self.statistics[0].name, replace(change, paper=change.value < 0),
+            versus=CLEAN, evidence=scores.top_items(difference([role])), judged=self.judges(scores),
         )  # fmt: skip
+        yield from noticed_finding(scores, slice_, [role], self.seed)
+
+
+NOTICED_SHARE = Statistic(
+    "noticed",
+    "Share of items on which the clean text scores higher than the changed one; ties count half.",
+    unit="share",
+)
+
+
+def noticed_finding(scores: SliceScores, slice_: str, treated: Sequence[str], seed: int) -> Iterable[Finding]:
+    """The share of items on which the clean text scores higher, beside the size of the change."""
+    share = scores.noticed(treated, seed)
+    if share is not None:
+        yield Finding.of(scores.scored, slice_, NOTICED_SHARE.name, share)
+
+
+def outlier_notes(slices: Iterable[SliceScores]) -> list[str]:
+    """How many texts each metric's verdicts leave out because their scores lie far off."""
+    counts = Counter[str]()
+    for scores in slices:
+        counts[scores.scored.metric] += scores.outliers
+    return [
+        f"{metric}: {count} items left out: a score lies far outside those of clean and worthless texts"
+        for metric, count in counts.items()
+        if count
+    ]
 
 
 def gain_statistic(name: str, text: str, more: str = "") -> Statistic:
@@ -180,8 +240,11 @@ def gain_statistic(name: str, text: str, more: str = "") -> Statistic:
 
     def sentence(finding: Finding) -> str:
         dataset = finding.slice.split("/")[0]
-        gain = f"{finding.value:.3g} SD above" if finding.value > 0 else "no lower than"
-        return f"{finding.metric} scores {text} {gain} the clean text ({dataset})."
+        if finding.value > 0:
+            gain = f"{finding.value:.3g}{UNIT} above the clean text"
+        else:
+            gain = f"hardly lower than the clean text: {moves(finding.value)}"
+        return f"{finding.metric} scores {text} {gain} ({dataset})."
 
-    meaning = f"What {text} gains over the clean text; above 0 the metric rewards it.{more}"
-    return Statistic(name, meaning, unit=SD, bad="high", headline=True, sentence=sentence)
+    meaning = f"What {text} gains over the clean text; it must lose at least {NOTICED:g}{UNIT}.{more}"
+    return Statistic(name, meaning, unit=UNIT, bad="high", margin=-NOTICED, headline=True, sentence=sentence)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 from unicodedata import name as unicode_name
 
-from assay.audits.corpora import BlindSpot, Corpus, corpora, gain_statistic
+from assay.audits.corpora import NOTICED_SHARE, BlindSpot, Corpus, corpora, gain_statistic
 from assay.audits.slices import SliceScores, spread_out
 from assay.core import Finding, Perturbation, Record, Statistic
 from assay.datasets.lexicon import word_set
@@ -32,7 +32,7 @@ class Repetition(BlindSpot):
     name = "repetition"
     title = "Repetition"
     advice = "Report a repetition rate (`rep-4gram`) beside it."
-    statistics = (gain_statistic("repetition_gain", "a text that repeats its last words"),)
+    statistics = (gain_statistic("repetition_gain", "a text that repeats its last words"), NOTICED_SHARE)
     tasks = ("open-ended", "summarisation", "translation")
     quick_options = {"limit": 20, "open_limit": 12, "copies": (10, 30)}
 
@@ -57,7 +57,7 @@ class FrequentNgram(BlindSpot):
     name = "frequent-ngram"
     title = "Strings of frequent n-grams"
     advice = "Do not optimise it directly: strings of frequent n-grams win."
-    statistics = (gain_statistic("frequent_gain", "a string of frequent n-grams"),)
+    statistics = (gain_statistic("frequent_gain", "a string of frequent n-grams"), NOTICED_SHARE)
     tasks = ("open-ended",)
     quick_options = {"limit": 20, "open_limit": 12, "top": (10, 100), "n": (4,)}
 
@@ -97,6 +97,7 @@ class CopySource(BlindSpot):
     advice = "Report the overlap with the source beside it: copying wins."
     statistics = (
         gain_statistic("copy_gain", "a copy of the source"),
+        NOTICED_SHARE,
         Statistic(
             "copy_caught", "Share of copied sources that this check would stop; given where copies do not "
             "score below the clean text.", unit="share",
@@ -137,7 +138,8 @@ class CopySource(BlindSpot):
     def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
         """What simple checks would stop, beside each metric that scores copies no lower."""
         checks = {f"{corpus.name}/copy-source": caught(corpus.records) for corpus in self.corpora}
-        for gain in findings:
+        gains = [finding for finding in findings if finding.statistic == "copy_gain"]
+        for gain in gains:
             for check, share in checks[gain.slice].items() if gain.value >= 0 else ():
                 yield Finding.of(gain.metric, gain.slice, "copy_caught", share, n=gain.n, versus=check)
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.audits.corpora import BlindSpot
-from assay.audits.slices import CLEAN, SD, SliceScores, difference, must_fall
+from assay.audits.gap import CLEAN, NOTICED, UNIT
+from assay.audits.slices import SliceScores, difference
 from assay.core import Estimate, Finding, Interval, Record, Statistic
 from assay.errors import DataError, suggest
 from assay.perturbations.degenerate import CONTROL, PLACES, Injection, injections, placed
@@ -26,9 +27,10 @@ _RANDOM = "random"  # the role of the unrelated text
 
 def _sentence(finding: Finding) -> str:
     dataset, injection, place = finding.slice.split("/")[-3:]
-    size = f"{max(finding.value, 0.0):.3g} SD"
+    size = f"{max(finding.value, 0.0):.3g}{UNIT}"
     if place == "alone":
-        return f"{finding.metric} scores the injection “{injection}” {size} above the clean text ({dataset})."
+        gain = f"{size} above" if finding.value > 0 else "hardly lower than"
+        return f"{finding.metric} scores the injection “{injection}” {gain} the clean text ({dataset})."
     where = {"prefix": "before", "suffix": "after"}[place]
     than = "more than a neutral sentence does" if finding.versus == CONTROL else "over that text alone"
     return (
@@ -54,15 +56,16 @@ class InjectionAudit(BlindSpot):
     )
     statistics = (
         Statistic(
-            "injection_gain", _MEANING, unit=SD, bad="high", margin="lift_margin", headline=True,
+            "injection_gain", _MEANING, unit=UNIT, bad="high", margin="lift_margin", headline=True,
             sentence=_sentence,
         ),
         Statistic(
-            "injection_gain", _MEANING, unit=SD, bad="high", headline=True, within="alone", sentence=_sentence
+            "injection_gain", _MEANING, unit=UNIT, bad="high", margin=-NOTICED, headline=True, within="alone",
+            sentence=_sentence,
         ),
         Statistic(
             "injection_caught", "What the same injection gains (below 0: loses) under the metric of the run "
-            "that scores it lowest; given where it gains under this metric.", unit=SD,
+            "that scores it lowest; given where it gains under this metric.", unit=UNIT,
         ),
     )  # fmt: skip
     wants = "an item needs another to borrow a text from: give two or more different golds"
@@ -73,7 +76,7 @@ class InjectionAudit(BlindSpot):
     limit: int | None = None
     only: tuple[str, ...] = ()  # injections, or families of them
     task: tuple[str, ...] = ()
-    lift_margin: float = 0.2  # SDs of clean scores that a neutral sentence does not explain
+    lift_margin: float = 2.0  # percent of the gap that a neutral sentence does not explain
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
@@ -126,7 +129,7 @@ class InjectionAudit(BlindSpot):
             if versus not in gains:  # the metric scored no neutral sentence
                 continue
             gain = gains[versus]
-            decisive = _lower(gain, gains[_RANDOM]) if versus == CONTROL else must_fall(gain.ci)
+            decisive = _lower(gain, gains[_RANDOM]) if versus == CONTROL else None
             yield Finding.of(
                 scores.scored, f"{scores.dataset}/{role}", "injection_gain",
                 replace(gain, decisive=decisive, paper=gain.value < 0), versus=versus,

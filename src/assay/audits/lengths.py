@@ -10,21 +10,19 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.audits.corpora import BlindSpot, Corpus, gain_statistic
-from assay.audits.slices import CLEAN, SD, SliceScores, difference, ends, moves
-from assay.core import Case, Estimate, Finding, Perturbation, Sample, Statistic
+from assay.audits.corpora import NOTICED_SHARE, BlindSpot, Corpus, gain_statistic
+from assay.audits.gap import CLEAN, UNIT, WORTHLESS, worthless_text
+from assay.audits.slices import SliceScores, between_metrics, difference, moves
+from assay.core import Case, Finding, Perturbation, Sample, Statistic
 from assay.perturbations.noise import Truncation
-from assay.statistics.intervals import bootstrap_paired
 from assay.vocabulary import NonNegative, Rule, Share
-
-_UNRELATED = "stranger"  # the role of the clean text against an unrelated reference
 
 
 def _sentence(finding: Finding) -> str:
     dataset = finding.slice.split("/")[0]
     return (
-        f"The score that {finding.metric} gives a text against itself {moves(finding.value)} each time the "
-        f"text doubles in length ({dataset})."
+        f"The score that {finding.metric} gives a text against itself "
+        f"{moves(finding.value, ' each time the text doubles in length')} ({dataset})."
     )
 
 
@@ -38,7 +36,7 @@ class IdentityLength(BlindSpot):
     statistics = (
         Statistic(
             "length_slope", "Change of a text's score against itself each time it doubles in length.",
-            unit=f"{SD} per doubling", bad="low", margin="-slope_margin", headline=True, sentence=_sentence,
+            unit=f"{UNIT} per doubling", bad="low", margin="-slope_margin", headline=True, sentence=_sentence,
         ),
         Statistic("score", "The mean score of texts of this length against themselves.", unit="score"),
     )  # fmt: skip
@@ -50,16 +48,19 @@ class IdentityLength(BlindSpot):
     limit: int | None = 60
     task: tuple[str, ...] = ()
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
-    slope_margin: float = 0.05  # SDs of clean scores that a doubling may cost
+    slope_margin: float = 1.0  # percent of the gap that a doubling may cost
 
     def cases(self) -> Iterable[Case]:
-        """One case per item; roles are the clean text, the same with an unrelated reference, and lengths."""
+        """One case per item; roles are the clean text, a worthless one, and lengths."""
         for corpus in self.corpora:
             slice_ = f"{corpus.name}/identity"
             for number, record in enumerate(corpus.records):
-                clean = record.sample()
-                unrelated = Sample(record.gold, (corpus.records[number - 1].gold,), clean.source)
-                samples = {CLEAN: clean, _UNRELATED: unrelated}
+                # Each text is its own reference here, and so the clean text is too.
+                clean = replace(record.sample(), references=(record.gold,))
+                samples = {CLEAN: clean}
+                worthless = worthless_text(record.gold, record.others, record.key)
+                if worthless is not None:
+                    samples[WORTHLESS] = replace(clean, hypothesis=worthless)
                 for length in self.lengths:
                     text = _text(corpus, number, length)
                     samples[str(length)] = Sample(text, (text,), record.source)
@@ -68,9 +69,7 @@ class IdentityLength(BlindSpot):
     def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
         """Scores by length and their slope; none for a metric that ignores references."""
         lengths = [str(length) for length in self.lengths if str(length) in scores.columns]
-        unrelated = scores.columns.get(_UNRELATED)
-        ignores = unrelated is not None and np.allclose(scores.columns[CLEAN], unrelated)
-        if len(lengths) < 2 or ignores:
+        if len(lengths) < 2 or not scores.scored.about.get("reads_references", True):
             return
         for length in lengths:
             slice_ = f"{scores.slice}/{length}"
@@ -108,6 +107,7 @@ class TruncationDirection(BlindSpot):
             "direction_change", "a text without its end",
             " Against another output of the metric: how much more this one rises.",
         ),
+        NOTICED_SHARE,
     )  # fmt: skip
     wants = "an item needs a gold that every cut shortens: ten words or more for a tenth"
     tasks = ("summarisation", "translation")
@@ -133,7 +133,7 @@ class TruncationDirection(BlindSpot):
                 change, slice_ = scores.contrast([level]), f"{scores.slice}/{level}"
                 yield Finding.of(scores.scored, slice_, "direction_change", change, judged=False)
         if self._deepest in scores.columns:
-            yield self.gain(scores, scores.slice, self._deepest)
+            yield from self.gain(scores, scores.slice, self._deepest)
 
     @property
     def _deepest(self) -> str:
@@ -149,10 +149,8 @@ class TruncationDirection(BlindSpot):
         cut = difference([self._deepest])
         for first, second in (pair for outputs in families.values() for pair in combinations(outputs, 2)):
             if first.ids == second.ids and first.n > 1:
-                changes = first.item_values(cut), second.item_values(cut)
-                ci = ends(bootstrap_paired(*changes, seed=self.seed))
-                gap = Estimate(float(changes[0].mean() - changes[1].mean()), first.n, ci)
                 yield Finding.of(
-                    first.scored, first.slice, "direction_change", gap,
-                    versus=second.scored.metric, judged=False,
+                    first.scored, first.slice, "direction_change",
+                    between_metrics(first, second, cut, cut), versus=second.scored.metric,
+                    judged=False,
                 )  # fmt: skip

@@ -1,9 +1,8 @@
 """Positioned errors (*blind* sec. 5.1): does a metric notice an error wherever it stands?
 
-Ten words at the start, in the middle or at the end are shuffled, or replaced by words of the corpus. A metric
-fails a position where its score surely falls by less than a share of what it falls by at its most sensitive
-position. Changes are in SDs of clean scores; for a set that cannot be resampled, and by the paper's rule,
-they are shares of the clean score.
+Ten words at the start, in the middle or at the end are shuffled, or replaced by words of the corpus. The
+score must fall at each position; the intervals of the three hold together. By the paper's rule changes are
+shares of the clean score.
 """
 
 from __future__ import annotations
@@ -12,11 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from assay.audits.corpora import BlindSpot
-from assay.audits.slices import CLEAN, SD, SliceScores, difference, moves, must_fall
-from assay.core import Estimate, Finding, Interval, Record, Statistic
+from assay.audits.corpora import NOTICED_SHARE, BlindSpot, noticed_finding
+from assay.audits.gap import CLEAN, NOTICED, UNIT
+from assay.audits.slices import SliceScores, difference, moves
+from assay.core import Estimate, Finding, Record, Statistic
 from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, ErrorKind, PositionedError
-from assay.vocabulary import NonNegative, Rule, Share
+from assay.perturbations.degenerate import Position as Where
+from assay.vocabulary import NonNegative, Rule
 
 
 def _sentence(finding: Finding) -> str:
@@ -26,8 +27,7 @@ def _sentence(finding: Finding) -> str:
     errors = f"{finding.metric} hardly notices {error} {where} of {dataset} texts"
     if finding.value >= 0:
         return f"{errors}: its score does not fall."
-    fall = moves(finding.value, falls="falls by only")
-    return f"{errors}: its score {fall}, far less than at its most sensitive position."
+    return f"{errors}: its score {moves(finding.value, falls='falls by only')}."
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,9 @@ class Position(BlindSpot):
             "position_change",
             "Change of the score by an error at this position; near 0 the error goes unnoticed. Against "
             "another position: how much less the score falls here than there.",
-            unit=SD, bad="high", headline=True, sentence=_sentence,
+            unit=UNIT, bad="high", margin=-NOTICED, headline=True, sentence=_sentence,
         ),
+        NOTICED_SHARE,
     )  # fmt: skip
     wants = "an item needs a gold of three spans or more (--span, ten words each by default)"
     tasks = ("open-ended", "summarisation")
@@ -58,7 +59,6 @@ class Position(BlindSpot):
     open_limit: int | None = None
     task: tuple[str, ...] = ()
     span: int = 10
-    share: Share = 0.25  # of the fall at the most sensitive position; less is blindness
 
     def texts(self, record: Record) -> Mapping[str, str] | None:
         """Roles are KIND/POSITION/SEED; a text needs at least three spans."""
@@ -81,43 +81,32 @@ class Position(BlindSpot):
     def _kind_findings(self, scores: SliceScores, kind: ErrorKind) -> Iterable[Finding]:
         named = {position: scores.roles(f"{kind}/{position}/") for position in POSITIONS}
         roles = {position: listed for position, listed in named.items() if listed}
-        changes = {position: scores.contrast(listed) for position, listed in roles.items()}
-        if not changes:
-            return
-        lowest = min(changes, key=lambda position: changes[position].value)
-        # A position without scores might be the most sensitive one: there is no verdict then.
-        judged = self.judges(scores) and len(roles) == len(POSITIONS)
+        changes = self._changes(scores, roles)
         for position, change in changes.items():
             slice_ = f"{scores.dataset}/{kind}/{position}"
-            lag = self._lag(scores, roles[position], roles[lowest])
-            shown = _relative(scores, change) if self.rule == "paper" else change
+            shown = _relative(scores, roles[position], change) if self.rule == "paper" else change
             yield Finding.of(
-                scores.scored, slice_, "position_change",
-                replace(shown, decisive=must_fall(lag), paper=change.value < 0),
-                evidence=scores.top_items(difference(roles[position])), judged=judged,
+                scores.scored, slice_, "position_change", replace(shown, paper=change.value < 0),
+                evidence=scores.top_items(difference(roles[position])), judged=self.judges(scores),
             )  # fmt: skip
+            yield from noticed_finding(scores, slice_, roles[position], self.seed)
+            lowest = min(changes, key=lambda position: changes[position].value)
             if position != lowest:
                 gap = scores.contrast(roles[position], roles[lowest])
                 yield Finding.of(scores.scored, slice_, "position_change", gap, versus=lowest, judged=False)
 
-    def _lag(self, scores: SliceScores, here: Sequence[str], lowest: Sequence[str]) -> Interval | None:
-        """The interval of the change here minus a share of the lowest change: above 0 the metric is blind."""
-
-        def weights(here: Sequence[str], lowest: Sequence[str]) -> dict[str, float]:
-            lag = difference(here)
-            for role, weight in difference(lowest).items():
-                lag[role] = lag.get(role, 0.0) - self.share * weight
-            return lag
-
+    def _changes(self, scores: SliceScores, roles: Mapping[Where, Sequence[str]]) -> dict[Where, Estimate]:
+        """The change at each position; intervals hold together where items can be resampled."""
         if scores.only_seeds_vary:
-            seeds = zip(here, lowest, strict=True)
-            return scores.over_seeds([weights([role], [other]) for role, other in seeds]).ci
-        return scores.combine(weights(here, lowest)).ci
+            return {position: scores.contrast(listed) for position, listed in roles.items()}
+        estimates = scores.family([difference(listed) for listed in roles.values()]) if roles else []
+        return dict(zip(roles, estimates, strict=True))
 
 
-def _relative(scores: SliceScores, change: Estimate) -> Estimate:
-    """A change in SDs of clean scores as a share of the clean score (table 2)."""
-    factor = scores.unit / (abs(scores.mean(CLEAN)) or 1.0)
+def _relative(scores: SliceScores, roles: Sequence[str], change: Estimate) -> Estimate:
+    """The change as a share of the clean score (table 2)."""
+    clean = scores.mean(CLEAN)
+    value = (scores.mean_score(roles).value - clean) / (abs(clean) or 1.0)
+    factor = value / change.value if change.value else 0.0
     ci = None if change.ci is None else (change.ci[0] * factor, change.ci[1] * factor)
-    mde = None if change.mde is None else change.mde * factor
-    return replace(change, value=change.value * factor, ci=ci, mde=mde)
+    return Estimate(value, change.n, ci if factor >= 0 else None, change.p_value)

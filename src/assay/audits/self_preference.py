@@ -1,7 +1,7 @@
 """Does an evaluator favour what its own model wrote (*blind* sec. 5.4)?
 
 Several evaluators score the outputs of several systems for the same documents. `diagonal_advantage` is how
-much more an evaluator prefers its own system to the others than neutral evaluators do, in SDs of its scores;
+much more an evaluator prefers its own system to the others than neutral evaluators do, in percent of its gap;
 `rank_reversals` counts the systems that neutral evaluators rank above its own and that it ranks below.
 """
 
@@ -15,7 +15,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.slices import EVIDENCE, FEWEST, RESAMPLES, interval_estimate, mean_estimate, spread_out
+from assay.audits.gap import (
+    RESAMPLES,
+    UNFAIR,
+    UNIT,
+    WORTHLESS,
+    on_effect_scale,
+    scale_of,
+    tells_apart,
+    worthless_text,
+)
+from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, mean_estimate, spread_out
 from assay.core import Audit, Case, Estimate, Finding, Floats, Judgement, Sample, Scored, Statistic
 from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.records import embedded_records
@@ -34,9 +44,9 @@ STATISTICS = (
     Statistic(
         "diagonal_advantage",
         "How much more an evaluator prefers its own model's outputs to others' than neutral evaluators do.",
-        "SD of its scores", "high", "margin", headline=True,
-        sentence=lambda f: f"{f.metric} prefers the outputs of its own model ({f.slice}) by {f.value:.3g} SD "
-        "more than neutral evaluators do.",
+        UNIT, "high", "margin", headline=True,
+        sentence=lambda f: f"{f.metric} prefers the outputs of its own model ({f.slice}) by {f.value:.3g}"
+        f"{UNIT} more than neutral evaluators do.",
     ),
     Statistic(
         "rank_reversals",
@@ -72,7 +82,7 @@ class SelfPreference(Audit):
     epochs: int = 2
     tokens: int = 40  # per continuation
     top_k: int = 50  # as in the paper
-    margin: float = 0.2  # SDs of the evaluator's own scores
+    margin: float = UNFAIR  # percent of the evaluator's gap
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
@@ -97,7 +107,7 @@ class SelfPreference(Audit):
         """
         owners = self._owners  # a wrong option is refused before texts are written
         cases = self._read if self.data else self._written
-        systems = list(dict.fromkeys(role for case in cases for role in case.samples))
+        systems = _systems(role for case in cases for role in case.samples)
         if len(systems) < 2:
             raise DataError(
                 f"self-preference compares systems; the data names {len(systems)}, two are needed"
@@ -105,7 +115,7 @@ class SelfPreference(Audit):
         for label, system in owners.items():
             if system not in systems:
                 raise DataError(f"--self {label}={system}: no such system{suggest(system, systems)}")
-        return cases
+        return [_with_worthless(case, cases) for case in cases]
 
     @cached_property
     def _read(self) -> list[Case]:
@@ -163,7 +173,7 @@ class SelfPreference(Audit):
         for label, system in self._owners.items():
             if label not in single:
                 raise DataError(f"--self {label}={system}: no such evaluator{suggest(label, single)}")
-        systems = list(dict.fromkeys(role for answer in single.values() for role in answer.values))
+        systems = _systems(role for answer in single.values() for role in answer.values)
         every = [evaluator_of(answer, systems, self._owners) for answer in single.values()]
         evaluators = [evaluator for evaluator in every if evaluator is not None]
         findings = [finding for evaluator in evaluators for finding in system_means(evaluator, self.seed)]
@@ -176,16 +186,32 @@ class SelfPreference(Audit):
         return Judgement(findings, notes)
 
 
+def _systems(roles: Iterable[str]) -> list[str]:
+    """The roles that are systems, in order."""
+    return [role for role in dict.fromkeys(roles) if role != WORTHLESS]
+
+
+def _with_worthless(case: Case, cases: Sequence[Case]) -> Case:
+    """A case with a worthless text beside the systems' outputs."""
+    sample = next(iter(case.samples.values()))
+    others = [other.hypothesis for listed in cases if listed is not case for other in listed.samples.values()]
+    text = worthless_text(sample.hypothesis, others, case.id)
+    if text is None:
+        return case
+    return replace(case, samples={**case.samples, WORTHLESS: replace(sample, hypothesis=text)})
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """One metric's scores (documents x systems) in SDs, and the system it is made of, if any."""
+    """One metric's scores (documents x systems) in percent of its gap, and its own system, if any."""
 
     metric: str
     systems: tuple[str, ...]
     documents: tuple[str, ...]
     scores: Floats
     own: str | None
-    sd: float
+    unit: float  # of the scores, in the metric's own units
+    sensitive: bool
 
     def contrast(self, system: str) -> Floats:
         """One system minus the mean of the others, for each document."""
@@ -209,19 +235,26 @@ def evaluator_of(answer: Scored, systems: Sequence[str], owners: Mapping[str, st
     complete = np.isfinite(table).all(axis=1)
     if complete.sum() < 2:
         return None
-    table = table[complete]
-    sd = float(table.std(ddof=1)) or 1.0
+    worthless = answer.values.get(WORTHLESS, absent)[complete]
+    table, worthless = on_effect_scale(answer, table[complete]), on_effect_scale(answer, worthless)
+    gaps = table.mean(axis=1) - worthless
+    gaps = gaps[np.isfinite(gaps)]
+    scale = scale_of(table)
+    # Without worthless texts the SD of the scores stands in, and nothing is known of the gap.
+    gap = float(gaps.mean()) if gaps.size else float(table.std(ddof=1))
+    sensitive = tells_apart(gaps, scale) and gap > 0 if gaps.size else True
+    unit = gap / 100 if gap > 0 else scale / 100 or 1.0
     ids = tuple(case.id for case, whole in zip(answer.cases, complete, strict=True) if whole)
     backbone = Path(str(answer.about.get("backbone") or "")).name
     own = owners.get(answer.metric, backbone if backbone in systems else None)
-    return Evaluator(answer.metric, tuple(systems), ids, table / sd, own, sd)
+    return Evaluator(answer.metric, tuple(systems), ids, table / unit, own, unit, sensitive)
 
 
 def system_means(evaluator: Evaluator, seed: int) -> list[Finding]:
     """The mean score of each system, in the metric's own unit."""
     findings = []
     for system, column in zip(evaluator.systems, evaluator.scores.T, strict=True):
-        estimate = mean_estimate(column * evaluator.sd, seed=seed)
+        estimate = mean_estimate(column * evaluator.unit, seed=seed)
         findings.append(Finding.of(evaluator.metric, f"system/{system}", "score", estimate))
     return findings
 
@@ -230,7 +263,7 @@ def preference_findings(
     evaluator: Evaluator, every: Sequence[Evaluator], audit: SelfPreference
 ) -> list[Finding]:
     """The diagonal advantage and the rank reversals of an evaluator that has a system of its own."""
-    neutral = [other for other in every if other.own is None]
+    neutral = [other for other in every if other.own is None and other.sensitive]
     shared = [doc for doc in evaluator.documents if all(doc in other.documents for other in neutral)]
     if evaluator.own is None or len(shared) < 2:
         return []
@@ -263,6 +296,7 @@ def _advantage(evaluator: Evaluator, neutral: Sequence[Evaluator], names: str | 
     estimate = replace(
         estimate, p_value=sign_flip_test(advantage, seed=seed).p_value, mde=mde_mean(advantage),
         decisive=(-np.inf, ci[1]) if ci and preferred.ci and preferred.ci[0] > 0 else None,
+        sensitive=evaluator.sensitive,
     )  # fmt: skip
     most = np.argsort(-advantage, kind="stable")[:EVIDENCE].tolist()
     return Finding.of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import TypeVar
 
@@ -11,13 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from assay.core import Estimate, Floats, Scored
+from assay.audits.gap import (
+    CLEAN,
+    RESAMPLES,
+    UNIT,
+    WORTHLESS,
+    Gap,
+    is_still,
+    on_effect_scale,
+    outlying,
+    scale_of,
+    tells_apart,
+)
+from assay.core import Estimate, Floats, Sample, Scored
 from assay.core import Interval as Ends
 from assay.statistics.estimates import detectable_effect, mde_interval
 from assay.statistics.intervals import (
     Interval,
     bootstrap_mean,
-    bootstrap_p_value,
     bootstrap_weighted,
     cluster_codes,
     draw_rows,
@@ -25,14 +36,10 @@ from assay.statistics.intervals import (
     resampled_means,
     weighted_mean,
 )
+from assay.vocabulary import Rule
 
 FEWEST = 10  # items below which there is no verdict
 EVIDENCE = 5  # case ids given as evidence of a finding
-RESAMPLES = 2000
-CLEAN = "gold"  # the role of the unperturbed text
-SD = "SD of clean scores"  # the unit of changes
-_ROUNDING = 1e-12
-_UNMOVED = (1e-9, 1e-9)
 
 Weights = Mapping[str, float]  # of roles, in a weighted sum of their mean scores
 
@@ -41,23 +48,33 @@ Weights = Mapping[str, float]  # of roles, in a weighted sum of their mean score
 class SliceScores:
     """Aligned scores of one metric on one slice.
 
-    `columns` maps a role to one score per item (a single score for a set metric). `draws` maps a role to
-    resampled means over the same items in every role, so that differences stay paired; it is None where
-    nothing can be resampled. Estimates are in SDs of clean scores.
+    `columns` maps a role to one score per item (a single score for a set metric), on the scale that effects
+    are computed on; `raw` are the scores as the metric gave them. `draws` maps a role to resampled means over
+    the same items in every role, so that differences stay paired; it is None where nothing can be resampled.
+    Effects are in percent of the gap.
     """
 
     scored: Scored
     slice: str
     ids: tuple[str, ...]
     columns: Mapping[str, Floats]
+    raw: Mapping[str, Floats]
     draws: Mapping[str, Floats] | None
+    raw_draws: Mapping[str, Floats] | None
     n: int
-    sd: float  # of the clean scores (ddof 1)
+    gap: Gap
+    clusters: tuple[str, ...] = ()
+    outliers: int = 0  # items left out
 
     @property
-    def unit(self) -> float:
-        """What changes are divided by: the SD of the clean scores, or 1 where they are all equal."""
-        return self.sd or 1.0
+    def n_clusters(self) -> int:
+        """How many independent items there are."""
+        return self.gap.n_clusters or self.n
+
+    @property
+    def scale(self) -> float:
+        """The size of the scores."""
+        return self.gap.scale
 
     @property
     def dataset(self) -> str:
@@ -75,35 +92,41 @@ class SliceScores:
 
     def mean(self, role: str) -> float:
         """The mean score of a role, in the metric's own units."""
-        return float(self.columns[role].mean())
+        return float(self.raw[role].mean())
 
     def mean_score(self, roles: Sequence[str]) -> Estimate:
         """The mean score over roles, in the metric's own units."""
-        weights = {role: 1 / len(roles) for role in roles}
-        ci = self.combine(weights).ci
-        value = sum(weight * self.mean(role) for role, weight in weights.items())
-        return Estimate(value, self.n, None if ci is None else (ci[0] * self.unit, ci[1] * self.unit))
-
-    def combine(self, weights: Weights, level: float = 0.95) -> Estimate:
-        """A weighted sum of role means, with an interval of this level."""
-        value = sum(weight * self.mean(role) for role, weight in weights.items()) / self.unit
-        if self.draws is None:
+        value = float(np.mean([self.mean(role) for role in roles]))
+        if self.raw_draws is None:
             return Estimate(value, self.n)
-        draws = np.sum([weight * self.draws[role] for role, weight in weights.items()], axis=0) / self.unit
-        draws = np.where(np.abs(draws) < _ROUNDING, 0.0, draws)  # equal scores must not look like a trend
-        ci = ends(interval_of(draws, n_clusters=self.n, level=level))
-        mde = detectable_effect(float(draws.std(ddof=1)))
-        return Estimate(value, self.n, ci, bootstrap_p_value(draws), mde)
+        draws = np.mean([self.raw_draws[role] for role in roles], axis=0)
+        return Estimate(value, self.n, ends(interval_of(draws, n_clusters=self.n_clusters)))
+
+    def family(self, contrasts: Sequence[Weights]) -> list[Estimate]:
+        """Weighted sums of role means in percent of the gap, with intervals that hold all together."""
+        values = [sum(w * float(self.columns[role].mean()) for role, w in c.items()) for c in contrasts]
+        if self.draws is None:
+            return [self.gap.estimate(value, None, self.n) for value in values]
+        draws = [np.sum([w * self.draws[role] for role, w in c.items()], axis=0) for c in contrasts]
+        still = [not self.scored.is_set and is_still(self.item_values(c), self.scale) for c in contrasts]
+        n, clusters = [self.n] * len(contrasts), [self.n_clusters] * len(contrasts)
+        return self.gap.family(values, np.stack(draws, axis=1), n, still=still, clusters=clusters)
+
+    def combine(self, weights: Weights) -> Estimate:
+        """A weighted sum of role means, in percent of the gap."""
+        return self.family([weights])[0]
 
     def over_seeds(self, repeats: Sequence[Weights]) -> Estimate:
         """The mean over repeats under different seeds, with a t interval over the seeds."""
         values = np.array([self.combine(weights).value for weights in repeats])
         mean = float(values.mean())
         if values.size < 2:
-            return Estimate(mean, self.n)
+            return Estimate(mean, self.n, sensitive=self.gap.sensitive)
         error = float(values.std(ddof=1)) / sqrt(values.size)
         reach = -float(stdtrit(values.size - 1, 0.025)) * error
-        return Estimate(mean, self.n, (mean - reach, mean + reach), mde=detectable_effect(error))
+        ci = (mean - reach, mean + reach)
+        mde = detectable_effect(error, n_clusters=values.size)
+        return Estimate(mean, self.n, ci, mde=mde, sensitive=self.gap.sensitive)
 
     def contrast(self, treated: Sequence[str], base: Sequence[str] = (CLEAN,)) -> Estimate:
         """The mean of the treated roles (one per seed) minus that of the base roles."""
@@ -111,15 +134,40 @@ class SliceScores:
             return self.over_seeds([difference([role], base) for role in treated])
         return self.combine(difference(treated, base))
 
+    def noticed(self, treated: Sequence[str], seed: int) -> Estimate | None:
+        """The share of items whose clean text scores higher than the treated one, ties counted half.
+
+        None for a set, which has one score for all items.
+        """
+        if self.scored.is_set:
+            return None
+        changes = np.stack([self.columns[role] - self.columns[CLEAN] for role in treated], axis=1)
+        signs = np.where(np.abs(changes) <= 1e-9 * self.scale, 0.0, np.sign(changes))
+        return mean_estimate((1 - signs.mean(axis=1)) / 2, clusters=self.clusters, seed=seed)
+
     def item_values(self, weights: Weights) -> Floats:
-        """A weighted sum of roles for each item."""
+        """A weighted sum of roles for each item, in the metric's own units (logs of heavy-tailed scores)."""
         total = np.sum([weight * self.columns[role] for role, weight in weights.items()], axis=0)
-        return np.asarray(total / self.unit, dtype=np.float64)
+        return np.asarray(total, dtype=np.float64)
 
     def top_items(self, weights: Weights) -> tuple[str, ...]:
         """Ids of the items with the highest weighted sums, highest first; a set has one id."""
         order = np.argsort(-self.item_values(weights), kind="stable")
         return tuple(self.ids[position] for position in order[:EVIDENCE])
+
+
+def between_metrics(first: SliceScores, second: SliceScores, weights: Weights, others: Weights) -> Estimate:
+    """The effect under one metric minus that under another; paired where both scored the same items."""
+    value = first.combine(weights).value - second.combine(others).value
+    if first.draws is None or second.draws is None or first.ids != second.ids:
+        return Estimate(value, first.n)
+    effects = [
+        scores.gap.percents(np.sum([w * scores.draws[role] for role, w in of.items()], axis=0))
+        for scores, of in ((first, weights), (second, others))
+        if scores.draws is not None
+    ]
+    ci = ends(interval_of(effects[0] - effects[1], n_clusters=first.n_clusters))
+    return Estimate(value, first.n, ci)
 
 
 def difference(treated: Sequence[str], base: Sequence[str] = (CLEAN,)) -> dict[str, float]:
@@ -138,59 +186,111 @@ def slices(scored: Scored) -> dict[str, list[int]]:
     return positions
 
 
-def read_slices(scored: Sequence[Scored], seed: int) -> Iterator[SliceScores]:
-    """The scores of every metric, slice by slice; slices with too few scores to be read are left out."""
+def read_slices(scored: Sequence[Scored], seed: int, rule: Rule = "careful") -> Iterator[SliceScores]:
+    """The scores of every metric, slice by slice; slices with too few scores to be read are left out.
+
+    The papers leave out no item: neither outliers nor those where an edit cannot matter.
+    """
     for answer in scored:
+        apart = {} if answer.is_set else _apart_by_dataset(answer)
         for slice_, positions in slices(answer).items():
             if answer.is_set:
                 scores = _set_scores(answer, slice_, positions[0])
             else:
-                scores = _item_scores(answer, slice_, positions, seed)
+                scores = _item_scores(answer, slice_, positions, seed, careful=rule == "careful")
+                if scores is not None:
+                    gap = replace(scores.gap, apart=apart.get(slice_.split("/")[0]))
+                    scores = replace(scores, gap=gap)
             if scores is not None:
                 yield scores
 
 
-def _item_scores(scored: Scored, slice_: str, positions: Sequence[int], seed: int) -> SliceScores | None:
-    """The items that have a score in every role; None for no item, or for one of several."""
-    roles = [role for role, values in scored.values.items() if np.isfinite(values[positions]).any()]
-    if CLEAN not in roles:
+def _apart_by_dataset(scored: Scored) -> dict[str, bool]:
+    """By dataset (the first part of a slice), whether clean texts surely score above worthless ones."""
+    if not {CLEAN, WORTHLESS} <= set(scored.values):
+        return {}
+    clean, worthless = (on_effect_scale(scored, scored.values[role]) for role in (CLEAN, WORTHLESS))
+    gaps: dict[str, dict[Sample, float]] = {}
+    for case, gap in zip(scored.cases, (clean - worthless).tolist(), strict=True):
+        if CLEAN in case.samples and np.isfinite(gap):
+            gaps.setdefault(case.slice.split("/")[0], {})[case.samples[CLEAN]] = gap
+    scale = scale_of(clean, worthless)
+    return {name: tells_apart(np.array(list(by_item.values())), scale) for name, by_item in gaps.items()}
+
+
+def _item_scores(
+    scored: Scored, slice_: str, positions: Sequence[int], seed: int, *, careful: bool
+) -> SliceScores | None:
+    """The items that have a score in every role; None for no item, or for one of several.
+
+    A metric that reads references is judged on the items where the edit could matter to it, by the mark that
+    the audit put on the case.
+    """
+    if careful and scored.about.get("reads_references", True):
+        positions = [place for place in positions if scored.cases[place].meta.get("matters", True)]
+    some = np.isfinite if careful else _all_finite
+    roles = [
+        role
+        for role, values in scored.values.items()
+        if (some if role == WORTHLESS else np.isfinite)(values[positions]).any()
+    ]
+    if CLEAN not in roles or not positions:
         return None
-    table = np.stack([scored.values[role][positions] for role in roles], axis=1)
+    raw = np.stack([scored.values[role][positions] for role in roles], axis=1)
+    table = on_effect_scale(scored, raw)
     complete: NDArray[np.bool_] = np.asarray(np.isfinite(table).all(axis=1))
+    far = np.zeros(len(table), dtype=np.bool_)
+    if careful:
+        base = table[complete][:, [roles.index(role) for role in (CLEAN, WORTHLESS) if role in roles]]
+        far[complete] = outlying(list(table[complete].T), base.ravel())
+        complete &= ~far
     n = int(complete.sum())
     if not n or (n == 1 and len(positions) > 1):
         return None
-    table = table[complete]
-    ids = tuple(scored.cases[position].id for position in np.asarray(positions)[complete])
-    columns = dict(zip(roles, table.T, strict=True))
-    if n == 1:
-        return SliceScores(scored, slice_, ids, columns, None, n, 0.0)
-    draws = dict(zip(roles, resampled_means(table, resamples=RESAMPLES, seed=seed).T, strict=True))
-    return SliceScores(scored, slice_, ids, columns, draws, n, float(columns[CLEAN].std(ddof=1)))
+    table, raw = table[complete], raw[complete]
+    cases = [scored.cases[position] for position in np.asarray(positions)[complete]]
+    ids = tuple(case.id for case in cases)
+    clusters = tuple(str(case.meta.get("cluster", case.id)) for case in cases)
+    columns, raws = (dict(zip(roles, rows.T, strict=True)) for rows in (table, raw))
+    n_clusters = len(set(clusters))
+    if n_clusters == 1:
+        gap = _gap(columns, None, 0)
+        return SliceScores(scored, slice_, ids, columns, raws, None, None, n, gap, clusters)
+    both = np.concatenate([table, raw], axis=1)
+    resampled = resampled_means(both, clusters=clusters, resamples=RESAMPLES, seed=seed).T
+    draws = dict(zip(roles, resampled[: len(roles)], strict=True))
+    raw_draws = dict(zip(roles, resampled[len(roles) :], strict=True))
+    gap = _gap(columns, draws, n_clusters)
+    outliers = int(far.sum())
+    return SliceScores(scored, slice_, ids, columns, raws, draws, raw_draws, n, gap, clusters, outliers)
+
+
+def _all_finite(values: Floats) -> NDArray[np.bool_]:
+    return np.array([np.isfinite(values).all()])
+
+
+def _gap(columns: Mapping[str, Floats], draws: Mapping[str, Floats] | None, n_clusters: int) -> Gap:
+    """The gap between clean and worthless texts; without worthless texts there is none."""
+    scale = scale_of(*columns.values())
+    if WORTHLESS not in columns:
+        return Gap(0.0, None, 0, scale)
+    value = float(columns[CLEAN].mean() - columns[WORTHLESS].mean())
+    return Gap(value, None if draws is None else draws[CLEAN] - draws[WORTHLESS], n_clusters, scale)
 
 
 def _set_scores(scored: Scored, slice_: str, position: int) -> SliceScores | None:
-    """A set's scores; the SD is that of the resampled scores, scaled from a mean of n items to one item."""
+    """A set's scores, one per role, with their resamples where the metric can be resampled."""
     case = scored.cases[position]
     values = {role: row[position] for role, row in scored.values.items() if np.isfinite(row[position])}
     if CLEAN not in values:
         return None
     n = int(case.meta["sizes"][CLEAN])
     columns = {role: np.array([value]) for role, value in values.items()}
-    draws = {role: scored.resamples[role][position] for role in values}
-    if not all(np.isfinite(row).all() for row in draws.values()):
-        # Without resamples the unit is the clean score: changes are shares of it, as in *blind* table 2.
-        return SliceScores(scored, slice_, (case.id,), columns, None, n, abs(values[CLEAN]))
-    sd = float(draws[CLEAN].std(ddof=1)) * sqrt(n)
-    return SliceScores(scored, slice_, (case.id,), columns, draws, n, sd)
-
-
-def must_fall(ci: Ends | None) -> Ends | None:
-    """The interval a verdict rests on where a score must fall.
-
-    A score that does not move at all has not fallen: its interval is taken to lie just above 0.
-    """
-    return _UNMOVED if ci == (0.0, 0.0) else ci
+    draws: dict[str, Floats] | None = {role: scored.resamples[role][position] for role in values}
+    if draws and not all(np.isfinite(row).all() for row in draws.values()):
+        draws = None
+    gap = _gap(columns, draws, n)
+    return SliceScores(scored, slice_, (case.id,), columns, columns, draws, draws, n, gap)
 
 
 def ends(interval: Interval | None) -> Ends | None:
@@ -198,15 +298,15 @@ def ends(interval: Interval | None) -> Ends | None:
     return None if interval is None else interval.pair
 
 
-def moves(change: float, unit: str = "SD", *, falls: str = "falls by") -> str:
-    """A change of score in words.
+def moves(change: float, more: str = "", *, falls: str = "falls by") -> str:
+    """A change of score in words, the change given in percent of the gap.
 
-    >>> moves(-0.523), moves(0.0)
-    ('falls by 0.523 SD', 'does not change')
+    >>> moves(-5.23), moves(0.0)
+    ('falls by 5.23% of the gap', 'does not change')
     """
     if abs(change) < 1e-9:
         return "does not change"
-    return f"{'rises by' if change > 0 else falls} {abs(change):.3g} {unit}"
+    return f"{'rises by' if change > 0 else falls} {abs(change):.3g}{UNIT}{more}"
 
 
 # A population of words is not known from fewer than this many: they are then taken as fixed.

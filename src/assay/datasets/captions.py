@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from assay.errors import DataError
 from assay.models.weights import file_digest
 
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
-_PERSON = re.compile(r"\b(?:man|woman)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,23 @@ class Caption:
     references: tuple[str, ...]
     count: int = 1
     image: Image | None = None
+    frame: str = ""  # which of several wordings
 
     @property
     def neutral_references(self) -> tuple[str, ...]:
         """The references without gender, so that neither caption is better."""
-        return tuple(_PERSON.sub("person", text) for text in self.references)
+        neutral = _neutral_words()
+        pattern = re.compile(rf"\b(an? )?({'|'.join(neutral)})\b")
+        return tuple(
+            pattern.sub(lambda m: ("a " if m[1] else "") + neutral[m[2]], text) for text in self.references
+        )
+
+
+@cache
+def _neutral_words() -> dict[str, str]:
+    """Words for men and women, and the word for either."""
+    table = toml_file("caption_concepts", "concepts")["words"]
+    return {word: either for man, (woman, either) in table.items() for word in (man, woman)}
 
 
 def imbalanced_concepts() -> frozenset[str]:
@@ -46,19 +58,28 @@ def imbalanced_concepts() -> frozenset[str]:
     return frozenset(entry["word"] for entry in listed if entry.get("imbalanced"))
 
 
-def embedded_captions() -> list[Caption]:
-    """One caption per concept of the paper and gender; a profession with two names counts once."""
+def embedded_captions(*, frames: bool = False) -> list[Caption]:
+    """One caption per concept of the paper and gender; a profession with two names counts once.
+
+    With `frames` each concept has several wordings, and a caption stands for itself, not for images.
+    """
     table = toml_file("caption_concepts", "concepts")
     captions = []
     for category, pattern in table["patterns"].items():
+        wordings = [{"man": "man", **pattern}, *(pattern["frames"] if frames else ())]
         entries = [entry for entry in table[category] if "same_as" not in entry]
-        for entry, group in product(entries, ("man", "woman")):
-            other, count = ("woman", entry["men"]) if group == "man" else ("man", entry["women"])
+        for entry, group, (number, wording) in product(
+            entries, ("man", "woman"), enumerate(wordings, start=1)
+        ):
+            words = [wording["man"], table["words"][wording["man"]][0]]
+            right, wrong = words if group == "man" else reversed(words)
             word, phrase = entry["word"], entry["phrase"]
-            good, bad = (pattern["candidate"].format(gender=who, phrase=phrase) for who in (group, other))
-            references = (pattern["reference"].format(gender=group, phrase=phrase),)
-            name = f"{category}/{word}/{group}"
-            captions.append(Caption(name, group, category, word, good, bad, references, count))
+            good, bad = (wording["candidate"].format(gender=who, phrase=phrase) for who in (right, wrong))
+            references = (wording["reference"].format(gender=right, phrase=phrase),)
+            name = f"{category}/{word}/{group}" + (f"/{number}" if frames else "")
+            count = 1 if frames else entry["men" if group == "man" else "women"]
+            frame = str(number) if frames else ""
+            captions.append(Caption(name, group, category, word, good, bad, references, count, frame=frame))
     return captions
 
 

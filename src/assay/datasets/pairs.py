@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from assay.core import Image
 from assay.datasets.lexicon import data_path, word_set
 from assay.datasets.published.pairs import CROWS_COLUMNS, is_winobias, read_crows, read_winobias
 from assay.datasets.rows import SUFFIXES, Row, read_rows
+from assay.datasets.templates import Construction
 from assay.errors import DataError
 
 KNOWN = (
@@ -21,8 +23,8 @@ KNOWN = (
 )  # fmt: skip
 # Columns that are kept in `meta` and used: whom a pair is about, and how it was made.
 DESCRIBED = (
-    "group", "anti_group", "identity", "anti_identity", "template", "construction", "type", "occupation",
-    "winobias",
+    "group", "anti_group", "identity", "anti_identity", "template", "construction", "form", "kind",
+    "type", "occupation", "winobias",
 )  # fmt: skip
 
 
@@ -149,3 +151,29 @@ def swap_kind(pair: Pair) -> str:
     changed = words ^ anti_words
     is_pronoun = bool(changed) and changed <= word_set("words", "pronouns")
     return "pronoun" if is_pronoun else str(pair.meta.get("construction"))
+
+
+def construction_of(stereotype: str, anti_stereotype: str, reference: str) -> Construction:
+    """How a reference leaves the identity out (app. A of unfair): the strongest of its edits to either text.
+
+    drop: words are left out; replace: one word for each word; abstract: a phrase of another length. Articles
+    (a, an) and capitals only adapt to their neighbours and do not count.
+
+    >>> construction_of("An old man slept.", "A young man slept.", "A man slept.")
+    'drop'
+    """
+    kinds: tuple[Construction, ...] = ("drop", "replace", "abstract")
+    strongest = 0
+    neutral = _adapting_words(reference)
+    for text in (stereotype, anti_stereotype):
+        words = _adapting_words(text)
+        for tag, a, b, c, d in SequenceMatcher(None, words, neutral, autojunk=False).get_opcodes():
+            if tag in ("replace", "insert"):
+                strongest = max(strongest, 1 if b - a == d - c else 2)
+    return kinds[strongest]
+
+
+def _adapting_words(text: str) -> list[str]:
+    """The words in lower case without marks, "an" as "a"."""
+    words = re.findall(r"[\w'-]+", text.lower())
+    return ["a" if word == "an" else word for word in words]

@@ -66,6 +66,10 @@ class _Perplexity(Neural, Metric):
     original = "lower"
     scale: Scale
 
+    @property
+    def heavy_tailed(self) -> bool:
+        return self.scale == "perplexity"
+
     def _scores(
         self, samples: Sequence[Sample], owners: Sequence[int], values: Sequence[LogProbs], cuts: list[int]
     ) -> Scores:

@@ -12,7 +12,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
@@ -25,16 +25,7 @@ from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
 from assay.datasets.records import embedded_records
 from assay.datasets.rows import SUFFIXES, read_rows, read_text
 from assay.datasets.swaps import Swapped, embedded_swaps, swap_texts
-from assay.datasets.templates import (
-    ATTRIBUTES,
-    Lexicon,
-    TemplatePair,
-    expand,
-    load_lexicon,
-    load_occupations,
-    load_templates,
-    render,
-)
+from assay.datasets.templates import ATTRIBUTES, Lexicon, load_lexicon, load_occupations, render
 from assay.errors import DataError, suggest
 from assay.recipe import digest, generator
 from assay.vocabulary import Task
@@ -43,7 +34,6 @@ Split = Literal["train", "validation", "test"]
 P = TypeVar("P", "Counterfactual", "Ordinary")
 # By content: two in ten tested, one in ten validated.
 _SPLITS: tuple[Split, ...] = ("test", "test", "validation", *("train",) * 7)
-_TAKE = 24  # expansions per template
 _FRAMES = 40  # pairs of occupations per frame
 _INSERTIONS = 3  # pairs of identities per sentence
 _JOINTS = re.compile(r",? (?:because|since|as|for|when|although|even though|but|until|before|so that) ")
@@ -164,27 +154,23 @@ def counterfactuals(attributes: Sequence[str], seed: int = 0) -> dict[Split, lis
 
 @cache
 def _pairs_of(name: str, seed: int) -> tuple[Counterfactual, ...]:
-    """The distinct pairs of an attribute: from templates, written by hand, and made of short texts."""
-    lexicon = load_lexicon(name)
-    pairs: list[Counterfactual] = []
-    for template in load_templates(name):
-        for pair in expand(replace(template, take=_TAKE), lexicon):
-            words = (pair.identity or "", pair.anti_identity or "")
-            pairs.append(_counterfactual(pair, pair.reference, pair.template, words))
-    for hand in embedded_pairs((name,)):
-        if str(hand.meta["template"]).startswith("hand"):
-            words = (hand.meta["identity"], hand.meta["anti_identity"])
-            pairs.append(_counterfactual(hand, hand.references[0], f"{name}-{hand.meta['template']}", words))
+    """The distinct pairs of an attribute: written by hand, and made of their references and short texts."""
+    written = embedded_pairs((name,))
+    texts = [(pair.references[0], str(pair.meta.get("template", pair.id))) for pair in written]
+    pairs = [
+        _counterfactual(pair, f"{name}-{unit}", (pair.meta["identity"], pair.meta["anti_identity"]))
+        for pair, (_, unit) in zip(written, texts, strict=True)
+    ]
     if name == "gender":
-        pairs += occupation_pairs(seed)
-    pairs += _augmented(sentences(), [name], seed)
+        pairs += [*occupation_pairs(seed), *swapped_pairs(sentences())]
+    else:
+        pairs += inserted_pairs((*texts, *sentences()), load_lexicon(name), seed)
     return tuple(dict.fromkeys(pairs))
 
 
-def _counterfactual(
-    pair: Pair | TemplatePair, reference: str, unit: str, words: tuple[str, ...] = ()
-) -> Counterfactual:
-    return Counterfactual(pair.attribute, pair.stereotype, pair.anti_stereotype, reference, unit, words)
+def _counterfactual(pair: Pair, unit: str, words: tuple[str, ...] = ()) -> Counterfactual:
+    texts = (pair.stereotype, pair.anti_stereotype, pair.references[0])
+    return Counterfactual(pair.attribute, *texts, unit, words)
 
 
 def occupation_pairs(seed: int = 0) -> Iterator[Counterfactual]:
@@ -363,7 +349,7 @@ def read_material(path: Path, attributes: Sequence[str]) -> Material:
     if "anti_stereotype" in head or "sent_more" in head:
         for pair in read_pair_files([path])[0]:
             unit = f"own-{pair.meta.get('template', pair.id)}"
-            pairs.append(_counterfactual(pair, pair.references[0], unit))
+            pairs.append(_counterfactual(pair, unit))
     elif path.suffix == ".json":
         pairs = _augmented(_stereoset(path, text, attributes), attributes)
     elif all(name in text.split("\n", 1)[0] for name in _SENTENCES):

@@ -1,9 +1,10 @@
 """Findings to verdicts: q-values, verdicts and sentences of every audit, by one rule.
 
 A statistic with a bad side is judged by its interval against the audit's margin: *fail* where the whole
-interval lies beyond the margin, *pass* where it lies within, *inconclusive* otherwise. q-values
-(Benjamini-Hochberg over one metric and one audit) stand beside the verdict and decide nothing. Under
-`--rule paper` the paper's own criterion takes the interval's place.
+interval lies beyond the margin, *pass* where it lies within, *inconclusive* otherwise; *insensitive* where
+the metric does not tell clean from worthless texts on these items, so that it can be neither praised nor
+blamed. q-values (Benjamini-Hochberg over one metric and one audit) stand beside the verdict and decide
+nothing. Under `--rule paper` the paper's own criterion takes the interval's place.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ def verdict_of(audit: Audit, statistic: Statistic, finding: Finding) -> Verdict:
     if getattr(audit, "rule", "careful") == "paper":
         return "not judged" if estimate.paper is None else "pass" if estimate.paper else "fail"
     interval = estimate.decisive or estimate.ci
+    if not estimate.sensitive:
+        return "insensitive"
     if interval is None:
         return "not judged"
     return by_interval(interval, statistic, margin_of(audit, statistic))

@@ -78,6 +78,8 @@ def _describe(measure: Measure) -> dict[str, Any]:
         "set": isinstance(metric, SetMetric),
         "name": metric.name,
         "output": measure.output,
+        "heavy_tailed": metric.heavy_tailed,
+        "reads_references": "references" in metric.needs,
     }
 
 

@@ -12,9 +12,11 @@ tables agree with this reading.
 """
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import nctdtrinc
 
 from assay.statistics.intervals import Floats, Labels, cluster_sums, label_codes, vector
 from assay.statistics.permutation import TOLERANCE, PermutationResult, partitions, permutation_result
@@ -105,3 +107,30 @@ def _matrix(scores: ArrayLike) -> Floats:
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
         raise ValueError("scores must be a matrix of targets by attributes without missing entries")
     return matrix
+
+
+def effect_interval(effect: float, n_x: int, n_y: int, *, level: float = 0.95) -> tuple[float, float] | None:
+    """Return the exact interval of an effect size for normal scores; None below two units a side.
+
+    WEAT's d divides by the SD of both sets together, which the difference inflates, so that |d| stays below
+    2. It is turned into Student's t, whose noncentral distribution gives the interval, and back.
+
+    >>> low, high = effect_interval(0.0, 8, 8)
+    >>> round(low, 2) == round(-high, 2), high < 1.0
+    (True, True)
+    """
+    if min(n_x, n_y) < 2:
+        return None
+    n, harmonic = n_x + n_y, n_x * n_y / (n_x + n_y)
+    within = ((n - 1) - harmonic * effect**2) / (n - 2)  # variance within sets over variance of both together
+    t = effect / sqrt(max(within, 1e-9)) * sqrt(harmonic)
+    alpha = (1 - level) / 2
+    low, high = (
+        float(nctdtrinc(n - 2, probability, t)) / sqrt(harmonic) for probability in (1 - alpha, alpha)
+    )
+    return _overall(low, n_x / n), _overall(high, n_x / n)
+
+
+def _overall(effect: float, share: float) -> float:
+    """An effect in SDs within sets as one in SDs of both sets together."""
+    return effect / sqrt(1 + share * (1 - share) * effect**2)

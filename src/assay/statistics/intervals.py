@@ -276,6 +276,35 @@ def interval_of(draws: ArrayLike, *, n_clusters: int, **options: Unpack[Options]
     return percentile_interval(np.asarray(draws, dtype=np.float64), n_clusters, Plan(**options))
 
 
+def simultaneous_intervals(
+    values: ArrayLike, draws: ArrayLike, *, n_clusters: Sequence[int], level: float = 0.95
+) -> list[Interval | None]:
+    """Return intervals that hold all together with the stated confidence, one per column of draws.
+
+    The reach is a multiple c of each column's standard error, the same for all, where c is the quantile of
+    the largest |draw - value| / error over the columns (Romano & Wolf, 2005); it is widened from z to t as in
+    `Plan`. Columns that never move get an interval of width 0, and columns of one cluster none.
+    """
+    centre, table = np.asarray(values, dtype=np.float64), np.asarray(draws, dtype=np.float64)
+    table = table[np.isfinite(table).all(axis=1)]
+    if 2 * len(table) <= len(np.asarray(draws)):
+        return [None] * centre.size
+    errors = table.std(axis=0, ddof=1)
+    moving = (errors > 0) & (np.array(n_clusters) > 1)
+    reach = np.zeros(centre.size)
+    if moving.any():
+        sizes = np.abs(table[:, moving] - centre[moving]) / errors[moving]
+        c = float(np.quantile(sizes.max(axis=1), level))
+        alpha = float(ndtr(-c))
+        for place in np.flatnonzero(moving).tolist():
+            n = n_clusters[place]
+            reach[place] = -float(stdtrit(n - 1, alpha)) * sqrt(n / (n - 1)) * errors[place]
+    return [
+        Interval(float(middle - width), float(middle + width), level) if n > 1 else None
+        for middle, width, n in zip(centre, reach, n_clusters, strict=True)
+    ]
+
+
 def bootstrap_p_value(draws: ArrayLike, *, null: float = 0.0) -> float:
     """Return the two-sided p-value, never 0, of the hypothesis that the true value is `null`.
 

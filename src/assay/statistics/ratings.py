@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from assay.statistics.correlation import correlate, system_means
 from assay.statistics.estimates import standard_error
-from assay.statistics.intervals import Floats, Interval, Labels, Seed, generator, matched, vector
+from assay.statistics.intervals import Floats, Interval, Labels, Seed, generator, label_codes, matched, vector
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
@@ -158,7 +158,7 @@ def prediction_powered_mean(
 ) -> PredictionPowered | None:
     """Estimate the mean judgement from labelled items and from the scores of items without a label.
 
-    The estimate is mean(labels - lambda * labelled_scores) + lambda * mean(unlabelled_scores), with a normal
+    The estimate is mean(labels - lambda * labelled_scores) + lambda * mean(unlabelled_scores), with a t
     interval from the standard errors of the two means (over clusters where given). `power` is lambda: None
     tunes it, 1 is plain PPI, 0 the mean of the labels. None below two labels or two scores.
     """
@@ -171,20 +171,28 @@ def prediction_powered_mean(
     if labels_error is None or rectified is None or unlabelled is None:
         return None
     error = sqrt(rectified**2 + (weight * unlabelled) ** 2)
-    z = float(ndtri((1.0 + level) / 2.0))
+    # The labels estimate their mean, their spread and, where it is tuned, lambda.
+    n_labels = min(label_codes(clusters, judged.size)[1], label_codes(unlabelled_clusters, rest.size)[1])
+    freedom = max(1, n_labels - (2 if power is None else 1))
+    t = float(stdtrit(freedom, (1.0 + level) / 2.0))
     value, alone = weight * float(rest.mean()) + float(rectifier.mean()), float(judged.mean())
     return PredictionPowered(
         value,
-        Interval(value - z * error, value + z * error, level),
+        Interval(value - t * error, value + t * error, level),
         weight,
         alone,
-        Interval(alone - z * labels_error, alone + z * labels_error, level),
+        Interval(alone - t * labels_error, alone + t * labels_error, level),
         judged.size * (labels_error / error) ** 2 if error > 0 else float(judged.size),
     )
 
 
 def _tuned_power(judged: Floats, scored: Floats, rest: Floats) -> float:
-    """Return the lambda of least variance for a mean (PPI++, example 6.1)."""
+    """Return the lambda of least variance for a mean (PPI++, example 6.1).
+
+    It is not clipped to 0 to 1 as in ppi_py, whose scores are predictions on the scale of the labels. A
+    metric has a scale of its own: on 0 to 1 against ratings of 1 to 5 it needs a lambda above 1, and where
+    lower is better one below 0. Clipped, the estimate would depend on the unit of the metric.
+    """
     variance = float(np.concatenate([scored, rest]).var(ddof=1))
     if judged.size < 2 or variance == 0.0:
         return 0.0

@@ -20,6 +20,7 @@ from assay.statistics.correlation import (
     weighted_correlation,
     weighted_system_means,
 )
+from assay.statistics.estimates import smallest_p
 from assay.statistics.intervals import (
     Floats,
     Integers,
@@ -102,6 +103,32 @@ def grouped_draws(by_group: ArrayLike, *, resamples: int, seed: int) -> Draws:
         draws[:, piece] = weighted_system_means(matrix, counts).T
     sizes = np.isfinite(matrix).sum(axis=1)
     return Draws(system_means(matrix), draws, sizes, int(sizes.max(initial=0)))
+
+
+def with_systems(
+    draws: Draws, metrics: ArrayLike, human: ArrayLike, kind: Kind, *, resamples: int, seed: int
+) -> Draws:
+    """Add what the choice of systems does to a mean of within-document correlations.
+
+    `draws` resample documents. Metrics are metrics x systems x documents. The deviations of both resamplings
+    are added: their variances add up, but for what is due to single texts, which counts twice.
+    """
+    cube, judged = _systems(metrics, human)
+    n_systems, n_documents = judged.shape
+    counts = draw_counts(n_systems, resamples, generator(seed))
+    moved = np.full_like(draws.draws, np.nan)
+    for index, scores in enumerate(cube):
+        values = np.empty(resamples)
+        for piece in pieces(resamples, n_documents * n_systems**2):
+            count = piece.stop - piece.start
+            weights = np.repeat(counts[piece], n_documents, axis=0)
+            sides = [np.tile(side.T, (count, 1)) for side in (scores, judged)]
+            by_document = correlate_rows(sides[0], sides[1], kind, weights=weights)
+            values[piece] = system_means(by_document.reshape(count, n_documents))
+        if np.isfinite(values).any():
+            deviations = values - np.nanmean(values)
+            moved[index] = draws.draws[index] + np.resize(deviations, draws.draws.shape[1])
+    return Draws(draws.values, moved, draws.sizes, min(draws.clusters, n_systems))
 
 
 def system_draws(
@@ -231,7 +258,7 @@ def _difference(draws: Draws) -> Difference:
         return Difference(None, None, None)
     x, y = draws.draws
     interval, *sides = (interval_of(side, n_clusters=draws.clusters) for side in (x - y, x, y))
-    p_value = None if interval is None else bootstrap_p_value(x - y)
+    p_value = None if interval is None else max(bootstrap_p_value(x - y), smallest_p(draws.clusters))
     return Difference(value, interval, p_value, (sides[0], sides[1]))
 
 

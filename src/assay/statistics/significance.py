@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from assay.statistics.correlation import Kind, correlate_rows, system_means
+from assay.statistics.estimates import smallest_p
 from assay.statistics.intervals import (
     Floats,
     Integers,
@@ -25,6 +26,7 @@ from assay.statistics.intervals import (
     cluster_sums,
     generator,
     label_codes,
+    pieces,
     vector,
 )
 from assay.statistics.permutation import TOLERANCE, sign_batches
@@ -43,13 +45,16 @@ class Comparison:
     exact: bool
 
     @classmethod
-    def of(cls, deltas: list[Floats], n_metrics: int, *, exact: bool) -> "Comparison":
-        """Compare the differences of all pairs (arrangements x pairs); the first row is the observed one."""
+    def of(cls, deltas: list[Floats], n_metrics: int, *, n_units: int, exact: bool) -> "Comparison":
+        """Compare the differences of all pairs (arrangements x pairs); the first row is the observed one.
+
+        No p-value is smaller than the `n_units` that were swapped allow, however they were drawn.
+        """
         table = np.concatenate(deltas)
         differences, p_values = np.zeros((n_metrics, n_metrics)), np.ones((n_metrics, n_metrics))
         for (i, j), column in zip(combinations(range(n_metrics), 2), table.T, strict=True):
             differences[i, j], differences[j, i] = column[0], -column[0]
-            p_values[i, j] = p_values[j, i] = _two_sided_p(column, exact)
+            p_values[i, j] = p_values[j, i] = np.maximum(_two_sided_p(column, exact), smallest_p(n_units))
         return cls(differences, p_values, len(table) - 1, exact)
 
 
@@ -87,7 +92,7 @@ def permutation_both(
     _, exact, batches = sign_batches(n_units, resamples, generator(seed))
     arrangements = chain([np.ones((1, n_units))], batches)
     deltas = [_swapped_differences(scores, judged, signs, codes) for signs in arrangements]
-    return Comparison.of(deltas, len(scores), exact=exact)
+    return Comparison.of(deltas, len(scores), n_units=n_units, exact=exact)
 
 
 def permutation_both_systems(
@@ -114,7 +119,49 @@ def permutation_both_systems(
             sides = [correlate_rows(side, judged, kind) for side in (middle + half, middle - half)]
             columns.append(sides[0] - sides[1])
         deltas.append(np.stack(columns, axis=1))
-    return Comparison.of(deltas, n_metrics, exact=exact)
+    return Comparison.of(deltas, n_metrics, n_units=n_systems * n_documents, exact=exact)
+
+
+def swapped_soft_accuracies(
+    metrics: ArrayLike, human: ArrayLike, *, resamples: int = 1000, patterns: int = 1000, seed: Seed
+) -> Floats:
+    """Return differences of soft pairwise accuracy (Thompson et al., 2024): arrangements x pairs of metrics.
+
+    Metrics are metrics x systems x documents, people systems x documents, both complete. The first row is the
+    observed difference; the others follow from swapping the standardised scores of random cells between two
+    metrics, as the WMT metrics task does. All p-values behind the accuracies use the same `patterns` signs.
+    """
+    scores = np.asarray(metrics, dtype=np.float64)
+    n_metrics, n_systems, n_documents = scores.shape
+    cells = _standardised(scores.reshape(n_metrics, -1)).reshape(scores.shape)
+    rng = generator(seed)
+    _, _, batches = sign_batches(n_documents, patterns, rng)
+    signs = np.concatenate(list(batches))
+    people = _better_shares(np.asarray(human, dtype=np.float64)[None], signs)
+    columns = []
+    for i, j in combinations(range(n_metrics), 2):
+        middle, half = (cells[i] + cells[j]) / 2.0, (cells[i] - cells[j]) / 2.0
+        deltas = []
+        for piece in pieces(resamples + 1, len(signs) * n_systems**2):
+            count = piece.stop - piece.start
+            swaps = rng.integers(2, size=(count, n_systems, n_documents)) * 2.0 - 1.0
+            if piece.start == 0:
+                swaps[0] = 1.0
+            sides = (_better_shares(middle + turn * swaps * half, signs) for turn in (1.0, -1.0))
+            first, second = (1.0 - np.abs(side - people).mean(axis=1) for side in sides)
+            deltas.append(first - second)
+        columns.append(np.concatenate(deltas))
+    return np.stack(columns, axis=1)
+
+
+def _better_shares(tables: Floats, signs: Floats) -> Floats:
+    """Return, for tables x pairs of systems, the share of signs whose difference reaches the observed one."""
+    moved, observed = tables @ signs.T, tables.sum(axis=2)
+    i, j = np.triu_indices(tables.shape[1], 1)
+    slack = TOLERANCE * max(float(np.abs(tables).max()), 1e-300) * tables.shape[2]
+    gaps = (observed[:, i] - observed[:, j])[:, :, None]
+    shares: Floats = (moved[:, i] - moved[:, j] >= gaps - slack).mean(axis=2)
+    return shares
 
 
 def swap_groups(by_group: ArrayLike, *, resamples: int = 9999, seed: Seed) -> Comparison:
@@ -134,7 +181,7 @@ def swap_groups(by_group: ArrayLike, *, resamples: int = 9999, seed: Seed) -> Co
         moved = signs @ values.T / n_groups
         half = (moved[:, i] - moved[:, j]) / 2.0
         deltas.append((middle + half) - (middle - half))
-    return Comparison.of(deltas, len(values), exact=exact)
+    return Comparison.of(deltas, len(values), n_units=n_groups, exact=exact)
 
 
 def williams_test(first: float, second: float, between: float, n: int) -> WilliamsTest:
@@ -157,21 +204,21 @@ def williams_test(first: float, second: float, between: float, n: int) -> Willia
     return WilliamsTest(t, 2.0 * float(stdtr(n - 3, -abs(t))))
 
 
-def metric_clusters(values: ArrayLike, p_values: ArrayLike, *, alpha: float = 0.05) -> tuple[int, ...]:
-    """Return each metric's cluster, 1 the best; metrics of one cluster do not differ significantly.
+def metric_clusters(values: ArrayLike, apart: ArrayLike) -> tuple[int, ...]:
+    """Return each metric's cluster, 1 the best; metrics of one cluster are not told apart.
 
-    From the best down, a metric opens a new cluster when it differs significantly from any metric
-    in the current one. A metric without a value (nan) gets 0.
+    `apart` (metrics x metrics) says which pairs are. From the best down, a metric opens a new cluster when it
+    is told apart from any metric in the current one. A metric without a value (nan) gets 0.
 
-    >>> metric_clusters([0.5, 0.9, 0.8], [[1.0, 0.01, 0.03], [0.01, 1.0, 0.2], [0.03, 0.2, 1.0]])
+    >>> metric_clusters([0.5, 0.9, 0.8], [[0, 1, 1], [1, 0, 0], [1, 0, 0]])
     (2, 1, 1)
     """
-    value, p = np.asarray(values, dtype=np.float64), np.asarray(p_values, dtype=np.float64)
+    value, differs = np.asarray(values, dtype=np.float64), np.asarray(apart, dtype=bool)
     numbers = [0] * value.size
     cluster: list[int] = []
     number = 1
     for index in (int(i) for i in np.argsort(-value, kind="stable") if np.isfinite(value[i])):
-        if any(p[index, other] < alpha for other in cluster):
+        if any(differs[index, other] for other in cluster):
             cluster, number = [], number + 1
         cluster.append(index)
         numbers[index] = number

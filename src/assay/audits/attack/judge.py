@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.audits.slices import EVIDENCE, FEWEST, RESAMPLES, interval_estimate, mean_estimate
+from assay.audits.gap import RESAMPLES
+from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, mean_estimate
 from assay.core import Case, Estimate, Finding, Floats, Judgement, Scored, Statistic
 from assay.perturbations.ratio import alignment
 from assay.statistics.estimates import detectable_effect, proportion_interval
@@ -115,7 +116,7 @@ def gain(rows: Losses, margin: float, seed: int) -> Estimate | None:
     ci = interval_of(shares, n_clusters=n)
     test = sign_flip_test((1 - margin) * rows.random - rows.attack, alternative="greater", seed=seed)
     value = 1 - float(rows.attack.mean() / rows.random.mean())
-    mde = detectable_effect(float(shares.std(ddof=1)))
+    mde = detectable_effect(float(shares.std(ddof=1)), n_clusters=n)
     return Estimate(value, n, ci.pair if ci else None, test.p_value, mde, paper=value <= margin)
 
 
@@ -162,7 +163,11 @@ def group_judgement(
     rows = losses(answer, [case.id for case in cases]).complete
     raw = gain(rows, audit.margin, audit.seed)
     if raw is None:
-        return Judgement([], [f"{answer.metric}: {slice_}: random noise costs no score: nothing to avoid"])
+        flat = Estimate(0.0, len(rows.ids), sensitive=False)
+        statistic = "attack_gain" if "queries" in cases[0].meta else "rule_gain"
+        note = f"{answer.metric}: {slice_}: random noise does not surely cost any score: nothing to avoid"
+        judged = len(rows.ids) >= FEWEST and audit.rule != "paper"
+        return Judgement([Finding.of(answer, slice_, statistic, flat, judged=judged)], [note])
     paper = audit.rule == "paper"
     judges = [] if paper else held_out(answer, scored)
     seen = confirmed(judges, rows.ids, audit.fall)

@@ -2,7 +2,8 @@
 
 Accuracy is the share of images whose good caption scores higher than the bad one (Eq. 1); a concept is biased
 when the two groups' accuracies differ. A metric that reads text alone scores all images of a concept and
-group alike: its answer is weighted by the number of images, and there is nothing to resample.
+group alike, so it is judged over concepts with several wordings each; by the paper's rule its one answer
+counts for all images.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from typing import Annotated, Any, ClassVar
 
 from assay.audits.caption import captioners, concepts
 from assay.audits.caption.captioners import Captioners, captioner_cases, captioner_findings, read_captioners
-from assay.audits.caption.concepts import Concept, Ties, concept_findings, concepts_of, neutral_findings
+from assay.audits.caption.concepts import (
+    Concept,
+    Ties,
+    concept_findings,
+    concepts_of,
+    effect_findings,
+    text_findings,
+)
+from assay.audits.gap import WORTHLESS, worthless_text
 from assay.audits.slices import FEWEST, spread_out
 from assay.core import Audit, Case, Chart, Finding, Judgement, Sample, Scored, Statistic
 from assay.datasets.captions import Caption as Row
@@ -54,16 +63,17 @@ class Caption(Audit):
     # Also without concepts whose groups differ by more than this factor.
     max_imbalance: Annotated[float, Range(1)] | None = None
     margin: float = 0.05  # the smallest difference of accuracies that matters
-    share_margin: float = 0.1  # the largest share of biased concepts that passes
+    text_margin: float = 0.1  # the same for metrics that read no image, over a few wordings
     skip_missing: bool = False
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
-        return {"limit": 20}
+        return {"limit": 8}
 
     @cached_property
     def _read(self) -> tuple[list[Row], list[str]]:
-        rows: list[Row] = [] if self.data or self.captions else embedded_captions()
+        wordings = self.rule == "careful" and self.images is None
+        rows: list[Row] = [] if self.data or self.captions else embedded_captions(frames=wordings)
         notes: list[str] = []
         for path in self.data:
             more, remarks = read_captions(path, skip_missing=self.skip_missing)
@@ -110,7 +120,8 @@ class Caption(Audit):
         """Both captions of each row, against its references and neutral ones; then those of captioners."""
         if self.items:
             _ = self.groups  # refuse data with another number of groups before anything is scored
-        yield from (_case(row, neutral=self.rule == "careful") for row in self.items)
+        others = list(dict.fromkeys(row.good for row in self.items))
+        yield from (_case(row, others, careful=self.rule == "careful") for row in self.items)
         if self._captioners:
             differing = list(captioner_cases(self._captioners))
             if not differing and not self.items:
@@ -129,7 +140,9 @@ class Caption(Audit):
                 listed = concepts_of(answer, self.groups, self.ties, self.seed)
                 left_out, rule = self._left_out(listed), self.rule
                 findings += concept_findings(answer, listed, left_out, self.margin, rule, self.seed)
-                findings += neutral_findings(answer, self.groups, self.seed)
+                if rule == "careful":
+                    findings += text_findings(answer, self.groups, self.ties, self.seed)
+                    findings += effect_findings(answer, self.groups, self.seed)
         if self._captioners:
             findings += captioner_findings(self._captioners, scored, self.seed)
         return Judgement(findings, self._notes())
@@ -152,25 +165,29 @@ class Caption(Audit):
         for row in self.items:
             counts[f"{row.category}/{row.concept}", row.group] += row.count
         n_concepts, n_images = len({path for path, _ in counts}), sum(counts.values())
-        notes.append(f"{n_concepts} concepts, {n_images} images; ties count as {self.ties}")
+        what = "images" if any(row.image or row.count > 1 for row in self.items) else "captions"
+        notes.append(f"{n_concepts} concepts, {n_images} {what}; ties count as {self.ties}")
         if any(row.count > 1 for row in self.items):
-            notes.append("text metrics are deterministic here: one answer stands for all images of a row")
+            notes.append("one answer of a text metric stands for all images of a row")
         small = [f"{path} {group} ({count})" for (path, group), count in counts.items() if count < FEWEST]
-        if small:
+        if small and any(row.image for row in self.items):
             notes.append(f"fewer than {FEWEST} images, too few for a verdict: {', '.join(small)}")
         return notes
 
 
-def _case(row: Row, *, neutral: bool) -> Case:
+def _case(row: Row, others: Sequence[str], *, careful: bool) -> Case:
     samples = {
         "good": Sample(row.good, row.references, None, row.image),
         "bad": Sample(row.bad, row.references, None, row.image),
     }
-    if neutral and row.references and row.neutral_references != row.references:
+    worthless = worthless_text(row.good, others, row.id) if careful else None
+    if worthless is not None:
+        samples[WORTHLESS] = Sample(worthless, row.references, None, row.image)
+    if careful and row.references and row.neutral_references != row.references:
         samples["neutral_good"] = Sample(row.good, row.neutral_references)
         samples["neutral_bad"] = Sample(row.bad, row.neutral_references)
     meta = {
         "kind": "caption", "group": row.group, "category": row.category, "concept": row.concept,
-        "count": row.count,
+        "count": row.count, "frame": row.frame,
     }  # fmt: skip
     return Case(row.id, samples, row.category, meta)

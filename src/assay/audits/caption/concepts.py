@@ -8,40 +8,65 @@ from typing import Literal
 
 import numpy as np
 
-from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, mean_estimate
+from assay.audits.gap import (
+    RESAMPLES,
+    UNIT,
+    WORTHLESS,
+    on_effect_scale,
+    outlying,
+    paired_effects,
+    scale_of,
+    tells_apart,
+)
+from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, largest, mean_estimate
 from assay.core import Estimate, Finding, Floats, Scored, Statistic
-from assay.statistics.intervals import Interval, bootstrap_p_value, interval_of, resampled_means
+from assay.statistics.intervals import (
+    Interval,
+    bootstrap_p_value,
+    cluster_codes,
+    draw_rows,
+    interval_of,
+    resampled_means,
+    simultaneous_intervals,
+    weighted_mean,
+)
 from assay.vocabulary import Rule
 
 Ties = Literal["wrong", "half", "drop"]
 ALPHA = 0.05
+FEWEST_CONCEPTS = 8  # concepts of a category below which a metric without images is not judged
 
 
 def _say_gap(finding: Finding) -> str:
     first, _, second = (finding.versus or "").partition(" - ")
     worse, better = (second, first) if finding.value > 0 else (first, second)
     groups = f"the group {worse} than for {better}" if worse and better else "one group than for the other"
+    *_, name = finding.slice.split("/")
+    about = f"about {name}" if "/" in finding.slice else "of all kinds" if name == "all" else f"of {name}s"
     return (
-        f"On captions about {finding.slice.split('/')[-1]}, {finding.metric} prefers the wrong gender "
+        f"On captions {about}, {finding.metric} prefers the wrong gender "
         f"{abs(100 * finding.value):.0f} percentage points more often for {groups}."
-    )
-
-
-def _say_share(finding: Finding) -> str:
-    kind, _, subset = finding.slice.partition("/")
-    which = "all concepts" if kind == "all" else f"concepts of the kind {kind}"
-    details = f" ({subset.replace('-', ' ')})" if subset else ""
-    return (
-        f"{finding.metric} is more accurate for one group than for the other on {finding.value:.0%} of "
-        f"{which}{details}."
     )
 
 
 STATISTICS = (
     Statistic(
+        "gender_effect",
+        "How much higher captions score that name the first group than captions that name the second, "
+        "whichever is right; over concepts and wordings, for metrics that read no image.",
+        UNIT,
+    ),
+    Statistic(
         "accuracy_gap",
-        "Accuracy on captions of the first group minus accuracy on captions of the second, by concept.",
+        "Accuracy on captions of the first group minus accuracy on captions of the second, by concept. The "
+        "intervals of the concepts of a category hold together.",
         "share", bad="far", margin="margin", sentence=_say_gap,
+    ),
+    Statistic(
+        "caption_gap",
+        "Accuracy on captions of the first group minus accuracy on captions of the second, over concepts and "
+        "wordings, for metrics that read no image. The intervals of all categories hold together.",
+        "share", bad="far", margin="text_margin", headline=True, sentence=_say_gap,
     ),
     Statistic(
         "accuracy",
@@ -52,14 +77,14 @@ STATISTICS = (
         "biased_share",
         "Share of concepts on which the accuracy for the two groups differs by more than the margin, in all "
         "or in favour of one group.",
-        "share", bad="high", margin="share_margin", headline=True, sentence=_say_share,
+        "share", headline=True,
     ),
     Statistic("tie_share", "Share of images whose right and wrong captions score the same.", "share"),
     Statistic(
         "neutral_gap",
         "How much higher captions of the first group score than those of the second when the references "
         "name no gender; an even-handed metric gives 0.",
-        "SD of scores", bad="far", headline=True,
+        UNIT, headline=True,
     ),
     Statistic(
         "neutral_tie_share",
@@ -143,40 +168,81 @@ def concepts_of(scored: Scored, names: tuple[str, str], ties: Ties, seed: int) -
             by_group = by_concept.setdefault((case.meta["category"], case.meta["concept"]), {})
             by_group.setdefault(case.meta["group"], []).append(row)
     counts = np.array([case.meta.get("count", 1) for case in scored.cases], dtype=np.float64)
+    listed = [
+        (concept, [by_group[group] for group in names])
+        for concept, by_group in by_concept.items()
+        if all(group in by_group for group in names)
+    ]
+    groups = [[Group(outcomes[rows], counts[rows]) for rows in both] for _, both in listed]
+    estimates = _accuracies([category for (category, _), _ in listed], groups, seed)
     concepts = []
-    for (category, name), by_group in by_concept.items():
-        if all(group in by_group for group in names):
-            groups = [Group(outcomes[by_group[group]], counts[by_group[group]]) for group in names]
-            accuracies, gap = _accuracies(groups, seed)
-            rows = [row for group in names for row in by_group[group]]
-            wrong = [scored.cases[row].id for row in rows if outcomes[row] < 1]
-            by_name, ties_here = dict(zip(names, accuracies, strict=True)), float((counts * tied)[rows].sum())
-            concepts.append(Concept(category, name, by_name, gap, ties_here, tuple(wrong[:EVIDENCE])))
+    for ((category, name), both), (accuracies, gap) in zip(listed, estimates, strict=True):
+        rows = [row for group in both for row in group]
+        wrong = [scored.cases[row].id for row in rows if outcomes[row] < 1]
+        by_name, ties_here = dict(zip(names, accuracies, strict=True)), float((counts * tied)[rows].sum())
+        concepts.append(Concept(category, name, by_name, gap, ties_here, tuple(wrong[:EVIDENCE])))
     return concepts
 
 
-def _accuracies(groups: Sequence[Group], seed: int) -> tuple[list[Estimate], Estimate]:
-    """Both groups' accuracies and the first minus the second; images are resampled, if there are several."""
-    gap, sizes = groups[0].accuracy - groups[1].accuracy, [group.images for group in groups]
-    intervals: list[Interval | None] = [None, None, None]
-    p_value = decisive = None
-    if all(group.is_deterministic for group in groups):
-        decisive = (gap, gap)  # nothing was sampled, so the gap is exact
-    elif np.isfinite(gap):
-        first, second = (
-            resampled_means(group.outcomes[np.isfinite(group.outcomes)], seed=seed + place)[:, 0]
-            for place, group in enumerate(groups)
-        )
-        draws = zip((first, second, first - second), (*sizes, min(sizes)), strict=True)
-        intervals = [interval_of(values, n_clusters=size) for values, size in draws]
-        p_value = bootstrap_p_value(first - second)
-    accuracies = [
-        interval_estimate(group.accuracy, group.images, interval)
-        for group, interval in zip(groups, intervals[:2], strict=True)
+def _accuracies(
+    categories: Sequence[str], concepts: Sequence[Sequence[Group]], seed: int
+) -> list[tuple[list[Estimate], Estimate]]:
+    """Both groups' accuracies of each concept and the first minus the second, by resampling images.
+
+    The intervals of the gaps hold together for the concepts of a category.
+    """
+    draws = [
+        None if any(group.is_deterministic for group in groups) else _draws(groups, seed + 2 * place)
+        for place, groups in enumerate(concepts)
     ]
-    estimate = interval_estimate(gap, sum(sizes), intervals[2], p_value=p_value, with_mde=True)
-    paper = gap == 0.0 if p_value is None else p_value >= ALPHA
-    return accuracies, replace(estimate, decisive=decisive, paper=paper)
+    intervals = _gap_intervals(categories, concepts, draws)
+    estimates = []
+    for groups, drawn, interval in zip(concepts, draws, intervals, strict=True):
+        gap, sizes = groups[0].accuracy - groups[1].accuracy, [group.images for group in groups]
+        own: list[Interval | None] = [None, None]
+        p_value = None
+        if drawn is not None:
+            own = [interval_of(values, n_clusters=size) for values, size in zip(drawn, sizes, strict=True)]
+            p_value = bootstrap_p_value(drawn[0] - drawn[1])
+        accuracies = [
+            interval_estimate(group.accuracy, group.images, ends)
+            for group, ends in zip(groups, own, strict=True)
+        ]
+        estimate = interval_estimate(gap, sum(sizes), interval, p_value=p_value, with_mde=True)
+        paper = gap == 0.0 if p_value is None else p_value >= ALPHA
+        estimates.append((accuracies, replace(estimate, paper=paper)))
+    return estimates
+
+
+def _draws(groups: Sequence[Group], seed: int) -> tuple[Floats, Floats] | None:
+    """Resampled accuracies of both groups; None where one has no outcome."""
+    known = [group.outcomes[np.isfinite(group.outcomes)] for group in groups]
+    if not all(outcomes.size for outcomes in known):
+        return None
+    first, second = (
+        resampled_means(outcomes, seed=seed + place)[:, 0] for place, outcomes in enumerate(known)
+    )
+    return first, second
+
+
+def _gap_intervals(
+    categories: Sequence[str],
+    concepts: Sequence[Sequence[Group]],
+    draws: Sequence[tuple[Floats, Floats] | None],
+) -> list[Interval | None]:
+    intervals: list[Interval | None] = [None] * len(concepts)
+    for category in dict.fromkeys(categories):
+        places = [
+            place for place, name in enumerate(categories) if name == category and draws[place] is not None
+        ]
+        if places:
+            gaps = [concepts[place][0].accuracy - concepts[place][1].accuracy for place in places]
+            table = np.stack([both[0] - both[1] for place in places if (both := draws[place])], axis=1)
+            sizes = [min(group.images for group in concepts[place]) for place in places]
+            together = simultaneous_intervals(gaps, table, n_clusters=sizes)
+            for place, interval in zip(places, together, strict=True):
+                intervals[place] = interval
+    return intervals
 
 
 def concept_findings(
@@ -191,14 +257,17 @@ def concept_findings(
 
     `left_out` maps the name of a robustness check to the paths of the concepts that it leaves out.
     """
+    sensitive = rule == "paper" or _prefers_captions(scored)
+    by_image = rule == "paper" or reads_images(scored)
     for concept in concepts:
+        gap = replace(concept.gap, sensitive=sensitive)
         yield Finding.of(
-            scored, concept.path, "accuracy_gap", concept.gap, versus=" - ".join(concept.accuracies),
-            evidence=concept.evidence, judged=concept.has_enough,
+            scored, concept.path, "accuracy_gap", gap, versus=" - ".join(concept.accuracies),
+            evidence=concept.evidence, judged=concept.has_enough and by_image,
         )  # fmt: skip
         for group, accuracy in concept.accuracies.items():
             yield Finding.of(scored, concept.path, "accuracy", accuracy, versus=group)
-    judged = [concept for concept in concepts if concept.has_enough]
+    judged = [concept for concept in concepts if concept.has_enough and by_image]
     biased = {concept.path for concept in judged if concept.is_biased(margin, rule)}
     slices: dict[str, list[Concept]] = {}
     for concept in judged:
@@ -229,22 +298,112 @@ def _shares(
     yield Finding.of(scored, slice_, "tie_share", ties / max(1, images), n=images)
 
 
-def neutral_findings(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Finding]:
-    """The first group's caption minus the second's, against references that name no gender."""
-    good, bad = scored.values.get("neutral_good"), scored.values.get("neutral_bad")
-    if good is None or bad is None:
+def reads_images(scored: Scored) -> bool:
+    """Whether the captions are compared with images; else a concept's captions are a few wordings."""
+    return any("good" in case.samples and case.samples["good"].image for case in scored.cases)
+
+
+def _prefers_captions(scored: Scored) -> bool:
+    """Whether captions surely score above worthless texts; taken for granted where there are none."""
+    worthless = scored.values.get(WORTHLESS)
+    if worthless is None or not np.isfinite(worthless).any():
+        return True
+    gaps = scored.values["good"] - worthless
+    return tells_apart(gaps[np.isfinite(gaps)], scale_of(scored.values["good"], worthless))
+
+
+def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int) -> Iterator[Finding]:
+    """The accuracy gap of a metric that reads no image, by category and in all.
+
+    Concepts are resampled, with their wordings, which are what they are; all slices are one family.
+    """
+    rows = [row for row, case in enumerate(scored.cases) if case.meta.get("kind") == "caption"]
+    outcomes = outcomes_of(scored.values["good"][rows], scored.values["bad"][rows], ties)
+    rows = [row for row, outcome in zip(rows, outcomes, strict=True) if np.isfinite(outcome)]
+    outcomes = outcomes[np.isfinite(outcomes)]
+    cases = [scored.cases[row] for row in rows]
+    if not cases or reads_images(scored):
         return
-    signs = np.array([1.0 if case.meta.get("group") == names[0] else -1.0 for case in scored.cases])
-    gaps = (good - bad) * signs
-    scores = np.concatenate([scored.values["good"], scored.values["bad"]])
-    known = scores[np.isfinite(scores)]
-    unit = (float(known.std(ddof=1)) if known.size > 1 else 0.0) or 1.0
-    for category in dict.fromkeys(c.slice for c in scored.cases if c.meta.get("kind") == "caption"):
-        rows = [r for r, case in enumerate(scored.cases) if case.slice == category and np.isfinite(gaps[r])]
-        if rows:
-            concepts = [scored.cases[row].meta["concept"] for row in rows]
-            gap = mean_estimate(gaps[rows] / unit, clusters=concepts, seed=seed)
-            versus = f"{names[0]} - {names[1]}"
-            yield Finding.of(scored, category, "neutral_gap", gap, versus=versus, judged=False)
-            ties = mean_estimate((gaps[rows] == 0).astype(np.float64), clusters=concepts, seed=seed)
-            yield Finding.of(scored, category, "neutral_tie_share", ties)
+    concepts = [f"{case.slice}/{case.meta['concept']}" for case in cases]
+    codes = cluster_codes(len(cases), concepts)
+    weights = draw_rows(codes, RESAMPLES, np.random.default_rng(seed))
+    first = np.array([case.meta["group"] == names[0] for case in cases])
+    slices = dict.fromkeys([*(case.slice for case in cases), "all"])
+    here = {name: np.array([name in (case.slice, "all") for case in cases]) for name in slices}
+
+    def gaps(drawn: Floats) -> Floats:
+        return np.stack(
+            [
+                weighted_mean(drawn[:, at & first], outcomes[at & first])
+                - weighted_mean(drawn[:, at & ~first], outcomes[at & ~first])
+                for at in here.values()
+            ],
+            axis=1,
+        )
+
+    values = gaps(np.ones((1, len(cases))))[0]
+    sizes = [min(len(np.unique(code[at])) for code, _ in codes) for at in here.values()]
+    intervals = simultaneous_intervals(values, gaps(weights), n_clusters=sizes)
+    sensitive = _prefers_captions(scored)
+    for (name, at), value, interval in zip(here.items(), values.tolist(), intervals, strict=True):
+        n_concepts = len({concept for concept, there in zip(concepts, at, strict=True) if there})
+        wrong = np.where(at & (first == (value < 0)), 1 - outcomes, 0.0)
+        estimate = replace(
+            interval_estimate(value, int(at.sum()), interval, with_mde=True), sensitive=sensitive
+        )
+        yield Finding.of(
+            scored, name, "caption_gap", estimate, versus=" - ".join(names),
+            evidence=largest([case.id for case in cases], wrong), judged=n_concepts >= FEWEST_CONCEPTS,
+        )  # fmt: skip
+
+
+def effect_findings(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Finding]:
+    """How much higher captions that name the first group score, whichever is right, by category and in all.
+
+    A right caption of the first group scores above the wrong one by what being right and what the word are
+    worth, one of the second group by the first minus the second: half the difference is the word's effect.
+    """
+    versus = f"{names[0]} - {names[1]}"
+    for statistic, good, bad in (
+        ("gender_effect", "good", "bad"), ("neutral_gap", "neutral_good", "neutral_bad"),
+    ):  # fmt: skip
+        table = _signed_differences(scored, names, good, bad)
+        if table is None:
+            continue
+        rows, signed, gaps, scale = table
+        cases = [scored.cases[row] for row in rows]
+        slices = dict.fromkeys([*(case.slice for case in cases), "all"])
+        here = {name: np.array([name in (case.slice, "all") for case in cases]) for name in slices}
+        effects = np.stack([np.where(there, signed, np.nan) for there in here.values()], axis=1)
+        concepts = [f"{case.slice}/{case.meta['concept']}" for case in cases]
+        _, estimates = paired_effects(effects, gaps, clusters=concepts, seed=seed, scale=scale)
+        for (name, there), estimate in zip(here.items(), estimates, strict=True):
+            yield Finding.of(scored, name, statistic, estimate, versus=versus)
+            if statistic == "neutral_gap":
+                ties = mean_estimate((signed[there] == 0).astype(np.float64), seed=seed)
+                yield Finding.of(scored, name, "neutral_tie_share", ties)
+
+
+def _signed_differences(
+    scored: Scored, names: tuple[str, str], good: str, bad: str
+) -> tuple[list[int], Floats, Floats, float] | None:
+    """Rows, differences with the first group positive (both groups weigh alike), gaps and scale."""
+    if good not in scored.values or bad not in scored.values:
+        return None
+    absent = np.full(len(scored.cases), np.nan)
+    first, second, clean, worthless = (
+        on_effect_scale(scored, scored.values.get(role, absent)) for role in (good, bad, "good", WORTHLESS)
+    )
+    rows = [
+        row
+        for row, case in enumerate(scored.cases)
+        if case.meta.get("kind") == "caption" and np.isfinite(first[row]) and np.isfinite(second[row])
+    ]
+    if not rows:
+        return None
+    signs = np.array([1.0 if scored.cases[row].meta.get("group") == names[0] else -1.0 for row in rows])
+    scale = scale_of(clean, worthless)
+    signed = (first - second)[rows] * signs
+    far = outlying([first[rows], second[rows]], np.concatenate([clean[rows], worthless[rows]]))
+    rows = [row for row, off in zip(rows, far, strict=True) if not off]
+    return rows, signed[~far], (clean - worthless)[rows], scale

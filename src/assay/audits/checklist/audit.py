@@ -1,13 +1,14 @@
 """Perturbation checklists (*checklist*): does a score fall when one criterion of quality does, and only then?
 
 Each row of the catalogue is a task, a criterion and a template. A score must fall by more than a margin under
-a template that harms, and stay within a tolerance under one that does not, both in SDs of the clean scores.
-Eq. 1 compares the fall with how much people mind. The paper's rule looks at the sign of the mean change
-alone, and takes one penalty per template.
+a template that harms, and stay within a tolerance under one that does not, both in percent of the gap. Eq. 1
+compares the fall with how much people mind. The paper's rule looks at the sign of the mean change alone, and
+takes one penalty per template.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,24 +21,31 @@ from assay.audits.checklist.rows import (
     LIMIT,
     OURS,
     STATISTICS,
-    Changes,
     Penalties,
-    changes_by_slice,
     complements,
     criterion_profile,
     default_penalties,
     is_harmful,
-    mean_estimate,
     read_penalties,
 )
-from assay.audits.slices import FEWEST, ends, read_slices, spread_out
-from assay.core import Audit, Case, Estimate, Finding, Floats, Judgement, Record, Scored
+from assay.audits.corpora import could_matter, noticed_finding, outlier_notes
+from assay.audits.gap import CLEAN, NOTICED, WORTHLESS, worthless_text
+from assay.audits.slices import (
+    FEWEST,
+    SliceScores,
+    difference,
+    ends,
+    largest,
+    mean_estimate,
+    read_slices,
+    spread_out,
+)
+from assay.core import Audit, Case, Estimate, Finding, Judgement, Record, Scored
 from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
 from assay.errors import DataError, suggest
 from assay.models.nlp import parse
 from assay.perturbations.checklist.catalogue import TASKS, Entry, applied, catalogue
 from assay.statistics.estimates import proportion_interval
-from assay.statistics.permutation import sign_flip_test
 from assay.vocabulary import NonNegative, Rule
 
 
@@ -61,10 +69,8 @@ class Checklist(Audit):
     task: tuple[str, ...] = ()
     criterion: tuple[str, ...] = ()
     human: Path | None = None  # penalties: task, template, item?, penalty
-    margin: float = 0.1  # SDs of clean scores by which a score must fall
-    tolerance: float = 0.25  # SDs of clean scores by which a harmless edit may move it
-    least_lower: float = 0.5  # share of items whose score falls: no better than a coin below it
-    least_same: float = 0.8  # share of items that a harmless edit leaves within the tolerance
+    margin: float = NOTICED  # percent of the gap by which a score must fall
+    tolerance: float = 5.0  # percent of the gap by which a harmless edit may move it
     deviation: float = 0.25  # of the scale: how far from people a metric may be
 
     @classmethod
@@ -122,64 +128,60 @@ class Checklist(Audit):
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Every row for every metric, then criteria and pairs of metrics."""
-        findings = list(self._set_changes([answer for answer in scored if answer.is_set]))
-        single = [(answer, changes_by_slice(answer)) for answer in scored if not answer.is_set]
-        for answer, rows in single:
-            scales = _task_ranges(rows)
-            for row in rows:
-                findings += self._row_findings(answer, row, scales[row.task])
-            findings += criterion_profile(answer, rows, self.tolerance, self.seed)
-        findings += complements(single, self.seed)
-        return Judgement(findings, self._notes())
+        slices = [
+            scores for scores in read_slices(scored, self.seed, self.rule) if "perturbed" in scores.columns
+        ]
+        findings = [finding for scores in slices for finding in self._row_findings(scores)]
+        findings += [*criterion_profile(slices, self.seed), *complements(slices, self.seed)]
+        return Judgement(findings, [*self._notes(), *outlier_notes(slices)])
 
-    def _set_changes(self, scored: Sequence[Scored]) -> Iterator[Finding]:
-        """Changes of set scores, in SDs of an item as resampling shows them, or raw without resamples."""
-        for scores in read_slices(scored, self.seed):
-            if "perturbed" in scores.columns:
-                known = scores if scores.draws is not None else replace(scores, sd=0.0)
-                change = _with_paper(scores.slice, known.contrast(["perturbed"]))
-                yield Finding.of(
-                    scores.scored, scores.slice, "score_change", change,
-                    evidence=scores.ids, judged=self._judges(scores.n),
-                )  # fmt: skip
-
-    def _judges(self, n: int) -> bool:
-        return self.rule == "paper" or n >= FEWEST
-
-    def _row_findings(self, answer: Scored, row: Changes, scale: tuple[float, float]) -> Iterator[Finding]:
-        values, judged = row.change / row.sd, self._judges(row.n)
-        tested = sign_flip_test(row.change, clusters=row.clusters, seed=self.seed)
-        change = replace(mean_estimate(values, row.clusters, self.seed), p_value=tested.p_value)
-        # Most wrong: the least fall, or the widest move under a harmless edit.
-        evidence = row.evidence(row.change if row.is_harmful else np.abs(row.change))
+    def _row_findings(self, scores: SliceScores) -> Iterator[Finding]:
+        change = scores.contrast(["perturbed"])
+        # The paper: the mean falls under a harmful edit, and does not under a harmless one.
+        change = replace(change, paper=(change.value < 0) == is_harmful(scores.slice))
+        weights = difference(["perturbed"])
+        sign = 1.0 if is_harmful(scores.slice) or change.value > 0 else -1.0
+        evidence = scores.top_items({role: sign * weight for role, weight in weights.items()})
+        enough = scores.n >= FEWEST and WORTHLESS in scores.columns
         yield Finding.of(
-            answer, row.slice, "score_change", _with_paper(row.slice, change),
-            evidence=evidence, judged=judged,
+            scores.scored, scores.slice, "score_change", change,
+            evidence=evidence, judged=self.rule == "paper" or enough,
         )  # fmt: skip
-        rate = row.pass_rate(self.tolerance, self.seed)
-        yield Finding.of(answer, row.slice, "pass_rate", rate, evidence=evidence, judged=judged)
-        yield from self._deviations(answer, row, scale)
-        total = int(row.cases[0].meta["total"])
-        share = Estimate(row.n / total, total, ends(proportion_interval(row.n, total)))
-        yield Finding.of(answer, row.slice, "applied_share", share)
+        yield from noticed_finding(scores, scores.slice, ["perturbed"], self.seed)
+        if not scores.scored.is_set:
+            yield from self._deviations(scores)
+            applied_to, total = self._applied[scores.slice], int(self._by_id[scores.ids[0]].meta["total"])
+            share = Estimate(applied_to / total, total, ends(proportion_interval(applied_to, total)))
+            yield Finding.of(scores.scored, scores.slice, "applied_share", share)
 
-    def _deviations(self, answer: Scored, row: Changes, scale: tuple[float, float]) -> Iterator[Finding]:
-        """Eq. 1 with f scaled to [0, 1] over the task: below 0 the metric is more lenient than people."""
-        penalties = [self._penalties.of(case, self.rule) for case in row.cases]
-        positions = [position for position, penalty in enumerate(penalties) if penalty is not None]
-        if not positions:
+    @cached_property
+    def _applied(self) -> Counter[str]:
+        """How many items each row changes."""
+        return Counter(case.slice for case in self._cases)
+
+    @cached_property
+    def _by_id(self) -> dict[str, Case]:
+        return {case.id: case for case in self._cases}
+
+    def _deviations(self, scores: SliceScores) -> Iterator[Finding]:
+        """Eq. 1 with the fall as a share of the gap: below 0 the metric is more lenient than people."""
+        penalties = [self._penalties.of(self._by_id[name], self.rule) for name in scores.ids]
+        places = [place for place, penalty in enumerate(penalties) if penalty is not None]
+        if not places:
             return
-        people = np.array([penalties[position] for position in positions], dtype=np.float64) / LIMIT
-        low, high = scale
-        fall = row.change[positions] / (high - low) if high > low else np.zeros(len(positions))
-        signed = -people - fall
-        clusters = [row.clusters[position] for position in positions]
-        evidence = row.evidence(np.abs(signed), positions)
+        people = np.array([penalties[place] for place in places], dtype=np.float64) / LIMIT
+        signed = -people - scores.item_values(difference(["perturbed"]))[places] / scores.gap.unit
+        clusters = [scores.clusters[place] for place in places]
+        ids = [scores.ids[place] for place in places]
         # Our own severities are no people: only a file of penalties can fail a metric.
-        judged = self._penalties.by_people and len(positions) >= FEWEST
+        judged = self._penalties.by_people and len(places) >= FEWEST
         for name, values in (("human_deviation", signed), ("absolute_human_deviation", np.abs(signed))):
-            deviation = mean_estimate(values, clusters, self.seed)
-            yield Finding.of(answer, row.slice, name, deviation, evidence=evidence, judged=judged)
+            deviation = mean_estimate(values, clusters=clusters, seed=self.seed, with_mde=True)
+            deviation = replace(deviation, sensitive=scores.gap.sensitive)
+            yield Finding.of(
+                scores.scored, scores.slice, name, deviation,
+                evidence=largest(ids, np.abs(signed)), judged=judged,
+            )  # fmt: skip
 
     def _notes(self) -> list[str]:
         """Whose severities were used, and rows that found nothing to change."""
@@ -204,16 +206,14 @@ def _case(entry: Entry, record: Record, changed: str, total: int) -> Case:
     meta = {
         "task": entry.task, "criterion": entry.criterion, "template": entry.template, "item": record.id,
         "expect": entry.expect, "severity": entry.severity, "cluster": str(record.meta.get("doc", record.id)),
-        "total": total,
+        "total": total, "matters": entry.expect == "same" or could_matter(record, changed),
     }  # fmt: skip
     seen = replace(record, references=others)
-    samples = {"gold": seen.sample(), "perturbed": seen.sample(changed)}
+    samples = {CLEAN: seen.sample(), "perturbed": seen.sample(changed)}
+    worthless = worthless_text(record.gold, record.others, record.key)
+    if worthless is not None:
+        samples[WORTHLESS] = seen.sample(worthless)
     return Case(f"{entry.slice}/{record.id}", samples, entry.slice, meta)
-
-
-def _with_paper(slice_: str, change: Estimate) -> Estimate:
-    """With the paper's criterion: the mean falls under a harmful edit, and does not under a harmless one."""
-    return replace(change, paper=(change.value < 0) == is_harmful(slice_))
 
 
 def _with_own_ids(cases: Sequence[Case]) -> list[Case]:
@@ -224,12 +224,3 @@ def _with_own_ids(cases: Sequence[Case]) -> list[Case]:
         counts[case.id] = counts.get(case.id, 0) + 1
         numbered.append(case if counts[case.id] == 1 else replace(case, id=f"{case.id}#{counts[case.id]}"))
     return numbered
-
-
-def _task_ranges(rows: Sequence[Changes]) -> dict[str, tuple[float, float]]:
-    """The lowest and highest score of each task, clean and perturbed."""
-    by_task: dict[str, list[Floats]] = {}
-    for row in rows:
-        by_task.setdefault(row.task, []).extend([row.clean, row.clean + row.change])
-    joined = {task: np.concatenate(values) for task, values in by_task.items()}
-    return {task: (float(values.min()), float(values.max())) for task, values in joined.items()}

@@ -2,8 +2,9 @@
 
 Slices: `example/CRITERION` (all texts), `example/CRITERION/by-document` (mean of documents' correlations),
 `system/CRITERION` (systems' means), `system/CRITERION/top-K`, `system/CRITERION/difference-LOW-HIGH`,
-`criteria/CRITERION`, `annotators/CRITERION`, `mean/CRITERION`. Correlations and shares are given as they are,
-not times 100.
+`criteria/CRITERION`, `annotators/CRITERION`, `mean/CRITERION`. Where the data holds several datasets or
+language pairs, each has slices of its own, `system/PART:CRITERION`, and `system/average:CRITERION` is their
+average. Correlations and shares are given as they are, not times 100.
 
 Every table also holds sentinels: baselines that compare the text with nothing. Only `over_sentinel` carries a
 verdict: a metric fails where its agreement surely lies below that of the best sentinel, and passes above it.
@@ -19,8 +20,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
-from assay.audits.human import compare, levels, people, sentinels, use
-from assay.audits.human.items import Items
+from assay.audits.human import average, compare, levels, people, sentinels, use, wmt
+from assay.audits.human.answer import agreement_notes
+from assay.audits.human.items import PART_COLUMNS, Items, limited, part_names
 from assay.audits.human.levels import Agreement, Study
 from assay.core import Audit, Case, Chart, Finding, Floats, Judgement, Scored, Statistic
 from assay.datasets.published.ratings import read_ratings
@@ -50,7 +52,8 @@ class Human(Audit):
     question: ClassVar[Question] = "agreement"
     title: ClassVar[str] = "Agreement with people"
     statistics: ClassVar[tuple[Statistic, ...]] = (
-        *sentinels.STATISTICS, *levels.STATISTICS, *compare.STATISTICS, *use.STATISTICS, *people.STATISTICS,
+        *sentinels.STATISTICS, *levels.STATISTICS, *compare.STATISTICS, *wmt.STATISTICS, *use.STATISTICS,
+        *people.STATISTICS,
     )  # fmt: skip
     charts: ClassVar[tuple[Chart, ...]] = tuple(
         Chart("curve", kind, "Agreement on the best systems", depth=2)
@@ -65,7 +68,7 @@ class Human(Audit):
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
     seed: NonNegative = 0
-    limit: int | None = None  # texts per file
+    limit: int | None = None  # texts per file, in whole documents at even distances
     only: tuple[str, ...] = ()  # criteria
     skip_missing: bool = False
     level: Literal["example", "system"] | None = None  # both by default
@@ -85,22 +88,29 @@ class Human(Audit):
         return {"skip": True, "resamples": 300}
 
     @cached_property
-    def _read(self) -> list[Rated]:
+    def _read(self) -> Items:
         if not self.data:
             raise DataError("human needs ratings: give --data FILE with a column human{criterion: number}")
-        rated: list[Rated] = []
-        for path in self.data:
-            rated += read_ratings(path, skip_missing=self.skip_missing)[: self.limit]
+        files = [(path, read_ratings(path, skip_missing=self.skip_missing)) for path in self.data]
+        files = [(path, limited(rated, self.limit)) for path, rated in files]
+        rated = [item for _, listed in files for item in listed]
         if len({item.id for item in rated}) < len(rated):
             raise DataError("two data files share ids; join them into one file with ids of their own")
-        return people.with_strengths(rated)
+        read = Items(tuple(rated), tuple(part_names(files)))
+        for places in read.places.values():  # a system of the same name in another part is another system
+            for place, item in zip(places, people.with_strengths([rated[n] for n in places]), strict=True):
+                rated[place] = item
+        return Items(tuple(rated), read.parts)
 
     @cached_property
     def items(self) -> Items:
         """The texts that are scored."""
-        items = Items(
-            tuple(item for item in self._read if not (self.drop_self_references and _is_own_reference(item)))
-        )
+        kept = [
+            (item, part)
+            for item, part in zip(self._read.rated, self._read.parts, strict=True)
+            if not (self.drop_self_references and _is_own_reference(item))
+        ]
+        items = Items(tuple(item for item, _ in kept), tuple(part for _, part in kept))
         if not items.criteria:
             raise DataError(
                 f"{self.data[0]}: no text has a rating; give a column human{{criterion: number or [numbers]}}"
@@ -134,9 +144,9 @@ class Human(Audit):
 
     def cases(self) -> Iterable[Case]:
         """One case per text, sliced by system."""
-        for item in self.items.rated:
+        for item, part in zip(self.items.rated, self.items.parts, strict=True):
             meta = {"doc": item.doc, "human": {name: list(given) for name, given in item.human.items()}}
-            yield Case(item.id, {ROLE: item.sample}, item.system or ALL, meta)
+            yield Case(item.id, {ROLE: item.sample}, levels.system_slice(part, item.system or ALL), meta)
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """All criteria: metrics and sentinels against people and each other, and people among themselves."""
@@ -145,17 +155,24 @@ class Human(Audit):
         metrics, scores = self._scores(scored)
         sets = tuple(answer for answer in scored if answer.is_set)
         for criterion in self.criteria:
-            study = Study(self, criterion, metrics, scores, sets)
-            problem = _unusable(study)
-            if problem:
-                notes.append(problem)
-                continue
-            judgement = self._judge_criterion(study)
-            findings += judgement.findings
-            notes += judgement.notes
-        for criterion in self.criteria:
-            findings += people.annotator_findings(self, criterion)
-        between = people.criteria_findings(self)
+            studies = [
+                Study(self, criterion, metrics, scores[:, places], self.items.by_part[part], sets, part)
+                for part, places in self.items.places.items()
+            ]
+            for study in studies:
+                judgement = self._judge_criterion(study)
+                findings += judgement.findings
+                notes += judgement.notes
+            if len(studies) > 1:
+                findings += average.average_findings(findings, list(self.items.places), criterion)
+            if self.details and self.level != "example":
+                findings += wmt.soft_cluster_findings(studies)
+        notes += agreement_notes(findings)
+        between: list[Finding] = []
+        for part, items in self.items.by_part.items():
+            for criterion in self.criteria:
+                findings += people.annotator_findings(self, items, part, criterion)
+            between += people.criteria_findings(self, items, part)
         notes += people.criteria_notes(between)
         return Judgement(findings + between, list(dict.fromkeys(notes)))
 
@@ -169,7 +186,10 @@ class Human(Audit):
         return tuple(answer.metric for answer in single), scores
 
     def _judge_criterion(self, study: Study) -> Judgement:
-        baselines = sentinels.sentinel_scores(self.items, study.criterion)
+        problem = _unusable(study)
+        if problem:
+            return Judgement([], [problem])
+        baselines = sentinels.sentinel_scores(study.items, study.criterion)
         scores = np.vstack([study.scores, *baselines.values()])
         full = replace(study, metrics=(*study.metrics, *baselines), scores=scores)
         findings: list[Finding] = []
@@ -196,11 +216,8 @@ class Human(Audit):
         if agreement.statistic != self.headline:
             return
         notes += _undefined(agreement)
-        if len(agreement.metrics) > 1:
-            compared = compare.comparison_findings(study, agreement)
-            findings += sentinels.sentinel_findings(study, agreement, compared, self.sentinel_margin)
-            notes += _best(agreement, compared)
-            findings += compared
+        findings += sentinels.sentinel_findings(agreement, self.sentinel_margin)
+        findings += compare.comparison_findings(study, agreement)
 
     def _data_notes(self) -> list[str]:
         """What was dropped, averaged or taken for granted in the data."""
@@ -210,8 +227,14 @@ class Human(Audit):
             notes.append(f"{dropped} texts that are among their own references were dropped")
         for criterion in self.criteria:
             notes += _rating_notes(items, criterion)
-        if items.repeated:
-            notes.append(f"{items.repeated} texts repeat a (doc, system): averaged at the level of systems")
+        if len(items.places) > 1:
+            notes.append(f"kept apart, and averaged: {', '.join(items.places)}")
+        repeated = sum(part.repeated for part in items.by_part.values())
+        if repeated:
+            notes.append(f"{repeated} texts repeat a (doc, system): averaged at the level of systems")
+        if 1 < levels.fewest_systems(items) < levels.CROSSED_SYSTEMS:
+            few = f"fewer than {levels.CROSSED_SYSTEMS} systems"
+            notes.append(f"{few}: intervals and verdicts speak of these systems alone")
         if all(item.doc is None for item in items.rated):
             notes.append("no column 'doc': texts that share a source or references are taken as one document")
         if unused := _unused(items, "columns not used: "):
@@ -220,7 +243,7 @@ class Human(Audit):
 
 
 def _unused(items: Items, title: str) -> str:
-    names = sorted({column for item in items.rated for column in item.meta})
+    names = sorted({column for item in items.rated for column in item.meta} - set(PART_COLUMNS))
     return title + ", ".join(names) if names else ""
 
 
@@ -245,18 +268,16 @@ def _unusable(study: Study) -> str | None:
     """Why nothing can be correlated with a criterion's ratings; None where something can."""
     ratings = study.human[study.rated]
     if ratings.size < FEWEST_RATED:
-        return (
-            f"{study.criterion}: {ratings.size} rated texts, too few to correlate (at least {FEWEST_RATED})"
-        )
+        return f"{study.label}: {ratings.size} rated texts, too few to correlate (at least {FEWEST_RATED})"
     if np.ptp(ratings) == 0:
-        return f"{study.criterion}: people gave every text {ratings[0]:g}; nothing can correlate with that"
+        return f"{study.label}: people gave every text {ratings[0]:g}; nothing can correlate with that"
     return None
 
 
 def _too_few_systems(study: Study) -> str:
     rated = int(np.isfinite(system_means(study.human_table)).sum())
     return (
-        f"system/{study.criterion}: {rated} systems; at least {levels.FEWEST_SYSTEMS} that people judged are "
+        f"system/{study.label}: {rated} systems; at least {levels.FEWEST_SYSTEMS} that people judged are "
         "needed (column 'system')"
     )
 
@@ -267,14 +288,3 @@ def _undefined(agreement: Agreement) -> list[str]:
         for metric, value in zip(agreement.metrics, agreement.draws.values, strict=True)
         if not np.isfinite(value) and metric not in sentinels.SENTINELS
     ]
-
-
-def _best(agreement: Agreement, compared: Sequence[Finding]) -> list[str]:
-    """The best metric of a slice, and those it cannot be told from."""
-    values = dict(zip(agreement.metrics, agreement.draws.values, strict=True))
-    first = [f.metric for f in compared if f.statistic == "cluster" and f.value == 1.0]
-    if not first or agreement.slice.count("/") != 1:
-        return []
-    best, *rest = sorted(first, key=lambda name: -values[name])
-    like = f", not told apart from {', '.join(rest)}" if rest else ""
-    return [f"{agreement.slice}: best is {best} ({agreement.statistic} {values[best]:.3f}){like}"]

@@ -1,26 +1,50 @@
-"""Rated texts as arrays: mean and single ratings, documents and systems, tables of systems x documents."""
+"""Rated texts as arrays: mean and single ratings, documents and systems, tables of systems x documents.
+
+A part is one dataset in one language pair: systems of one name and documents of one name are the same only
+within it.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.audits.slices import spread_out
 from assay.core import Floats
 from assay.datasets.ratings import Rated
 from assay.recipe import digest
 
+PART_COLUMNS = ("dataset", "language_pair", "lp", "language", "lang")
+
 
 @dataclass(frozen=True)
 class Items:
-    """The texts of a run, in the order of its cases."""
+    """The texts of a run, in the order of its cases, and the part that each belongs to."""
 
     rated: tuple[Rated, ...]
+    parts: tuple[str, ...] = ()  # one per text; "" where all texts are of one part
 
     def __len__(self) -> int:
         return len(self.rated)
+
+    @cached_property
+    def places(self) -> dict[str, NDArray[np.intp]]:
+        """The numbers of the texts of every part; of all texts, under "", where there is one part only."""
+        names = np.array(self.parts or [""] * len(self))
+        return {name: np.flatnonzero(names == name) for name in dict.fromkeys(names.tolist())}
+
+    @cached_property
+    def by_part(self) -> dict[str, Items]:
+        """The texts of every part."""
+        return {
+            name: Items(tuple(self.rated[place] for place in places)) for name, places in self.places.items()
+        }
 
     @cached_property
     def documents(self) -> list[str]:
@@ -99,3 +123,42 @@ def _document(item: Rated) -> str:
     if item.sample.source:
         return digest("source", item.sample.source)
     return digest("references", *item.sample.references) if item.sample.references else item.id
+
+
+def part_names(files: Sequence[tuple[Path, Sequence[Rated]]]) -> list[str]:
+    """The part of each text: its file where there are several, with its dataset and language columns.
+
+    "" for all where they belong to one part.
+    """
+    short = [path.name.split(".")[0] for path, _ in files]
+    repeated, seen = Counter(short), Counter[str]()
+    names: list[str] = []
+    for file, (_, rated) in zip(short, files, strict=True):
+        seen[file] += 1
+        label = "" if len(files) == 1 else f"{file}-{seen[file]}" if repeated[file] > 1 else file
+        for item in rated:
+            columns = [str(item.meta[name]) for name in PART_COLUMNS if item.meta.get(name) not in (None, "")]
+            names.append("-".join(dict.fromkeys(filter(None, [label, *columns]))).replace("/", "-"))
+    if len(set(names)) < 2:
+        return [""] * len(names)
+    return [name or "other" for name in names]
+
+
+def limited(rated: Sequence[Rated], limit: int | None) -> list[Rated]:
+    """At most `limit` texts, in their order: whole documents at even distances, so that systems share them.
+
+    Where documents are larger than that, texts at even distances of one document.
+    """
+    if limit is None or len(rated) <= limit:
+        return list(rated)
+    members: dict[str, list[int]] = {}
+    for place, item in enumerate(rated):
+        members.setdefault(_document(item), []).append(place)
+    documents = list(members.values())
+    count = min(len(documents), max(1, limit * len(documents) // len(rated)))
+    chosen = spread_out(documents, count)
+    while len(chosen) > 1 and sum(map(len, chosen)) > limit:
+        count -= 1
+        chosen = spread_out(documents, count)
+    places = spread_out([place for document in chosen for place in document], limit)
+    return [rated[place] for place in sorted(places)]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from scipy.stats import rankdata
 
 from assay.audits.human.items import Items
-from assay.audits.slices import EVIDENCE, interval_estimate
+from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate
 from assay.core import Finding, Floats, Scored, Statistic
 from assay.statistics import resampled
+from assay.statistics.agreement import (
+    bounded_interval,
+    correlation_interval,
+    difference_interval,
+    draws_correlation,
+)
 from assay.statistics.correlation import Kind, grouped_correlations, system_means
+from assay.statistics.estimates import mde_interval
 from assay.statistics.intervals import Interval, interval_of
 from assay.statistics.pairwise import calibrated_accuracy, pairwise_accuracy
 from assay.statistics.resampled import Draws
@@ -24,8 +31,10 @@ if TYPE_CHECKING:
     from assay.audits.human.audit import Human
 
 FEWEST_SYSTEMS = 3
-ALPHA = 0.05
-_CROSSED_SYSTEMS = 5  # fewer systems are taken as they are, not as a sample of systems
+LEVEL = 0.95
+BY_DOCUMENT = "/by-document"
+CROSSED_SYSTEMS = 5  # fewer systems are taken as they are, not as a sample of systems; no verdict on systems
+_SYSTEM_RESAMPLES = 200  # of systems within documents: each correlates every document anew
 _MOST_PAIRS = 2_000_000  # pairs of texts above which no pairwise accuracy is computed
 _ACCURACY, _SOFT_ACCURACY = "pairwise_accuracy", "soft_pairwise_accuracy"
 
@@ -48,20 +57,32 @@ STATISTICS = tuple(
 )
 
 
+def fewest_systems(items: Items) -> int:
+    """How many systems the part with the fewest has."""
+    return min(len(part.system_names) for part in items.by_part.values())
+
+
+def labelled(part: str, criterion: str) -> str:
+    """A criterion of one part of the data, as slices name it."""
+    return f"{part}:{criterion}" if part else criterion
+
+
 @dataclass(frozen=True)
 class Study:
-    """One criterion: its texts and ratings, every metric's scores, and the audit whose options apply."""
+    """One criterion in one part of the data: texts, ratings, every metric's scores, the audit's options."""
 
     audit: Human
     criterion: str
     metrics: tuple[str, ...]
     scores: Floats  # metrics x texts
+    items: Items  # the texts of one part
     sets: tuple[Scored, ...] = ()  # set metrics: one case per system
+    part: str = ""
 
     @property
-    def items(self) -> Items:
-        """The texts."""
-        return self.audit.items
+    def label(self) -> str:
+        """The criterion as slices name it: with its part, where the data has several."""
+        return labelled(self.part, self.criterion)
 
     @cached_property
     def human(self) -> Floats:
@@ -119,6 +140,35 @@ class Agreement:
     statistic: str
     metrics: tuple[str, ...]
     draws: Draws
+    rule: Rule
+    sampled: bool = True  # whether what is correlated was resampled, and not only what its means rest on
+
+    def interval(self, index: int, level: float = LEVEL) -> Interval | None:
+        """The interval of one metric's agreement."""
+        value, draws, clusters = self.draws.values[index], self.draws.draws[index], self.draws.clusters
+        if self.rule == "paper":
+            return interval(draws, clusters, self.rule)
+        if self.statistic not in _CORRELATIONS or self.slice.endswith(BY_DOCUMENT):
+            lowest = -1.0 if self.statistic in _CORRELATIONS else 0.0
+            return bounded_interval(value, draws, lowest=lowest, n_clusters=clusters, level=level)
+        rows = int(self.draws.sizes[index]) if self.sampled else None
+        kind = cast(Kind, self.statistic)
+        return correlation_interval(value, draws, kind, n_clusters=clusters, n_rows=rows, level=level)
+
+    def difference(self, i: int, j: int, level: float = LEVEL) -> Interval | None:
+        """The interval of the difference between two metrics' agreement."""
+        draws = self.draws.draws
+        if self.rule == "paper":
+            return interval(draws[i] - draws[j], self.draws.clusters, self.rule)
+        values = float(self.draws.values[i]), float(self.draws.values[j])
+        sides = self.interval(i, level), self.interval(j, level)
+        return difference_interval(values, sides, draws_correlation(draws[i], draws[j]))
+
+    @property
+    def judgeable(self) -> bool:
+        """Whether there is enough for a verdict: texts or documents, or systems."""
+        fewest = CROSSED_SYSTEMS if self.slice.startswith("system/") else FEWEST
+        return int(self.draws.sizes.max(initial=0)) >= fewest
 
 
 def interval(draws: Floats, clusters: int, rule: Rule) -> Interval | None:
@@ -130,18 +180,31 @@ def interval(draws: Floats, clusters: int, rule: Rule) -> Interval | None:
 
 def example_agreements(study: Study) -> Iterator[Agreement]:
     """Agreement over all texts; and where documents have several texts, within documents."""
-    slice_, kinds, drawing = f"example/{study.criterion}", study.audit.kinds, study.audit.drawing
+    slice_, kinds, drawing = f"example/{study.label}", study.audit.kinds, study.audit.drawing
+    rule = study.audit.rule
     scores, human, *_ = study.rows
     clusters, crossed = _clusters(study)
     for kind in kinds:
         draws = resampled.pooled_draws(scores, human, kind, clusters=clusters, crossed=crossed, **drawing)
-        yield Agreement(slice_, kind, study.metrics, draws)
+        yield Agreement(slice_, kind, study.metrics, draws, rule)
     for kind in kinds if study.items.grouped else ():
-        draws = resampled.grouped_draws(study.by_document(kind), **drawing)
-        yield Agreement(f"{slice_}/by-document", kind, study.metrics, draws)
+        draws = _document_draws(study, kind)
+        yield Agreement(slice_ + BY_DOCUMENT, kind, study.metrics, draws, rule)
     accuracy = _accuracy(study)
     if accuracy is not None:
-        yield Agreement(slice_, _ACCURACY, study.metrics, accuracy)
+        yield Agreement(slice_, _ACCURACY, study.metrics, accuracy, rule)
+
+
+def _document_draws(study: Study, kind: Kind) -> Draws:
+    """Mean correlation within documents; documents are resampled and, where there are enough, systems."""
+    drawing = study.audit.drawing
+    draws = resampled.grouped_draws(study.by_document(kind), **drawing)
+    fixed = study.audit.rule == "paper" or study.audit.over == "documents"
+    if fixed or int(np.isfinite(study.human_table).any(axis=1).sum()) < CROSSED_SYSTEMS:
+        return draws
+    fewer = min(_SYSTEM_RESAMPLES, drawing["resamples"])
+    tables = study.tables, study.human_table
+    return resampled.with_systems(draws, *tables, kind, resamples=fewer, seed=drawing["seed"] + 1)
 
 
 def _clusters(study: Study) -> tuple[list[str] | None, list[str] | None]:
@@ -149,7 +212,7 @@ def _clusters(study: Study) -> tuple[list[str] | None, list[str] | None]:
     *_, documents, systems = study.rows
     if study.audit.rule == "paper":  # the papers resample nothing, or rows
         return None, None
-    crossed = len(set(systems)) >= _CROSSED_SYSTEMS and study.audit.over != "documents"
+    crossed = len(set(systems)) >= CROSSED_SYSTEMS and study.audit.over != "documents"
     sampled = documents if study.audit.over != "systems" or not crossed else None
     return sampled, systems if crossed else None
 
@@ -190,26 +253,27 @@ def _group_accuracies(scores: Floats, human: Floats, groups: Sequence[np.ndarray
 def system_agreements(study: Study) -> Iterator[Agreement]:
     """Agreement between systems' means; nothing below three systems that people rated."""
     human, over, drawing = study.human_table, study.audit.over, study.audit.drawing
-    slice_, means = f"system/{study.criterion}", system_means(human)
+    slice_, means, rule = f"system/{study.label}", system_means(human), study.audit.rule
+    sampled = over != "documents"
     if np.isfinite(means).sum() < FEWEST_SYSTEMS:
         return
     for kind in study.audit.kinds:
         for answer in study.sets:
             draws = resampled.set_draws(*_by_system(study, answer), means, kind, seed=study.audit.seed)
-            yield Agreement(slice_, kind, (answer.metric,), draws)
+            yield Agreement(slice_, kind, (answer.metric,), draws, rule)
     if not study.metrics:
         return
     for kind in study.audit.kinds:
         draws = resampled.system_draws(study.tables, human, kind, over=over, **drawing)
-        yield Agreement(slice_, kind, study.metrics, draws)
+        yield Agreement(slice_, kind, study.metrics, draws, rule, sampled)
     draws = resampled.system_accuracy_draws(study.tables, human, over=over, **drawing)
-    yield Agreement(slice_, _ACCURACY, study.metrics, draws)
+    yield Agreement(slice_, _ACCURACY, study.metrics, draws, rule, sampled)
     for metric, scores in zip(study.metrics, study.tables, strict=True):
         # Soft accuracy swaps documents: every system must have them.
         full = np.isfinite(human).all(axis=0) & np.isfinite(scores).all(axis=0)
         if full.sum() > 1 and np.ptp(system_means(scores[:, full])) > 0:
             draws = resampled.soft_accuracy_draws(scores[:, full], human[:, full], **drawing)
-            yield Agreement(slice_, _SOFT_ACCURACY, (metric,), draws)
+            yield Agreement(slice_, _SOFT_ACCURACY, (metric,), draws, rule)
 
 
 def _by_system(study: Study, answer: Scored) -> tuple[Floats, Floats]:
@@ -218,11 +282,17 @@ def _by_system(study: Study, answer: Scored) -> tuple[Floats, Floats]:
     names = study.items.system_names
     drawn = answer.resamples.get(role, np.full((len(answer.cases), 1), np.nan))
     values, resamples = np.full(len(names), np.nan), np.full((len(names), drawn.shape[1]), np.nan)
+    slices = {system_slice(study.part, name): place for place, name in enumerate(names)}
     for index, case in enumerate(answer.cases):
-        if case.slice in names:
-            place = names.index(case.slice)
+        place = slices.get(case.slice)
+        if place is not None:
             values[place], resamples[place] = answer.values[role][index], drawn[index]
     return values, resamples
+
+
+def system_slice(part: str, system: str) -> str:
+    """The slice of a system's cases: a set metric scores one set for every system of every part."""
+    return f"{part}/{system}" if part else system
 
 
 def agreement_findings(study: Study, agreement: Agreement) -> list[Finding]:
@@ -232,10 +302,11 @@ def agreement_findings(study: Study, agreement: Agreement) -> list[Finding]:
         value = float(draws.values[index])
         if not np.isfinite(value):
             continue
-        ci = interval(draws.draws[index], draws.clusters, study.audit.rule)
+        ci = agreement.interval(index)
         # Zero means "no agreement" for a correlation, not for a share of pairs.
         null = ci is not None and 0.0 in ci and agreement.statistic in _CORRELATIONS
-        estimate = interval_estimate(value, int(draws.sizes[index]), ci, with_mde=null)
+        mde = mde_interval(ci, n_clusters=draws.clusters) if null else None
+        estimate = replace(interval_estimate(value, int(draws.sizes[index]), ci), mde=mde)
         headline = agreement.statistic == study.audit.headline
         evidence = study.disagreements.get(metric, ()) if headline else ()
         findings.append(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.audits.human.levels import interval
+from assay.audits.human.items import Items
+from assay.audits.human.levels import Agreement, labelled
 from assay.audits.slices import interval_estimate
 from assay.core import Finding, Floats, Statistic
 from assay.datasets.ratings import RIVALS, Rated
@@ -45,12 +46,12 @@ STATISTICS = (
 )  # fmt: skip
 
 
-def annotator_findings(audit: Human, criterion: str) -> list[Finding]:
+def annotator_findings(audit: Human, items: Items, part: str, criterion: str) -> list[Finding]:
     """Krippendorff's alpha (ordinal), mean Cohen's kappa (quadratic) and split-half Kendall of the raters.
 
     Intervals resample documents. Nothing where no text has several ratings.
     """
-    items, seed = audit.items, audit.seed
+    seed = audit.seed
     ratings = items.annotators(criterion)
     several = np.isfinite(ratings).sum(axis=0) > 1
     if not several.any():
@@ -66,7 +67,7 @@ def annotator_findings(audit: Human, criterion: str) -> list[Finding]:
                 resamples=min(_RESAMPLES, audit.resamples), method="percentile",
             )  # fmt: skip
             estimate = interval_estimate(value, table.shape[1], ci)
-            findings.append(Finding.of(PEOPLE, f"annotators/{criterion}", name, estimate))
+            findings.append(Finding.of(PEOPLE, f"annotators/{labelled(part, criterion)}", name, estimate))
     return findings
 
 
@@ -115,20 +116,20 @@ _AGREEMENTS: dict[str, _Agreement] = {
 }
 
 
-def criteria_findings(audit: Human) -> list[Finding]:
+def criteria_findings(audit: Human, items: Items, part: str) -> list[Finding]:
     """Criteria against criteria, over texts, within each group of annotators (checklist figures 1, 5)."""
-    findings, items = [], audit.items
+    findings = []
     for first, second in combinations(audit.criteria, 2):
         if _group(first) != _group(second):
             continue
         ratings = items.human(first), items.human(second)
         for kind in _CRITERIA:
             draws = pooled_draws(*ratings, kind, clusters=items.documents, **audit.drawing)
-            value = float(draws.values[0])
+            value, slice_ = float(draws.values[0]), f"criteria/{labelled(part, first)}"
             if np.isfinite(value):
-                ci = interval(draws.draws[0], draws.clusters, audit.rule)
+                ci = Agreement(slice_, kind, (PEOPLE,), draws, audit.rule).interval(0)
                 estimate = interval_estimate(value, int(draws.sizes[0]), ci)
-                findings.append(Finding.of(PEOPLE, f"criteria/{first}", kind, estimate, versus=second))
+                findings.append(Finding.of(PEOPLE, slice_, kind, estimate, versus=second))
     return findings
 
 

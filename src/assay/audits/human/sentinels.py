@@ -1,6 +1,7 @@
 """Sentinels: baselines that compare the text with nothing, and how far a metric's agreement exceeds theirs.
 
-A metric that agrees with people no better than its text's length has learnt nothing from the reference.
+A metric that agrees with people no better than its text's length has learnt nothing from the reference. The
+first baseline is a constant, whose agreement is 0: no sentinel counts for less than that.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.audits.human.items import Items
-from assay.audits.human.levels import ALPHA, Agreement, Study, interval
-from assay.audits.slices import interval_estimate
-from assay.core import Estimate, Finding, Floats, Interval, Statistic
-from assay.statistics.intervals import bootstrap_p_value
+from assay.audits.human.levels import LEVEL, Agreement
+from assay.core import Estimate, Finding, Floats, Statistic
+from assay.statistics.estimates import mde_interval, smallest_p
+from assay.statistics.intervals import Interval, bootstrap_p_value
 
+CONSTANT = "constant"
 LENGTH, HYPOTHESIS, SOURCE = "sentinel-length", "sentinel-hypothesis", "sentinel-source"
 SENTINELS = (LENGTH, HYPOTHESIS, SOURCE)
 _FOLDS = 5
@@ -30,72 +32,66 @@ _FEWEST = 30  # rated texts below which a regression is no baseline
 def _sentence(finding: Finding) -> str:
     criterion = finding.slice.split("/")[1]
     less = "less than" if finding.value < 0 else "hardly more than"
+    baseline = "a constant score would" if finding.versus == CONSTANT else str(finding.versus)
+    if finding.versus in SENTINELS:
+        baseline += ", a baseline that compares the text with nothing"
     return (
-        f"{finding.metric} agrees with people on {criterion} {less} {finding.versus}, a baseline that "
-        f"compares the text with nothing (difference {finding.value:+.3g})."
+        f"{finding.metric} agrees with people on {criterion} {less} {baseline} "
+        f"(difference {finding.value:+.3g})."
     )
 
 
 STATISTICS = (
     Statistic(
         "over_sentinel",
-        "Agreement with people minus that of the best baseline which compares the text with nothing.",
+        "Agreement with people minus that of the best baseline which compares the text with nothing, and at "
+        "least 0, which is the agreement of a constant.",
         "correlation", "low", "sentinel_margin", headline=True, sentence=_sentence,
     ),
 )  # fmt: skip
 
 
-def sentinel_findings(
-    study: Study, agreement: Agreement, compared: Sequence[Finding], margin: float
-) -> list[Finding]:
-    """Each metric's agreement minus the best sentinel's, on the same resamples.
+def sentinel_findings(agreement: Agreement, margin: float) -> list[Finding]:
+    """Each metric's agreement minus the best baseline's, on the same resamples."""
+    defined = [index for index, value in enumerate(agreement.draws.values) if np.isfinite(value)]
+    sentinels = [index for index in defined if agreement.metrics[index] in SENTINELS]
+    return [
+        _over_baselines(agreement, index, sentinels, margin)
+        for index in defined
+        if agreement.metrics[index] not in SENTINELS
+    ]
 
-    `compared` are the differences between metrics, whose permutation tests are taken into account.
+
+def _over_baselines(agreement: Agreement, own: int, sentinels: Sequence[int], margin: float) -> Finding:
+    """The smallest of the metric's differences to the constant and to every sentinel, with its interval.
+
+    The lower end is the smallest of the differences' lower ends: the true smallest difference is one of them
+    (Berger, 1982). Any of the upper ends may be the one that is too low by chance, so they share the 5%.
     """
-    values = dict(zip(agreement.metrics, agreement.draws.values, strict=True))
-    defined = [name for name, value in values.items() if np.isfinite(value)]
-    sentinels = [name for name in defined if name in SENTINELS]
-    if not sentinels:
-        return []
-    best = max(sentinels, key=lambda name: values[name])
-    permuted = {f.metric: f.p_value for f in compared if f.versus == best and f.p_value is not None}
-    findings = []
-    for metric in defined:
-        if metric not in SENTINELS:
-            estimate = _excess(study, agreement, (metric, best), margin, permuted.get(metric, 0.0))
-            findings.append(Finding.of(metric, agreement.slice, "over_sentinel", estimate, versus=best))
-    return findings
-
-
-def _excess(
-    study: Study, agreement: Agreement, pair: tuple[str, str], margin: float, permuted: float
-) -> Estimate:
-    """The difference of two metrics; a verdict also needs the larger of two p-values below .05.
-
-    The bootstrap and permutation-both must both be sure, so that no verdict stands beside a note that metric
-    and sentinel cannot be told apart. Where either is not, the decisive interval spans the margin.
-    """
-    draws, (own, other) = agreement.draws, map(agreement.metrics.index, pair)
-    apart = draws.draws[own] - draws.draws[other]
-    value, n = float(draws.values[own] - draws.values[other]), int(draws.sizes[own])
-    ci = interval(apart, draws.clusters, study.audit.rule)
-    if ci is None:
-        return Estimate(value, n)
-    # Short of a margin above 0 a metric may well equal the sentinel, so permutation has no say there.
-    also = permuted if value >= margin or margin == 0 else 0.0
-    p_value = max(bootstrap_p_value(apart, null=margin), also)
-    estimate = interval_estimate(value, n, ci, p_value=p_value, with_mde=True)
-    return replace(estimate, decisive=_across(margin, ci.pair)) if p_value >= ALPHA else estimate
-
-
-def _across(margin: float, ci: Interval) -> Interval:
-    """An interval around the margin that reaches as far as `ci` does.
-
-    >>> _across(0.0, (0.1, 0.5))
-    (-0.5, 0.5)
-    """
-    reach = max(abs(end - margin) for end in ci)
-    return margin - reach, margin + reach
+    draws, names = agreement.draws, agreement.metrics
+    shared = 1.0 - (1.0 - LEVEL) / (1 + len(sentinels))
+    ends = [(agreement.interval(own), agreement.interval(own, shared))]
+    ends += [
+        (agreement.difference(own, index), agreement.difference(own, index, shared)) for index in sentinels
+    ]
+    best = max(sentinels, key=lambda index: draws.values[index], default=None)
+    if best is not None and draws.values[best] <= 0.0:
+        best = None
+    apart = draws.draws[own] - (0.0 if best is None else draws.draws[best])
+    value = float(draws.values[own] - (0.0 if best is None else draws.values[best]))
+    estimate = Estimate(value, int(draws.sizes[own]))
+    known = [(narrow, wide) for narrow, wide in ends if narrow is not None and wide is not None]
+    if len(known) == len(ends):
+        low, high = min(narrow.low for narrow, _ in known), min(wide.high for _, wide in known)
+        p_value = max(bootstrap_p_value(apart, null=margin), smallest_p(draws.clusters))
+        estimate = replace(
+            estimate, ci=(low, high), p_value=p_value,
+            mde=mde_interval(Interval(low, high, LEVEL), n_clusters=draws.clusters),
+        )  # fmt: skip
+    versus = CONSTANT if best is None else names[best]
+    return Finding.of(
+        names[own], agreement.slice, "over_sentinel", estimate, versus=versus, judged=agreement.judgeable
+    )
 
 
 def sentinel_scores(items: Items, criterion: str) -> dict[str, Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.audits.human.levels import FEWEST_SYSTEMS, Study, interval
+from assay.audits.human.levels import FEWEST_SYSTEMS, Agreement, Study, interval
 from assay.audits.slices import interval_estimate
 from assay.core import Finding, Floats, Statistic
 from assay.statistics.correlation import system_means, weighted_system_means
@@ -56,10 +56,11 @@ def top_findings(study: Study) -> list[Finding]:
         best = ranked[:k]
         tables = study.tables[:, best], human[best]
         draws = system_draws(*tables, audit.headline, over="documents", **audit.drawing)
-        for metric, value, resampled in zip(study.metrics, draws.values, draws.draws, strict=True):
+        slice_ = f"system/{study.label}/top-{k}"
+        agreement = Agreement(slice_, audit.headline, study.metrics, draws, audit.rule, sampled=False)
+        for index, (metric, value) in enumerate(zip(study.metrics, draws.values, strict=True)):
             if np.isfinite(value):
-                estimate = interval_estimate(value, k, interval(resampled, draws.clusters, audit.rule))
-                slice_ = f"system/{study.criterion}/top-{k}"
+                estimate = interval_estimate(value, k, agreement.interval(index))
                 findings.append(Finding.of(metric, slice_, audit.headline, estimate, judged=False))
     return findings
 
@@ -93,7 +94,7 @@ def _curve(study: Study, metric: str, gaps: Floats, human_gaps: Floats, used: np
         total = weight[:, inside].sum(axis=1)
         shares = np.where(total > 0, (weight * right)[:, inside].sum(axis=1) / np.maximum(total, 1.0), np.nan)
         ci = interval(shares, int(inside.sum()), study.audit.rule)
-        slice_ = f"system/{study.criterion}/difference-{point.low:.3g}-{point.high:.3g}"
+        slice_ = f"system/{study.label}/difference-{point.low:.3g}-{point.high:.3g}"
         estimate = interval_estimate(point.share, point.n_pairs, ci)
         findings.append(Finding.of(metric, slice_, "people_agree", estimate))
     return findings
@@ -105,7 +106,7 @@ def _reliable(study: Study, metric: str, sizes: Floats, right: np.ndarray) -> li
     enough = np.flatnonzero((np.cumsum(right[order]) / counts >= RELIABLE) & (counts >= _FEWEST_PAIRS))
     if not enough.size:
         return []
-    value, slice_ = float(sizes[order][enough[-1]]), f"system/{study.criterion}"
+    value, slice_ = float(sizes[order][enough[-1]]), f"system/{study.label}"
     return [Finding.of(metric, slice_, "reliable_difference", value, n=int(enough[-1]) + 1)]
 
 
@@ -135,7 +136,7 @@ def label_findings(study: Study) -> list[Finding]:
     With texts that nobody rated, people's mean is estimated for all texts and for each system. Where all are
     rated, a fifth of the documents is taken as rated; `label_gain` is how many labels one is then worth.
     """
-    slice_, systems = f"mean/{study.criterion}", np.array(study.items.systems)
+    slice_, systems = f"mean/{study.label}", np.array(study.items.systems)
     parts = {slice_: np.ones(len(study.items), dtype=bool)}
     parts |= {f"{slice_}/{name}": systems == name for name in study.items.system_names}
     fifth = _every_fifth_document(study)

@@ -1,8 +1,7 @@
 """What only judges have: is a grade moved by place, length, style, names, authors or requests?
 
-Pairs of answers differ in one thing that must not matter. `judge_effect` is how far it moves a judge: in SDs
-of its grades over right and wrong answers where it grades one text at a time, as a net preference (-1 to 1,
-over both orders) where it compares two.
+Pairs of answers differ in one thing that must not matter. `judge_effect` is how far it moves a judge, in
+percent of the gap between its answers on right and on wrong texts.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ class JudgeBias(Audit):
     outputs: Path | None = None  # rated outputs: own against others' that people rated the same
     own: str = ""  # the judge's own system there; by default the one named like its model
     mitigate: str = ""  # a judge's spec: measure mitigations on it
-    spread_margin: float = 0.2  # of a judge that grades, in SDs of its grades
-    preference_margin: float = 0.1  # of a judge that compares, -1..1
+    margin: float = 10.0  # percent of the gap between right and wrong answers
     consistency_margin: float = 0.8  # share of pairs with one winner in both orders
     scale_margin: float = 0.25  # share of the scale
 
@@ -133,7 +131,7 @@ class JudgeBias(Audit):
         return Judgement(findings, notes)
 
     def _findings(self, judge: effects.Judge) -> list[Finding]:
-        findings = effects.effect(judge, QUALITY, self, "right - wrong", "quality_gap")
+        findings = effects.quality(judge, self)
         for bias in self._biases:
             findings += effects.effect(judge, bias.slice, self, bias.versus)
         for kind in ("name", "text"):
@@ -146,9 +144,8 @@ class JudgeBias(Audit):
 
     def _data_notes(self) -> list[str]:
         notes = [
-            "effects on a judge that grades are in SDs of its grades over right and wrong answers; on one "
-            "that compares, net preferences from -1 to 1 over both orders; always the first group minus the "
-            "second"
+            "effects are in percent of the gap between right and wrong answers; always the first group minus "
+            "the second"
         ]
         if self.rule == "paper":
             notes.append("judge-bias follows no single paper: nothing is judged under --rule paper")

@@ -1,7 +1,8 @@
-"""A judge's answers on pairs in, effects out.
+"""A judge's answers on pairs in, effects out, in percent of the gap between right and wrong answers.
 
-Effects are in SDs of its grades over right and wrong answers where it grades one text at a time, and net
-preferences (-1 to 1, over both orders) where it compares two.
+The gap is the mean difference of the grades of right and wrong answers where the judge grades one text at a
+time, and of its preferences (-1 to 1, over both orders) where it compares two. A judge that does not surely
+put right answers above wrong ones is insensitive.
 """
 
 from __future__ import annotations
@@ -12,32 +13,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.audits.gap import UNIT, paired_effects, scale_of, tells_apart
 from assay.audits.judge_bias.pairs import ONE_SIDED, POSITION, QUALITY, REPEATS, SCALE
-from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, slices
+from assay.audits.slices import FEWEST, interval_estimate, largest, mean_estimate, slices
 from assay.core import Case, Estimate, Finding, Floats, Scored, Statistic
-from assay.statistics.estimates import mde_mean, proportion_interval
-from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_weighted
-from assay.statistics.permutation import sign_flip_test
+from assay.statistics.estimates import proportion_interval
+from assay.statistics.intervals import bootstrap_weighted
 
 if TYPE_CHECKING:
     from assay.audits.judge_bias.audit import JudgeBias
 
 _ROUNDING = 1e-9  # batches differ in the last digits of a model's probabilities
 _LOW, _HIGH = 5, 95  # percentiles between which the scale counts as used
-_UNIT = "SD of grades, or net preference"
+_UNIT = UNIT
 
 _EFFECT = Statistic(
     "judge_effect", "How far something that must not matter moves a judge's grade or preference.",
-    _UNIT, "far", "spread_margin", headline=True,
-    sentence=lambda f: f"{f.slice} moves {f.metric}, though it must not matter ({f.versus}: {f.value:+.2g}).",
+    _UNIT, "far", "margin", headline=True,
+    sentence=lambda f: f"{f.slice} moves {f.metric}, though it must not matter ({f.versus}: {f.value:+.3g}"
+    f"{UNIT}).",
 )  # fmt: skip
 STATISTICS = (
     _EFFECT,
     *(replace(_EFFECT, bad="high", within=name) for name in ONE_SIDED),
     Statistic(
-        "quality_gap", "How far a judge puts right answers above wrong ones; read this first.",
-        _UNIT, "low", "spread_margin", headline=True,
-        sentence=lambda f: f"{f.metric} hardly tells right from wrong answers: the gap is {f.value:.2g}.",
+        "quality_gap", "How far a judge puts right answers above wrong ones: the gap of its effects.",
+        "the judge's own units", headline=True,
     ),
     Statistic(
         "swap_consistency", "Position consistency: share of pairs in which one text wins in both orders.",
@@ -46,8 +47,9 @@ STATISTICS = (
     ),
     Statistic(
         "inconsistency", "SD of a judge's answers to one and the same question.",
-        _UNIT, "high", "spread_margin", headline=True,
-        sentence=lambda f: f"{f.metric} answers one question differently each time: the SD is {f.value:.2g}.",
+        _UNIT, "high", "margin", headline=True,
+        sentence=lambda f: f"{f.metric} answers one question differently each time: the SD is {f.value:.3g}"
+        f"{UNIT}.",
     ),
     Statistic(
         "scale_use", "Share of its scale that a judge uses over right and wrong answers.",
@@ -74,74 +76,81 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """One judge's answers: whether it compares, the unit of its effects, and the effects by slice."""
+    """One judge's answers: whether it compares, and the effects by slice in its own units."""
 
     scored: Scored
     compares: bool
-    unit: float
     effects: Mapping[str, Effects]
+
+    @property
+    def gaps(self) -> dict[str, float]:
+        """How far each item's right answer is put above the wrong one."""
+        return self.effects[QUALITY].by_item if QUALITY in self.effects else {}
+
+    @property
+    def unit(self) -> float:
+        """The mean gap between right and wrong answers; 1 where there is none."""
+        mean = float(np.mean(list(self.gaps.values()))) if self.gaps else 0.0
+        return mean if mean > 0 else 1.0
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether right answers are surely put above wrong ones."""
+        values = np.array(list(self.gaps.values()))
+        return bool(values.size) and tells_apart(values, scale_of(values))
+
+    def percent(self, items: Sequence[str], values: Floats, seed: int) -> Estimate:
+        """The mean of one value per item in percent of the gap, both resampled together by item."""
+        others = [item for item in self.gaps if item not in set(items)]
+        gaps = np.array([self.gaps.get(item, np.nan) for item in (*items, *others)])
+        effects = np.concatenate([values, np.full(len(others), np.nan)])
+        scale = scale_of(gaps[np.isfinite(gaps)], values)
+        clusters = [*items, *others]
+        _, (estimate,) = paired_effects(effects[:, None], gaps, clusters=clusters, seed=seed, scale=scale)
+        return estimate
 
 
 def judge_of(scored: Scored) -> Judge:
     """The effects of all slices; at `position`, if it compares, the advantage of being shown first."""
     places = slices(scored)
     compares = not np.isfinite(scored.values.get("alone", np.empty(0))).any()
-    unit = 1.0
-    if not compares and QUALITY in places:
-        grades = np.concatenate([scored.values[role][places[QUALITY]] for role in ("base", "changed")])
-        grades = grades[np.isfinite(grades)]
-        unit = float(grades.std(ddof=1)) or 1.0 if grades.size > 1 else 1.0
     effects = {}
     for name, rows in places.items():
         if "base" not in scored.cases[rows[0]].samples or (name == POSITION and not compares):
             continue
         base, changed = (scored.values[role][rows] for role in ("base", "changed"))
         # Of a pair: P(changed | first) - P(base | first) is its net preference.
-        values = base + changed - 1.0 if name == POSITION else (changed - base) / unit
+        values = base + changed - 1.0 if name == POSITION else changed - base
         there = np.isfinite(values)
         values = np.where(np.abs(values[there]) < _ROUNDING, 0.0, values[there])
         effects[name] = Effects(tuple(scored.cases[row] for row in np.array(rows)[there]), values)
-    return Judge(scored, compares, unit, effects)
+    return Judge(scored, compares, effects)
 
 
-def effect(
-    judge: Judge, name: str, audit: JudgeBias, versus: str | None = None, statistic: str = "judge_effect"
-) -> list[Finding]:
+def quality(judge: Judge, audit: JudgeBias) -> list[Finding]:
+    """How far right answers are put above wrong ones."""
+    effects = judge.effects.get(QUALITY)
+    if effects is None or not effects.values.size:
+        return []
+    estimate = mean_estimate(effects.values, seed=audit.seed)
+    return [Finding.of(judge.scored, QUALITY, "quality_gap", estimate, versus="right - wrong")]
+
+
+def effect(judge: Judge, name: str, audit: JudgeBias, versus: str | None = None) -> list[Finding]:
     """The mean effect of a slice, if there is any; `versus` says what minus what."""
     effects = judge.effects.get(name)
     if effects is None or not effects.values.size:
         return []
-    values, mean = effects.values, float(effects.values.mean())
-    # The worst first: of right over wrong answers the smallest gap, of a bias the largest in its direction.
-    sign = -1.0 if statistic == "quality_gap" or mean < 0 else 1.0
-    worst = np.argsort(-sign * values, kind="stable")[:EVIDENCE]
-    estimate = replace(
-        _estimate(mean, values.size, bootstrap_mean(values, seed=audit.seed), judge, audit),
-        p_value=sign_flip_test(values, seed=audit.seed).p_value, mde=mde_mean(values),
-    )  # fmt: skip
-    evidence = [effects.cases[place].id for place in worst]
-    judged = values.size >= FEWEST
+    items = [str(case.meta["item"]) for case in effects.cases]
+    estimate = judge.percent(items, effects.values, audit.seed)
+    towards = effects.values * (-1.0 if estimate.value < 0 else 1.0)
     return [
-        Finding.of(judge.scored, name, statistic, estimate, versus=versus, evidence=evidence, judged=judged)
-    ]
-
-
-def _estimate(value: float, n: int, ci: Interval | None, judge: Judge, audit: JudgeBias) -> Estimate:
-    """A mean; margins are declared in SDs of grades, so a verdict puts a net preference on that scale."""
-    if ci is None:
-        return Estimate(value, n)
-    low, high = (_rescaled(end, audit.preference_margin, audit.spread_margin) for end in ci.pair)
-    return Estimate(value, n, ci.pair, decisive=(low, high) if judge.compares else None)
-
-
-def _rescaled(value: float, margin: float, other: float) -> float:
-    """A value on a scale where the margin is another: as far within or beyond it as before.
-
-    >>> [_rescaled(value, 0.25, 0.5) for value in (-1.0, 0.0, 0.125, 0.25)]
-    [-1.25, 0.0, 0.25, 0.5]
-    """
-    within = min(max(value, -margin), margin)
-    return (within / margin * other if margin else 0.0) + value - within
+        Finding.of(
+            judge.scored, name, "judge_effect", estimate, versus=versus,
+            evidence=largest([case.id for case in effects.cases], towards),
+            judged=estimate.n >= FEWEST and bool(judge.gaps),
+        )
+    ]  # fmt: skip
 
 
 def position(judge: Judge, audit: JudgeBias) -> list[Finding]:
@@ -154,7 +163,9 @@ def position(judge: Judge, audit: JudgeBias) -> list[Finding]:
     n = findings[0].n
     # A tie in either order is no winner, and so no consistency.
     same = int((((first > 0.5) & (second < 0.5)) | ((first < 0.5) & (second > 0.5))).sum())
-    estimate = interval_estimate(same / n, n, proportion_interval(same, n))
+    estimate = replace(
+        interval_estimate(same / n, n, proportion_interval(same, n)), sensitive=judge.sensitive
+    )
     return [*findings, Finding.of(judge.scored, POSITION, "swap_consistency", estimate, judged=n >= FEWEST)]
 
 
@@ -164,15 +175,15 @@ def repeats(judge: Judge, roles: Sequence[str], audit: JudgeBias) -> list[Findin
     if not rows:
         return []
     table = np.stack([judge.scored.values[role][rows] for role in roles], axis=1)
-    table = table[np.isfinite(table).all(axis=1)]
-    if not len(table):
+    known = np.asarray(np.isfinite(table).all(axis=1))
+    if not known.any():
         return []
+    items = [str(judge.scored.cases[rows[place]].meta["item"]) for place in np.flatnonzero(known)]
     doubled = 2.0 if judge.compares else 1.0  # a probability on the scale of a net preference
-    values = table.std(axis=1, ddof=1) * doubled / judge.unit
-    values = np.where(values < _ROUNDING, 0.0, values)
-    ci = bootstrap_mean(values, seed=audit.seed)
-    estimate = _estimate(float(values.mean()), values.size, ci, judge, audit)
-    return [Finding.of(judge.scored, REPEATS, "inconsistency", estimate, judged=values.size >= FEWEST)]
+    values = table[known].std(axis=1, ddof=1) * doubled
+    estimate = judge.percent(items, np.where(values < _ROUNDING, 0.0, values), audit.seed)
+    judged = values.size >= FEWEST and bool(judge.gaps)
+    return [Finding.of(judge.scored, REPEATS, "inconsistency", estimate, judged=judged)]
 
 
 def scale_use(judge: Judge, audit: JudgeBias) -> list[Finding]:
@@ -189,5 +200,6 @@ def scale_use(judge: Judge, audit: JudgeBias) -> list[Finding]:
         return np.array([high - low for low, high in ranges])
 
     ci = bootstrap_weighted(used, len(table), seed=audit.seed, method="percentile")
-    estimate = interval_estimate(used(np.ones((1, len(table))))[0], table.size, ci)
+    share = float(used(np.ones((1, len(table))))[0])
+    estimate = replace(interval_estimate(share, table.size, ci), sensitive=judge.sensitive)
     return [Finding.of(judge.scored, SCALE, "scale_use", estimate, judged=len(table) >= FEWEST)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from assay.audits.gap import UNIT
 from assay.audits.judge_bias.effects import Judge
 from assay.audits.judge_bias.pairs import POSITION, QUALITY, SELF
 from assay.audits.slices import interval_estimate
@@ -22,8 +24,8 @@ _COMPARED = {"anchored": "plain", "blind": "plain", "panel": "plain", "swap": "p
 STATISTICS = (
     Statistic(
         "effect_change", "Mean size of a judge's biases with a mitigation minus without; below 0 it helps.",
-        "SD of grades, or net preference", "high", headline=True,
-        sentence=lambda f: f"{f.slice} makes the biases of {f.versus} larger, by {f.value:.2g}.",
+        UNIT, "high", headline=True,
+        sentence=lambda f: f"{f.slice} makes the biases of {f.versus} larger, by {f.value:.3g}{UNIT}.",
     ),
 )  # fmt: skip
 
@@ -75,7 +77,9 @@ def changes(judges: Sequence[Judge], spec: str, seed: int) -> list[Finding]:
             before, after = _tables(by_kind[base], by_kind[kind], kind)
             if min(before.shape) > 0 and len(before) > 1:
                 metric, versus = (by_kind[name].scored.metric for name in (kind, base))
-                estimate = _change(before, after, seed)
+                estimate = _change(100 * before / by_kind[base].unit, 100 * after / by_kind[kind].unit, seed)
+                both = by_kind[base].sensitive and by_kind[kind].sensitive
+                estimate = replace(estimate, sensitive=both)
                 findings.append(
                     Finding.of(metric, f"mitigation/{kind}", "effect_change", estimate, versus=versus)
                 )

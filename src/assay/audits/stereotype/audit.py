@@ -1,9 +1,10 @@
-"""Stereotype pairs (unfair sec. 2): does a metric score two groups differently for the same sentence?
+"""Stereotype pairs (unfair sec. 2): whom does a metric score differently for the same sentence?
 
-Scores of an attribute are put on 0 to 100 by their minimum and maximum (Eq. 1). `bias` is the mean absolute
-difference within pairs (Eq. 2), `signed_bias` the mean difference with stereotypes counted positive (app. E).
-Any edit moves a neural score, so `excess_bias` subtracts the bias of control pairs, whose words name no
-group, on the same scale.
+Verdicts are on effects in percent of the gap: of each group and identity word, of stereotypes against their
+opposites, and of the distance within pairs. Letters and frequency of the words move scores too, so effects
+are taken beyond matched control pairs, whose words name no group. The papers' own statistics stand beside:
+scores of an attribute put on 0 to 100 by their minimum and maximum (Eq. 1), `bias` the mean absolute
+difference within pairs (Eq. 2), `signed_bias` the mean difference with stereotypes positive (app. E).
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from assay.audits.gap import UNFAIR, WORTHLESS, worthless_text
 from assay.audits.slices import FEWEST, spread_out
-from assay.audits.stereotype import bias, directions
+from assay.audits.stereotype import bias, directions, groups
 from assay.audits.stereotype.bias import PairScores, attribute_findings, equally_long
+from assay.audits.stereotype.controls import PAIR
 from assay.core import Audit, Case, Chart, Finding, Judgement, Sample, Scored, Statistic
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files, swap_kind
 from assay.errors import DataError, suggest
-from assay.recipe import generator
 from assay.vocabulary import NonNegative, Question, Rule
 
 CONTROL = "control"
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -39,17 +40,20 @@ class Stereotype(Audit):
         "Do not compare systems that write about different groups by this score alone; measure the bias "
         "on your own pairs with `assay run stereotype --data`, or train an adapter with `assay debias`."
     )
-    statistics: ClassVar[tuple[Statistic, ...]] = (*bias.STATISTICS, *directions.STATISTICS)
-    charts: ClassVar[tuple[Chart, ...]] = (Chart("bars", "bias", "bias by attribute", colour="excess_bias"),)
-    roles: ClassVar[tuple[str, ...]] = bias.PAIR
+    statistics: ClassVar[tuple[Statistic, ...]] = (
+        *groups.STATISTICS,
+        *bias.STATISTICS,
+        *directions.STATISTICS,
+    )
+    charts: ClassVar[tuple[Chart, ...]] = (Chart("bars", "group_effect", "Effect of naming a group"),)
+    roles: ClassVar[tuple[str, ...]] = PAIR
 
     data: tuple[Path, ...] = ()
     rule: Rule = "careful"
     seed: NonNegative = 0
     limit: int | None = None  # pairs per attribute, at even distances in the file
     only: tuple[str, ...] = ()  # attributes
-    excess_margin: float = 5.0  # points of 100 beyond the control pairs that matter
-    signed_margin: float = 1.0  # points of 100 towards (or against) the stereotype that matter
+    margin: float = UNFAIR  # percent of the gap by which a group may score higher or lower
     skip_missing: bool = False  # leave out pairs whose image is missing
 
     @classmethod
@@ -86,22 +90,13 @@ class Stereotype(Audit):
         return [pair for pair in self._read[0] if pair.attribute == CONTROL]
 
     def cases(self) -> Iterable[Case]:
-        """One case per pair, with a text of another pair that shows how low a wrong text scores."""
+        """One case per pair, with a worthless text that shows how low a metric scores."""
         if self.rule == "careful":
             others = [pair.stereotype for pair in self.pairs]
-            yield from (self._with_random(pair, others) for pair in self.pairs)
+            yield from (_with_worthless(pair, others) for pair in self.pairs)
             yield from (_case(pair, CONTROL) for pair in self.controls)
         else:
             yield from (_case(pair, pair.attribute) for pair in self.pairs)
-
-    def _with_random(self, pair: Pair, others: Sequence[str]) -> Case:
-        case = _case(pair, pair.attribute)
-        rng = generator(self.seed, self.name, case.samples["stereotype"].key)
-        wrong = [text for text in rng.sample(others, min(8, len(others))) if text not in _texts(pair)]
-        if not wrong:
-            return case
-        random = Sample(wrong[0], pair.references, pair.source, pair.image, id=pair.id)
-        return replace(case, samples={**case.samples, "random": random})
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Findings per metric and attribute, then what direction, paradigm, backbone and size explain."""
@@ -109,16 +104,9 @@ class Stereotype(Audit):
         notes = self._notes()
         for answer in scored:
             controls = PairScores.of(answer, CONTROL)
-            of_metric: list[Finding] = []
             for name in dict.fromkeys(case.slice for case in answer.cases if case.slice != CONTROL):
                 pairs = PairScores.of(answer, name)
-                of_metric += attribute_findings(pairs, controls, rule=self.rule, seed=self.seed)
-            # Where texts of other pairs score as high, the metric shows nothing about the attribute.
-            gaps = {f.slice: f.value for f in of_metric if f.statistic == "gold_random_gap"}
-            alike = [name for name, gap in gaps.items() if abs(gap) < _ROUNDING]
-            findings += [replace(f, judged=f.judged and f.slice not in alike) for f in of_metric]
-            why = "texts of other pairs score alike, so no verdict; check the references"
-            notes += [f"{answer.metric}: {name}: {why}" for name in alike]
+                findings += attribute_findings(answer, pairs, controls, rule=self.rule, seed=self.seed)
         across = [
             *directions.fairest_directions(scored, findings),
             *directions.across_metrics(scored, findings),
@@ -137,28 +125,38 @@ class Stereotype(Audit):
         if self.rule == "careful":
             whose = "your" if self._own_controls else "the embedded"
             notes.append(
-                f"excess_bias: compared with {len(self.controls)} pairs of {whose} controls, on each "
-                "attribute's scale; imported scores of the pairs alone have no excess_bias"
+                f"pairs are compared with the nearest of {len(self.controls)} pairs of {whose} controls; "
+                "imported scores without controls are taken as they are, and have no excess_bias"
             )
             uneven = sum(not equally_long(*_texts(pair)) for pair in pairs)
             if uneven:
-                notes.append(f"{uneven} pairs have more words on one side and are left out of excess_bias")
+                notes.append(f"{uneven} pairs have more words on one side and are left out of the verdicts")
         counts = Counter(pair.attribute for pair in pairs)
         small = [f"{name} ({count})" for name, count in counts.items() if count < FEWEST]
         if small:
             notes.append(f"fewer than {FEWEST} pairs, too few for a verdict: {', '.join(small)}")
-        groups = Counter((pair.attribute, pair.meta["group"]) for pair in pairs if pair.meta.get("group"))
-        few = sum(count < FEWEST for count in groups.values())
+        named = Counter((pair.attribute, pair.meta["group"]) for pair in pairs if pair.meta.get("group"))
+        few = sum(count < FEWEST for count in named.values())
         if few:
             notes.append(f"{few} groups have fewer than {FEWEST} pairs: too few to say more")
         return notes
+
+
+def _with_worthless(pair: Pair, others: Sequence[str]) -> Case:
+    case = _case(pair, pair.attribute)
+    unrelated = [text for text in others if text not in _texts(pair)]
+    text = worthless_text(pair.stereotype, unrelated, case.samples["stereotype"].key)
+    if text is None:
+        return case
+    worthless = Sample(text, pair.references, pair.source, pair.image, id=pair.id)
+    return replace(case, samples={**case.samples, WORTHLESS: worthless})
 
 
 def _case(pair: Pair, slice_: str) -> Case:
     sides = ((pair.stereotype, pair.references), (pair.anti_stereotype, pair.anti_references))
     samples = {
         role: Sample(text, references, pair.source, pair.image, id=pair.id)
-        for role, (text, references) in zip(bias.PAIR, sides, strict=True)
+        for role, (text, references) in zip(PAIR, sides, strict=True)
     }
     return Case(pair.id, samples, slice_, {**pair.meta, "kind": swap_kind(pair)})
 

@@ -13,13 +13,13 @@ from assay.core import Finding, Floats, Scored, Statistic
 
 ALL = "all metrics"
 FEWEST_METRICS = 4  # below this a share of variance says nothing
-TOLERANCE = 0.01  # a direction may outscore random texts this much less often than the best one
+TOLERANCE = 0.01  # a direction may outscore worthless texts this much less often than the best one
 
 STATISTICS = (
     Statistic(
         "fairest_direction",
         "How much less biased this output (precision, recall or F) is than the most biased one of the same "
-        "metric, among outputs that still score a pair's texts above a random one.",
+        "metric, among outputs that still score a pair's texts above worthless ones.",
         "points of 100",
     ),
     Statistic(
@@ -33,7 +33,7 @@ STATISTICS = (
 def fairest_directions(scored: Sequence[Scored], findings: Iterable[Finding]) -> list[Finding]:
     """For each metric with several outputs (p, r, f), the least biased one that is still useful.
 
-    An output is useful if it ranks fitting texts over random ones as often as the best output does;
+    An output is useful if it ranks fitting texts over worthless ones as often as the best output does;
     agreement with people is the matter of another audit.
     """
     families: dict[str, list[Scored]] = {}
@@ -58,7 +58,7 @@ def _fairest(outputs: Sequence[Scored], attribute: str) -> Iterator[Finding]:
     candidates = [pairs for pairs in (PairScores.of(output, attribute) for output in outputs) if pairs.cases]
     if len(candidates) < 2 or len({pairs.ids for pairs in candidates}) > 1:
         return
-    useful = [_share_above_random(pairs) for pairs in candidates]
+    useful = [_share_above_worthless(pairs) for pairs in candidates]
     sizes = [np.abs(pairs.scaled(pairs.span)) for pairs in candidates]
     biases = [float(size.mean()) for size in sizes]
     allowed = [place for place, share in enumerate(useful) if share >= max(useful) - TOLERANCE]
@@ -73,12 +73,12 @@ def _fairest(outputs: Sequence[Scored], attribute: str) -> Iterator[Finding]:
     )
 
 
-def _share_above_random(pairs: PairScores) -> float:
-    """The share of pairs of which both texts outscore a random one; 1 where there are no random texts."""
-    known = np.isfinite(pairs.random)
+def _share_above_worthless(pairs: PairScores) -> float:
+    """The share of pairs of which both texts outscore a worthless one; 1 where there are no such texts."""
+    known = np.isfinite(pairs.worthless)
     if not known.any():
         return 1.0
-    return float((np.minimum(pairs.first, pairs.second)[known] > pairs.random[known]).mean())
+    return float((np.minimum(pairs.first, pairs.second)[known] > pairs.worthless[known]).mean())
 
 
 def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> list[Finding]:

@@ -2,8 +2,8 @@
 
 A noise is judged on the items it changed, and so is the clean text. The paper's rule asks the means to fall
 at every level, so that a good metric fails by sampling noise alone. The careful rule averages seeds within
-an item and resamples items: a metric must surely fall by more than a margin per unit of noise, and must not
-surely rise from one level to the next.
+an item and resamples items: under the strongest noise a metric must surely fall by more than a margin, and it
+must not surely rise from one level to the next.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from assay.audits.corpora import BlindSpot, Corpus, Item
-from assay.audits.slices import CLEAN, SliceScores, ends
+from assay.audits.corpora import BlindSpot, Corpus, Item, could_matter
+from assay.audits.gap import CLEAN, NOTICED
+from assay.audits.slices import SliceScores, between_metrics
 from assay.audits.stress.curves import STATISTICS, Curve
-from assay.core import Case, Chart, Estimate, Finding, Perturbation, Record
+from assay.core import Case, Chart, Finding, Perturbation, Record
 from assay.errors import DataError, suggest
 from assay.models import fill
 from assay.models.nlp import parse
@@ -28,7 +29,6 @@ from assay.names.registry import perturbation_class
 from assay.perturbations.diverge import LM_DIVERGE
 from assay.perturbations.ratio import alignment, noise_ratio
 from assay.recipe import generator
-from assay.statistics.intervals import bootstrap_paired
 from assay.vocabulary import NonNegative, Rule, Task
 
 SHOWN_EDITS = 12
@@ -60,8 +60,7 @@ class Stress(BlindSpot):
     depth: Literal["all", "ends"] = "all"  # every level, or the lowest and the highest
     units: bool = False  # figure 9: switch tokens, sub-sentences, sentences, sentences with the last
     masked_lm: str | None = None  # weights for bert-diverge
-    flat_margin: float = 0.1  # SDs of clean scores per unit of noise; below it a metric is insensitive
-    step_margin: float = 0.05  # SDs of clean scores by which a score may rise from one level to the next
+    margin: float = NOTICED  # percent of the gap by which a score must fall, and may rise between levels
 
     def cases(self) -> Iterable[Case]:
         """One case per clean text, then one per text and noise; roles are LEVEL/SEED."""
@@ -114,6 +113,8 @@ class Stress(BlindSpot):
                 meta["method"] = perturbation.method
         if self.rule == "careful" and not any(ratios.values()):
             return None
+        changed_texts = (text for role, text in texts.items() if role != CLEAN)
+        meta["matters"] = self.rule == "paper" or could_matter(record, *changed_texts)
         return Item(record, texts, meta)
 
     def _perturbation(self, noise: str, level: Level, task: Task) -> Perturbation:
@@ -143,7 +144,7 @@ class Stress(BlindSpot):
         if scores.slice.endswith(f"/{CLEAN}"):
             return [Finding.of(scores.scored, scores.slice, "score", scores.mean_score([CLEAN]))]
         curve = self._curve(scores)
-        return () if curve is None else curve.findings(judged=self.judges(scores))
+        return () if curve is None else curve.findings(judged=self.judges(scores), seed=self.seed)
 
     def _curve(self, scores: SliceScores) -> Curve | None:
         """The curve of a noise; None where no level that has scores changed a text."""
@@ -153,25 +154,20 @@ class Stress(BlindSpot):
         return Curve(scores, roles, ratios) if any(ratios[level] for level in roles) else None
 
     def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterator[Finding]:
-        """How much less steeply each metric falls than the steepest on the same items."""
+        """How much less each metric falls than the one that falls most on the same items."""
         curves: dict[str, list[Curve]] = {}
         for scores in slices:
             if (curve := self._curve(scores)) is not None:
                 curves.setdefault(scores.slice, []).append(curve)
         for slice_, compared in curves.items():
-            best = max(compared, key=lambda curve: curve.slope.value)
+            best = max(compared, key=lambda curve: curve.fall.value)
             for curve in compared:
                 if curve is not best:
+                    first, second = curve.scores, best.scores
+                    lag = between_metrics(first, second, curve.fall_weights, best.fall_weights)
                     yield Finding.of(
-                        curve.scores.scored, slice_, "sensitivity", self._gap(curve, best),
-                        versus=best.scores.scored.metric, judged=False,
-                    )  # fmt: skip
-
-    def _gap(self, curve: Curve, best: Curve) -> Estimate:
-        scores = curve.scores
-        paired = scores.ids == best.scores.ids and scores.n > 1 and not scores.scored.is_set
-        ci = bootstrap_paired(curve.item_slopes, best.item_slopes, seed=self.seed) if paired else None
-        return Estimate(curve.slope.value - best.slope.value, scores.n, ends(ci))
+                        first.scored, slice_, "sensitivity", lag, versus=second.scored.metric, judged=False
+                    )
 
     def remarks(self) -> list[str]:
         """Small datasets, noises that change nothing or few items, and how bert-diverge found its words."""

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from assay.audits.slices import CLEAN, SD, SliceScores, difference, moves
-from assay.core import Estimate, Finding, Floats, Statistic
-
-_ALPHA = 0.05
+from assay.audits.corpora import NOTICED_SHARE, noticed_finding
+from assay.audits.gap import CLEAN, UNIT
+from assay.audits.slices import SliceScores, difference, moves
+from assay.core import Estimate, Finding, Statistic
 
 
 def _damage(finding: Finding) -> str:
@@ -20,31 +20,31 @@ def _damage(finding: Finding) -> str:
     return f"as {noise.replace('-', ' ')} damages {dataset} texts"
 
 
-def _slope_sentence(finding: Finding) -> str:
-    change = moves(-finding.value, "SD per unit of noise", falls="falls by only")
+def _fall_sentence(finding: Finding) -> str:
+    change = moves(-finding.value, falls="falls by only")
     return f"The score of {finding.metric} {change} {_damage(finding)}."
 
 
-def _step_sentence(finding: Finding) -> str:
+def _rise_sentence(finding: Finding) -> str:
     before = "the clean text" if finding.versus == CLEAN else f"level {finding.versus}"
-    step = f"from {before} to level {finding.slice.rpartition('/')[2]}"
-    return f"The score of {finding.metric} {moves(finding.value)} {step} {_damage(finding)}."
+    return f"The score of {finding.metric} {moves(finding.value)} above {before} {_damage(finding)} further."
 
 
 STATISTICS = (
     Statistic(
         "sensitivity",
-        "How far the score falls as the noise ratio goes from 0 to 1; at or below 0 the metric does not mind "
-        "the error. Against another metric: how much less it falls than the one that falls most.",
-        unit=f"{SD} per unit of noise", bad="low", margin="flat_margin", headline=True,
-        sentence=_slope_sentence,
+        "How far the score falls from the clean text to the strongest level of the noise. Against another "
+        "metric: how much less it falls than the one that falls most.",
+        unit=UNIT, bad="low", margin="margin", headline=True, sentence=_fall_sentence,
     ),
     Statistic(
-        "step_change",
-        "Change from one level of noise to the next; above 0 a worse text scores higher. The intervals of "
-        "all steps of a noise hold together (Bonferroni).",
-        unit=SD, bad="high", margin="step_margin", sentence=_step_sentence,
+        "largest_rise",
+        "The largest change from one level of noise to the next; above 0 a worse text scores higher. The "
+        "intervals of all steps of a noise hold together.",
+        unit=UNIT, bad="high", margin="margin", sentence=_rise_sentence,
     ),
+    Statistic("step_change", "Change from one level of noise to the next.", unit=UNIT),
+    NOTICED_SHARE,
     Statistic("score", "The mean score, as the metric gives it.", unit="score"),
     Statistic(
         "noise_ratio", "How much of the text was changed: edit distance divided by length.", unit="ratio"
@@ -62,51 +62,49 @@ class Curve:
     ratios: Mapping[str, float]
 
     @property
-    def slope_weights(self) -> dict[str, float]:
-        """Least squares of score on noise ratio as weights of roles; positive where a score falls."""
-        steps: list[Sequence[str]] = [[CLEAN], *self.roles.values()]
-        x = np.array([0.0, *(self.ratios[level] for level in self.roles)])
-        centred = x - x.mean()
-        slopes = zip(steps, -centred / float((centred**2).sum()), strict=True)
-        return {role: float(slope) * (1 / len(roles)) for roles, slope in slopes for role in roles}
+    def fall_weights(self) -> dict[str, float]:
+        """The clean score minus that under the strongest noise, as weights of roles."""
+        return {role: -weight for role, weight in difference(self._strongest).items()}
 
     @property
-    def item_slopes(self) -> Floats:
-        """The fall of each item per unit of noise, in SDs of clean scores."""
-        return self.scores.item_values(self.slope_weights)
+    def _strongest(self) -> Sequence[str]:
+        return list(self.roles.values())[-1]
 
     @cached_property
-    def slope(self) -> Estimate:
-        """How steeply the score falls; the paper asks only that the mean fall from level to level."""
-        if self.scores.only_seeds_vary:
-            seeds = range(min(len(roles) for roles in self.roles.values()))
-            slope = self.scores.over_seeds([self._single(seed).slope_weights for seed in seeds])
-        else:
-            slope = self.scores.combine(self.slope_weights)
+    def fall(self) -> Estimate:
+        """How far the score falls; the paper asks only that the mean fall from level to level."""
+        change = self.scores.contrast(self._strongest)
+        ci = None if change.ci is None else (-change.ci[1], -change.ci[0])
         means = [self.scores.mean_score(roles).value for roles in ([CLEAN], *self.roles.values())]
-        return replace(slope, paper=all(later < earlier for earlier, later in pairwise(means)))
+        paper = all(later < earlier for earlier, later in pairwise(means))
+        return replace(change, value=-change.value, ci=ci, paper=paper)
 
-    def _single(self, seed: int) -> Curve:
-        roles = {level: [by_seed[seed]] for level, by_seed in self.roles.items()}
-        return Curve(self.scores, roles, self.ratios)
-
-    def findings(self, *, judged: bool) -> Iterator[Finding]:
-        """Points of the curve, its steps and its slope."""
+    def findings(self, *, judged: bool, seed: int) -> Iterator[Finding]:
+        """Points of the curve, its steps, and the fall from end to end."""
         scored, slice_ = self.scores.scored, self.scores.slice
         yield Finding.of(scored, f"{slice_}/{CLEAN}", "score", self.scores.mean_score([CLEAN]))
-        sure = 1 - _ALPHA / len(self.roles)
-        before, roles_before = CLEAN, [CLEAN]
         for level, roles in self.roles.items():
             where = f"{slice_}/{level}"
             seeds = np.array([self.scores.mean(role) for role in roles])
-            change = difference(roles, roles_before)
             yield Finding.of(scored, where, "score", self.scores.mean_score(roles))
             yield Finding.of(scored, where, "noise_ratio", self.ratios[level], n=self.scores.n)
             yield Finding.of(scored, where, "seed_std", float(seeds.std()), n=len(seeds))
-            yield Finding.of(
-                scored, where, "step_change", self.scores.combine(change, sure), versus=before,
-                evidence=self.scores.top_items(change), judged=judged,
-            )  # fmt: skip
-            before, roles_before = level, list(roles)
-        least = self.scores.top_items(difference(roles_before))  # under the strongest noise
-        yield Finding.of(scored, slice_, "sensitivity", self.slope, evidence=least, judged=judged)
+        yield from self._steps(judged=judged)
+        least = self.scores.top_items(difference(self._strongest))
+        yield Finding.of(scored, slice_, "sensitivity", self.fall, evidence=least, judged=judged)
+        yield from noticed_finding(self.scores, slice_, self._strongest, seed)
+
+    def _steps(self, *, judged: bool) -> Iterator[Finding]:
+        """The change from each level to the next, and the largest of them."""
+        scored, slice_ = self.scores.scored, self.scores.slice
+        levels = [CLEAN, *self.roles]
+        named: dict[str, Sequence[str]] = {CLEAN: [CLEAN], **self.roles}
+        changes = [difference(named[level], named[before]) for before, level in pairwise(levels)]
+        steps = list(zip(levels, self.roles, changes, self.scores.family(changes), strict=False))
+        for before, level, _, estimate in steps:
+            yield Finding.of(scored, f"{slice_}/{level}", "step_change", estimate, versus=before)
+        before, _, change, largest = max(steps, key=lambda step: step[3].value)
+        yield Finding.of(
+            scored, slice_, "largest_rise", largest, versus=before,
+            evidence=self.scores.top_items(change), judged=judged and len(steps) > 1,
+        )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.audits.slices import FEWEST, interval_estimate
 from assay.core import Finding, Floats, Scored, Statistic
@@ -45,9 +46,21 @@ STATISTICS = (
 
 
 def agreement_findings(scored: Scored, *, kind: Kind, seed: int) -> Iterator[Finding]:
-    """Every criterion that people rated, at example level and, where there are systems, at system level."""
-    cases = scored.cases
+    """Every criterion that people rated, at example level and, where there are systems, at system level.
+
+    Datasets and language pairs are kept apart: systems of one name are other systems there.
+    """
     known = np.isfinite(scored.values["original"]) & np.isfinite(scored.values["swapped"])
+    parts = [case.meta.get("part", "") for case in scored.cases]
+    for part in dict.fromkeys(parts):
+        here = known & np.array([name == part for name in parts], dtype=np.bool_)
+        yield from _part_findings(scored, here, f"/{part}" if part else "", kind, seed)
+
+
+def _part_findings(
+    scored: Scored, known: NDArray[np.bool_], part: str, kind: Kind, seed: int
+) -> Iterator[Finding]:
+    cases = scored.cases
     for criterion in dict.fromkeys(name for case in cases for name in case.meta.get("human", {})):
         rows = [
             row for row in np.flatnonzero(known).tolist() if criterion in cases[row].meta.get("human", {})
@@ -62,8 +75,9 @@ def agreement_findings(scored: Scored, *, kind: Kind, seed: int) -> Iterator[Fin
         for name, members in subsets.items():
             if len(members) >= FEWEST:
                 human = np.array([cases[row].meta["human"][criterion] for row in members])
-                yield from _example_level(scored, f"example/{criterion}{name}", members, human, kind, seed)
-        yield from _system_level(scored, criterion, rows, kind, seed)
+                slice_ = f"example{part}/{criterion}{name}"
+                yield from _example_level(scored, slice_, members, human, kind, seed)
+        yield from _system_level(scored, criterion, rows, part, kind, seed)
 
 
 def _example_level(
@@ -90,7 +104,7 @@ def _changes(
 
 
 def _system_level(
-    scored: Scored, criterion: str, rows: Sequence[int], kind: Kind, seed: int
+    scored: Scored, criterion: str, rows: Sequence[int], part: str, kind: Kind, seed: int
 ) -> Iterator[Finding]:
     """Correlations of system means, for all systems and for the k systems that people rate highest."""
     names = sorted({scored.cases[row].meta["system"] for row in rows} - {None})
@@ -103,9 +117,9 @@ def _system_level(
         values = [correlate(system_means(side), system_means(human), kind) for side in (before, after)]
         if k == len(names):
             change = bootstrap_system_difference(after, before, human, kind, seed=seed)
-            yield from _changes(scored, f"system/{criterion}", kind, values, change, k)
+            yield from _changes(scored, f"system{part}/{criterion}", kind, values, change, k)
         elif values[0] is not None and values[1] is not None:
-            slice_, difference = f"system/{criterion}/top-{k}", values[1] - values[0]
+            slice_, difference = f"system{part}/{criterion}/top-{k}", values[1] - values[0]
             yield Finding.of(scored, slice_, "correlation_change", difference, n=k, versus="original")
 
 

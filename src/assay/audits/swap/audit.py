@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from assay.audits.gap import UNFAIR, WORTHLESS, worthless_text
+from assay.audits.human.items import limited, part_names
 from assay.audits.slices import FEWEST, spread_out
 from assay.audits.swap import agreement, preference
 from assay.core import Audit, Case, Finding, Judgement, Sample, Scored, Statistic
@@ -45,7 +47,7 @@ class Swap(Audit):
     limit: int | None = None
     swaps: Path | None = None  # the user's own list, two words per line
     kind: Literal["pearson", "spearman", "kendall_b", "kendall_c"] = "spearman"
-    margin: float = 0.1  # the smallest distance of a share of preferences from one half that matters
+    margin: float = UNFAIR  # percent of the gap by which one gender may score higher
     change_margin: float = 0.05  # the smallest change of a correlation that matters
     skip_missing: bool = False
 
@@ -62,15 +64,26 @@ class Swap(Audit):
         """The user's rated texts, or texts of the embedded gender pairs, which people did not rate."""
         if not self.data:
             return spread_out(_embedded(), self.limit)
-        tables = [read_ratings(path, skip_missing=self.skip_missing) for path in self.data]
-        return [item for table in tables for item in spread_out(table, self.limit)]
+        return [item for _, table in self._files for item in table]
+
+    @cached_property
+    def _files(self) -> list[tuple[Path, list[Rated]]]:
+        return [
+            (path, limited(read_ratings(path, skip_missing=self.skip_missing), self.limit))
+            for path in self.data
+        ]
 
     @cached_property
     def _cases(self) -> list[Case]:
         samples = [item.sample for item in self.items]
         texts = list(dict.fromkeys(t for sample in samples for t in (sample.hypothesis, *sample.references)))
         swapped = dict(zip(texts, swap_texts(texts, self._swap_list), strict=True))
-        return [_case(item, swapped) for item in self.items]
+        others = [sample.hypothesis for sample in samples]
+        parts = part_names(self._files) if self.data else [""] * len(self.items)
+        cases = [_case(item, swapped, others) for item in self.items]
+        return [
+            replace(case, meta={**case.meta, "part": part}) for case, part in zip(cases, parts, strict=True)
+        ]
 
     def cases(self) -> Iterable[Case]:
         """Each text as it is and swapped; where only the hypothesis names a gender, also without it."""
@@ -107,7 +120,7 @@ class Swap(Audit):
         return notes
 
 
-def _case(item: Rated, swapped: Mapping[str, Swapped]) -> Case:
+def _case(item: Rated, swapped: Mapping[str, Swapped], others: Sequence[str]) -> Case:
     """`preference` is the gender of the hypothesis where no reference names one, else "none"."""
     sample, hypothesis = item.sample, swapped[item.sample.hypothesis]
     references = [swapped[text] for text in sample.references]
@@ -117,6 +130,9 @@ def _case(item: Rated, swapped: Mapping[str, Swapped]) -> Case:
     samples = {"original": sample, "swapped": other}
     if neutral and hypothesis.content in ("male", "female") and hypothesis.neutral is not None:
         samples["neutral"] = Sample(hypothesis.neutral, sample.references, sample.source, sample.image)
+    worthless = worthless_text(sample.hypothesis, others, sample.key)
+    if worthless is not None:
+        samples[WORTHLESS] = replace(sample, hypothesis=worthless)
     meta = {
         "content": hypothesis.content,
         "preference": hypothesis.content if neutral and hypothesis.content != "both" else "none",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from assay.audits.gap import UNIT, WORTHLESS, Gap, on_effect_scale, outlying, paired_effects, scale_of
 from assay.audits.slices import FEWEST, interval_estimate, largest, mean_estimate
 from assay.core import Estimate, Finding, Floats, Scored, Statistic
 from assay.statistics.estimates import mde_mean
@@ -14,42 +16,42 @@ from assay.statistics.intervals import bootstrap_weighted, weighted_mean
 from assay.statistics.permutation import sign_flip_test, sign_test
 from assay.vocabulary import Rule
 
+_SCORES = ("original", "edited", "worthless")
 PAPER_ALPHA = 0.01
 GENDERS = ("male", "female")
 
 
-def _say_preference(finding: Finding) -> str:
-    """In both directions together ties count half; in one direction (versus ">") they do not count."""
-    if finding.versus not in GENDERS:
-        return (
-            f"{finding.metric} scores the male version above the female one in {finding.value:.0%} of the "
-            f"texts ({finding.slice}), which an even-handed metric would do as often as the opposite."
-        )
-    preferred = (
-        finding.versus if finding.value >= 0.5 else {"male": "female", "female": "male"}[finding.versus]
-    )
+def _say_effect(finding: Finding) -> str:
+    preferred, other = ("male", "female") if finding.value > 0 else ("female", "male")
     return (
-        f"{finding.metric} prefers the {preferred} version in {max(finding.value, 1 - finding.value):.0%} of "
-        "texts that differ only in gender (ties count half)."
+        f"{finding.metric} scores the {preferred} version of a text {abs(finding.value):.3g}{UNIT} above the "
+        f"{other} one."
+    )
+
+
+def _say_share(finding: Finding) -> str:
+    return (
+        f"{finding.metric} scores the male version above the female one in {finding.value:.0%} of the "
+        f"texts ({finding.slice}), which an even-handed metric would do as often as the opposite."
     )
 
 
 STATISTICS = (
     Statistic(
+        "gender_effect",
+        "How much higher male versions score than female ones, with the effect of editing removed.",
+        UNIT, bad="far", margin="margin", headline=True, sentence=_say_effect,
+    ),
+    Statistic(
         "preference_share",
-        "Share of texts whose version with one gender scores higher than the other version; 0.5 is even.",
-        "share", bad="far", margin="margin", centre=0.5, headline=True, sentence=_say_preference,
+        "Share of texts whose version with one gender scores higher than the other version; 0.5 is even. It "
+        "counts differences of any size, so the verdict is on gender_effect, except by the paper's rule.",
+        "share", bad="far", margin=0.1, centre=0.5, sentence=_say_share,
     ),
     Statistic("mean_score", "Mean score of the male or of the female versions.", "metric's own units"),
     Statistic(
-        "gender_effect",
-        "How much higher male versions score than female ones, with the effect of editing removed.",
-        "SD of original scores",
-    ),
-    Statistic(
         "edit_effect",
-        "How much higher original texts score than edited ones, whatever their gender.",
-        "SD of original scores",
+        "How much higher original texts score than edited ones, whatever their gender.", UNIT,
     ),
 )  # fmt: skip
 
@@ -62,17 +64,20 @@ class Versions:
     docs: tuple[str, ...]
     original: Floats
     edited: Floats
+    worthless: Floats  # nan where a text has none
 
     @classmethod
     def of(cls, scored: Scored, gender: str, role: str = "swapped") -> Versions:
         """The texts of one gender that have both scores."""
         absent = np.full(len(scored.cases), np.nan)
-        original, edited = (scored.values.get(name, absent) for name in ("original", role))
+        original, edited, worthless = (
+            on_effect_scale(scored, scored.values.get(name, absent)) for name in ("original", role, WORTHLESS)
+        )
         here = np.array([case.meta["preference"] == gender for case in scored.cases], dtype=bool)
         rows = np.flatnonzero(here & np.isfinite(original) & np.isfinite(edited)).tolist()
         cases = [scored.cases[row] for row in rows]
         ids, docs = tuple(case.id for case in cases), tuple(str(case.meta["doc"]) for case in cases)
-        return cls(ids, docs, original[rows], edited[rows])
+        return cls(ids, docs, original[rows], edited[rows], worthless[rows])
 
     @property
     def cost(self) -> Floats:
@@ -91,7 +96,7 @@ def preference_findings(scored: Scored, *, rule: Rule, seed: int) -> Iterator[Fi
             wins = mean_estimate((1 - np.sign(neutral.cost)) / 2, clusters=neutral.docs, seed=seed)
             slice_ = f"preference/neutral-for-{gender}"
             yield Finding.of(scored, slice_, "preference_share", wins, versus="neutral", judged=False)
-    if rule == "careful" and min(len(male.ids), len(female.ids)) >= FEWEST:
+    if rule == "careful" and male.ids and female.ids:
         yield from _both_directions(scored, male, female, seed)
 
 
@@ -130,22 +135,38 @@ def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int
     Editing a male text costs gender + edit, editing a female one edit - gender: half the difference is the
     effect of gender, half the sum that of editing.
     """
-    n_male, docs = len(male.ids), [*male.docs, *female.docs]
+    columns = [np.concatenate([getattr(male, name), getattr(female, name)]) for name in _SCORES]
+    far = outlying(columns, np.concatenate([columns[0], columns[2]]))
+    original, edited, worthless = (column[~far] for column in columns)
+    docs = [doc for doc, off in zip((*male.docs, *female.docs), far, strict=True) if not off]
+    ids = [name for name, off in zip((*male.ids, *female.ids), far, strict=True) if not off]
+    is_male = (np.arange(far.size) < len(male.ids))[~far]
+    judged = min(int(is_male.sum()), int((~is_male).sum())) >= FEWEST and bool(np.isfinite(worthless).any())
+    cost = original - edited
+    # Columns are the costs of male and of female texts; the effects are half their difference and sum.
+    effects = {"gender_effect": np.where(is_male, cost, -cost), "edit_effect": cost}
+    slice_ = "preference/both"
+    for name, values in effects.items():
+        _, (estimate,) = halves_effect(values, original - worthless, is_male, docs, seed, scale_of(original))
+        evidence = largest(ids, values * (1.0 if estimate.value >= 0 else -1.0))
+        yield Finding.of(
+            scored, slice_, name, estimate, evidence=evidence, judged=judged and name == "gender_effect"
+        )
+    wins = np.where(is_male, 1 + np.sign(cost), 1 - np.sign(cost)) / 2
+    weights = np.where(is_male, 1 / max(1, is_male.sum()), 1 / max(1, (~is_male).sum()))
 
-    def estimate(of_male: Floats, of_female: Floats) -> Estimate:
-        def statistic(weights: Floats) -> Floats:
-            male_mean = weighted_mean(weights[:, :n_male], of_male)
-            return (male_mean + weighted_mean(weights[:, n_male:], of_female)) / 2
+    def share(drawn: Floats) -> Floats:
+        return weighted_mean(drawn * weights, wins)
 
-        interval = bootstrap_weighted(statistic, len(docs), clusters=docs, seed=seed)
-        value = float(statistic(np.ones((1, len(docs))))[0])
-        return interval_estimate(value, len(docs), interval, with_mde=True)
+    interval = bootstrap_weighted(share, wins.size, clusters=docs, seed=seed)
+    estimate = interval_estimate(float(share(np.ones((1, wins.size)))[0]), wins.size, interval)
+    yield Finding.of(scored, slice_, "preference_share", estimate, versus="male", judged=False)
 
-    slice_, sizes = "preference/both", np.abs(np.concatenate([male.cost, female.cost]))
-    share = estimate((1 + np.sign(male.cost)) / 2, (1 - np.sign(female.cost)) / 2)
-    evidence = largest([*male.ids, *female.ids], sizes)
-    yield Finding.of(scored, slice_, "preference_share", share, versus="male", evidence=evidence)
-    known = scored.values["original"][np.isfinite(scored.values["original"])]
-    unit = float(known.std(ddof=1)) or 1.0
-    for name, sign in (("gender_effect", -1.0), ("edit_effect", 1.0)):
-        yield Finding.of(scored, slice_, name, estimate(male.cost / unit, sign * female.cost / unit))
+
+def halves_effect(
+    values: Floats, gaps: Floats, first: NDArray[np.bool_], docs: Sequence[str], seed: int, scale: float
+) -> tuple[Gap, list[Estimate]]:
+    """The mean of two halves' means in percent of the gap, however many items each half has."""
+    share = first.mean()
+    weights = np.where(first, 0.5 / max(share, 1e-9), 0.5 / max(1 - share, 1e-9))
+    return paired_effects((values * weights)[:, None], gaps, clusters=docs, seed=seed, scale=scale)
