@@ -10,7 +10,8 @@ from assay.datasets.records import embedded_records
 from assay.names.registry import perturbation_class
 from assay.perturbations.checklist.alternatives import REWORDINGS, content_recall
 from assay.perturbations.checklist.catalogue import TASKS, catalogue
-from assay.perturbations.checklist.frames import FRAMES, row_frames
+from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.edit import read
 from assay.vocabulary import Task
 
 
@@ -30,7 +31,6 @@ CERTAIN = [
     ("abbreviations", "The shop closes at 3pm.", "The shop closes at 3 p.m."),
     ("numerals-to-words", "The fire killed 63 people in 2008.", "The fire killed sixty-three people in 2008."),
     ("numerals-to-words", "28 players fell ill.", "Twenty-eight players fell ill."),
-    ("words-to-numerals", "He stayed for twelve days.", "He stayed for 12 days."),
     ("quotation-style", 'She said "no" and didn\'t move.', "She said “no” and didn’t move."),
     ("quotation-style", "She said “no” and didn’t move.", 'She said "no" and didn\'t move.'),
     ("optional-commas", "They sell bread, cheese and wine.", "They sell bread, cheese, and wine."),
@@ -42,23 +42,10 @@ CERTAIN = [
     ("equal-phrases", "It was a crash that closed the road.", "It was a crash which closed the road."),
     ("synonyms", "A man sits on a large rock.", "A man sits on a big rock."),
     ("synonyms", "He purchased the camera in May.", "He bought the camera in May."),
-    ("active-passive", "The committee approved the plan on Monday.",
-     "The plan was approved by the committee on Monday."),
-    ("active-passive", "The gathering was dissolved by the police.", "The police dissolved the gathering."),
-    ("clause-order", "When the fire started, the guests were asleep.",
-     "The guests were asleep when the fire started."),
-    ("clause-order", "They dropped the charges when Robin agreed.", "When Robin agreed, they dropped the charges."),
-    ("conjunct-order", "A man and a girl stand here.", "A girl and a man stand here."),
-    ("speech-order", "“It is late,” said the owner.", "“It is late,” the owner said."),
     ("optional-that", "I think it works well.", "I think that it works well."),
     ("optional-that", "She said that he was late.", "She said he was late."),
     ("optional-that", "The book that you read is old.", "The book you read is old."),
-    ("apposition", "Ana Ruiz, a nurse, lives in Rome.", "Ana Ruiz, who is a nurse, lives in Rome."),
-    ("reduced-relatives", "It is a bridge built by Eiffel.", "It is a bridge that was built by Eiffel."),
-    ("reduced-relatives", "It is a bridge that was built by Eiffel.", "It is a bridge built by Eiffel."),
     ("in-or-wearing", "A man in a red shirt is smiling.", "A man wearing a red shirt is smiling."),
-    ("question-form", "How much are these apples?", "How much do these apples cost?"),
-    ("question-form", "Could you please help me with this form?", "Could you help me with this form, please?"),
     ("contractions", "I will call you tomorrow.", "I'll call you tomorrow."),
     ("expansions", "We don't have any grapes.", "We do not have any grapes."),
 ]  # fmt: skip
@@ -97,15 +84,8 @@ UNTOUCHED = [
     ("abbreviations", "It ran at 10 knots (19 km/h; 12 mph)."),
     ("optional-commas", "With Goldkette, Ann and his friends recorded it."),
     ("optional-commas", "On one flight, he made a heavy landing."),
-    ("clause-order", "When Ana arrived, she was tired."),
-    ("clause-order", "Ana was tired when she arrived."),
-    ("conjunct-order", "They sell bread and butter."),
-    ("conjunct-order", "A woman and her dog sit here."),
-    ("active-passive", "He wrote the book."),
-    ("active-passive", "Everton defeated Burnley 1-0 on Saturday."),
     ("optional-that", "“It is late”, said the owner of the house."),
     ("optional-that", "What do you think he said?"),
-    ("apposition", "Ana Ruiz, a nurse, lived in Rome."),
     ("quotation-style", "The boys said 'no\" at once."),
     ("contractions", "Applicants need NOT apply."),
     ("caption-form", "A dog runs through the grass."),  # not the text of a caption task
@@ -147,10 +127,26 @@ def test_rewordings_are_the_invariances_of_the_catalogue() -> None:
 
 
 def test_the_data_name_known_frames() -> None:
-    assert row_frames() == set(FRAMES)
     data = lexicon.toml_file("checklist", "rewordings")
     rows = [tuple(row) for key in ("phrases", "phrases_one_way", "synonyms") for row in data[key]]
     assert len(set(rows)) == len(rows)
+    named = {row[-1] for row in rows} | {c for conditions in data["frames"].values() for c in conditions}
+    assert set(data["frames"]) <= named
+    parse = read("She found a large red book in the house that he sold.")
+    for frame in {row[-1] for row in rows}:
+        assert stands_in(frame, parse, 3, 4) in (True, False)  # every condition can be read
+
+
+@pytest.mark.parametrize(
+    ("frame", "holds"),
+    [
+        ("", True), ("concrete", True), ("opens", False), ("closes", False), ("question", False),
+        ("definite", False), ("cycle", True), ("human-noun", False), ("plural", False),
+    ],
+)  # fmt: skip
+def test_a_frame_looks_around_a_word(frame: str, holds: bool) -> None:
+    parse = read("The girl sat on a large red rock.")
+    assert stands_in(frame, parse, 5, 6) is holds
 
 
 def test_spellings_are_many_and_unique() -> None:

@@ -217,7 +217,7 @@ def _value(word: str) -> int:
     """The value of a whole number in digits or words; 0 for any other word."""
     if re.fullmatch(r"[1-9]\d{0,2}(,\d{3}){1,3}|[1-9]\d{0,11}", word):
         return int(word.replace(",", ""))
-    return number_words().get(word, 0)
+    return _number_words().get(word, 0)
 
 
 def _other_numbers(token: Token, limit: int) -> list[str]:
@@ -231,7 +231,7 @@ def _other_numbers(token: Token, limit: int) -> list[str]:
     if not word[0].isdigit():
         if token.tag != "CD":
             return []
-        same_form = {w: n for w, n in number_words().items() if (n > 12) == (value > 12)}
+        same_form = {w: n for w, n in _number_words().items() if (n > 12) == (value > 12)}
         apart = [other for other, n in same_form.items() if _is_apart(value, n) and n < limit]
         return [lexicon.match_case(other, word) for other in apart]
     digits = len(str(value))
@@ -246,7 +246,7 @@ def _is_apart(value: int, other: int) -> bool:
 
 
 @cache
-def number_words() -> dict[str, int]:
+def _number_words() -> dict[str, int]:
     """Number words of one word to their values."""
     small = lexicon.word_list("checklist", "templates", "small_numbers")
     tens = lexicon.word_list("checklist", "templates", "tens")

@@ -15,9 +15,9 @@ from random import Random
 
 from assay.core import Perturbation, Record
 from assay.datasets import lexicon
+from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.facts import number_words
-from assay.perturbations.checklist.frames import FRAMES, rewording_rows
+from assay.perturbations.checklist.frames import rewording_rows, stands_in
 from assay.perturbations.edit import Text
 
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
@@ -171,14 +171,6 @@ def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
     return changes
 
 
-@edit.template("words-to-numerals", "invariance", expect="same")
-def WordsToNumerals(parse: Text, rng: Random) -> Mapping[int, str]:
-    """Numbers from ten to ninety that count things written in figures: twelve people, 12 people."""
-    opening = {parse.first_word(sentence) for sentence in parse.sentences}
-    numbers = {i: number_words().get(token.text.lower(), 0) for i, token in enumerate(parse.tokens)}
-    return {i: str(n) for i, n in numbers.items() if n >= 10 and i not in opening and _counts(parse, i)}
-
-
 _UNITS_OF_SCORE = ("points", "goals", "wins", "votes", "runs", "yards", "degrees", "overs", "wickets")
 
 
@@ -228,10 +220,8 @@ def OptionalCommas(parse: Text, rng: Random) -> Mapping[int, str]:
     changes: dict[int, str] = {}
     for sentence in parse.sentences:
         for index in range(sentence.start + 1, sentence.end - 1):
-            change = (
-                _list_comma(parse, index) or _opening_comma(parse, index) or _comma_before_too(parse, index)
-            )
-            changes |= change
+            changes |= _list_comma(parse, index) or _comma_before_too(parse, index)
+        changes |= _opening_comma(parse, sentence)
     return changes
 
 
@@ -241,73 +231,65 @@ def _list_comma(parse: Text, index: int) -> dict[int, str]:
     if token.text not in ("and", "or") or token.dep != "cc":
         return {}
     items = _list_items(parse, token.head)
-    if len(items) < 3 or not items[-2] < index < items[-1]:
+    if len(items) < 3 or not items[-2] < index < items[-1] or items[-1] - items[0] > 5 * len(items):
         return {}
-    commas = [i for i in range(items[0], index) if tokens[i].text == ","]
-    gaps = [sum(a < comma < b for comma in commas) for a, b in pairwise(items)]
-    has_comma = tokens[index - 1].text == ","
-    plain = gaps[:-1] == [1] * (len(gaps) - 1) and gaps[-1] == int(has_comma)
-    alike = len({tokens[i].pos.replace("PROPN", "NOUN") for i in items}) == 1
-    short = items[-1] - items[0] <= 5 * len(items)
-    marked = any(t.text in (";", ":", "(", "-", "–", '"', "“") or t.dep in ("relcl", "appos", "nsubj", "cc")
-                 for t in tokens[items[0] : items[-1]] if t is not token)  # fmt: skip
-    if not (plain and alike and short) or marked or tokens[items[0]].pos not in ("NOUN", "PROPN", "ADJ"):
+    inside, has_comma = tokens[items[0] : items[-1]], tokens[index - 1].text == ","
+    gaps = [sum(t.text == "," for t in tokens[a:b]) for a, b in pairwise(items)]
+    regular = gaps == [1] * (len(gaps) - 1) + [int(has_comma)]
+    alike = {tokens[i].pos.replace("PROPN", "NOUN") for i in items} in ({"NOUN"}, {"ADJ"})
+    marked = any(t.text in ';:(-–"“' for t in inside)
+    nested = any(t.dep in ("relcl", "appos", "nsubj", "cc") for t in inside if t is not token)
+    after = tokens[items[-1] + 1 : items[-1] + 2]
+    # A subject behind an opening phrase: With Ann, Bob and Carl sang.
+    divided = tokens[items[0]].dep == "pobj" and any(t.pos in ("VERB", "AUX") for t in after)
+    if not regular or not alike or marked or nested or divided:
         return {}
-    after = tokens[items[-1] + 1] if items[-1] + 1 < len(tokens) else None
-    if tokens[items[0]].dep == "pobj" and after is not None and after.pos in ("VERB", "AUX"):
-        return {}  # a subject behind an opening phrase: With Ann, Bob and Carl sang
-    return {index - 1: ""} if has_comma else {index - 1: f"{tokens[index - 1].text},"}
+    return _toggled_comma(parse, index - 1 if has_comma else index)
 
 
-def _list_items(parse: Text, last_but_one: int) -> list[int]:
+def _toggled_comma(parse: Text, index: int) -> dict[int, str]:
+    """The comma at an index left out, or one put in before the word there."""
+    tokens = parse.tokens
+    return {index: ""} if tokens[index].text == "," else {index - 1: f"{tokens[index - 1].text},"}
+
+
+def _list_items(parse: Text, item: int) -> list[int]:
     """The heads of a list, in order, from one of them."""
-    tokens, first = parse.tokens, last_but_one
-    while tokens[first].dep == "conj":
-        first = tokens[first].head
-    items = [first]
-    while more := [
-        i for i, t in enumerate(tokens) if t.dep == "conj" and t.head == items[-1] and i > items[-1]
-    ]:
-        items.append(more[0])
+    while parse.tokens[item].dep == "conj":
+        item = parse.tokens[item].head
+    items = [item]
+    while (more := parse.child(items[-1], "conj")) is not None and more > items[-1]:
+        items.append(more)
     return items
 
 
 _OPENERS = ("in", "on", "at", "during", "after", "before", "by", "since", "for")
 
 
-def _opening_comma(parse: Text, index: int) -> dict[int, str]:
+def _opening_comma(parse: Text, sentence: Span) -> dict[int, str]:
     """The comma after a short phrase of time or place that opens a sentence: In 2019, he; In 2019 he."""
-    tokens, sentence = parse.tokens, parse.sentence_of(index)
-    first = sentence.start
-    if index != first + 1 or tokens[first].text.lower() not in _OPENERS or tokens[first].dep != "prep":
+    tokens, first = parse.tokens, sentence.start
+    span, root = parse.subtree(first), tokens[first].head
+    if tokens[first].text.lower() not in _OPENERS or tokens[first].dep != "prep" or span is None:
         return {}
-    span = parse.subtree(first)
-    if span is None or not 2 <= span.end - span.start <= 4 or span.end + 1 >= sentence.end:
+    if not 2 <= span.end - first <= 4 or span.end + 1 >= sentence.end or root < span.end:
         return {}
-    root = tokens[first].head
-    inside = tokens[first + 1 : span.end]
-    plain = (
-        all(t.pos in ("DET", "NOUN", "PROPN", "NUM", "ADJ") for t in inside) and tokens[root].dep == "ROOT"
-    )
-    plain = plain and inside[-1].text not in ("time", "moment")
-    has_comma = tokens[span.end].text == ","
+    inside, has_comma = tokens[first + 1 : span.end], tokens[span.end].text == ","
+    plain = all(t.pos in ("DET", "NOUN", "PROPN", "NUM", "ADJ") for t in inside)
+    plain = plain and tokens[root].dep == "ROOT" and inside[-1].text not in ("time", "moment")
     follows = tokens[span.end + has_comma]
     subject = follows.dep in ("nsubj", "nsubjpass", "expl", "det") and follows.tag in ("PRP", "EX", "DT")
     dated = all(t.entity == "DATE" for t in inside)  # On one flight he made: a flight that he made
-    if not plain or not subject or root < span.end or (has_comma and not dated):
-        return {}
-    return {span.end: ""} if has_comma else {span.end - 1: f"{tokens[span.end - 1].text},"}
+    return _toggled_comma(parse, span.end) if plain and subject and (dated or not has_comma) else {}
 
 
 def _comma_before_too(parse: Text, index: int) -> dict[int, str]:
     """The comma before a final "too"."""
     tokens = parse.tokens
-    final = tokens[index].text == "too" and tokens[index + 1].text in (".", "!")
-    if not final or index < 3 or not edit.is_word(tokens[index - 2]):
+    if tokens[index].text != "too" or tokens[index + 1].text not in (".", "!") or index < 3:
         return {}
-    if tokens[index - 1].text == ",":
-        return {index - 1: ""}
-    return {index - 1: f"{tokens[index - 1].text},"} if edit.is_word(tokens[index - 1]) else {}
+    at = index - 1 if tokens[index - 1].text == "," else index
+    return _toggled_comma(parse, at) if edit.is_word(tokens[at - 1]) else {}
 
 
 # --- phrases of equal meaning ---
@@ -318,12 +300,8 @@ def EqualPhrases(parse: Text, rng: Random) -> Mapping[int, str]:
     """Phrases replaced by others of the same meaning: in spite of, despite; everyone, everybody."""
     changes: dict[int, str] = {}
     for start, end, other in _phrase_matches(parse):
-        if start not in changes and f" {other} " not in f" {parse.text.lower()} ":
-            opens = (
-                start == parse.first_word(parse.sentence_of(start)) and parse.tokens[start].text[:1].isupper()
-            )
-            cased = lexicon.capitalised(other) if opens else other
-            changes |= dict.fromkeys(range(start + 1, end), "") | {start: cased}
+        if start not in changes and f" {other.lower()} " not in f" {parse.text.lower()} ":
+            changes |= dict.fromkeys(range(start + 1, end), "") | {start: other}
     return changes
 
 
@@ -335,7 +313,7 @@ def _phrase_matches(parse: Text) -> Iterator[tuple[int, int, str]]:
             end = start + len(phrase)
             if tuple(words[start:end]) != phrase or parse.is_joined(start) or parse.is_joined(end - 1):
                 continue
-            if FRAMES[frame](parse, start, end):
+            if stands_in(frame, parse, start, end):
                 yield start, end, other
                 break
 
@@ -343,6 +321,7 @@ def _phrase_matches(parse: Text) -> Iterator[tuple[int, int, str]]:
 # --- contractions ---
 
 _FULL = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will"}
+_ASKING = ("who", "that", "what", "there", "where", "how")
 _BEFORE_CLITIC = ("that", "there", "here", "who", "what", "where", "how", "it", "he", "she")
 
 
@@ -372,28 +351,15 @@ def _contraction(parse: Text, index: int) -> str | None:
         return None
     if second.text == "not":
         return first.text[0] + short[1:] if first.pos == "AUX" and _is_plain_not(parse, index + 1) else None
-    pronoun = first.tag in ("PRP", "EX") or first.text.lower() in (
-        "who",
-        "that",
-        "what",
-        "there",
-        "where",
-        "how",
-    )
-    bare = first.tag in ("PRP", "EX") or second.text.lower() in ("is", "will")
+    personal = first.tag in ("PRP", "EX")
+    known = personal or (parse.word_at(index) in _ASKING and second.text.lower() in ("is", "will"))
     helping = second.pos == "AUX" and (second.lemma == "be" or second.dep in ("aux", "auxpass"))
     stranded = index + 2 >= len(parse.tokens) or not edit.is_word(parse.tokens[index + 2]) or not second.space
-    if not (pronoun and bare and helping) or stranded or _is_elliptic(parse, index + 1):
+    if not known or not helping or stranded or _is_elliptic(parse, index + 1):
         return None
     if second.lemma != "be" and parse.word_at(index + 2) == "not":
         return None  # they wouldn't, not they'd not
-    if second.text.lower() in ("will", "would", "had") and first.text.lower() in (
-        "it",
-        "that",
-        "who",
-        "there",
-        "what",
-    ):
+    if second.text.lower() in ("will", "would", "had") and (first.tag != "PRP" or parse.word_at(index) == "it"):
         return None  # it'll is for speech alone
     return first.text + short[len(first.text) :]
 
@@ -445,14 +411,8 @@ def _expanded_not(parse: Text, index: int) -> dict[int, str]:
     if stem.text.lower() not in edit.FULL_STEMS and stem.text.lower() + "n't" not in lexicon.contractions():
         return {}
     verb = stem.head if stem.dep in ("aux", "auxpass") else index - 1
-    subjects = [
-        i for i, t in enumerate(parse.tokens) if t.head == verb and t.dep in ("nsubj", "nsubjpass", "expl")
-    ]
-    if (
-        not subjects
-        or min(subjects) > index
-        or after.text.lower() in ("you", "it", "they", "we", "he", "she", "i")
-    ):
+    subject = parse.child(verb, "nsubj", "nsubjpass", "expl")
+    if subject is None or subject > index or after.tag == "PRP":
         return {}
     cased = full if stem.text[0].islower() else full.capitalize()
     return {index - 1: cased, index: "not" if cased.lower() == "can" else " not"}
