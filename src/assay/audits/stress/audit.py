@@ -87,7 +87,13 @@ class Stress(BlindSpot):
         chosen = [noise for noise in every if noise in self.only] if self.only else list(every)
         if self.depth == "all":
             return {noise: every[noise] for noise in chosen}
+        chosen = [noise for noise in chosen if noise != "bert-diverge" or not self._leaves_models_out]
         return {noise: tuple(dict.fromkeys((every[noise][0], every[noise][-1]))) for noise in chosen}
+
+    @property
+    def _leaves_models_out(self) -> bool:
+        """Whether noises that run a language model, seconds per text, are left out."""
+        return self.depth == "ends" and self.masked_lm is None and "bert-diverge" not in self.only
 
     def _item(self, record: Record, noise: str, noise_levels: Sequence[Level], corpus: Corpus) -> Item | None:
         """An item's texts by role; None where no level under any seed changed it."""
@@ -184,7 +190,12 @@ class Stress(BlindSpot):
                 applied = listed.count(f"{corpus.name}/{noise}")
                 if applied < len(corpus.records):
                     notes.append(f"{corpus.name}/{noise} applies to {applied} of {len(corpus.records)} items")
-        if self.masked_lm is None and any("bert-diverge" in self._noises(corpus) for corpus in self.corpora):
+        expected = any(corpus.task != "open-ended" for corpus in self.corpora) and not self.only
+        if self._leaves_models_out and expected:
+            notes.append("bert-diverge is left out at the quick size; it runs a language model")
+        elif self.masked_lm is None and any(
+            "bert-diverge" in self._noises(corpus) for corpus in self.corpora
+        ):
             reason = fill.missing()
             used = f"was not applied: {reason}" if reason else f"is {LM_DIVERGE}"
             notes.append(f"bert-diverge {used}; name a masked one with --masked-lm")

@@ -118,6 +118,10 @@ _ABBREVIATIONS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<=[a-z] )percent\b"), "per cent"),
     (re.compile(r"(?<=[£$€]\d)((?:[\d,.]*\d)?)m\b(?!-)"), r"\1 million"),
     (re.compile(r"(?<=[£$€]\d)((?:[\d,.]*\d)?)bn\b(?!-)"), r"\1 billion"),
+    (re.compile(r"(?<![\d.,$£€])(\d[\d.,]*) ([mb]illion) dollars\b"), r"$\1 \2"),
+    (re.compile(r"(?<![\d.,$£€])(\d[\d.,]*) ([mb]illion) euros\b"), r"€\1 \2"),
+    (re.compile(r"(?<![\d.,$£€-])([1-9]),(\d{3})(?=\s[a-z])(?! (?:million|billion))"), r"\1\2"),
+    (re.compile(r"(?<=\d) degrees ([CF])(?:elsius|ahrenheit)\b"), r" °\1"),
     (re.compile(r"(?<=\d) ?([ap])m\b(?![\w-]|\.\w)"), r" \1.m."),
     (re.compile(r"(?<=\d) ([ap])\.m\.(?=[\s,;)])(?!\s+[A-Z])"), r"\1m"),
     (re.compile(r"\bU\.S\.(?!A)(?=\s[a-z])"), "US"),
@@ -359,7 +363,9 @@ def _contraction(parse: Text, index: int) -> str | None:
         return None
     if second.lemma != "be" and parse.word_at(index + 2) == "not":
         return None  # they wouldn't, not they'd not
-    if second.text.lower() in ("will", "would", "had") and (first.tag != "PRP" or parse.word_at(index) == "it"):
+    if second.text.lower() in ("will", "would", "had") and (
+        first.tag != "PRP" or parse.word_at(index) == "it"
+    ):
         return None  # it'll is for speech alone
     return first.text + short[len(first.text) :]
 
