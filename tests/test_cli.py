@@ -92,6 +92,10 @@ def test_a_metric_in_seven_lines(pairs: Path, tmp_path: Path) -> None:
         (("run", "stereotype", "-m", "bleu:tokeniser=split"), "unknown key 'tokeniser'"),
         (("run", "stereotype", "-m", "bleu", "--margins", "3"), "unknown option --margins"),
         (("run", "stereotype", "-m", "bleu", "--data", "nowhere.jsonl"), "cannot read nowhere.jsonl"),
+        (
+            ("run", "stereotype", "-m", "bleu", "--fail-on", "unfare"),
+            "--fail-on: unknown gate 'unfare'; did you",
+        ),
         (("run", "stereotype", "-m", "bleu", "--seed", "-1"), "Invalid value for '--seed'"),
         (("perturb", "negation", "--text", "a", "--seed", "-1"), "Invalid value for '--seed'"),
         (("list", "metric"), "did you mean metrics?"),
@@ -196,9 +200,17 @@ def test_files_of_the_users_own_are_not_written_over(pairs: Path, tmp_path: Path
 
 
 def test_gate(pairs: Path, tmp_path: Path) -> None:
-    words = ("run", "stereotype", "--data", str(pairs), "--json", "--cache", "none", "--fail-on")
-    assert assay(*words, "unfare", "-m", "bleu", cwd=tmp_path).returncode == 2
-    assert assay(*words, "unfair", "-m", "bleu", cwd=tmp_path).returncode in (0, 1)
+    words = ("run", "stereotype", "--json", "--cache", "none", "--fail-on")
+    done = assay(*words, "unfair", "-m", "bleu", "--data", str(pairs), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "gate unfair has nothing to check" in done.stderr
+    (tmp_path / "flat.py").write_text(PLUGIN.replace("len(s.hypothesis) / len(s.references[0])", "1.0"))
+    embedded = ("--only", "age", "--size", "quick")
+    done = assay(*words, "unfair", "-m", "bleu", "-m", "flat.py:Ratio", *embedded, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "insensitive verdicts; --fail-on insensitive makes them count" in done.stderr
+    both = ("unfair", "--fail-on", "insensitive")
+    assert assay(*words, *both, "-m", "bleu", "-m", "flat.py:Ratio", *embedded, cwd=tmp_path).returncode == 1
 
 
 def test_imported_scores_in_three_forms(pairs: Path, tmp_path: Path) -> None:

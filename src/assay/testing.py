@@ -65,7 +65,8 @@ def assert_metric_passes(
     """Run one audit on a metric and raise AssertionError, with the failures in words, if any check fails.
 
     `attribute` (or the audit's own `only=...`) narrows the audit, `statistic` the checks; `allow` names
-    slices whose failure is accepted. Inconclusive checks do not fail. Returns the run.
+    slices whose failure is accepted. Inconclusive checks do not fail, but a metric that tells clean from
+    worthless texts nowhere does: nothing is known of it. Returns the run.
     """
     from assay.run.pipeline import run
     from assay.run.session import Session
@@ -73,6 +74,11 @@ def assert_metric_passes(
     asked = {"only": (attribute,)} | options if attribute else options
     done = run(audit, [metric], session=Session.open(None, cache), size=size, **asked)
     problems = _problems(done, statistic, allow)
+    known = set(done.findings["verdict"]) - {"not judged"}
+    _require(
+        known != {"insensitive"},
+        f"{audit} says nothing of this metric: it does not tell clean from worthless texts",
+    )
     if problems:
         rest = f"\n... and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
         raise AssertionError(

@@ -13,7 +13,7 @@ Rule = Literal["careful", "paper"]
 Size = Literal["quick", "full"]
 OnError = Literal["stop", "skip"]
 Format = Literal["html", "md", "json", "latex"]
-Gate = Literal["fail", "unfair", "blind"]
+Gate = Literal["fail", "unfair", "blind", "inconclusive", "insensitive"]
 Expectation = Literal["lower", "same"]
 Paradigm = Literal[
     "n-gram", "edit", "caption", "diversity", "static-embedding", "matching", "regression", "generation",

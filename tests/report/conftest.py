@@ -167,6 +167,63 @@ def planted_findings() -> dict[str, list[Finding]]:
     return {audit.name: settle(audit, Judgement(listed[audit.name])) for audit in AUDITS}
 
 
+@dataclass(frozen=True)
+class Checklist(_Declared):
+    """Errors that must be noticed, and edits that must not matter."""
+
+    name = "checklist"
+    question = "robustness"
+    title = "Checklist"
+    statistics = (
+        Statistic("change", "How far the score moves.", "% of the gap", bad="high", margin=-1.0, headline=True),
+        Statistic("change", "The same.", "% of the gap", bad="far", margin=5.0, headline=True, within="invariance"),
+        Statistic("rise", "Largest rise.", "% of the gap", bad="high", margin=1.0),
+        Statistic("deviation", "Distance from people.", "share", bad="far", margin=0.2),
+        Statistic("caught", "A companion.", "% of the gap"),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Groups(_Declared):
+    """Groups within attributes, each judged."""
+
+    name = "groups"
+    question = "fairness"
+    statistics = (
+        Statistic(
+            "group_effect", "How much higher the group scores.", "% of the gap", bad="far", margin=2.0, headline=True,
+            sentence=lambda f: f"{f.metric} scores texts about {f.slice.rpartition('/')[2]} people {f.value:g}% apart.",
+        ),
+        Statistic("excess_bias", "Bias over controls.", "% of the gap", bad="high", margin=2.0),
+    )  # fmt: skip
+
+
+def judged_run(listed: dict[Audit, list[Finding]], about: dict[str, dict[str, Any]] | None = None) -> Run:
+    """A run of these findings alone; `about` describes metrics beside those that findings name."""
+    settled = [f for audit, findings in listed.items() for f in settle(audit, Judgement(findings))]
+    metrics = {finding.metric: {"signature": finding.metric} for finding in settled}
+    described = {
+        "assay": "0.1.0", "size": "quick", "metrics": metrics | (about or {}), "notes": [],
+        "audits": {audit.name: describe(audit) for audit in listed},
+    }  # fmt: skip
+    return Run(findings_frame(settled), cases_frame({}), scores_frame({}), [], described)
+
+
+def effect(
+    metric: str,
+    slice_: str,
+    statistic: str,
+    value: float,
+    *,
+    half: float = 0.5,
+    sensitive: bool = True,
+    n: int = 40,
+) -> Finding:
+    """A finding around a value."""
+    estimate = Estimate(value, n, (value - half, value + half), 0.01, sensitive=sensitive)
+    return Finding.of(metric, slice_, statistic, estimate)
+
+
 def planted_run() -> Run:
     """The findings with cases, scores and an explanation."""
     pairs = [

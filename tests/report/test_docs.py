@@ -62,3 +62,20 @@ def test_the_reference_explains_every_statistic() -> None:
     declared = [statistic for name in names("audits") for statistic in audit_class(name).statistics]
     assert [statistic.name for statistic in declared if f"`{statistic.name}`" not in text] == []
     assert [name for name in names("audits") if f"### {name}" not in text] == []
+
+
+def test_the_margins_that_reading_explains_are_the_defaults() -> None:
+    from assay.audits.checklist.audit import Checklist
+    from assay.audits.gap import NOTICED, UNFAIR
+    from assay.audits.stereotype.audit import Stereotype
+
+    text = (ROOT / "docs" / "reading.md").read_text("utf-8")
+    assert (
+        f"margin of fairness is {UNFAIR:g}% of the gap between two groups, that of an error {NOTICED:g}%"
+        in text
+    )
+    assert (
+        f"`score_change` of a harmless edit | % of the gap | 0 | {Checklist().tolerance:g} either way" in text
+    )
+    assert (Stereotype().margin, Checklist().margin) == (UNFAIR, NOTICED)
+    assert f"0.30 × 4% = {0.30 * 4:g}% of the gap" in text

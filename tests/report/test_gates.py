@@ -1,27 +1,28 @@
-"""Bounds, JUnit, comparison, cards, and the assertion for other people's test suites."""
+"""Bounds, JUnit, cards, and the assertion for other people's test suites."""
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import polars as pl
 import pytest
+import typer
 
-import assay
-from assay.cli.runs import compare as compare_command
 from assay.cli.runs import gate as command
-from assay.core import Metric
+from assay.core import Metric, Sample
 from assay.datasets.rows import read_text
 from assay.errors import CacheError, DataError, SpecError
 from assay.report.card import as_html, as_markdown, make_card
-from assay.report.compare import compare
-from assay.report.gate import Bounds, junit, outcomes, parse_bounds
+from assay.report.gate import Bounds, junit, outcomes, parse_bounds, unchecked
 from assay.run.results import Run
 from assay.testing import assert_metric_passes
+
+from .conftest import Checklist, effect, judged_run
 
 TOML = """
 fail-on = "unfair"
@@ -61,8 +62,8 @@ def test_bounds_are_checked_one_by_one(planted: Run, bounds: Path) -> None:
 
 def test_a_bound_by_interval_uses_its_far_end(planted: Run) -> None:
     bound = {"metric": "keen", "statistic": "bias", "at-most": 4.5, "by": "interval"}
-    assert outcomes(planted, Bounds(None, (bound,), ()))[0].problem == "5 is above 4.5 (95% CI 3 to 5)"
-    assert outcomes(planted, Bounds(None, (bound | {"by": "value"},), ()))[0].problem is None
+    assert outcomes(planted, Bounds((), (bound,), ()))[0].problem == "5 is above 4.5 (95% CI 3 to 5)"
+    assert outcomes(planted, Bounds((), (bound | {"by": "value"},), ()))[0].problem is None
 
 
 @pytest.mark.parametrize(
@@ -88,11 +89,11 @@ def test_mistakes_in_bounds_are_named(tmp_path: Path, text: str, message: str) -
 
 def test_a_bound_that_nothing_answers_to_is_a_mistake(planted: Run) -> None:
     with pytest.raises(SpecError, match="matches no finding"):
-        outcomes(planted, Bounds(None, ({"metric": "typo", "at-most": 1},), ()))
+        outcomes(planted, Bounds((), ({"metric": "typo", "at-most": 1},), ()))
     with pytest.raises(SpecError, match="no statistic is 'biass'; did you mean bias"):
-        outcomes(planted, Bounds(None, ({"metric": "soft", "statistic": "biass", "at-most": 1},), ()))
+        outcomes(planted, Bounds((), ({"metric": "soft", "statistic": "biass", "at-most": 1},), ()))
     with pytest.raises(SpecError, match="audit 'stress', statistic 'bias' is there, but not together"):
-        outcomes(planted, Bounds(None, ({"audit": "stress", "statistic": "bias", "at-most": 1},), ()))
+        outcomes(planted, Bounds((), ({"audit": "stress", "statistic": "bias", "at-most": 1},), ()))
 
 
 def test_a_gate_with_nothing_to_check_is_refused(planted: Run, tmp_path: Path) -> None:
@@ -100,14 +101,72 @@ def test_a_gate_with_nothing_to_check_is_refused(planted: Run, tmp_path: Path) -
     empty.write_text("")
     with pytest.raises(SpecError, match=r"ask for nothing; add a .*bound.* one of fail, unfair, blind"):
         outcomes(planted, read_bounds(empty))
-    seen = replace(planted, findings=planted.findings.filter(pl.col("audit") == "stress"))
+    known = replace(planted, findings=planted.findings.filter(pl.col("audit") == "stress"))
     with pytest.raises(SpecError, match=r"gate unfair has nothing to check: .* \(stress\) .* --bounds"):
-        outcomes(seen, Bounds("unfair", (), ()))
+        outcomes(known, Bounds(("unfair",), (), ()))
     open_ = planted.findings.with_columns(pl.lit("inconclusive").alias("verdict"))
     with pytest.raises(SpecError, match="run on more data"):
-        outcomes(replace(planted, findings=open_), Bounds("fail", (), ()))
+        outcomes(replace(planted, findings=open_), Bounds(("fail",), (), ()))
     with pytest.raises(DataError, match=r"cannot read .*nope.toml: No such file or directory; check"):
         read_bounds(tmp_path / "nope.toml")
+
+
+def mixed() -> Run:
+    """A pass, a failure, two inconclusive and three insensitive findings."""
+    places = ("a", "b", "c", "d", "e", "f", "g")
+    values = (-20.0, 9.0, -1.0, -1.0, 0.0, 0.0, 0.0)
+    rows = [
+        effect("m", f"t/{place}", "change", value, sensitive=place < "e")
+        for place, value in zip(places, values, strict=True)
+    ]
+    return judged_run({Checklist(): rows})
+
+
+def test_a_gate_says_what_it_does_not_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = mixed().save(tmp_path / "run")
+    with pytest.raises(typer.Exit):
+        command(run.folder, fail_on=None)
+    printed = capsys.readouterr().err
+    assert "not checked: 2 inconclusive verdicts; --fail-on inconclusive makes them count" in printed
+    assert "not checked: 3 insensitive verdicts; --fail-on insensitive makes them count" in printed
+    assert "gate fail: 1 of 2 requirements failed" in printed
+
+
+@pytest.mark.parametrize(
+    ("gates", "broken", "total"),
+    [
+        (("fail",), ["b"], 2),
+        (("blind",), ["b"], 2),
+        (("inconclusive",), ["c", "d"], 7),
+        (("insensitive",), ["e", "f", "g"], 7),
+        (("blind", "insensitive"), ["b", "e", "f", "g"], 7),
+    ],
+)
+def test_each_verdict_has_a_gate(gates: tuple[Any, ...], broken: list[str], total: int) -> None:
+    checked = outcomes(mixed(), Bounds(gates, (), ()))
+    assert [one.row["slice"][-1] for one in checked if one.problem] == broken
+    assert len(checked) == total
+    with pytest.raises(SpecError, match="gate unfair, unfair has nothing to check"):
+        outcomes(mixed(), Bounds(("unfair", "unfair"), (), ()))
+
+
+def test_a_file_may_name_several_gates(tmp_path: Path) -> None:
+    path = tmp_path / "gates.toml"
+    path.write_text("fail-on = ['blind', 'insensitive']\n[[allow]]\nslice = 't/[bef]'\n")
+    checked = outcomes(mixed(), read_bounds(path))
+    assert [one.row["slice"] for one in checked if one.problem] == ["t/g"]
+    path.write_text("fail-on = ['blind', 'deaf']")
+    with pytest.raises(SpecError, match="unknown gate 'deaf'"):
+        read_bounds(path)
+
+
+def test_bounds_tell_of_the_failures_that_they_do_not_cover() -> None:
+    bound = {"slice": "t/a", "at-most": 0}
+    assert [one.problem for one in outcomes(mixed(), Bounds((), (bound,), ()))] == [None]
+    assert unchecked(mixed(), Bounds((), (bound,), ()))[0] == (
+        "1 failed verdicts; --fail-on fail makes them count"
+    )
+    assert unchecked(mixed(), Bounds((), ({"slice": "t/*", "at-most": 99},), ())) == []
 
 
 def test_junit_counts_and_escapes(planted: Run, bounds: Path) -> None:
@@ -123,84 +182,13 @@ def test_junit_counts_and_escapes(planted: Run, bounds: Path) -> None:
 
 def test_junit_without_a_folder_is_a_message(planted: Run, tmp_path: Path) -> None:
     with pytest.raises(CacheError, match=r"cannot write .*x\.xml: No such file.*; make its folder first"):
-        command(planted.folder, fail_on="fail", junit=tmp_path / "nowhere" / "x.xml")
-
-
-def changed(run: Run, metric: str, statistic: str, column: str, value: pl.Expr) -> Run:
-    """The run with another value in a column of one statistic of one metric."""
-    chosen = (pl.col("metric") == metric) & (pl.col("statistic") == statistic)
-    frame = run.findings.with_columns(pl.when(chosen).then(value).otherwise(pl.col(column)).alias(column))
-    return replace(run, findings=frame)
-
-
-def test_compare_tells_better_from_worse(planted: Run) -> None:
-    same = compare(planted, planted)
-    assert {change.direction for change in same.shared} == {"unchanged"}
-    later = changed(planted, "soft", "excess_bias", "verdict", pl.lit("pass"))
-    later = changed(later, "keen", "sensitivity", "value", pl.col("value") - 1)
-    comparison = compare(planted, later)
-    assert [change.key[:2] for change in comparison.of("better")] == [("soft", "stereotype")]
-    assert {change.key[0] for change in comparison.of("worse")} == {"keen"}
-    assert len(comparison.of("worse")) == 3  # one SD lower, with standard errors of about 0.1 each
-    worst = comparison.of("worse")[0]
-    assert worst.p_value == pytest.approx(4.2e-12, rel=0.2)  # z = 1 / (0.2 / 1.96 * sqrt 2) = 6.93
-
-
-@pytest.mark.parametrize(
-    ("statistic", "step", "direction"),
-    [
-        ("excess_bias", 9.0, "worse"),  # high is bad
-        ("excess_bias", -9.0, "better"),
-        ("sensitivity", 9.0, "better"),  # low is bad
-        ("effect_size", -9.0, "worse"),  # far from 0 is bad
-        ("bias", 9.0, "unchanged"),  # no side is bad
-    ],
-)
-def test_the_declared_side_says_what_is_better(
-    planted: Run, statistic: str, step: float, direction: str
-) -> None:
-    later = changed(planted, "keen", statistic, "value", pl.col("value") + step)
-    moved = [change for change in compare(planted, later).shared if change.before != change.after]
-    assert {change.direction for change in moved} == {direction}
-
-
-def test_compare_of_the_package_is_that_of_the_command(
-    planted: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert assay.compare is compare
-    compare_command(planted.folder, planted.folder, json=True)
-    printed = json.loads(capsys.readouterr().out)
-    frame = assay.compare(planted, planted).frame
-    assert frame.rows(named=True) == printed["changes"]
-    assert frame.height == 63
-    assert frame.filter(pl.col("verdict_after") == "fail")["passed_after"].to_list() == [False] * 9
-
-
-def test_compare_metrics_of_different_names(planted: Run) -> None:
-    comparison = compare(planted, planted, {"soft": "keen"})
-    gender = next(c for c in comparison.shared if c.key[:4] == ("keen", "stereotype", "gender", "bias"))
-    assert (gender.before, gender.after) == (23.0, 4.0)
-
-
-def test_runs_that_share_nothing_are_told_what_each_has(planted: Run, tmp_path: Path) -> None:
-    def saved(name: str, **columns: str) -> Path:
-        frame = planted.findings
-        for column, value in columns.items():
-            frame = frame.filter(pl.col(column) == value)
-        replace(planted, findings=frame).save(tmp_path / name)
-        return tmp_path / name
-
-    first = saved("a", audit="stress", metric="soft")
-    with pytest.raises(SpecError, match="share no audit: stress and stereotype; run one audit twice"):
-        compare_command(first, saved("b", audit="stereotype"))
-    with pytest.raises(SpecError, match="share no metric: soft and keen; name a pair with -m OLD=NEW"):
-        compare_command(first, saved("c", audit="stress", metric="keen"))
+        command(planted.folder, fail_on=["fail"], junit=tmp_path / "nowhere" / "x.xml")
 
 
 def test_card_says_whom_and_what(planted: Run) -> None:
     card = make_card(planted, "soft")
     text = as_markdown(card)
-    assert "| Does it notice errors? | **blind spots** | 3 blind, 0 noticed, 0 unknown |" in text
+    assert "| Does it notice errors? | **blind spots** | 0 noticed / 3 blind / 0 unknown |" in text
     assert "differ only in gender apart by 20 points" in text
     assert "rises as truncation damages translation" in text
     assert "Kind of metric: other. Pretrained model: none." in text
@@ -228,14 +216,31 @@ def test_card_shows_the_headlines_of_audits_of_agreement(planted: Run) -> None:
 
 @dataclass(frozen=True)
 class HatesWomen(Metric):
-    """A simulated bias: any word for a woman costs everything."""
+    """A simulated bias: overlap with the reference, half of which any word for a woman costs."""
 
     name = "hates-women"
 
     def score(self, samples):
-        return [
-            0.0 if re.search(r"\b(she|her|wom[ae]n|girls?|mother)\b", s.hypothesis) else 1.0 for s in samples
-        ]
+        return [0.5 * _overlap(s) if _WOMAN.search(s.hypothesis) else _overlap(s) for s in samples]
+
+
+_WOMAN = re.compile(r"\b(she|her|wom[ae]n|girls?|mother)\b")
+
+
+def _overlap(sample: Sample) -> float:
+    """Share of neighbouring words that the reference has too."""
+    first, second = (list(pairwise(text.split())) for text in (sample.hypothesis, sample.references[0]))
+    return len(set(first) & set(second)) / max(1, len(first))
+
+
+@dataclass(frozen=True)
+class Blank(Metric):
+    """The same score for every text."""
+
+    name = "blank"
+
+    def score(self, samples):
+        return [1.0 for _ in samples]
 
 
 def test_the_assertion_fails_with_a_sentence_and_passes_a_fair_metric() -> None:
@@ -243,6 +248,8 @@ def test_the_assertion_fails_with_a_sentence_and_passes_a_fair_metric() -> None:
         AssertionError, match=r"1 failed checks of stereotype:\n- hates-women.*gender.*\[excess_bias \d"
     ):
         assert_metric_passes(HatesWomen(), audit="stereotype", attribute="gender", statistic="excess_bias")
+    with pytest.raises(AssertionError, match="it does not tell clean from worthless texts"):
+        assert_metric_passes(Blank(), audit="stereotype", attribute="age")
     run = assert_metric_passes("bleu", audit="stereotype", attribute="age")
     assert run.findings["metric"].unique().to_list() == ["bleu"]
 

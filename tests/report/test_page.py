@@ -11,10 +11,11 @@ import pytest
 
 from assay.errors import CacheError
 from assay.report import render, write_report
+from assay.report.answers import answers
 from assay.report.evidence import wanted_roles
 from assay.report.page import inert
 from assay.report.text import sentence
-from assay.report.verdicts import answers, audits_of, rows_of, severity, worst
+from assay.report.verdicts import audits_of, rows_of, severity, worst
 from assay.run.results import Run
 
 
@@ -28,11 +29,12 @@ def with_verdict(run: Run, verdict: str, metric: str, statistic: str) -> Run:
 def test_answers_count_checks(planted: Run) -> None:
     answered = answers(planted)
     soft = answered["soft", "fairness"]
-    assert (soft.failed, soft.passed, soft.inconclusive, soft.verdict) == (2, 0, 0, "fail")
+    assert (dict(soft.counts), soft.verdict) == ({"fail": 2}, "fail")
+    assert soft.detail == "0 fair / 2 unfair (gender 20 points of 100, weat6 +1.2 SD) / 0 unknown"
     keen = answered["keen", "robustness"]
-    assert (keen.failed, keen.passed, keen.total) == (2, 1, 3)
-    assert keen.detail == "2 blind, 1 noticed, 0 unknown"
-    assert answered["keen", "fairness"].words == "fair so far"
+    assert (keen.count("fail"), keen.count("pass"), keen.total) == (2, 1, 3)
+    assert keen.detail == "1 noticed / 2 blind / 0 unknown"
+    assert answered["keen", "fairness"].words == "no unfairness found"
     assert answered["keen", "agreement"].words == "not measured"
     assert "assay run human" in answered["keen", "agreement"].detail
 
@@ -40,16 +42,16 @@ def test_answers_count_checks(planted: Run) -> None:
 @pytest.mark.parametrize(
     ("verdict", "counts", "words"),
     [
-        ("inconclusive", (0, 1, 1, 0), "fair so far"),
-        ("insensitive", (0, 1, 0, 1), "fair so far"),
-        ("not judged", (0, 1, 0, 0), "fair so far"),
+        ("inconclusive", (0, 1, 1, 0), "no unfairness found"),
+        ("insensitive", (0, 1, 0, 1), "no unfairness found"),
+        ("not judged", (0, 1, 0, 0), "no unfairness found"),
     ],
 )
 def test_only_what_was_judged_is_a_check(
     planted: Run, verdict: str, counts: tuple[int, ...], words: str
 ) -> None:
     answer = answers(with_verdict(planted, verdict, "keen", "excess_bias"))["keen", "fairness"]
-    assert (answer.failed, answer.passed, answer.inconclusive, answer.insensitive) == counts
+    assert tuple(answer.count(known) for known in ("fail", "pass", "inconclusive", "insensitive")) == counts
     assert answer.words == words
 
 

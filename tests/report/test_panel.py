@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.core import Statistic
+from assay.cli.runs import _print_panel
+from assay.core import Estimate, Finding, Statistic
+from assay.report.names import shown_names
 from assay.report.panel import (
     Candidate,
     _additive,
-    _clean_deviations,
+    _gaps,
     _sum_passes,
     choose_panel,
     smallest_cover,
@@ -23,7 +25,9 @@ from assay.report.panel import (
 from assay.report.verdicts import checks
 from assay.run.results import Run
 
-SPOTS = [("audit", f"slice-{n}", "") for n in range(7)]
+from .conftest import Checklist, effect, judged_run
+
+SPOTS = [("audit", f"slice-{n}") for n in range(7)]
 
 
 def _members(table: list[list[bool]], costs: list[float]) -> list[Candidate]:
@@ -56,14 +60,12 @@ def test_the_planted_panel(planted: Run) -> None:
     panel = choose_panel(planted)
     assert set(panel.members) == {"keen", "plain"}
     assert len(panel.covered) == 2
-    assert panel.unnoticed == {("stress", "translation/jumble", "")}
+    assert panel.unnoticed == {("stress", "translation/jumble")}
     assert panel.curve[0][1] == 1
     assert panel.curve[1] == (("keen", "plain"), 2)
-    assert {one.metric: one.is_fair for one in panel.candidates} == {
-        "soft": False,
-        "keen": True,
-        "plain": True,
-    }
+    fairness = {"soft": "fail", "keen": "pass", "plain": "pass"}
+    assert {one.metric: one.fairness for one in panel.candidates} == fairness
+    assert panel.is_fair
     assert panel.candidates[1].seconds == pytest.approx(50.0)
 
 
@@ -79,12 +81,13 @@ def test_a_sum_needs_the_mean_of_intervals_within_the_margin() -> None:
     assert _sum_passes(row(-3, -2, "pass"), row(0, 1, "fail"), gain)
     assert not _sum_passes(row(-3, -2, "pass"), row(0, 1, "fail"), None)
     assert _sum_passes(row(-3, -2, "pass"), row(0, 1, "pass"), None)
+    assert not _sum_passes(strong, row(0.9, 1.1, "insensitive"), slope)
 
 
 def test_statistics_whose_verdicts_rest_on_more_than_their_interval_do_not_add_up(planted: Run) -> None:
     judged = checks(planted, "robustness")
-    spot = ("stress", "translation/jumble", "")
-    assert _additive(planted, judged)[spot, "sensitivity"].bad == "low"
+    key = (("stress", "translation/jumble"), "sensitivity", "")
+    assert _additive(planted, judged)[key].bad == "low"
     turned = planted.findings.with_columns(
         pl.when(pl.col("slice") == "translation/jumble")
         .then(pl.lit("pass"))
@@ -92,18 +95,52 @@ def test_statistics_whose_verdicts_rest_on_more_than_their_interval_do_not_add_u
         .alias("verdict")
     )
     run = replace(planted, findings=turned)
-    assert (spot, "sensitivity") not in _additive(run, checks(run, "robustness"))
+    assert key not in _additive(run, checks(run, "robustness"))
 
 
-def test_the_deviation_is_of_the_first_role(planted: Run) -> None:
+def test_the_gap_is_between_the_first_role_and_worthless_texts(planted: Run) -> None:
     scores = pl.DataFrame(
         {
-            "audit": "stress", "metric": "soft", "case": ["a", "a", "b", "b"], "role": ["gold", "1/1"] * 2,
-            "score": [1.0, 50.0, 3.0, 70.0],
+            "audit": "stress", "metric": "soft", "case": ["a", "a", "a", "b", "b", "b", "c"],
+            "role": ["gold", "1/1", "worthless"] * 2 + ["gold"], "score": [1.0, 50.0, 0.5, 3.0, 70.0, 0.5, 99.0],
         }
     )  # fmt: skip
     cases = scores.select("audit", "case", "role")
-    assert _clean_deviations(replace(planted, cases=cases, scores=scores)) == {"soft": pytest.approx(2**0.5)}
+    run = replace(planted, cases=cases, scores=scores)
+    assert _gaps(run) == {"soft": pytest.approx(1.5)}
+    about = planted.about | {"metrics": {"soft": {"heavy_tailed": True}}}
+    assert _gaps(replace(run, about=about)) == {}
+
+
+def test_steady_scores_companions_and_empty_metrics_notice_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    steady = [
+        effect("real", "t/invariance/x", "change", 0.1),
+        effect("flat", "t/invariance/x", "change", 0.0),
+    ]
+    caught = Finding.of("real", "t/negate", "caught", Estimate(-40.0, 20, (-41.0, -39.0)))
+    seen = [effect("real", "t/jumble", "change", -20.0), caught]
+    empty = [
+        effect("flat", where, "change", 0.0, sensitive=False) for where in ("t/jumble", "t/negate", "t/typo")
+    ]
+    run = judged_run({Checklist(): steady + seen + empty})
+    panel = choose_panel(run)
+    assert panel.spots == panel.covered == {("checklist", "t/jumble")}
+    assert panel.members == ("real",)
+    assert [one.metric for one in panel.candidates] == ["real"]
+    assert (panel.empty, panel.is_fair) == (1, False)
+    _print_panel(panel, shown_names(run), allow_unfair=False)
+    printed = capsys.readouterr().out
+    assert printed.startswith("panel: real\n")
+    assert "not measured" in printed
+    assert "flat" not in printed
+
+
+def test_all_checks_of_a_spot_must_pass() -> None:
+    rows = [effect("m", "t/a", "change", -20.0), effect("m", "t/a", "rise", 1.0)]  # inconclusive
+    rows += [effect("m", "t/b", "change", -20.0), effect("m", "t/b", "rise", 0.0)]
+    assert choose_panel(judged_run({Checklist(): rows})).covered == {("checklist", "t/b")}
 
 
 def test_the_command_prints_json(planted: Run, capsys: pytest.CaptureFixture[str]) -> None:

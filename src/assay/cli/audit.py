@@ -59,9 +59,11 @@ def _perform(
     request: o.Request, audits: list[str], fields: dict[str, Any], execute: Callable[..., Run]
 ) -> None:
     """Run and finish, or with --dry-run print what it would cost. `execute` takes metrics and a session."""
+    from assay.report.gate import parse_gates
     from assay.run.pipeline import DEFAULT_METRICS
     from assay.run.session import Session
 
+    gates = parse_gates(request.fail_on or (), "--fail-on")  # a mistake is found before anything is scored
     if request.verbose:
         logging.getLogger().setLevel(logging.INFO)
     session = Session.open(
@@ -75,7 +77,7 @@ def _perform(
         return
     run = execute(metrics, size=request.size, session=session, **fields)
     form = "json" if request.json else request.format
-    finish(run, form=form, fail_on=request.fail_on, quiet=request.quiet)
+    finish(run, form=form, fail_on=gates, quiet=request.quiet)
 
 
 def score(

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -41,7 +41,10 @@ Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress and
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also show what the libraries log.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what the run would cost, and stop.")]
-FailOn = Annotated[vocabulary.Gate | None, typer.Option(help="Exit 1 when this fails.")]
+FailOn = Annotated[
+    list[str] | None,
+    typer.Option(help=f"Exit 1 when this fails: {', '.join(get_args(vocabulary.Gate))}; repeatable."),
+]
 Size = Annotated[vocabulary.Size, typer.Option(help="quick: minutes; full: the papers' protocol.")]
 MaxCalls = Annotated[int | None, typer.Option(min=1, help="Most calls to LLM judges.")]
 MaxCost = Annotated[float | None, typer.Option(min=0.0, help="Budget for calls to LLM judges.")]

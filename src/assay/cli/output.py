@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from assay.report.gate import Outcome
     from assay.run.results import Run
     from assay.run.session import Session
+    from assay.vocabulary import Gate
 
 _WIDEST = 60  # characters of a cell, where lines are cut
 _MOST_FINDINGS, _MOST_OUTCOMES, _MOST_NOTES = 60, 20, 12  # lines printed
@@ -61,10 +62,10 @@ def _cut(text: str, width: int | None) -> str:
     return text if width is None or len(text) <= width else text[: width - 1] + "…"
 
 
-def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:
+def finish(done: Run, *, form: str, fail_on: Sequence[Gate], quiet: bool) -> None:
     """Write the report, print the result, apply the gate."""
     from assay.report import render, write_report
-    from assay.report.gate import Bounds, outcomes
+    from assay.report.gate import Bounds, outcomes, unchecked
 
     if not done.findings.height:
         raise AuditError("; ".join(["nothing could be judged", *done.notes]))
@@ -76,8 +77,9 @@ def finish(done: Run, *, form: str, fail_on: str | None, quiet: bool) -> None:
     print_notes(done.notes, quiet=quiet)
     if not quiet:
         typer.echo(f"report: {report}", err=True)
-    if fail_on is not None:
-        print_outcomes(outcomes(done, Bounds(fail_on, (), ())), fail_on)
+    if fail_on:
+        asked = Bounds(tuple(fail_on), (), ())
+        print_outcomes(outcomes(done, asked), ", ".join(fail_on), unchecked(done, asked))
 
 
 def print_notes(notes: Sequence[str], *, quiet: bool) -> None:
@@ -90,11 +92,15 @@ def print_notes(notes: Sequence[str], *, quiet: bool) -> None:
         typer.echo(f"note: and {len(notes) - _MOST_NOTES} more", err=True)
 
 
-def print_outcomes(checked: Sequence[Outcome], gate: str) -> None:
-    """Print the requirements that failed, and exit with status 1 if there are any."""
+def print_outcomes(checked: Sequence[Outcome], gate: str, unchecked: Sequence[str]) -> None:
+    """Print the requirements that failed and what was not checked; exit with status 1 if any failed."""
     broken = [outcome for outcome in checked if outcome.problem is not None]
     for outcome in broken[:_MOST_OUTCOMES]:
         typer.echo(f"failed: {outcome.row['audit']} {outcome.name}: {outcome.problem}", err=True)
+    if len(broken) > _MOST_OUTCOMES:
+        typer.echo(f"failed: and {len(broken) - _MOST_OUTCOMES} more", err=True)
+    for line in unchecked:
+        typer.echo(f"not checked: {line}", err=True)
     if broken:
         typer.echo(f"gate {gate}: {len(broken)} of {len(checked)} requirements failed", err=True)
         raise typer.Exit(1)
@@ -103,9 +109,12 @@ def print_outcomes(checked: Sequence[Outcome], gate: str) -> None:
 
 def _print_answers(done: Run) -> None:
     """Each metric's answers and the gravest findings in words, for a run with several audits."""
+    from assay.report.answers import answers
+    from assay.report.names import shown
     from assay.report.text import sentence
-    from assay.report.verdicts import QUESTION_TITLES, answers, audits_of, rows_of, worst
+    from assay.report.verdicts import QUESTION_TITLES, audits_of, rows_of, worst
 
+    done = shown(done)
     audits, answered = audits_of(done), answers(done)
     rows = [
         {"metric": metric}
@@ -120,18 +129,19 @@ def _print_answers(done: Run) -> None:
 
 def _print_findings(done: Run) -> None:
     """Judged findings, failures first; all findings if none was judged."""
-    from assay.report.text import shown_verdict
+    from assay.report.names import shown
+    from assay.report.text import probability, shown_verdict
 
-    findings = list(done.findings.iter_rows(named=True))
+    findings = list(shown(done).findings.iter_rows(named=True))
     judged = [row for row in findings if row["verdict"] != "not judged"]
-    judged.sort(key=lambda row: (row["verdict"] != "fail", row["verdict"] != "pass"))
+    order = ("fail", "pass", "inconclusive", "insensitive")
+    judged.sort(key=lambda row: order.index(row["verdict"]))
     rows = []
     for row in (judged or findings)[:_MOST_FINDINGS]:
         interval = "" if row["ci_low"] is None else f"{row['ci_low']:.3g} .. {row['ci_high']:.3g}"
         value = f"{row['value']:.4g}" if abs(row["value"]) > 1e-9 else "0"  # rounding is no finding
         labels = {name: row[name] for name in ("metric", "audit", "slice", "statistic")}
-        q_value = "" if row["q_value"] is None else f"{row['q_value']:.3f}"
-        numbers = {"value": value, "95% CI": interval, "q": q_value}
+        numbers = {"value": value, "95% CI": interval, "q": probability(row["q_value"])}
         rows.append({"verdict": shown_verdict(row)} | labels | numbers)
     print_columns(rows, cut=True)
     left = len(findings) - len(rows)

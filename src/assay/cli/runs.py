@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +16,11 @@ from assay.report import render, write_report
 from assay.report.card import as_html, as_markdown, make_card
 from assay.report.compare import Change, Comparison
 from assay.report.compare import compare as compare_runs
-from assay.report.gate import Bounds, outcomes, parse_bounds
+from assay.report.gate import Bounds, outcomes, parse_bounds, parse_gates, unchecked
 from assay.report.gate import junit as as_junit
+from assay.report.names import shown_names
 from assay.report.panel import Candidate, Panel, Spot, choose_panel
+from assay.report.text import number, probability
 from assay.run.results import Run, load_run, write_text
 
 _MOST_CHANGES, _MOST_SPOTS = 25, 12  # lines printed
@@ -55,7 +58,10 @@ def compare(
     ] = False,
     json: o.Json = False,
 ) -> None:
-    """Compare two runs; a change counts where a verdict turned or q < .05."""
+    """Compare two runs; a change counts where a verdict turned or q < .05.
+
+    Audits whose size, seed, limit, other options or texts differ are not compared.
+    """
     first, second = load_run(before), load_run(after)
     comparison = compare_runs(first, second, _renamed(metric or [], first.metrics))
     if not comparison.shared:
@@ -63,9 +69,11 @@ def compare(
     if json:
         changes = [change.document for change in comparison.shared]
         counts = {"only_before": comparison.only_before, "only_after": comparison.only_after}
-        print_json({"changes": changes, **counts})
+        print_json({"changes": changes, **counts, "notes": list(comparison.notes)})
     else:
-        _print_comparison(comparison)
+        _print_comparison(comparison, shown_names(second))
+    for note in comparison.notes:
+        typer.echo(f"note: {note}", err=True)
     if fail_on_worse and comparison.of("worse"):
         raise typer.Exit(1)
 
@@ -91,24 +99,25 @@ def _renamed(given: list[str], known: list[str]) -> dict[str, str]:
     return renamed
 
 
-def _print_comparison(comparison: Comparison) -> None:
+def _print_comparison(comparison: Comparison, names: dict[str, str]) -> None:
     for direction in ("worse", "better"):
         changes = comparison.of(direction)
         typer.echo(f"{direction}: {len(changes)}")
         if changes:
-            print_columns([_cells(change) for change in changes[:_MOST_CHANGES]])
+            print_columns([_cells(change, names) for change in changes[:_MOST_CHANGES]])
     typer.echo(f"unchanged within uncertainty: {len(comparison.of('unchanged'))}")
+    if comparison.of("not compared"):
+        typer.echo(f"not compared: {len(comparison.of('not compared'))}")
     before, after = comparison.only_before, comparison.only_after
     if before or after:
         typer.echo(f"only in the first run: {before}; only in the second: {after}")
 
 
-def _cells(change: Change) -> dict[str, str]:
+def _cells(change: Change, names: dict[str, str]) -> dict[str, str]:
     metric, audit, slice_, statistic, _ = change.key
     return {
-        "metric": metric, "audit": audit, "slice": slice_, "statistic": statistic,
-        "before": f"{change.before:.4g}", "after": f"{change.after:.4g}",
-        "q": "" if change.q_value is None else f"{change.q_value:.3f}",
+        "metric": names.get(metric, metric), "audit": audit, "slice": slice_, "statistic": statistic,
+        "before": number(change.before), "after": number(change.after), "q": probability(change.q_value),
         "verdict": " > ".join(change.verdicts),
     }  # fmt: skip
 
@@ -121,13 +130,17 @@ def gate(
     fail_on: o.FailOn = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
 ) -> None:
-    """Check a run against bounds; exit with status 1 when one is broken."""
-    given = parse_bounds(read_text(bounds), bounds) if bounds else Bounds(None, (), ())
-    gate = fail_on or given.fail_on or (None if bounds else "fail")
-    checked = outcomes(load_run(run), Bounds(gate, given.bounds, given.allowed))
+    """Check a run against bounds; exit with status 1 when one is broken.
+
+    With --bounds only what the file names is checked: its bounds, and the verdicts of its fail-on.
+    """
+    given = parse_bounds(read_text(bounds), bounds) if bounds else Bounds(("fail",), (), ())
+    asked = replace(given, fail_on=parse_gates(fail_on, "--fail-on")) if fail_on else given
+    loaded = load_run(run)
+    checked = outcomes(loaded, asked)
     if junit:
         write_text(junit, as_junit(checked))
-    print_outcomes(checked, str(bounds or gate))
+    print_outcomes(checked, str(bounds or ", ".join(asked.fail_on)), unchecked(loaded, asked))
 
 
 def card(
@@ -155,12 +168,13 @@ def panel(
     if json:
         print_json(_panel_document(panel))
     else:
-        _print_panel(panel, allow_unfair)
+        names = shown_names(loaded)
+        _print_panel(panel, names, allow_unfair=allow_unfair)
         if panel.unfair_only:
             wider = choose_panel(loaded, fair=False)
             typer.echo(
-                f"with unfair metrics too: {' + '.join(wider.members)} would notice {len(wider.covered)}; "
-                "read their scores only where groups do not matter"
+                f"with unfair metrics too: {' + '.join(names[m] for m in wider.members)} would notice "
+                f"{len(wider.covered)}; read their scores only where groups do not matter"
             )
 
 
@@ -178,7 +192,8 @@ def _panel_document(panel: Panel) -> dict[str, Any]:
         "candidates": [
             {
                 "metric": candidate.metric, "notices": len(candidate.notices),
-                "unfair": list(candidate.unfair), "seconds_per_1000_texts": candidate.seconds,
+                "fairness": candidate.fairness, "unfair": list(candidate.unfair),
+                "seconds_per_1000_texts": candidate.seconds,
             }
             for candidate in panel.candidates
         ],
@@ -186,31 +201,34 @@ def _panel_document(panel: Panel) -> dict[str, Any]:
 
 
 def _spot_names(spots: frozenset[Spot]) -> list[str]:
-    return [
-        f"{audit} {slice_}" + (f" (against {versus})" if versus else "")
-        for audit, slice_, versus in sorted(spots)
-    ]
+    return [f"{audit} {slice_}" for audit, slice_ in sorted(spots)]
 
 
-def _print_panel(panel: Panel, allow_unfair: bool) -> None:
-    kind = "panel" if allow_unfair else "fair panel"
-    chosen = " + ".join(panel.members) or "no metric qualifies"
-    typer.echo(f"{kind}: {chosen}")
+def _print_panel(panel: Panel, names: dict[str, str], *, allow_unfair: bool) -> None:
+    chosen = " + ".join(names[member] for member in panel.members) or "no metric qualifies"
+    typer.echo(f"{'fair panel' if panel.is_fair and not allow_unfair else 'panel'}: {chosen}")
     typer.echo(f"notices {len(panel.covered)} of {len(panel.spots)} kinds of error")
     for members, covered in panel.curve:
-        typer.echo(f"  with {len(members)}: {covered} ({', '.join(members)})")
+        typer.echo(f"  with {len(members)}: {covered} ({', '.join(names[member] for member in members)})")
     ranked = sorted(panel.candidates, key=lambda candidate: -len(candidate.notices))
-    print_columns([_candidate_cells(candidate) for candidate in ranked])
+    if ranked:
+        print_columns([_candidate_cells(candidate, names) for candidate in ranked])
+    if panel.empty:
+        typer.echo(f"left out, since they do not tell clean from worthless texts: {panel.empty}")
     _print_spots(panel)
 
 
-def _candidate_cells(candidate: Candidate) -> dict[str, object]:
+_FAIRNESS = {"pass": "yes", "inconclusive": "unknown"}  # other verdicts are shown as they are
+
+
+def _candidate_cells(candidate: Candidate, names: dict[str, str]) -> dict[str, object]:
     more = " ..." if len(candidate.unfair) > 3 else ""
+    fairness = _FAIRNESS.get(candidate.fairness, candidate.fairness)
     return {
-        "metric": candidate.metric,
+        "metric": names[candidate.metric],
         "notices": len(candidate.notices),
         "s / 1000 texts": "?" if candidate.seconds is None else f"{candidate.seconds:.2f}",
-        "fair": "yes" if candidate.is_fair else f"no: {', '.join(candidate.unfair[:3])}{more}",
+        "fair": f"no: {', '.join(candidate.unfair[:3])}{more}" if candidate.unfair else fairness,
     }
 
 

@@ -21,9 +21,9 @@ def write_report(run: Run) -> Path:
 
 def render(run: Run, format: str) -> str:
     """The run as html, md, json or latex."""
-    from assay.report import page, text
+    from assay.report import page, plain
 
-    makers = {"html": page.page, "md": text.markdown, "latex": text.latex, "json": Run.json}
+    makers = {"html": page.page, "md": plain.markdown, "latex": plain.latex, "json": Run.json}
     if format not in makers:
         raise SpecError(f"unknown format {format!r}; known: {', '.join(makers)}")
     return makers[format](run)

@@ -1,4 +1,4 @@
-"""One metric of a run to a page for its README: what it is, unfair to whom, blind to what, how to use it."""
+"""One metric of a run to a page for its README: unfair to whom, blind to what, how to use it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.errors import SpecError, suggest
+from assay.report.answers import Answer, Outcome, answers, failed_names, slice_outcomes
+from assay.report.names import shown, shown_names
 from assay.report.tables import shown_rows
 from assay.report.text import in_words, interval, number, sentence
 from assay.report.verdicts import (
     QUESTION_TITLES,
-    Answer,
     AuditInfo,
     Row,
-    answers,
     audits_of,
     checks,
     gravest_first,
@@ -24,6 +24,7 @@ from assay.run.results import Run
 from assay.vocabulary import QUESTIONS, Question
 
 LISTED = 6
+NAMED = 12  # further failures that are named
 AGREEMENTS = 4  # lines per statistic
 # For failures of an audit that gives no advice of its own.
 _ADVICE: dict[Question, str] = {
@@ -42,6 +43,7 @@ class Card:
     answers: tuple[Answer, ...]
     unfair: tuple[str, ...]
     blind: tuple[str, ...]
+    over_sensitive: tuple[str, ...]
     agreement: tuple[str, ...]
     advice: tuple[str, ...]
     size: str
@@ -57,27 +59,51 @@ class Card:
     @property
     def parts(self) -> list[tuple[str, tuple[str, ...], str]]:
         """The sections: title, lines, and what stands there when there are none."""
-        fair, robust, _ = (answer.total > 0 for answer in self.answers)
+        fairness, robustness, _ = self.answers
         return [
-            ("Whom it is unfair to", self.unfair, "No fairness check failed." if fair else "Not measured."),
-            ("What it is blind to", self.blind, "No blind spot was found." if robust else "Not measured."),
+            ("Whom it is unfair to", self.unfair, _nothing(fairness, "No fairness check failed.")),
+            ("What it is blind to", self.blind, _nothing(robustness, "No blind spot was found.")),
+            (
+                "What it is over-sensitive to", self.over_sensitive,
+                _nothing(robustness, "No harmless edit moved the score.")
+                if robustness.count("steady") or robustness.count("inconclusive")
+                else "Not measured.",
+            ),
             ("Agreement with people", self.agreement, "Not measured."),
             ("How to use it safely", self.advice, "Nothing in this run speaks against it."),
-        ]
+        ]  # fmt: skip
+
+
+def _nothing(answer: Answer, otherwise: str) -> str:
+    """What to say where no failure is listed: an insensitive metric is not praised."""
+    if answer.verdict == "not measured":
+        return "Not measured."
+    if answer.verdict == "insensitive":
+        return "Nothing is known: the metric does not tell clean from worthless texts."
+    return otherwise
 
 
 def make_card(run: Run, metric: str) -> Card:
-    """The card of a metric of the run."""
-    if metric not in run.metrics:
+    """The card of a metric of the run, by its spec or by the name shown."""
+    names = shown_names(run)
+    if metric not in names and metric not in names.values():
         raise SpecError(f"no metric {metric!r} in this run{suggest(metric, run.metrics)}")
-    audits = audits_of(run)
-    answered = answers(run)
+    run, metric = shown(run), names.get(metric, metric)
+    audits, answered = audits_of(run), answers(run)
+    outcomes = slice_outcomes(run, checks(run)).get(metric, {})
+
+    def failures(question: Question, outcome: Outcome) -> tuple[str, ...]:
+        judged = (row for row in checks(run, question) if row["metric"] == metric)
+        places = {place for place, known in outcomes.items() if known == outcome}
+        return _failures(run, audits, [row for row in judged if (row["audit"], row["slice"]) in places])
+
     return Card(
         metric,
         run.about["metrics"][metric],
         tuple(answered[metric, question] for question in QUESTIONS),
-        _failures(run, audits, metric, "fairness"),
-        _failures(run, audits, metric, "robustness"),
+        failures("fairness", "fail"),
+        failures("robustness", "fail"),
+        failures("robustness", "over-sensitive"),
         _agreement(run, audits, metric),
         _advice(audits, [row for row in checks(run) if row["metric"] == metric]),
         str(run.about.get("size", "full")),
@@ -85,16 +111,27 @@ def make_card(run: Run, metric: str) -> Card:
     )
 
 
-def _failures(run: Run, audits: Mapping[str, AuditInfo], metric: str, question: Question) -> tuple[str, ...]:
-    """The gravest failures, at most two per audit, so that one audit does not fill the card."""
-    failed = [row for row in checks(run, question) if (row["metric"], row["verdict"]) == (metric, "fail")]
+def _failures(run: Run, audits: Mapping[str, AuditInfo], rows: Sequence[Row]) -> tuple[str, ...]:
+    """The gravest failures in words, at most two per audit; the others by name, so that none is missed."""
     chosen: list[Row] = []
-    for row in gravest_first(run, failed):
-        if sum(known["audit"] == row["audit"] for known in chosen) < 2 and len(chosen) < LISTED:
-            chosen.append(row)
-    rest = len(failed) - len(chosen)
-    more = [f"{rest} more failures are in the report."] if rest else []
-    return (*(sentence(audits[row["audit"]], row) for row in chosen), *more)
+    others: list[Row] = []
+    for row in gravest_first(run, (row for row in rows if row["verdict"] == "fail")):
+        if row["sentence"] in (known["sentence"] for known in chosen):
+            continue  # two slices of which the same can be said
+        room = sum(known["audit"] == row["audit"] for known in chosen) < 2 and len(chosen) < LISTED
+        (chosen if room else others).append(row)
+    lines = [f"{sentence(audits[row['audit']], row)} {_sureness(row)}" for row in chosen]
+    named = failed_names(run, others)
+    if named:
+        rest = len(named) - NAMED
+        more = f" and {rest} more, which are in the report" if rest > 0 else ""
+        lines.append(f"Also: {', '.join(named[:NAMED])}{more}.")
+    return tuple(lines)
+
+
+def _sureness(row: Row) -> str:
+    facts = (interval(row), f"n = {row['n']}")
+    return f"({', '.join(fact for fact in facts if fact)})"
 
 
 def _agreement(run: Run, audits: Mapping[str, AuditInfo], metric: str) -> tuple[str, ...]:
@@ -115,22 +152,32 @@ def _advice(audits: Mapping[str, AuditInfo], judged: Sequence[Row]) -> tuple[str
     """What the failures of the metric ask of its user, and what this run could not say."""
     failed = [audits[name] for name in dict.fromkeys(r["audit"] for r in judged if r["verdict"] == "fail")]
     general = dict.fromkeys(_ADVICE[audit.question] for audit in failed if not audit.advice)
-    own = [f"{audit.title.rstrip('?')}: {audit.advice}" for audit in failed if audit.advice]
+    own = [
+        f"{audit.title}{'' if audit.title.endswith('?') else ':'} {audit.advice}"
+        for audit in failed
+        if audit.advice
+    ]
     lines = [*own, *general]
     if not any(audits[row["audit"]].question == "agreement" for row in judged):
         lines.append(
             "Agreement with people was not measured: give your ratings to `assay run human --data FILE`."
         )
-    unknown = sum(row["verdict"] == "inconclusive" for row in judged)
+    unknown, insensitive = (
+        sum(row["verdict"] == verdict for row in judged) for verdict in ("inconclusive", "insensitive")
+    )
     if unknown:
         lines.append(f"{unknown} checks were inconclusive: `--size full` or more data settles some of them.")
+    if insensitive:
+        lines.append(
+            f"{insensitive} checks say nothing: there the metric does not tell clean from worthless texts."
+        )
     return tuple(lines)
 
 
 def as_markdown(card: Card) -> str:
     """The card for a README."""
     about = card.about
-    lines = [f"# Metric card: {_plain(card.metric)}", "", "| question | answer | checks |", "|---|---|---|"]
+    lines = [f"# Metric card: {_plain(card.metric)}", "", "| question | answer | slices |", "|---|---|---|"]
     lines += [
         f"| {QUESTION_TITLES[answer.question]} | **{answer.words}** | {answer.detail} |"
         for answer in card.answers

@@ -14,6 +14,7 @@ from typing import Any
 
 from assay.core import Chart
 from assay.errors import unwritable
+from assay.report.names import shown
 from assay.report.tables import shown_rows
 from assay.report.text import heading, in_words
 from assay.report.verdicts import AuditInfo, Row, audits_of, beyond_margin, is_check, rows_of
@@ -314,7 +315,7 @@ def write_figures(run: Run, folder: Path) -> list[Path]:
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for panel in panels(run):
+        for panel in panels(shown(run)):
             spec = _printed(panel.whole | {"title": panel.title})
             stem = re.sub(r"[^a-z0-9]+", "-", f"{panel.audit} {panel.group} {panel.title}".lower()).strip("-")
             svg, png = folder / f"{stem}.svg", folder / f"{stem}.png"

@@ -1,4 +1,8 @@
-"""Two runs to what became better, worse or stayed: by verdict, and by a test of the difference."""
+"""Two runs to what became better, worse or stayed: by verdict, and by a test of the difference.
+
+Only like is compared with like: where size, seed, limit, another option or the texts of an audit differ, its
+findings are listed without a direction. Items that both runs scored are paired.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
 from assay.core import Statistic
+from assay.report.evidence import WORTHLESS, wanted_roles
+from assay.report.text import ROUNDING
 from assay.report.verdicts import Row, audits_of, rows_of
 from assay.run.results import Run
 from assay.statistics.estimates import benjamini_hochberg
 from assay.vocabulary import Verdict
 
-Direction = Literal["better", "worse", "unchanged"]
+Direction = Literal["better", "worse", "unchanged", "not compared"]
 Key = tuple[str, str, str, str, str]  # metric, audit, slice, statistic, versus
 ALPHA = 0.05
+FEWEST = 10  # items below which intervals say too little for a test, as for a verdict
 _Z = 1.959964  # half the width of a 95% interval, in standard errors
+_HIGHEST = 0.99  # correlation of paired items that is believed at most, so that no error comes out as 0
+# Options that choose what is asked. A verdict does not depend on what else was asked; files are compared by
+# their content.
+_CHOOSING = ("only", "task", "criterion", "data", "references")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,7 @@ class Change:
     q_value: float | None
     verdicts: tuple[Verdict, Verdict]
     direction: Direction
+    is_paired: bool = False
 
     @property
     def document(self) -> dict[str, Any]:
@@ -49,11 +62,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All findings that two runs share, and how many only one of them has."""
+    """All findings that two runs share, how many only one of them has, and what a reader must know."""
 
     shared: tuple[Change, ...]
     only_before: int
     only_after: int
+    notes: tuple[str, ...] = ()
 
     def of(self, direction: Direction) -> list[Change]:
         """Changes in one direction, largest first."""
@@ -73,17 +87,20 @@ def compare(before: Run, after: Run, renamed: Mapping[str, str] | None = None) -
     hidden = set(names.values()) - names.keys()
     old = {_key(row, names): row for row in rows_of(before) if row["metric"] not in hidden}
     new = {_key(row, {}): row for row in rows_of(after)}
-    audits = audits_of(after)
     shared = [key for key in old if key in new]
-    p_values = [_difference_p(old[key], new[key]) for key in shared]
-    q_values = benjamini_hochberg(p_values)
-    changes = [
-        _change(
-            key, old[key], new[key], audits[new[key]["audit"]].statistic(new[key]), p_value, float(q_value)
-        )
-        for key, p_value, q_value in zip(shared, p_values, q_values, strict=True)
+    reasons = {audit: unlike(before, after, audit) for audit in dict.fromkeys(key[1] for key in shared)}
+    paired = _Paired(before, after, {new: old for old, new in names.items()})
+    changes = [_compared(old[key], new[key], key, None if reasons[key[1]] else paired) for key in shared]
+    q_values = benjamini_hochberg([change.p_value for change in changes])
+    audits = audits_of(after)
+    directed = [
+        _directed(change, float(q_value), audits[change.key[1]].statistic(new[change.key]))
+        if not reasons[change.key[1]]
+        else replace(change, direction="not compared")
+        for change, q_value in zip(changes, q_values, strict=True)
     ]
-    return Comparison(tuple(changes), len(old.keys() - new.keys()), len(new.keys() - old.keys()))
+    only = len(old.keys() - new.keys()), len(new.keys() - old.keys())
+    return Comparison(tuple(directed), *only, tuple(_notes(directed, reasons)))
 
 
 def _key(row: Row, names: Mapping[str, str]) -> Key:
@@ -91,30 +108,126 @@ def _key(row: Row, names: Mapping[str, str]) -> Key:
     return names.get(metric, metric), row["audit"], row["slice"], row["statistic"], names.get(versus, versus)
 
 
-def _difference_p(old: Row, new: Row) -> float | None:
-    """A normal test from the two intervals, as if the runs were independent; None without intervals."""
-    if old["ci_low"] is None or new["ci_low"] is None:
+def unlike(before: Run, after: Run, audit: str) -> list[str]:
+    """In what an audit differs between two runs, so that its findings cannot be compared."""
+    runs = (before, after)
+    sizes = [str(run.about.get("size", "full")) for run in runs]
+    reasons = [f"size {sizes[0]} and {sizes[1]}"] if sizes[0] != sizes[1] else []
+    first, second = (run.about["audits"].get(audit, {}).get("options", {}) for run in runs)
+    reasons += [
+        f"{option} {first.get(option)} and {second.get(option)}"
+        for option in dict.fromkeys([*first, *second])
+        if option not in _CHOOSING and first.get(option) != second.get(option)
+    ]
+    texts = [_texts(run, audit) for run in runs]
+    shared = texts[0].select("slice").unique().join(texts[1].select("slice").unique(), on="slice")
+    here, there = (frame.join(shared, on="slice").sort(pl.all()) for frame in texts)
+    return reasons if here.equals(there) else [*reasons, "other texts"]
+
+
+def _texts(run: Run, audit: str) -> pl.DataFrame:
+    """What was scored in an audit, without the cases that it made for one metric (their ids name it)."""
+    cases = run.cases.filter(pl.col("audit") == audit).select(
+        "slice", "case", "role", "hypothesis", pl.col("references").list.join("\n"), "source"
+    )
+    return cases.filter(~pl.any_horizontal([pl.lit(False), *_names_metric(run)]))
+
+
+def _names_metric(run: Run) -> list[pl.Expr]:
+    """Ids of cases that an audit made in a search for one metric end in its name or in a digest of a try."""
+    ends = [pl.col("case").str.ends_with(f"/{metric}") for metric in run.metrics]
+    return [*ends, pl.col("case").str.contains("/try/", literal=True)]
+
+
+class _Paired:
+    """How alike the items of two runs move: the correlation of their effects, by slice."""
+
+    def __init__(self, before: Run, after: Run, old_names: Mapping[str, str]) -> None:
+        """`old_names` maps a metric of the second run to the first run's name of it."""
+        self._old_names = old_names
+        self._scores = [_by_case(run) for run in (before, after)]
+        slices = after.cases.select("audit", "slice", "case").unique(maintain_order=True)
+        self._cases: dict[tuple[str, str], list[str]] = {}
+        for audit, slice_, case in slices.iter_rows():
+            self._cases.setdefault((audit, slice_), []).append(case)
+
+    def correlation(self, key: Key) -> float | None:
+        """The lower end of the 95% interval of the correlation; None where too few items can be paired."""
+        metric, audit, slice_, *_ = key
+        effects = [
+            [
+                _effect(self._scores[place].get((audit, name, case), {}), slice_)
+                for case in self._of(audit, slice_)
+            ]
+            for place, name in enumerate((self._old_names.get(metric, metric), metric))
+        ]
+        both = [pair for pair in zip(*effects, strict=True) if None not in pair]
+        if len(both) < FEWEST:
+            return None
+        table = np.array(both, dtype=np.float64).T
+        if (np.ptp(table, axis=1) <= ROUNDING * np.abs(table).max()).any():
+            return None
+        correlation = float(np.clip(np.asarray(np.corrcoef(table))[0, 1], -_HIGHEST, _HIGHEST))
+        # Fisher's z: few items show little about how alike they move.
+        return math.tanh(math.atanh(correlation) - _Z / math.sqrt(len(both) - 3))
+
+    def _of(self, audit: str, slice_: str) -> list[str]:
+        """The cases of a slice, or of the nearest path above it that has some: a group is among those."""
+        parts = slice_.split("/")
+        paths = ("/".join(parts[:size]) for size in range(len(parts), 0, -1))
+        return next((self._cases[audit, path] for path in paths if (audit, path) in self._cases), [])
+
+
+def _by_case(run: Run) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Audit, metric and case to scores by role, in the order of the roles."""
+    scores: dict[tuple[str, str, str], dict[str, float]] = {}
+    for audit, metric, case, role, score in run.scores.drop_nulls("score").iter_rows():
+        scores.setdefault((audit, metric, case), {})[role] = score
+    return scores
+
+
+def _effect(scores: Mapping[str, float], slice_: str) -> float | None:
+    """What the finding is about, on one item: the mean score of the changed texts minus that of the base."""
+    roles = [role for role in scores if role != WORTHLESS]
+    if len(roles) < 2:
         return None
-    widths = [(row["ci_high"] - row["ci_low"]) / (2 * _Z) for row in (old, new)]
-    error = math.hypot(*widths)
-    gap = abs(new["value"] - old["value"])
-    if error == 0 or not math.isfinite(error):
-        return 1.0 if gap == 0 else 0.0
-    return float(2 * ndtr(-gap / error))
+    base, *others = wanted_roles(slice_, roles)
+    return float(np.mean([scores[role] for role in others])) - scores[base]
 
 
-def _change(
-    key: Key, old: Row, new: Row, statistic: Statistic, p_value: float | None, q_value: float
-) -> Change:
-    """Better or worse by a verdict that turned, or by a significant change away from or to the bad side."""
+def _compared(old: Row, new: Row, key: Key, paired: _Paired | None) -> Change:
+    """The finding in both runs, with a test where intervals and items allow one."""
     verdicts: tuple[Verdict, Verdict] = (old["verdict"], new["verdict"])
-    known_q = None if p_value is None else q_value
-    change = Change(key, old["value"], new["value"], p_value, known_q, verdicts, "unchanged")
-    if verdicts in (("fail", "pass"), ("pass", "fail")):
-        return replace(change, direction="better" if verdicts[1] == "pass" else "worse")
-    if known_q is None or known_q >= ALPHA:
+    change = Change(key, old["value"], new["value"], None, None, verdicts, "unchanged")
+    if paired is None or _is_rounding(old["value"], new["value"]):
+        return change if paired is None else replace(change, p_value=1.0)
+    known = [row["ci_low"] is not None and row["n"] >= FEWEST for row in (old, new)]
+    if not all(known):
         return change
-    gain = _badness(old["value"], statistic) - _badness(new["value"], statistic)
+    first, second = ((row["ci_high"] - row["ci_low"]) / (2 * _Z) for row in (old, new))
+    correlation = paired.correlation(key)
+    variance = first * first + second * second - 2 * (correlation or 0.0) * first * second
+    if not math.isfinite(variance) or variance <= 0:
+        return change
+    p_value = float(2 * ndtr(-abs(new["value"] - old["value"]) / math.sqrt(variance)))
+    return replace(change, p_value=p_value, is_paired=correlation is not None)
+
+
+def _is_rounding(before: float, after: float) -> bool:
+    """Whether two values differ by no more than arithmetic does; effects are of size 1 and more."""
+    return abs(after - before) <= ROUNDING * max(1.0, abs(before), abs(after))
+
+
+def _directed(change: Change, q_value: float, statistic: Statistic) -> Change:
+    """Better or worse by a verdict that turned, or by a significant change away from or to the bad side."""
+    change = replace(change, q_value=None if change.p_value is None else q_value)
+    if "insensitive" in change.verdicts:  # without a gap the numbers mean nothing
+        return replace(change, direction="not compared")
+    if change.verdicts in (("fail", "pass"), ("pass", "fail")):
+        return replace(change, direction="better" if change.verdicts[1] == "pass" else "worse")
+    if change.q_value is None or change.q_value >= ALPHA:
+        return change
+    gain = _badness(change.before, statistic) - _badness(change.after, statistic)
     return replace(change, direction="better" if gain > 0 else "worse" if gain < 0 else "unchanged")
 
 
@@ -122,3 +235,25 @@ def _badness(value: float, statistic: Statistic) -> float:
     """A value on a scale where more is worse; 0 for every value where no side is bad."""
     signed = {"high": value, "low": -value, "far": abs(value - statistic.centre)}
     return signed.get(statistic.bad or "", 0.0)
+
+
+def _notes(changes: list[Change], reasons: Mapping[str, list[str]]) -> list[str]:
+    notes = [
+        f"{audit} is not compared: the runs differ in it ({', '.join(differences)})"
+        for audit, differences in reasons.items()
+        if differences
+    ]
+    insensitive = sum("insensitive" in change.verdicts and not reasons[change.key[1]] for change in changes)
+    if insensitive:
+        notes.append(
+            f"{insensitive} findings are not compared: in a run the metric does not tell clean from "
+            "worthless texts there"
+        )
+    tested = [change for change in changes if change.p_value is not None and change.before != change.after]
+    unpaired = sum(not change.is_paired for change in tested)
+    if unpaired:
+        notes.append(
+            f"{unpaired} of {len(tested)} differences are tested as if the runs had other items, since "
+            "their items could not be paired"
+        )
+    return notes

@@ -17,6 +17,8 @@ ROLES_PER_CASE = 4
 LONGEST = 1500  # characters of a text that are shown
 BUDGET = 2_500_000  # characters of examples in a page
 MAPS = 2_000_000  # and of explanations
+REFERENCES = 3  # references of a text that are shown
+WORTHLESS = "worthless"  # the role of the text at the lower end of the gap
 _SEED = re.compile(r"/\d+$")
 
 Key = tuple[str, str]  # audit, case
@@ -25,14 +27,17 @@ Key = tuple[str, str]  # audit, case
 def wanted_roles(slice_: str, roles: Sequence[str]) -> list[str]:
     """The roles that a finding of this slice is about: the first (the base), then those its path names.
 
-    >>> wanted_roles("wmt/truncation/0.5", ["gold", "0.1/1", "0.5/1", "0.5/2"])
-    ['gold', '0.5/1', '0.5/2']
+    The worthless text comes last: its score shows how large the gap is.
+
+    >>> wanted_roles("wmt/truncation/0.5", ["gold", "0.1/1", "0.5/1", "0.5/2", "worthless"])
+    ['gold', '0.5/1', '0.5/2', 'worthless']
     """
-    base, *others = roles
+    base, *others = [role for role in roles if role != WORTHLESS] or roles
+    worthless = [WORTHLESS] if WORTHLESS in roles and base != WORTHLESS else []
     named = [role for role in others if f"/{slice_}".endswith(("/" + role, "/" + _SEED.sub("", role)))]
     if not named:
         named = others if len(others) < ROLES_PER_CASE else others[-1:]
-    return [base, *named[: ROLES_PER_CASE - 1]]
+    return [base, *named[: ROLES_PER_CASE - 1], *worthless]
 
 
 def examples(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
@@ -48,7 +53,7 @@ def examples(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
             known = chosen.get(key) or _case(case, texts[key])
             for role in wanted_roles(row["slice"], list(texts[key])):
                 if role not in known["roles"]:
-                    known["roles"][role] = {"text": _cut(texts[key][role]["hypothesis"]), "scores": {}}
+                    known["roles"][role] = _role(texts[key][role], known)
                     spent += len(known["roles"][role]["text"])
             chosen[key] = known
     _add_scores(run, chosen)
@@ -70,10 +75,24 @@ def _case(case: str, roles: Mapping[str, Row]) -> dict[str, Any]:
     shown = {key: value for key, value in meta.items() if isinstance(value, str | int | float)}
     return {
         "id": case,
-        "references": [_cut(text) for text in (first["references"] or [])[:3]],
-        "source": _cut(first["source"]) if first["source"] else None,
+        **_scored_with(first),
         "meta": shown,
         "roles": {},
+    }
+
+
+def _role(row: Row, case: Mapping[str, Any]) -> dict[str, Any]:
+    """A text that was scored; with its own references and source where they are not those of the case."""
+    own = {key: value for key, value in _scored_with(row).items() if value != case[key]}
+    return {"text": _cut(row["hypothesis"]), "scores": {}, **own}
+
+
+def _scored_with(row: Row) -> dict[str, Any]:
+    references = row["references"] or []
+    return {
+        "references": [_cut(text) for text in references[:REFERENCES]],
+        "more": max(0, len(references) - REFERENCES),  # references that are not shown
+        "source": _cut(row["source"]) if row["source"] else None,
     }
 
 

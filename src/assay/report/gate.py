@@ -1,6 +1,6 @@
 """What must hold of a run for a build to pass: bounds from a TOML file to outcomes, outcomes to JUnit XML.
 
-fail-on = "unfair"            # optional: fail, unfair or blind
+fail-on = "unfair"            # optional: fail, unfair, blind, inconclusive, insensitive, or a list of them
 
 [[bound]]                     # patterns (*) in metric, audit, slice, statistic, versus
 metric = "bertscore-f"
@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -30,10 +31,18 @@ from xml.etree import ElementTree
 
 from assay.errors import DataError, SpecError, suggest
 from assay.report.text import interval, number, sentence
-from assay.report.verdicts import Row, audits_of, rows_of
+from assay.report.verdicts import Row, audits_of, checks, rows_of
 from assay.run.results import Run
+from assay.vocabulary import QUESTIONS, Gate, Question, Verdict
 
-GATES = {"fail": ("fairness", "robustness", "agreement"), "unfair": ("fairness",), "blind": ("robustness",)}
+# The questions that a gate looks at, and the verdict that breaks it.
+GATES: dict[Gate, tuple[tuple[Question, ...], Verdict]] = {
+    "fail": (QUESTIONS, "fail"),
+    "unfair": (("fairness",), "fail"),
+    "blind": (("robustness",), "fail"),
+    "inconclusive": (QUESTIONS, "inconclusive"),
+    "insensitive": (QUESTIONS, "insensitive"),
+}
 _PATTERNS = ("metric", "audit", "slice", "statistic", "versus")
 _BOUND_KEYS = (*_PATTERNS, "at-most", "at-least", "by")
 _ALLOW_KEYS = (*_PATTERNS, "because")
@@ -60,7 +69,7 @@ class Outcome:
 class Bounds:
     """What a file asks for."""
 
-    fail_on: str | None
+    fail_on: tuple[Gate, ...]
     bounds: tuple[Mapping[str, Any], ...]
     allowed: tuple[Mapping[str, Any], ...]
 
@@ -76,10 +85,18 @@ def parse_bounds(text: str, path: Path) -> Bounds:
         _check_bound(bound, f"{path}: bound {place}")
     for place, allowed in enumerate(_tables(given, "allow", path), 1):
         _known(allowed, _ALLOW_KEYS, f"{path}: allow {place}")
-    fail_on = given.get("fail-on")
-    if fail_on is not None and fail_on not in GATES:
-        raise SpecError(f"{path}: unknown gate {fail_on!r}{suggest(str(fail_on), GATES)}")
-    return Bounds(fail_on, tuple(given.get("bound", ())), tuple(given.get("allow", ())))
+    listed = given.get("fail-on", [])
+    gates = parse_gates(listed if isinstance(listed, list) else [listed], f"{path}: fail-on")
+    return Bounds(gates, tuple(given.get("bound", ())), tuple(given.get("allow", ())))
+
+
+def parse_gates(names: Sequence[object], where: str) -> tuple[Gate, ...]:
+    """The gates of these names, in their order and each once."""
+    known: dict[object, Gate] = {gate: gate for gate in GATES}
+    for name in names:
+        if name not in known:
+            raise SpecError(f"{where}: unknown gate {name!r}{suggest(str(name), GATES)}")
+    return tuple(dict.fromkeys(known[name] for name in names))
 
 
 def _tables(given: Mapping[str, Any], key: str, path: Path) -> list[Mapping[str, Any]]:
@@ -119,26 +136,65 @@ def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
             Outcome(row, _rule(bound), _beyond(row, bound), sentence(audits[row["audit"]], row))
             for row in matching
         ]
-    watched = GATES[asked.fail_on] if asked.fail_on else ()
-    for row in rows:
-        audit = audits[row["audit"]]
-        if row["verdict"] in ("pass", "fail") and audit.question in watched:
-            accepted = row["verdict"] == "pass" or any(_matches(row, allowed) for allowed in asked.allowed)
-            problem = None if accepted else f"failed with {number(row['value'])}{_interval(row)}"
-            checked.append(Outcome(row, f"fail-on {asked.fail_on}", problem, sentence(audit, row)))
+    for row in checks(run):
+        gate = _gate(row, audits[row["audit"]].question, asked.fail_on)
+        if gate is None:
+            continue
+        accepted = row["verdict"] != GATES[gate][1] or any(_matches(row, known) for known in asked.allowed)
+        problem = None if accepted else _problem(row)
+        checked.append(Outcome(row, f"fail-on {gate}", problem, sentence(audits[row["audit"]], row)))
     if not checked:
         raise SpecError(_nothing(run, asked))
     return checked
 
 
+def _gate(row: Row, question: Question, gates: Sequence[Gate]) -> Gate | None:
+    """The gate that checks a judged finding: one that it breaks, else one that it keeps.
+
+    A gate on failures says nothing of findings that are neither pass nor failure.
+    """
+    watching = [gate for gate in gates if question in GATES[gate][0]]
+    known = row["verdict"] in ("pass", "fail")
+    broken = [gate for gate in watching if row["verdict"] == GATES[gate][1]]
+    kept = [gate for gate in watching if known or GATES[gate][1] != "fail"]
+    return next(iter(broken or kept), None)
+
+
+def _problem(row: Row) -> str:
+    if row["verdict"] == "insensitive":
+        return "insensitive: the metric does not tell clean from worthless texts here"
+    verdict = "failed" if row["verdict"] == "fail" else row["verdict"]
+    return f"{verdict} with {number(row['value'])}{_interval(row)}"
+
+
+def unchecked(run: Run, asked: Bounds) -> list[str]:
+    """What a gate lets through unseen, in words: verdicts that neither a gate nor a bound looks at."""
+    audits = audits_of(run)
+    counts = Counter[str]()
+    for row in checks(run):
+        covered = _gate(row, audits[row["audit"]].question, asked.fail_on) is not None
+        if not covered and not any(_matches(row, bound) for bound in asked.bounds):
+            counts[row["verdict"]] += 1
+    words: dict[Verdict, tuple[str, Gate]] = {
+        "fail": ("failed", "fail"),
+        "inconclusive": ("inconclusive", "inconclusive"),
+        "insensitive": ("insensitive", "insensitive"),
+    }
+    return [
+        f"{counts[verdict]} {word} verdicts; --fail-on {gate} makes them count"
+        for verdict, (word, gate) in words.items()
+        if counts[verdict]
+    ]
+
+
 def _nothing(run: Run, asked: Bounds) -> str:
     """Why a gate has nothing to check: it would let everything pass."""
-    if asked.fail_on is None:
+    if not asked.fail_on:
         return f"the bounds ask for nothing; add a [[bound]], or fail-on = one of {', '.join(GATES)}"
     audits = ", ".join(sorted(set(run.findings["audit"]))) or "no audit"
     return (
-        f"gate {asked.fail_on} has nothing to check: no finding of this run ({audits}) is a pass or fail "
-        f"of that kind; run on more data or another audit, or give --bounds with a [[bound]]"
+        f"gate {', '.join(asked.fail_on)} has nothing to check: no finding of this run ({audits}) is a pass "
+        f"or fail of that kind; run on more data or another audit, or give --bounds with a [[bound]]"
     )
 
 

@@ -18,15 +18,16 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from assay.report.answers import answers
 from assay.report.charts import VERDICT_COLOURS, Panel, panels
 from assay.report.evidence import CASES_PER_FINDING, examples, explanations
+from assay.report.names import shown
 from assay.report.tables import tables
-from assay.report.text import in_words, interval, number, sentence
+from assay.report.text import in_words, interval, number, probability, sentence
 from assay.report.verdicts import (
     QUESTION_TITLES,
     AuditInfo,
     Row,
-    answers,
     audits_of,
     gravest_first,
     rows_of,
@@ -46,6 +47,7 @@ def environment() -> Environment:
     """Templates that escape everything; a missing name is an error."""
     templates = Environment(loader=PackageLoader("assay.report"), autoescape=True, undefined=StrictUndefined)
     templates.filters |= {"number": number, "words": in_words, "interval": interval, "slug": _slug}
+    templates.filters["probability"] = probability
     return templates
 
 
@@ -72,6 +74,7 @@ def vega() -> str:
 
 def page(run: Run) -> str:
     """The report."""
+    run = shown(run)
     audits, charts = audits_of(run), panels(run)
     finite = [row for row in rows_of(run) if math.isfinite(row["value"])]  # others have no place on the page
     rows = ordered(run, finite)

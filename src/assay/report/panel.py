@@ -1,8 +1,10 @@
 """Which metrics to use together: the smallest fair set that covers what they notice.
 
-A spot is one slice of a robustness audit. A metric notices it by passing a check there and failing none. Set
-cover is solved exactly (integer programming), fewest metrics first and the cheapest of those, so that the
-answer does not depend on their order. No panel can help with spots that no metric passes.
+A spot is one slice of a robustness audit that asks whether an error is noticed, on which some metric tells
+clean from worthless texts; edits that should not move the score are no spots. A metric notices a spot by
+passing all checks there, as summaries count it. Set cover is solved exactly (integer programming), fewest
+metrics first and the cheapest of those, so that the answer does not depend on their order. Metrics that are
+insensitive nearly everywhere are no candidates. No panel can help with spots that no metric passes.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from assay.core import Statistic
 from assay.errors import AuditError
+from assay.report.answers import Slice, answers, asks_for_change, slice_outcomes
+from assay.report.evidence import WORTHLESS
+from assay.report.names import empty_metrics
 from assay.report.verdicts import Row, audits_of, checks
 from assay.run.results import Run
 from assay.run.settle import by_interval
 
-Spot = tuple[str, str, str]  # audit, slice, versus
-Key = tuple[Spot, str]  # and the statistic
+Spot = Slice
+Key = tuple[Spot, str, str]  # and the statistic and versus
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +38,7 @@ class Candidate:
     notices: frozenset[Spot]
     unfair: tuple[str, ...]  # audit/slice of failed fairness checks
     seconds: float | None  # per thousand samples
-
-    @property
-    def is_fair(self) -> bool:
-        """No fairness check failed."""
-        return not self.unfair
+    fairness: str = "not measured"  # the verdict of its fairness checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +62,25 @@ class Panel:
     curve: tuple[tuple[tuple[str, ...], int], ...]  # the best set of each size, and how much it notices
     hybrid: Hybrid | None
     candidates: tuple[Candidate, ...]
+    empty: int  # metrics left out, since they do not tell clean from worthless texts
+
+    @property
+    def is_fair(self) -> bool:
+        """Whether the fairness of every member was measured and none failed."""
+        known = {candidate.metric: candidate.fairness for candidate in self.candidates}
+        return bool(self.members) and all(known[member] == "pass" for member in self.members)
 
 
 def choose_panel(run: Run, *, fair: bool = True) -> Panel:
     """The panel of a run; `fair=False` lets metrics in that failed a fairness check."""
-    judged = checks(run, "robustness")
-    everyone = candidates(run, judged)
-    spots = frozenset(_spot(row) for row in judged)
-    if not spots:
+    judged = error_checks(run)
+    if not judged:
         raise AuditError("no audit of this run asked which errors a metric notices; run assay audit first")
-    members = [candidate for candidate in everyone if candidate.is_fair or not fair]
+    everyone = candidates(run, judged)
+    names = {candidate.metric for candidate in everyone}
+    known = [row for row in judged if row["verdict"] != "insensitive" and row["metric"] in names]
+    spots = frozenset(_spot(row) for row in known)
+    members = [candidate for candidate in everyone if not candidate.unfair or not fair]
     reachable = frozenset[Spot]().union(*(member.notices for member in members))
     noticed = frozenset[Spot]().union(*(candidate.notices for candidate in everyone))
     chosen = smallest_cover(members, reachable)
@@ -78,29 +88,40 @@ def choose_panel(run: Run, *, fair: bool = True) -> Panel:
     return Panel(
         tuple(member.metric for member in chosen), reachable, spots, spots - noticed,
         noticed - reachable, curve, best_hybrid(run, judged, members), tuple(everyone),
+        len(run.metrics) - len(everyone),
     )  # fmt: skip
 
 
+def error_checks(run: Run) -> list[Row]:
+    """The checks that ask whether an error is noticed."""
+    audits = audits_of(run)
+    judged = checks(run, "robustness")
+    return [row for row in judged if asks_for_change(audits[row["audit"]].statistic(row))]
+
+
 def candidates(run: Run, judged: Sequence[Row]) -> list[Candidate]:
-    """Every metric of the run as a possible member; `judged` are the checks of robustness."""
-    spots: dict[tuple[str, str], set[Spot]] = {}
-    for row in judged:
-        spots.setdefault((row["metric"], row["verdict"]), set()).add(_spot(row))
+    """The metrics of the run as possible members, without empty ones; `judged` are checks of errors."""
+    outcomes, answered, empty = slice_outcomes(run, judged), answers(run), empty_metrics(run)
     unfair: dict[str, dict[str, None]] = {}  # in order, each once
     for row in checks(run, "fairness"):
         if row["verdict"] == "fail":
             unfair.setdefault(row["metric"], {})[f"{row['audit']}/{row['slice']}"] = None
     return [
         Candidate(
-            metric, frozenset(spots.get((metric, "pass"), set()) - spots.get((metric, "fail"), set())),
-            tuple(unfair.get(metric, ())), _cost(run, metric),
+            metric, frozenset(spot for spot, known in outcomes.get(metric, {}).items() if known == "pass"),
+            tuple(unfair.get(metric, ())), _cost(run, metric), answered[metric, "fairness"].verdict,
         )
         for metric in run.metrics
+        if metric not in empty
     ]  # fmt: skip
 
 
 def _spot(row: Row) -> Spot:
-    return row["audit"], row["slice"], row["versus"] or ""
+    return row["audit"], row["slice"]
+
+
+def _key(row: Row) -> Key:
+    return _spot(row), row["statistic"], row["versus"] or ""
 
 
 def _cost(run: Run, metric: str) -> float | None:
@@ -158,21 +179,21 @@ def _best_of_size(
 def best_hybrid(run: Run, judged: Sequence[Row], members: Sequence[Candidate]) -> Hybrid | None:
     """The pair whose sum should notice most, by averaging the parts' intervals; None where no pair gains.
 
-    Changes in SDs of clean scores add up when each part is divided by its SD. Averaging intervals assumes the
-    worst about how the errors of the parts go together; but one weight serves all slices, whose SDs differ,
-    so this is a prediction to be checked by a run, not a finding.
+    An effect of the sum, in percent of its gap, is the mean of the parts' effects if each part is divided by
+    its own gap. Averaging intervals assumes the worst about how the errors of the parts go together; but one
+    weight serves all slices, whose gaps differ, so this is a prediction to be checked by a run.
     """
     rows: dict[str, dict[Key, Row]] = {}
     for row in judged:
-        rows.setdefault(row["metric"], {})[_spot(row), row["statistic"]] = row
+        rows.setdefault(row["metric"], {})[_key(row)] = row
     additive = _additive(run, judged)
-    deviations = _clean_deviations(run)
-    usable = [member for member in members if deviations.get(member.metric)]
+    gaps = _gaps(run)
+    usable = [member for member in members if gaps.get(member.metric, 0.0) > 0]
     best: Hybrid | None = None
     for first, second in combinations(usable, 2):
         noticed = _together(rows.get(first.metric, {}), rows.get(second.metric, {}), additive)
         if noticed and (best is None or len(noticed) > len(best.notices)):
-            weight = deviations[first.metric] / deviations[second.metric]
+            weight = gaps[first.metric] / gaps[second.metric]
             spec = f"{first.metric}+{weight:.3g}*{second.metric}"
             best = Hybrid(spec, noticed, noticed - first.notices - second.notices)
     alone = max((len(member.notices) for member in members), default=0)
@@ -189,7 +210,7 @@ def _additive(run: Run, judged: Sequence[Row]) -> dict[Key, Statistic]:
     left_out = set()
     for row in judged:
         statistic = audits[row["audit"]].statistic(row)
-        statistics[_spot(row), row["statistic"]] = statistic
+        statistics[_key(row)] = statistic
         verdict = None if row["ci_low"] is None else _verdict((row["ci_low"], row["ci_high"]), statistic)
         if row["verdict"] not in (verdict, "insensitive"):
             left_out.add((row["audit"], row["statistic"]))
@@ -214,10 +235,9 @@ def _together(
 
 
 def _sum_passes(first: Row, second: Row, statistic: Statistic | None) -> bool:
-    """Whether the mean of two intervals passes, or else both parts do.
-
-    The mean, because the SD of the sum's own clean scores is at most twice that of a part.
-    """
+    """Whether the mean of two intervals passes, or else both parts do; a part without a gap says nothing."""
+    if "insensitive" in (first["verdict"], second["verdict"]):
+        return False
     if first["verdict"] == second["verdict"] == "pass":
         return True
     if statistic is None or first["ci_low"] is None or second["ci_low"] is None:
@@ -226,10 +246,17 @@ def _sum_passes(first: Row, second: Row, statistic: Statistic | None) -> bool:
     return _verdict((low, high), statistic) == "pass"
 
 
-def _clean_deviations(run: Run) -> dict[str, float]:
-    """The standard deviation of each metric's scores of unchanged texts, the first role of every case."""
+def _gaps(run: Run) -> dict[str, float]:
+    """Each metric's mean score of unchanged texts (the first role of a case) minus that of worthless ones.
+
+    Metrics whose effects are computed on a log scale are left out: their scores do not add up.
+    """
     keys = ["audit", "case"]
     first = run.cases.group_by(keys, maintain_order=True).agg(pl.col("role").first())
-    clean = run.scores.drop_nulls("score").join(first, on=[*keys, "role"])
-    grouped = clean.group_by("metric", maintain_order=True).agg(pl.col("score").std(ddof=1))
-    return {metric: float(deviation) for metric, deviation in grouped.iter_rows() if deviation}
+    scores = run.scores.drop_nulls("score")
+    clean = scores.join(first, on=[*keys, "role"])
+    worthless = scores.filter(pl.col("role") == WORTHLESS).drop("role").rename({"score": "low"})
+    both = clean.join(worthless, on=["metric", *keys])
+    grouped = both.group_by("metric", maintain_order=True).agg((pl.col("score") - pl.col("low")).mean())
+    logged = {metric for metric, about in run.about["metrics"].items() if about.get("heavy_tailed")}
+    return {metric: float(gap) for metric, gap in grouped.iter_rows() if metric not in logged}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import compress
 
 from assay.core import Statistic
-from assay.report.text import heading, interval, number
+from assay.report.text import heading, interval, number, probability
 from assay.report.verdicts import AuditInfo, Row, is_check
 from assay.vocabulary import Verdict
 
@@ -125,6 +125,6 @@ def _cell(row: Row | None, largest: float) -> Cell | None:
 
 
 def _facts(row: Row) -> str:
-    q_value = "" if row["q_value"] is None else f"q = {number(row['q_value'])}"
+    q_value = "" if row["q_value"] is None else f"q = {probability(row['q_value'])}"
     parts = (row["metric"], row["verdict"], interval(row), q_value, f"n = {row['n']}")
     return ", ".join(part for part in parts if part)

@@ -1,24 +1,44 @@
-"""A run as Markdown or LaTeX, and how every page writes a number, an interval and a finding."""
+"""How every page and table writes a number, an interval and a finding."""
 
 from __future__ import annotations
 
 from assay.core import Statistic
-from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, answers, audits_of, rows_of, worst
-from assay.run.results import Run
-from assay.vocabulary import QUESTIONS
+from assay.report.verdicts import AuditInfo, Row
 
-_COLUMNS = ("metric", "audit", "slice", "statistic", "value", "verdict")
-_SPECIAL = {"~": r"\textasciitilde{}", "^": r"\^{}", "\\": r"\textbackslash{}"}
-_LATEX = str.maketrans({mark: "\\" + mark for mark in "&%$#_{}"} | _SPECIAL)
+ROUNDING = 1e-9
 
 
 def number(value: float | None) -> str:
-    """Three significant digits, no exponents for common sizes.
+    """Three significant digits, no exponents for common sizes; what rounding left of 0 is 0.
 
-    >>> number(14.5278), number(-0.01234), number(None)
-    ('14.5', '-0.0123', '')
+    >>> number(14.5278), number(-0.01234), number(-2.8e-14), number(None)
+    ('14.5', '-0.0123', '0', '')
     """
-    return "" if value is None else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if value is None or abs(value) < ROUNDING:
+        return "" if value is None else "0"
+    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def probability(value: float | None) -> str:
+    """A p- or q-value in three decimals.
+
+    >>> probability(0.0321), probability(6.9e-5), probability(None)
+    ('0.032', '<0.001', '')
+    """
+    return "" if value is None else f"{value:.3f}" if value >= 0.0005 else "<0.001"
+
+
+def amount(value: float, statistic: Statistic) -> str:
+    """A value with its unit, and with its sign where either side is bad.
+
+    >>> amount(4.81, Statistic("effect", "", "% of the gap", bad="far"))
+    '+4.81% of the gap'
+    >>> amount(0.5, Statistic("gain", "", "SD", bad="high"))
+    '0.5 SD'
+    """
+    sign = "+" if statistic.bad == "far" and value > ROUNDING else ""
+    blank = " " if statistic.unit and not statistic.unit.startswith("%") else ""
+    return f"{sign}{number(value)}{blank}{statistic.unit}"
 
 
 def interval(row: Row) -> str:
@@ -43,8 +63,7 @@ def sentence(audit: AuditInfo, row: Row) -> str:
     """The sentence stored with a failed finding; of another finding, its value in plain words."""
     if row["sentence"]:
         return str(row["sentence"])
-    unit = f" {audit.statistic(row).unit}".rstrip()
-    what = f"{in_words(row['statistic'])} is {number(row['value'])}{unit}"
+    what = f"{in_words(row['statistic'])} is {amount(row['value'], audit.statistic(row))}"
     return f"{row['metric']}, {audit.title} ({row['slice']}): {what}."
 
 
@@ -52,40 +71,3 @@ def shown_verdict(row: Row) -> str:
     """The verdict in a table: a failure in capitals, a dash where nothing was judged."""
     verdict = str(row["verdict"])
     return {"fail": "FAIL", "not judged": "-"}.get(verdict, verdict)
-
-
-def _table(run: Run) -> list[tuple[str, ...]]:
-    names = _COLUMNS[:4]
-    return [
-        (*(row[name] for name in names), f"{row['value']:.4g}", shown_verdict(row)) for row in rows_of(run)
-    ]
-
-
-def _cell(text: str) -> str:
-    """Names from data cannot break a table or make markup."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-
-
-def markdown(run: Run) -> str:
-    """Answers by metric, the gravest findings, then a table of all findings."""
-    audits, answered = audits_of(run), answers(run)
-    lines = ["| metric | " + " | ".join(QUESTION_TITLES.values()) + " |", "|---|---|---|---|"]
-    for metric in run.metrics:
-        by_question = [answered[metric, question] for question in QUESTIONS]
-        cells = [f"**{answer.words}**: {answer.detail}" for answer in by_question]
-        lines.append("| " + " | ".join([_cell(metric), *cells]) + " |")
-    lines += [
-        "",
-        *(f"- {_cell(sentence(audits[row['audit']], row))}" for row in worst(run, rows_of(run))),
-        "",
-    ]
-    lines += ["| " + " | ".join(_COLUMNS) + " |", "|" + "---|" * len(_COLUMNS)]
-    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in _table(run)]
-    return "\n".join(lines)
-
-
-def latex(run: Run) -> str:
-    """A tabular of all findings."""
-    lines = [r"\begin{tabular}{llllrl}", " & ".join(_COLUMNS) + r" \\"]
-    lines += [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in _table(run)]
-    return "\n".join([*lines, r"\end{tabular}"])

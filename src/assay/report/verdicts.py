@@ -1,4 +1,4 @@
-"""Stored findings to answers: what was checked, what that says about a metric, which failures are gravest.
+"""What audits declared and which of their findings were judged; which failures are gravest.
 
 Everything here reads what a run stores: findings with verdicts and sentences, and what each audit declared in
 run.json. Nothing here knows an audit or a statistic by name, so a plug-in audit is read like a built-in one.
@@ -7,7 +7,6 @@ run.json. Nothing here knows an audit or a statistic by name, so a plug-in audit
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,19 +14,13 @@ from typing import Any
 from assay.core import Chart, Statistic
 from assay.errors import CacheError
 from assay.run.results import Run
-from assay.vocabulary import QUESTION_ALIASES, QUESTIONS, Question, Verdict
+from assay.vocabulary import QUESTION_ALIASES, QUESTIONS, Question
 
 Row = Mapping[str, Any]
 QUESTION_TITLES: dict[Question, str] = {
     "fairness": "Is it fair?",
     "robustness": "Does it notice errors?",
     "agreement": "Does it agree with people?",
-}
-# An answer in words, then how its failed and passed checks are counted.
-_WORDS: dict[Question, tuple[str, str, str, str]] = {
-    "fairness": ("unfair", "fair so far", "unfair", "fair"),
-    "robustness": ("blind spots", "notices errors", "blind", "noticed"),
-    "agreement": ("disagrees", "agrees", "in disagreement", "in agreement"),
 }
 
 
@@ -106,65 +99,6 @@ def checks(run: Run, question: Question | None = None) -> list[Row]:
     return [row for row in judged if question in (None, audits[row["audit"]].question)]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a metric's checks say about one question."""
-
-    metric: str
-    question: Question
-    failed: int
-    passed: int
-    inconclusive: int
-    insensitive: int
-
-    @property
-    def total(self) -> int:
-        """How many checks there were."""
-        return self.failed + self.passed + self.inconclusive + self.insensitive
-
-    @property
-    def verdict(self) -> str:
-        """A failure outweighs everything; without a pass or a failure nothing is known."""
-        if not self.total:
-            return "not measured"
-        if self.failed:
-            return "fail"
-        return "pass" if self.passed else "insensitive" if self.insensitive else "inconclusive"
-
-    @property
-    def words(self) -> str:
-        """The verdict in the question's own words."""
-        failed, passed, *_ = _WORDS[self.question]
-        return {"fail": failed, "pass": passed, "inconclusive": "unknown"}.get(self.verdict, self.verdict)
-
-    @property
-    def short(self) -> str:
-        """The counts where there are checks, else that nothing was measured."""
-        return self.detail if self.total else self.words
-
-    @property
-    def detail(self) -> str:
-        """How many checks came out which way."""
-        if not self.total:
-            is_agreement = self.question == "agreement"
-            return "give your ratings to assay run human" if is_agreement else "no audit asked this"
-        *_, failed, passed = _WORDS[self.question]
-        insensitive = f", {self.insensitive} insensitive" if self.insensitive else ""
-        return f"{self.failed} {failed}, {self.passed} {passed}, {self.inconclusive} unknown{insensitive}"
-
-
-def answers(run: Run) -> dict[tuple[str, Question], Answer]:
-    """Every metric's answer to every question."""
-    order: tuple[Verdict, ...] = ("fail", "pass", "inconclusive", "insensitive")
-    answered = {}
-    for question in QUESTIONS:
-        counts = Counter((row["metric"], row["verdict"]) for row in checks(run, question))
-        for metric in run.metrics:
-            numbers = (counts[metric, verdict] for verdict in order)
-            answered[metric, question] = Answer(metric, question, *numbers)
-    return answered
-
-
 def severity(row: Row, statistic: Statistic) -> float:
     """How far the interval lies beyond the margin on the bad side, in margins (or as it is, if that is 0)."""
     known = row["ci_low"] is not None
@@ -194,15 +128,17 @@ def gravest_first(run: Run, listed: Iterable[Row]) -> list[Row]:
 
 
 def worst(run: Run, rows: Iterable[Row], most: int = 3) -> list[Row]:
-    """The gravest failures among the rows, one per audit, and of different metrics where possible."""
+    """The gravest failures among the rows: of different audits, metrics and defects where possible."""
     failed = gravest_first(run, (row for row in rows if row["verdict"] == "fail"))
     chosen: list[Row] = []
-    for fresh in ("both", "audit", "any"):
+    for keys in (("audit", "metric"), ("audit",), ("defect", "sentence"), ("sentence",)):
         for row in failed:
-            audits, metrics = ({known[key] for known in chosen} for key in ("audit", "metric"))
-            repeated = (row["audit"] in audits and fresh != "any") or (
-                row["metric"] in metrics and fresh == "both"
-            )
+            repeated = any(_aspect(row, key) == _aspect(known, key) for known in chosen for key in keys)
             if len(chosen) < most and not repeated and row not in chosen:
                 chosen.append(row)
     return gravest_first(run, chosen)
+
+
+def _aspect(row: Row, key: str) -> object:
+    """A column of a finding; its defect is the last part of its slice, whatever the metric and the texts."""
+    return (row["audit"], row["slice"].rpartition("/")[2]) if key == "defect" else row[key]

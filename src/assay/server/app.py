@@ -179,6 +179,8 @@ class Shelf:
             "worse": [change.document for change in comparison.of("worse")[:200]],
             "better": [change.document for change in comparison.of("better")[:200]],
             "unchanged": len(comparison.of("unchanged")),
+            "not_compared": len(comparison.of("not compared")),
+            "notes": list(comparison.notes),
             "only_before": comparison.only_before,
             "only_after": comparison.only_after,
         }

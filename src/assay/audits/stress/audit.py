@@ -150,7 +150,11 @@ class Stress(BlindSpot):
         if scores.slice.endswith(f"/{CLEAN}"):
             return [Finding.of(scores.scored, scores.slice, "score", scores.mean_score([CLEAN]))]
         curve = self._curve(scores)
-        return () if curve is None else curve.findings(judged=self.judges(scores), seed=self.seed)
+        return (
+            ()
+            if curve is None
+            else curve.findings(judged=self.judges(scores), rise=self.margin, seed=self.seed)
+        )
 
     def _curve(self, scores: SliceScores) -> Curve | None:
         """The curve of a noise; None where no level that has scores changed a text."""

@@ -40,7 +40,8 @@ STATISTICS = (
     Statistic(
         "largest_rise",
         "The largest change from one level of noise to the next; above 0 a worse text scores higher. The "
-        "intervals of all steps of a noise hold together.",
+        "intervals of all steps of a noise hold together. It has a verdict only where the score surely "
+        "rises: not to rise is no merit of its own.",
         unit=UNIT, bad="high", margin="margin", sentence=_rise_sentence,
     ),
     Statistic("step_change", "Change from one level of noise to the next.", unit=UNIT),
@@ -79,7 +80,7 @@ class Curve:
         paper = all(later < earlier for earlier, later in pairwise(means))
         return replace(change, value=-change.value, ci=ci, paper=paper)
 
-    def findings(self, *, judged: bool, seed: int) -> Iterator[Finding]:
+    def findings(self, *, judged: bool, rise: float, seed: int) -> Iterator[Finding]:
         """Points of the curve, its steps, and the fall from end to end."""
         scored, slice_ = self.scores.scored, self.scores.slice
         yield Finding.of(scored, f"{slice_}/{CLEAN}", "score", self.scores.mean_score([CLEAN]))
@@ -89,12 +90,12 @@ class Curve:
             yield Finding.of(scored, where, "score", self.scores.mean_score(roles))
             yield Finding.of(scored, where, "noise_ratio", self.ratios[level], n=self.scores.n)
             yield Finding.of(scored, where, "seed_std", float(seeds.std()), n=len(seeds))
-        yield from self._steps(judged=judged)
+        yield from self._steps(judged=judged, rise=rise)
         least = self.scores.top_items(difference(self._strongest))
         yield Finding.of(scored, slice_, "sensitivity", self.fall, evidence=least, judged=judged)
         yield from noticed_finding(self.scores, slice_, self._strongest, seed)
 
-    def _steps(self, *, judged: bool) -> Iterator[Finding]:
+    def _steps(self, *, judged: bool, rise: float) -> Iterator[Finding]:
         """The change from each level to the next, and the largest of them."""
         scored, slice_ = self.scores.scored, self.scores.slice
         levels = [CLEAN, *self.roles]
@@ -104,7 +105,8 @@ class Curve:
         for before, level, _, estimate in steps:
             yield Finding.of(scored, f"{slice_}/{level}", "step_change", estimate, versus=before)
         before, _, change, largest = max(steps, key=lambda step: step[3].value)
+        rises = largest.ci is not None and largest.ci[0] > rise
         yield Finding.of(
             scored, slice_, "largest_rise", largest, versus=before,
-            evidence=self.scores.top_items(change), judged=judged and len(steps) > 1,
+            evidence=self.scores.top_items(change), judged=judged and rises,
         )  # fmt: skip

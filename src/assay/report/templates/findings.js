@@ -36,7 +36,19 @@ function factLine(i) {
 }
 
 // Roles may end in the seed that made the text, which says nothing to a reader.
-const roleName = (role) => role.replace(/\/\d+$/, "").replaceAll("_", " ");
+const ROLES = { gold: "clean text", worthless: "worthless text", perturbed: "changed text" };
+function roleName(role) {
+  const name = role.replace(/\/\d+$/, "").replaceAll("_", " ");
+  return ROLES[name] || (/^[\d.]+$/.test(name) ? `level ${name}` : name);
+}
+
+// The references and the source that a text was scored with; a role has them where they are not those of the case.
+function scoredWith(one, title) {
+  const parts = (one.references || []).flatMap((reference) => [el("p", { class: "role", text: title }), el("p", { text: reference })]);
+  if (one.more) parts.push(el("p", { class: "role", text: `and ${one.more} more references` }));
+  if (one.source) parts.push(el("details", { class: "small" }, el("summary", { text: "source" }), el("p", { text: one.source })));
+  return parts;
+}
 
 function caseView(place, i) {
   const one = run.cases[place];
@@ -44,8 +56,6 @@ function caseView(place, i) {
   const view = el("div", { class: "case" });
   const about = Object.entries(one.meta).slice(0, 6).map(([key, value]) => `${key}: ${value}`).join(" · ");
   view.append(el("p", { class: "role", text: one.id + (about ? " · " + about : "") }));
-  for (const reference of one.references) view.append(el("p", { class: "role", text: "reference" }), el("p", { text: reference }));
-  if (one.source) view.append(el("details", { class: "small" }, el("summary", { text: "source" }), el("p", { text: one.source })));
   let base = null;
   for (const [role, text] of Object.entries(one.roles)) {
     const score = text.scores[run.metrics.indexOf(metric)];
@@ -54,9 +64,10 @@ function caseView(place, i) {
     const others = Object.entries(text.scores).map(([place, value]) => [run.metrics[place], value])
       .filter(([name]) => name !== metric && wanted.metrics.has(name)).slice(0, 6);
     if (others.length) label.append(" · " + others.map(([name, value]) => `${name} ${number(value)}`).join(", "));
-    view.append(label, markedText(base, text.text));
+    view.append(label, markedText(base, text.text), ...scoredWith(text, "scored with reference"));
     if (base === null) base = text.text;
   }
+  view.append(...scoredWith(one, "reference"));
   const audit = named("audit", i);
   for (const reason of explained.get(JSON.stringify([audit, one.id, metric])) || [])
     if (reason.role in one.roles) view.append(el("p", { class: "role", text: roleName(reason.role) }), explanationView(reason));

@@ -20,5 +20,6 @@ if (form) form.addEventListener("submit", async (event) => {
   if (!answer.ok) { result.replaceChildren(el("p", { class: "wrong", text: found.error })); return; }
   result.replaceChildren(el("h3", { text: `worse: ${found.worse.length}` }), changeTable(found.worse),
     el("h3", { text: `better: ${found.better.length}` }), changeTable(found.better),
-    el("p", { class: "meaning", text: `Unchanged within uncertainty: ${found.unchanged}. Only in the first: ${found.only_before}; only in the second: ${found.only_after}.` }));
+    el("p", { class: "meaning", text: `Unchanged within uncertainty: ${found.unchanged}. Only in the first: ${found.only_before}; only in the second: ${found.only_after}. Not compared: ${found.not_compared}.` }),
+    ...found.notes.map((note) => el("p", { class: "meaning", text: note })));
 });

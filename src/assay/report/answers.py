@@ -1,0 +1,172 @@
+"""Judged findings to each metric's answers: slices counted once, by what their checks say together.
+
+A slice is one question to a metric, however many statistics were judged there. An audit of robustness asks
+two kinds of question. Statistics whose bad side is high or low ask whether an error is noticed: a metric that
+fails is blind. Statistics that are bad far from their centre ask whether the score stays where nothing that
+matters has changed: a metric that fails is over-sensitive.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from assay.core import Statistic
+from assay.report.text import amount
+from assay.report.verdicts import Row, audits_of, checks, gravest_first
+from assay.run.results import Run
+from assay.vocabulary import QUESTIONS, Question
+
+# Beside the verdicts: "over-sensitive" and "steady" are failure and pass where the score should stay.
+Outcome = Literal["pass", "fail", "over-sensitive", "steady", "inconclusive", "insensitive"]
+Slice = tuple[str, str]  # audit, slice
+NAMED = 3  # failed slices that a summary names
+# How passed and failed slices are counted, then the answer in words if some slice failed, and if none did.
+_WORDS: dict[Question, tuple[str, str, str, str]] = {
+    "fairness": ("fair", "unfair", "unfair", "no unfairness found"),
+    "robustness": ("noticed", "blind", "blind spots", "notices errors"),
+    "agreement": ("in agreement", "in disagreement", "disagrees", "agrees"),
+}
+
+
+def asks_for_change(statistic: Statistic) -> bool:
+    """Whether a statistic of robustness asks if an error is noticed, rather than if the score stays."""
+    return statistic.bad in ("high", "low")
+
+
+def outcome_of(judged: Sequence[tuple[Row, Statistic]], question: Question) -> Outcome:
+    """What the judged findings of one metric on one slice say together."""
+    verdicts = {row["verdict"] for row, _ in judged}
+    robustness = question == "robustness"
+    errors = not robustness or any(asks_for_change(statistic) for _, statistic in judged)
+    if "fail" in verdicts:
+        blind = not robustness or any(_is_blind(*pair, errors=errors) for pair in judged)
+        return "fail" if blind else "over-sensitive"
+    if verdicts == {"pass"}:
+        return "pass" if errors else "steady"
+    return "insensitive" if verdicts == {"insensitive"} else "inconclusive"
+
+
+def _is_blind(row: Row, statistic: Statistic, *, errors: bool) -> bool:
+    """Whether a failure is that of a metric which minds too little.
+
+    Where the slice also asks if an error is noticed, a value below the centre is too lenient (people minded
+    more); elsewhere a score that moves either way is over-sensitive.
+    """
+    if row["verdict"] != "fail" or not errors:
+        return False
+    return statistic.bad != "far" or row["value"] < statistic.centre
+
+
+def slice_outcomes(run: Run, judged: Iterable[Row]) -> dict[str, dict[Slice, Outcome]]:
+    """Every metric's outcome by slice, from the checks of one or more questions."""
+    audits = audits_of(run)
+    by_slice: dict[str, dict[Slice, list[tuple[Row, Statistic]]]] = {}
+    for row in judged:
+        pair = row, audits[row["audit"]].statistic(row)
+        by_slice.setdefault(row["metric"], {}).setdefault((row["audit"], row["slice"]), []).append(pair)
+    return {
+        metric: {place: outcome_of(rows, audits[place[0]].question) for place, rows in slices.items()}
+        for metric, slices in by_slice.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a metric's slices say about one question."""
+
+    metric: str
+    question: Question
+    counts: Mapping[Outcome, int]
+    gravest: tuple[str, ...] = ()  # the gravest failed slices of fairness, with their values
+
+    def count(self, outcome: Outcome) -> int:
+        """How many slices came out this way."""
+        return self.counts.get(outcome, 0)
+
+    @property
+    def total(self) -> int:
+        """How many slices were judged."""
+        return sum(self.counts.values())
+
+    @property
+    def unknown(self) -> int:
+        """Slices that say nothing, for want of data or of sensitivity."""
+        return self.count("inconclusive") + self.count("insensitive")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the metric tells clean from worthless texts on hardly any slice."""
+        return self.count("insensitive") * 2 > self.total
+
+    @property
+    def verdict(self) -> str:
+        """A failure outweighs everything; a metric without a pass or a failure is unknown or insensitive."""
+        if not self.total:
+            return "not measured"
+        if self.count("fail") or self.count("over-sensitive"):
+            return "fail"
+        if self.is_empty:
+            return "insensitive"
+        return "pass" if self.count("pass") else "inconclusive"
+
+    @property
+    def words(self) -> str:
+        """The verdict in the question's own words."""
+        _, _, failed, passed = _WORDS[self.question]
+        if self.verdict == "fail" and not self.count("fail"):
+            return "over-sensitive"
+        return {"fail": failed, "pass": passed, "inconclusive": "unknown"}.get(self.verdict, self.verdict)
+
+    @property
+    def short(self) -> str:
+        """The counts where something was judged, else that nothing was measured."""
+        return self.detail if self.total else self.words
+
+    @property
+    def detail(self) -> str:
+        """How many slices came out which way, and the gravest failures of fairness by name."""
+        if not self.total:
+            is_agreement = self.question == "agreement"
+            return "give your ratings to assay run human" if is_agreement else "no audit asked this"
+        passed, failed, *_ = _WORDS[self.question]
+        named = f" ({', '.join(self.gravest)})" if self.gravest else ""
+        parts = [f"{self.count('pass')} {passed}", f"{self.count('fail')} {failed}{named}"]
+        if self.count("steady") or self.count("over-sensitive"):
+            parts += [f"{self.count('steady')} steady", f"{self.count('over-sensitive')} over-sensitive"]
+        insensitive = self.count("insensitive")
+        parts.append(f"{self.unknown} unknown" + (f" ({insensitive} insensitive)" if insensitive else ""))
+        return " / ".join(parts)
+
+
+def answers(run: Run) -> dict[tuple[str, Question], Answer]:
+    """Every metric's answer to every question."""
+    answered = {}
+    for question in QUESTIONS:
+        judged = checks(run, question)
+        outcomes = slice_outcomes(run, judged)
+        failed = [row for row in judged if row["verdict"] == "fail"]
+        for metric in run.metrics:
+            own = [row for row in failed if row["metric"] == metric]
+            named = failed_names(run, own) if question == "fairness" else []
+            more = ["..."] if len(named) > NAMED else []
+            counts = Counter(outcomes.get(metric, {}).values())
+            answered[metric, question] = Answer(metric, question, counts, (*named[:NAMED], *more))
+    return answered
+
+
+def failed_names(run: Run, failed: Iterable[Row]) -> list[str]:
+    """What failed slices concern, gravest first, each once: `genderqueer -10% of the gap`.
+
+    The last part of a slice of fairness is whom or what it concerns; other slices are named in full.
+    """
+    audits = audits_of(run)
+    named: dict[str, str] = {}
+    for row in gravest_first(run, failed):
+        audit, subject = audits[row["audit"]], row["slice"]
+        if audit.question == "fairness":
+            subject = subject.rpartition("/")[2].replace("-", " ").replace("_", " ")
+        named.setdefault(subject, f"{subject} {amount(row['value'], audit.statistic(row))}")
+    return list(named.values())
