@@ -96,7 +96,8 @@ def _choose(loaded: Loaded, text: str, places: Sequence[Place], fits: Fits) -> d
         for token, word in words:
             rows.append((given, (token, *follow)))
             owners.append((number, word))
-    return _ranked(places, owners, [float(logs.sum()) for logs in causal(loaded, rows)])
+    logs = causal(loaded, rows) if rows else []
+    return _ranked(places, owners, [float(values.sum()) for values in logs])
 
 
 def _ranked(

@@ -194,12 +194,10 @@ class Stress(BlindSpot):
                 applied = listed.count(f"{corpus.name}/{noise}")
                 if applied < len(corpus.records):
                     notes.append(f"{corpus.name}/{noise} applies to {applied} of {len(corpus.records)} items")
-        expected = any(corpus.task != "open-ended" for corpus in self.corpora) and not self.only
-        if self._leaves_models_out and expected:
+        has_one_meaning = any(corpus.task != "open-ended" for corpus in self.corpora)
+        if self._leaves_models_out and not self.only and has_one_meaning:
             notes.append("bert-diverge is left out at the quick size; it runs a language model")
-        elif self.masked_lm is None and any(
-            "bert-diverge" in self._noises(corpus) for corpus in self.corpora
-        ):
+        elif self.masked_lm is None and any("bert-diverge" in self._noises(c) for c in self.corpora):
             reason = fill.missing()
             used = f"was not applied: {reason}" if reason else f"is {LM_DIVERGE}"
             notes.append(f"bert-diverge {used}; name a masked one with --masked-lm")

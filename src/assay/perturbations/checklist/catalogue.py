@@ -82,7 +82,7 @@ def page() -> str:
     """docs/catalogue.md: every template with how often it applies and an example made by running it."""
     corpora = {task: embedded_records(task) for task in TASKS}
     names = dict.fromkeys(entry.template for entry in catalogue())
-    return "\n".join([_HEAD, *(_section(name, corpora) for name in names)])
+    return "\n".join([_HEAD, *(section(name, corpora) for name in names)])
 
 
 _HEAD = f"""# The perturbation checklist
@@ -98,7 +98,8 @@ its questions for question generation), Flickr8k, and sentences of WikiText for 
 """
 
 
-def _section(name: str, corpora: dict[Task, list[Record]]) -> str:
+def section(name: str, corpora: dict[Task, list[Record]]) -> str:
+    """What the page says of one template: where it applies, how often, and an example."""
     entries = [entry for entry in catalogue() if entry.template == name]
     results = {entry: applied(entry, corpora[entry.task]) for entry in entries}
     first = entries[0]

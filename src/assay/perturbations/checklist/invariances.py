@@ -363,9 +363,8 @@ def _contraction(parse: Text, index: int) -> str | None:
         return None
     if second.lemma != "be" and parse.word_at(index + 2) == "not":
         return None  # they wouldn't, not they'd not
-    if second.text.lower() in ("will", "would", "had") and (
-        first.tag != "PRP" or parse.word_at(index) == "it"
-    ):
+    spoken = first.tag != "PRP" or first.text.lower() == "it"
+    if spoken and second.text.lower() in ("will", "would", "had"):
         return None  # it'll is for speech alone
     return first.text + short[len(first.text) :]
 
