@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from assay.audits.stress.audit import Stress
+from assay.audits.stress.audit import Stress, levels
 from assay.core import Finding, Measure, Metric, Sample, Scored, SetMetric
 from assay.errors import AuditError, DataError
+from assay.models import fill
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
 from assay.run.scoring import score_cases
@@ -19,6 +21,8 @@ from assay.run.session import Session
 from assay.run.settle import settle
 
 NOUNS = ["baker", "pilot", "nurse", "judge", "clerk", "farmer", "sailor", "tailor", "driver", "banker"]
+# bert-diverge runs a language model, seconds per text: it has tests of its own.
+WITHOUT_MODEL = tuple(noise for noise in levels("summaries", "careful") if noise != "bert-diverge")
 CITIES = ["Paris", "London", "Berlin", "Madrid", "Vienna", "Dublin", "Oslo", "Lisbon", "Rome", "Athens"]
 
 
@@ -178,10 +182,8 @@ def test_chance_fails_no_good_metric_but_would_by_the_papers_rule(data: Path) ->
 
 
 def test_planted_blindness_is_found(data: Path) -> None:
-    found = judged(Stress((data,), seeds=1), WordBag(), Brevity(), Constant())
-    by_metric = {
-        name: verdicts([f for f in found if f.metric == name]) for name in ("word-bag", "brevity", "constant")
-    }
+    found = judged(Stress((data,), seeds=1, only=WITHOUT_MODEL), WordBag(), Brevity(), Constant())
+    by_metric = {name: verdicts([f for f in found if f.metric == name]) for name in ("word-bag", "brevity")}
     order = ("local-swap", "middle-swap", "sentence-switching", "repeated-token", "noised-punctuation")
     assert {by_metric["word-bag"][noise] for noise in order} == {"fail"}
     assert by_metric["word-bag"]["truncation"] == "pass"
@@ -248,7 +250,7 @@ def test_a_noise_is_judged_where_it_applies(tmp_path: Path) -> None:
     path.write_text(
         "\n".join(json.dumps({"gold": g, "references": [g], "source": g}) for g in golds), "utf-8"
     )
-    audit = Stress((path,), seeds=1)
+    audit = Stress((path,), seeds=1, only=("article-removal", "sentence-switching"))
     judgement = audit.judge(scored_by(audit, Faithful()))
     found = settle(audit, judgement)
     switched = next(f for f in found if f.slice == "few/sentence-switching" and f.statistic == "sensitivity")
@@ -293,10 +295,39 @@ def test_open_ended_references_ride_on_one_case() -> None:
 
 
 def test_cases_are_the_same_every_time(data: Path) -> None:
-    first, second = (list(Stress((data,), seeds=2, limit=5).cases()) for _ in range(2))
+    first, second = (list(Stress((data,), seeds=2, limit=5, only=WITHOUT_MODEL).cases()) for _ in range(2))
     assert first == second
     changed = next(c for c in first if c.slice == "planted/truncation").meta["changed"]["0.1"]
     assert changed[-1][0].endswith("brother.")
+
+
+def test_the_quick_size_runs_no_language_model(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def applied(**options: Any) -> tuple[set[str], list[str]]:
+        audit = Stress((data,), seeds=1, limit=2, **options)
+        return {case.slice.split("/")[1] for case in audit.cases()}, audit.remarks()
+
+    monkeypatch.setattr(fill, "missing", lambda: "it is not here")
+    remark = "bert-diverge is left out at the quick size; it runs a language model"
+    names, remarks = applied(depth="ends")
+    assert names == {"gold", *WITHOUT_MODEL}
+    assert remark in remarks
+    for options in ({"only": ("bert-diverge",)}, {"only": ("truncation",)}):
+        assert remark not in applied(depth="ends", **options)[1]
+    _, remarks = applied(only=("bert-diverge", "truncation"))
+    assert any(note.startswith("bert-diverge was not applied: it is not here") for note in remarks)
+
+
+@pytest.mark.skipif(fill.missing() is not None, reason=f"bert-diverge: {fill.missing()}")
+def test_a_language_model_replaces_more_words_at_higher_levels(tmp_path: Path) -> None:
+    path = tmp_path / "short.jsonl"
+    golds = [f"The {noun} sold fresh bread at the market near the old bridge." for noun in NOUNS[:3]]
+    path.write_text("\n".join(json.dumps({"gold": gold, "references": [gold]}) for gold in golds), "utf-8")
+    audit = Stress((path,), seeds=1, depth="ends", only=("bert-diverge",))
+    cases = [case for case in audit.cases() if case.slice.endswith("/bert-diverge")]
+    assert len(cases) == 3
+    low, high = (sum(list(case.meta["ratios"].values())[end] for case in cases) for end in (0, -1))
+    assert low < high
+    assert any(note.startswith("bert-diverge is lm-diverge") for note in audit.remarks())
 
 
 def test_published_rouge_comes_out(shared: Path) -> None:

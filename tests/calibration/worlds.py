@@ -108,7 +108,7 @@ WORLDS: Mapping[str, tuple[Callable[[Path], tuple[Path, ...]] | None, dict[str, 
     "identity-length": (texts, {}),
     "checklist": (
         None,
-        {"limit": 40, "task": ("translation",), "only": ("jumble", "negate", "typo-swap", "synonyms")},
+        {"limit": 40, "task": ("translation",), "only": ("jumble", "negate", "typo-swap", "rewording")},
     ),
     "attack": (texts, {"limit": 60}),
     "human": (rated, {}),

@@ -33,13 +33,11 @@ CERTAIN = [
     ("drop-stop-words", "It was a cold morning in the mountains.", "Cold morning mountains."),
     ("expansions", "There weren't any clear winners.", "There were not any clear winners."),
     ("expansions", "He's been ill and I can't wait.", "He has been ill and I cannot wait."),
-    ("expansions", "Don't you know?", "Do you not know?"),
     ("expansions", "I'd better go, or I'd miss it.", "I had better go, or I would miss it."),
     ("contractions", "We are going to embark on an adventure.", "We're going to embark on an adventure."),
     ("contractions", "They do not know what it is.", "They don't know what it is."),
     ("contractions", "I have a dog that cannot swim.", "I have a dog that can't swim."),
-    ("numerals-to-words", "He waited 127 hours.", "He waited one hundred and twenty-seven hours."),
-    ("numerals-to-words", "She was born in 1990.", "She was born in nineteen ninety."),
+    ("numerals-to-words", "He waited 27 hours.", "He waited twenty-seven hours."),
     ("change-gender", "The man lost his hat.", "The woman lost her hat."),
     ("change-gender", "Two girls saw her.", "Two boys saw him."),
     ("drop-question-word", "When was he born?", "Was he born?"),
@@ -161,5 +159,6 @@ def test_borrowed_words_keep_their_form() -> None:
 
 
 def test_alternative_reference_is_one_of_them() -> None:
-    references = ("One way.", "Another way.")
-    assert made("alternative-reference", "A way.", references=references) in references
+    references = ("One good way.", "Another way.", "A very much longer way, which says more than the text.")
+    assert made("alternative-reference", "A good way.", references=references) in references[:2]
+    assert made("alternative-reference", "A good way.", references=references[:1]) is None

@@ -281,15 +281,6 @@ def test_alignment_rebuilds_the_noised_text(gold: list[str], noised: list[str]) 
     assert words == noised
 
 
-def test_bert_diverge_without_a_model_says_so_and_keeps_tags() -> None:
-    noise = made("bert-diverge", level=0.4)
-    assert "for want of a masked language model" in noise.method  # type: ignore[attr-defined]
-    noised = noise.perturb(record(GOLD), 1)
-    assert noised is not None
-    assert len(noised.split()) == len(GOLD.split())
-    assert 0.1 < noise_ratio(GOLD, noised) <= 0.5
-
-
 def test_bert_diverge_reads_a_masked_model(tmp_path) -> None:
     """With a tiny random model every replacement comes from its vocabulary."""
     torch = pytest.importorskip("torch")

@@ -31,6 +31,7 @@ def test_every_set_has_a_full_card(name: str) -> None:
     [
         "antonyms",
         "synonyms",
+        "spellings",
         "siblings",
         "contractions",
         "first_names",

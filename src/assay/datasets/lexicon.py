@@ -155,11 +155,8 @@ def antonyms() -> Pairs:
 
 @cache
 def synonyms() -> Pairs:
-    """(class, lemma) to words that may replace it; not the other way round."""
-    unsafe = template_words("synonyms_unsafe")
-    listed = {key: words for key, words in _pairs("synonyms", "synonym").items() if key[1] not in unsafe}
-    more = toml_file("checklist", "templates")["synonyms_more"]
-    return {(word_class, word): (synonym,) for word_class, word, synonym in more} | listed
+    """(class, lemma) to words of nearly the same meaning, which tell a paraphrase from another meaning."""
+    return _pairs("synonyms", "synonym")
 
 
 @cache

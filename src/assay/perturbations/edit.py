@@ -90,6 +90,11 @@ class Text(Parse):
         """The tokens that depend directly on a token."""
         return [token for i, token in enumerate(self.tokens) if token.head == index and i != index]
 
+    def child(self, index: int, *deps: str) -> int | None:
+        """The index of the first dependent of a token with one of these relations, or None."""
+        dependents = (i for i, token in enumerate(self.tokens) if token.head == index and i != index)
+        return next((i for i in dependents if self.tokens[i].dep in deps), None)
+
     def neighbours(self, index: int) -> list[Token]:
         """The tokens right before and right after a token."""
         return [self.tokens[i] for i in (index - 1, index + 1) if 0 <= i < len(self.tokens)]

@@ -206,22 +206,18 @@ def _path(criterion: str) -> str:
 
 
 def _case(entry: Entry, record: Record, changed: str, total: int) -> Case:
-    """One case; a reference that serves as the perturbed text changes places with the gold (figure 4).
-
-    Each of the two is then compared with all other texts of the item: equally many, and the same but for
-    each other.
-    """
-    others = tuple(record.gold if reference == changed else reference for reference in record.references)
+    """One case: both texts against the same references, without one that serves as the perturbed text."""
+    others = tuple(reference for reference in record.references if reference != changed)
     meta = {
         "task": entry.task, "criterion": entry.criterion, "template": entry.template, "item": record.id,
         "expect": entry.expect, "severity": entry.severity, "cluster": str(record.meta.get("doc", record.id)),
         "total": total, "matters": entry.expect == "same" or could_matter(record, changed),
     }  # fmt: skip
     seen = replace(record, references=others)
-    samples = {CLEAN: record.sample(), "perturbed": seen.sample(changed)}
+    samples = {CLEAN: seen.sample(), "perturbed": seen.sample(changed)}
     worthless = worthless_text(record.gold, record.others, record.key)
     if worthless is not None:
-        samples[WORTHLESS] = record.sample(worthless)
+        samples[WORTHLESS] = seen.sample(worthless)
     return Case(f"{entry.slice}/{record.id}", samples, entry.slice, meta)
 
 

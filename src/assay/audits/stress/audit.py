@@ -24,9 +24,10 @@ from assay.audits.slices import SliceScores, between_metrics
 from assay.audits.stress.curves import STATISTICS, Curve
 from assay.core import Case, Chart, Finding, Perturbation, Record
 from assay.errors import DataError, suggest
+from assay.models import fill
 from assay.models.nlp import parse
 from assay.names.registry import perturbation_class
-from assay.perturbations.diverge import FALLBACK
+from assay.perturbations.diverge import LM_DIVERGE
 from assay.perturbations.ratio import alignment, noise_ratio
 from assay.recipe import generator
 from assay.vocabulary import NonNegative, Rule, Task
@@ -87,7 +88,13 @@ class Stress(BlindSpot):
         chosen = [noise for noise in every if noise in self.only] if self.only else list(every)
         if self.depth == "all":
             return {noise: every[noise] for noise in chosen}
+        chosen = [noise for noise in chosen if noise != "bert-diverge" or not self._leaves_models_out]
         return {noise: tuple(dict.fromkeys((every[noise][0], every[noise][-1]))) for noise in chosen}
+
+    @property
+    def _leaves_models_out(self) -> bool:
+        """Whether noises that run a language model, seconds per text, are left out."""
+        return self.depth == "ends" and self.masked_lm is None and "bert-diverge" not in self.only
 
     def _item(self, record: Record, noise: str, noise_levels: Sequence[Level], corpus: Corpus) -> Item | None:
         """An item's texts by role; None where no level under any seed changed it."""
@@ -191,8 +198,13 @@ class Stress(BlindSpot):
                 applied = listed.count(f"{corpus.name}/{noise}")
                 if applied < len(corpus.records):
                     notes.append(f"{corpus.name}/{noise} applies to {applied} of {len(corpus.records)} items")
-        if self.masked_lm is None and any(slice_.endswith("/bert-diverge") for slice_ in listed):
-            notes.append(f"bert-diverge used {FALLBACK}; name one with --masked-lm")
+        has_one_meaning = any(corpus.task != "open-ended" for corpus in self.corpora)
+        if self._leaves_models_out and not self.only and has_one_meaning:
+            notes.append("bert-diverge is left out at the quick size; it runs a language model")
+        elif self.masked_lm is None and any("bert-diverge" in self._noises(c) for c in self.corpora):
+            reason = fill.missing()
+            used = f"was not applied: {reason}" if reason else f"is {LM_DIVERGE}"
+            notes.append(f"bert-diverge {used}; name a masked one with --masked-lm")
         return notes
 
 

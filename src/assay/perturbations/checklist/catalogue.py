@@ -30,6 +30,7 @@ class Entry:
     severity: float  # from 0, nobody minds, to 10, a different text altogether
     source: str
     rare: str | None
+    real: float | None = None  # of items of public data sets that the template can change, where measured
 
     @property
     def slice(self) -> str:
@@ -62,6 +63,7 @@ def catalogue() -> tuple[Entry, ...]:
             float(row["severity"]),
             row["source"],
             template.get("rare", {}).get(task),
+            template.get("real", {}).get(task),
         )
         for template in templates
         for row in template["rows"]
@@ -80,7 +82,7 @@ def page() -> str:
     """docs/catalogue.md: every template with how often it applies and an example made by running it."""
     corpora = {task: embedded_records(task) for task in TASKS}
     names = dict.fromkeys(entry.template for entry in catalogue())
-    return "\n".join([_HEAD, *(_section(name, corpora) for name in names)])
+    return "\n".join([_HEAD, *(section(name, corpora) for name in names)])
 
 
 _HEAD = f"""# The perturbation checklist
@@ -91,19 +93,23 @@ Every template is aimed at a criterion of a task, after the perturbation checkli
 *lower*: the score should fall; *same*: it should stay. *severity* is how much people should mind, from 0 to
 10: defaults of assay's own, which `assay run checklist --human FILE` replaces. *applies* is the share of the
 items of the embedded corpus that the template can change; where it is below {ENOUGH:.0%}, a line says why.
+*real* is that share on public data, where it was measured: WMT21 and TED, CNN/DM, DailyDialog++ (replies, and
+its questions for question generation), Flickr8k, and sentences of WikiText for data-to-text.
 """
 
 
-def _section(name: str, corpora: dict[Task, list[Record]]) -> str:
+def section(name: str, corpora: dict[Task, list[Record]]) -> str:
+    """What the page says of one template: where it applies, how often, and an example."""
     entries = [entry for entry in catalogue() if entry.template == name]
     results = {entry: applied(entry, corpora[entry.task]) for entry in entries}
     first = entries[0]
     when = f"Expected: *{first.expect}*. When: {_lowered(first.applies)}\n"
     lines = [f"## {name}\n", f"{first.what} {when}"]
-    lines += ["| task | criterion | severity | applies | from |", "|---|---|---|---|---|"]
+    lines += ["| task | criterion | severity | applies | real | from |", "|---|---|---|---|---|---|"]
     for entry, pairs in results.items():
         share = len(pairs) / len(corpora[entry.task])
-        cells = (entry.task, entry.criterion, f"{entry.severity:g}", f"{share:.0%}", entry.source)
+        real = "" if entry.real is None else f"{entry.real:.0%}"
+        cells = (entry.task, entry.criterion, f"{entry.severity:g}", f"{share:.0%}", real, entry.source)
         lines.append(f"| {' | '.join(cells)} |")
     lines += [f"\nSeldom in {entry.task}: {_lowered(entry.rare)}" for entry in entries if entry.rare]
     examples = [pair for pairs in results.values() for pair in pairs]

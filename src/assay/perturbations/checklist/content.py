@@ -35,7 +35,6 @@ class _Exchange(Perturbation):
 
     criterion: ClassVar[Criterion] = "relevance"
     classes: ClassVar[Collection[str]]
-    alike: ClassVar[bool] = False  # only words with the most neighbours in common are taken
     share: float
 
     def apply(self, record: Record, rng: Random) -> str | None:
@@ -44,11 +43,9 @@ class _Exchange(Perturbation):
         options = {i: forms for i in places if (forms := _fitting(record, text, i))}
         changes: dict[int, str] = {}
         for index in edit.draw_share(list(options), self.share, rng):
-            free = {form: common for form, common in options[index].items() if form not in changes.values()}
-            least = max(free.values(), default=0) if self.alike else 0
-            closest = [form for form, common in free.items() if common >= least]
-            if closest:
-                changes[index] = rng.choice(closest)
+            free = [form for form in options[index] if form not in changes.values()]
+            if free:
+                changes[index] = rng.choice(free)
         return edit.rewrite(text, changes)
 
 
@@ -68,19 +65,6 @@ class ChangeVerbs(_Exchange):
     name = "change-verbs"
     classes = ("VERB",)
     share: float = 0.5
-
-
-@dataclass(frozen=True)
-class MaskedWords(_Exchange):
-    """Nouns and verbs replaced by the word of another item whose neighbours are most alike.
-
-    It stands in for the masked language model of the paper; chance decides between equals.
-    """
-
-    name = "masked-words"
-    classes = ("NOUN", "VERB")
-    alike = True
-    share: float = 0.3
 
 
 def _fitting(record: Record, text: Text, index: int) -> dict[str, int]:

@@ -34,7 +34,6 @@ _LOST = {"no", "neither", "nor", "few", "little", "less", "fewer", "or", "any"} 
 _RANGE = (("to",), ("or",), ("and",), ("out", "of"), ("–",))
 _PRESENT = 2025  # a text that names a later year speaks of the future
 _FRACTIONS = ("third", "quarter", "fifth", "sixth", "tenth")
-_SYMBOLS = ("$", "£", "€", "%", "#", ":", "°", "-", "–")
 
 
 # --- names ---
@@ -165,26 +164,6 @@ def ChangeNumbers(parse: Text, rng: Random) -> Mapping[int, str]:
         fitting = _other_numbers(token, _limit(parse, index))
         if token.text in chosen or fitting:
             changes[index] = chosen[token.text] = chosen.get(token.text) or rng.choice(fitting)
-    return changes
-
-
-@edit.template("numerals-to-words", "invariance", expect="same")
-def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
-    """Whole numbers and years written out: 2 hours, two hours. Days of a month, codes and names stay."""
-    from num2words import num2words
-
-    changes = {}
-    for index, token in enumerate(parse.tokens):
-        symbol = any(t.text in _SYMBOLS for t in parse.neighbours(index))
-        year = _is_year(parse, index)
-        near = range(max(0, index - 3), index + 1) if year else [index]
-        in_full_date = any(_is_day(parse, i) for i in near)  # 30 January 1998 is all digits or none
-        qualifies = year and token.dep == "nummod" and index < token.head  # the 1821 record
-        if symbol or in_full_date or qualifies or _is_in_name(parse, index):
-            continue
-        if year or re.fullmatch(r"[1-9]\d{0,2}(,\d{3})*|[1-9]\d{0,5}", token.text):
-            number = int(token.text.replace(",", ""))
-            changes[index] = num2words(number, to="year" if year else "cardinal").replace(",", "")
     return changes
 
 

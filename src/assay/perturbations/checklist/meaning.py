@@ -1,20 +1,18 @@
-"""Meaning templates: edits that change the meaning and keep the grammar, and edits that keep both.
+"""Meaning templates: edits that change the meaning and keep the grammar, and synonyms, which keep both.
 
-Table 5 of *checklist*: negation, opposites and siblings should lower a score; synonyms, contractions and
-another reference should not. `negation` is for other templates too.
+Table 5 of *checklist*: negation, opposites and siblings should lower a score; synonyms should not. `negation`
+is for other templates too.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from functools import cache
 from random import Random
 
-from assay.core import Perturbation, Record
 from assay.datasets import lexicon
 from assay.perturbations import edit
+from assay.perturbations.checklist.frames import synonym_rows, unframed_synonyms
 from assay.perturbations.edit import Text
 from assay.perturbations.negation import negation
 
@@ -156,123 +154,6 @@ def Negate(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]
 
 @edit.template("synonyms", "invariance", expect="same")
 def Synonyms(parse: Text, rng: Random) -> Mapping[int, str]:
-    """Every word that has a safe synonym replaced by it, but no comparative: cheaper, more inexpensive."""
-    compared = {i for i, t in enumerate(parse.tokens) if t.tag in ("JJR", "JJS", "RBR", "RBS")}
-    return _exchanged(parse, lexicon.synonyms(), 1.0, rng, skip=compared)
-
-
-@dataclass(frozen=True)
-class AlternativeReference(Perturbation):
-    """Another text that people wrote for the item; it changes places with the clean text (fig. 4)."""
-
-    name = "alternative-reference"
-    criterion = "invariance"
-    reads = "references"
-    expect = "same"
-    languages = None
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        # Another reference must be left to compare with.
-        return rng.choice(record.references) if len(record.references) > 1 else None
-
-
-@edit.template("contractions", "invariance", expect="same")
-def Contractions(parse: Text, rng: Random) -> Mapping[int, str]:
-    """Every pair of words contracted that may be: We are, we're; do not, don't."""
-    changes: dict[int, str] = {}
-    for index in range(len(parse.tokens) - 1):
-        short = _contraction(parse, index)
-        if short and index not in changes:
-            changes[index], changes[index + 1] = short, ""
-    return changes
-
-
-@cache
-def _short_forms() -> dict[str, str]:
-    """Full forms to contractions; of two with the same full form the first listed is taken."""
-    return {full: short for short, full in reversed(list(lexicon.contractions().items()))}
-
-
-def _contraction(parse: Text, index: int) -> str | None:
-    """The contraction of a word and the next, or None where they may not be contracted."""
-    first, second = parse.tokens[index], parse.tokens[index + 1]
-    pair = f"{first.text} {second.text}".lower().replace("can not", "cannot")
-    short = _short_forms().get(pair)
-    if not short or not (first.space or pair == "cannot"):
-        return None
-    if second.text.lower() == "not":
-        return first.text[0] + short[1:] if first.pos == "AUX" else None
-    pronoun = first.tag in ("PRP", "EX") or first.text.lower() in ("who", "that", "what", "there")
-    bare = first.tag in ("PRP", "EX") or second.text.lower() in ("is", "will")
-    helping = second.pos == "AUX" and (second.lemma == "be" or second.dep in ("aux", "auxpass"))
-    stranded = index + 2 >= len(parse.tokens) or not edit.is_word(parse.tokens[index + 2]) or not second.space
-    if not (pronoun and bare and helping) or stranded or _is_elliptic(parse, index + 1):
-        return None
-    if second.lemma != "be" and parse.word_at(index + 2) == "not":
-        return None  # they wouldn't, not they'd not
-    return first.text + short[len(first.text) :]
-
-
-def _is_elliptic(parse: Text, index: int) -> bool:
-    """Whether the verb's complement is before it: what it is worth."""
-    token = parse.tokens[index]
-    later = {t.dep for i, t in enumerate(parse.tokens) if i > index and t.head in (index, token.head)}
-    complements = later & {"attr", "acomp", "prep", "advmod", "neg", "nsubj"}
-    return token.dep not in ("aux", "auxpass") and not complements
-
-
-@edit.template("expansions", "invariance", expect="same")
-def Expansions(parse: Text, rng: Random) -> Mapping[int, str]:
-    """Every contraction written out whose full form is certain: We're, we are; don't, do not."""
-    changes = [_expansion(parse, index) for index in range(1, len(parse.tokens))]
-    return {index: word for change in changes for index, word in change.items()}
-
-
-def _expansion(parse: Text, index: int) -> dict[int, str]:
-    token, before = parse.tokens[index], parse.tokens[index - 1]
-    word = token.text.lower().replace("’", "'")
-    if before.space:
-        return {}
-    if word == "n't":
-        return _expanded_not(parse, index)
-    if word == "'s" and before.text.lower() == "let":
-        return {index: " us"}
-    if token.pos not in ("AUX", "VERB"):
-        return {}
-    full = _FULL.get(word)
-    if word in ("'s", "'d"):
-        full = _is_or_has(parse, index) if word == "'s" else _had_or_would(parse, index)
-    return {index: f" {full}"} if full else {}
-
-
-def _expanded_not(parse: Text, index: int) -> dict[int, str]:
-    """n't to not; in a question it goes after a pronoun: Do you not know?"""
-    stem = parse.tokens[index - 1]
-    full = edit.FULL_STEMS.get(stem.text.lower(), stem.text)
-    if stem.text.lower() not in edit.FULL_STEMS and stem.text.lower() + "n't" not in lexicon.contractions():
-        return {}
-    after = parse.tokens[index + 1] if index + 1 < len(parse.tokens) else None
-    if after is not None and (after.dep.startswith("nsubj") or after.text.lower() == "there"):
-        movable = after.pos == "PRON" and full == stem.text
-        return {index: "", index + 1: f"{after.text} not"} if movable else {}
-    cased = full if stem.text[0].islower() else full.capitalize()
-    return {index - 1: cased, index: "not" if cased.lower() == "can" else " not"}
-
-
-def _is_or_has(parse: Text, index: int) -> str | None:
-    token = parse.tokens[index]
-    if token.dep == "aux" and parse.tokens[token.head].tag == "VBN":
-        return "has"
-    beside = [t for t in parse.tokens if t.head == token.head]
-    if token.dep == "auxpass" and any(t.text == "been" for t in beside):
-        return "has"
-    if token.dep == "auxpass" and any(t.dep in ("dobj", "dative") for t in beside):  # he's owed me a shift
-        return "has" if any(t.tag == "PRP" and t.dep == "dative" for t in beside) else None
-    return "is" if token.tag == "VBZ" else None
-
-
-def _had_or_would(parse: Text, index: int) -> str | None:
-    head, after = parse.tokens[parse.tokens[index].head], parse.word_at(index + 1)
-    if after == "better" or (head.tag == "VBN" and after != "have"):
-        return "had"
-    return "would" if head.tag == "VB" or after == "have" else None
+    """Every word that has a synonym safe in its frame replaced by it: a large rock, a big rock."""
+    table = {key: (synonym,) for key, (synonym, _) in synonym_rows().items()}
+    return _exchanged(parse, table, 1.0, rng, skip=unframed_synonyms(parse))

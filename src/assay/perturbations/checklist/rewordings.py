@@ -1,0 +1,214 @@
+"""Invariances of grammar: a parsed text to one that says the same in another construction.
+
+"That" put in or left out, and the usual forms of captions. A template leaves doubtful places alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+
+from assay.core import Record
+from assay.models.nlp import Span
+from assay.perturbations import edit
+from assay.perturbations.checklist.frames import listed
+from assay.perturbations.edit import Text
+from assay.perturbations.negation import garbled
+
+Changes = Mapping[int, str]
+_QUOTES = ('"', "“", "”", "'", "‘", "’", "``", "''")
+
+
+# --- that ---
+
+
+@edit.template("optional-that", "invariance", expect="same")
+def OptionalThat(parse: Text, rng: Random) -> Changes:
+    """An optional "that" put in or left out: I think (that) it works; the book (that) I read."""
+    changes: dict[int, str] = {}
+    for sentence in parse.sentences:
+        for index in range(sentence.start + 1, sentence.end):
+            changes |= _clause_that(parse, index, sentence) or _relative_that(parse, index)
+    return changes
+
+
+def _clause_that(parse: Text, index: int, sentence: Span) -> Changes:
+    """The conjunction between a verb of saying or thinking and its clause."""
+    tokens, clause = parse.tokens, parse.tokens[index]
+    governor = clause.head
+    if clause.dep != "ccomp" or clause.pos not in ("VERB", "AUX") or governor >= index:
+        return {}
+    asked = any(t.tag in edit.QUESTION_TAGS for t in tokens[sentence.start : index])
+    subject = parse.child(index, "nsubj", "nsubjpass", "expl")
+    span = parse.subtree(subject) if subject is not None else None
+    if asked or span is None or not _takes_clause(parse, governor):
+        return {}
+    at = governor + 1
+    if tokens[at].tag == "PRP" and tokens[at].dep in ("dative", "dobj"):
+        at += 1  # told me that
+    first, mark = tokens[span.start], parse.child(index, "mark")
+    if tokens[at - 1].tag == "VBG" or first.text.lower() in ("that", "this", "those", "so", "what"):
+        return {}
+    if mark is not None:
+        bare = tokens[mark].text == "that" and mark == at and span.start == mark + 1
+        return {mark: ""} if bare and span.end - span.start <= 3 else {}
+    speech = tokens[governor - 1].text in (*_QUOTES, ",") if governor else False  # ”, said the owner
+    lemma = edit.lemma_of(tokens[governor].text, "verb")
+    clipped = lemma in ("guess", "hope", "wish") and sentence.end - index < 3
+    to_nobody = lemma == "tell" and at == governor + 1
+    plain = span.start == at and first.tag in ("PRP", "DT", "EX", "PRP$")
+    if not plain or speech or clipped or to_nobody:
+        return {}
+    return {at: f"that {parse.uncapitalised(Span(at, at + 1))}"}
+
+
+def _takes_clause(parse: Text, index: int) -> bool:
+    """Whether a verb or adjective takes a clause with "that" as well as without."""
+    token = parse.tokens[index]
+    verb = token.pos == "VERB" and edit.lemma_of(token.text, "verb") in listed("clause_verbs")
+    return verb or (token.dep == "acomp" and token.text.lower() in listed("clause_adjectives"))
+
+
+def _relative_that(parse: Text, index: int) -> Changes:
+    """The relative pronoun that is an object: the book (that) I read."""
+    tokens, verb = parse.tokens, parse.tokens[index]
+    noun, subject = verb.head, parse.child(index, "nsubj")
+    if verb.dep != "relcl" or subject is None or tokens[subject].tag != "PRP" or noun >= index:
+        return {}
+    before = tokens[subject - 1]
+    if before.text == "that" and before.tag == "WDT" and subject - 2 == noun:
+        objects = [t for t in parse.children(index) if t.dep in ("dobj", "ccomp")]
+        spoken = tokens[tokens[tokens[noun].head].head].lemma in listed("speech_verbs")  # told the board that
+        whole = before.dep in ("dobj", "pobj") and all(t is before for t in objects)
+        return {subject - 1: ""} if whole and not spoken else {}
+    asked = any(t.tag in edit.QUESTION_TAGS for t in parse.children(index))
+    adverbial = before.text.lower() in ("way", "time", "reason", "day")
+    fits = subject - 1 == noun and before.tag in ("NN", "NNS") and not adverbial
+    return {subject: f"that {tokens[subject].text}"} if fits and not asked else {}
+
+
+# --- captions ---
+
+
+@dataclass(frozen=True)
+class CaptionForm(edit.WordEdit):
+    """A caption in another of the usual forms: A dog runs; A dog is running; There is a dog running."""
+
+    name = "caption-form"
+    criterion = "invariance"
+    expect = "same"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        return super().apply(record, rng) if record.task == "image-captioning" else None
+
+    def changes(self, parse: Text, rng: Random) -> Changes:
+        changes: dict[int, str] = {}
+        for sentence in parse.sentences:
+            inside = parse.tokens[sentence.start : sentence.end - 1]
+            plain = all(edit.is_word(token) or token.text in ",-'’" for token in inside)
+            if plain and not garbled(parse, sentence):
+                changes |= _without_there(parse, sentence) or _other_tense(parse, sentence)
+        return changes
+
+
+def _without_there(parse: Text, sentence: Span) -> Changes:
+    """There is a dog running: A dog is running."""
+    tokens, start = parse.tokens, sentence.start
+    be = parse.word_at(start + 1)
+    noun = parse.child(start + 1, "attr")
+    verb = parse.child(noun, "acl") if noun is not None else None
+    if parse.word_at(start) != "there" or be not in ("is", "are") or noun is None or verb is None:
+        return {}
+    whole = all(start + 1 < tokens[i].head < verb for i in range(start + 2, verb) if i != noun)
+    if not whole or tokens[verb].tag != "VBG" or be != _be(parse, noun):
+        return {}
+    return {start: "", start + 1: "", verb: f"{be} {tokens[verb].text}"}
+
+
+def _be(parse: Text, noun: int) -> str:
+    """The form of "be" that a subject takes."""
+    token = parse.tokens[noun]
+    joined = any(t.dep == "conj" for t in parse.children(noun))
+    return "are" if token.tag in ("NNS", "NNPS") or joined or token.text.lower() == "people" else "is"
+
+
+def _other_tense(parse: Text, sentence: Span) -> Changes:
+    """A dog runs and jumps: A dog is running and jumping; and back; a dog running: a dog is running."""
+    tokens, root = parse.tokens, parse.root_of(sentence)
+    if root is None or tokens[root].pos == "NOUN":
+        return _fragment_to_sentence(parse, sentence, root) if root is not None else {}
+    subject = parse.child(root, "nsubj")
+    if subject is None or subject > root or tokens[subject].pos not in ("NOUN", "PRON"):
+        return {}
+    joined = [i for i, t in enumerate(tokens) if t.dep == "conj" and t.head == root and t.pos == "VERB"]
+    lemmas = {verb: edit.lemma_of(tokens[verb].text, "verb") for verb in (root, *joined)}
+    denied = any(t.dep in ("neg", "nsubjpass") for t in parse.children(root))
+    if denied or listed("stative") & set(lemmas.values()):
+        return {}
+    return _to_simple(parse, root, lemmas) or _to_progressive(parse, root, lemmas)
+
+
+def _to_simple(parse: Text, root: int, lemmas: Mapping[int, str]) -> Changes:
+    tokens = parse.tokens
+    helpers = [i for i, t in enumerate(tokens) if t.dep == "aux" and t.head in lemmas]
+    if len(helpers) != 1 or helpers[0] > root or tokens[helpers[0]].text not in ("is", "are"):
+        return {}
+    if lemmas[root] == "go" or any(tokens[verb].tag != "VBG" for verb in lemmas):
+        return {}
+    forms = _inflected(lemmas, "VBZ" if tokens[helpers[0]].text == "is" else "VBP")
+    return {helpers[0]: "", **forms} if forms else {}
+
+
+def _to_progressive(parse: Text, root: int, lemmas: Mapping[int, str]) -> Changes:
+    tokens = parse.tokens
+    present = all(tokens[verb].tag in ("VBZ", "VBP") and tokens[verb - 1].dep != "advmod" for verb in lemmas)
+    complements = {t.dep for verb in lemmas for t in parse.children(verb)}
+    forms = _inflected(lemmas, "VBG")
+    if not present or not forms or complements & {"aux", "auxpass", "mark", "ccomp", "xcomp"}:
+        return {}
+    return forms | {root: f"{'is' if tokens[root].tag == 'VBZ' else 'are'} {forms[root]}"}
+
+
+def _inflected(lemmas: Mapping[int, str], tag: str) -> dict[int, str]:
+    """Every verb in the form of a tag; empty where one form is unknown."""
+    forms = {verb: form for verb, lemma in lemmas.items() if (form := edit.inflect(lemma, tag))}
+    return forms if len(forms) == len(lemmas) else {}
+
+
+def _fragment_to_sentence(parse: Text, sentence: Span, noun: int) -> Changes:
+    """A dog running on grass: A dog is running on grass."""
+    tokens, verb = parse.tokens, parse.child(noun, "acl")
+    if verb is None or tokens[verb].tag != "VBG" or not 0 < verb - noun < 6:
+        return {}
+    inside = tokens[sentence.start : sentence.end]
+    others = any(t.dep in ("conj", "cc", "relcl", "appos") for t in parse.children(noun))
+    # "goggles snowboards": a verb taken for a noun
+    misread = any(t.dep == "compound" and t.tag == "NNS" for t in tokens[verb : sentence.end])
+    finite = any(t.tag in edit.FINITE_TAGS for t in inside)
+    stative = edit.lemma_of(tokens[verb].text, "verb") in listed("stative")
+    counted = inside[0].tag in ("DT", "CD") or tokens[noun].tag == "NNS"
+    if others or misread or finite or stative or not counted or not edit.is_word(tokens[verb - 1]):
+        return {}
+    return {verb: f"{_be(parse, noun)} {tokens[verb].text}"}
+
+
+@edit.template("in-or-wearing", "invariance", expect="same")
+def InOrWearing(parse: Text, rng: Random) -> Changes:
+    """Someone in a red shirt, someone wearing a red shirt."""
+    changes: dict[int, str] = {}
+    for index, token in enumerate(parse.tokens):
+        other = {("in", "prep"): "wearing", ("wearing", "acl"): "in"}.get((token.text, token.dep))
+        person = index == token.head + 1 and parse.word_at(token.head) in listed("wearers")
+        garment = parse.child(index, "pobj", "dobj")
+        if other and person and garment is not None and _is_garment(parse, index, garment):
+            changes[index] = other
+    return changes
+
+
+def _is_garment(parse: Text, index: int, noun: int) -> bool:
+    """A single garment with an article or adjective: no list of things worn, no clause behind it."""
+    token, span = parse.tokens[noun], parse.subtree(noun)
+    names = {token.text.lower(), edit.lemma_of(token.text, "noun")}
+    plain = span == Span(index + 1, noun + 1) and (token.tag == "NNS" or noun > index + 1)
+    return plain and bool(names & listed("clothes"))
