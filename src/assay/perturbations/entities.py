@@ -58,12 +58,13 @@ def _names(text: str) -> tuple[Span, ...]:
     shorter = {
         parse.tokens[i].text: label
         for run, label in labels.items()
-        if label in (PERSON, ORGANISATION)
+        if label in (PERSON, ORGANISATION) and run.end - run.start > 1
         for i in {run.end - 1} | ({run.start} if label == PERSON else set())
     }  # Falcao after Radamel Falcao, United after Manchester United
     for run, label in labels.items():
-        if label is None and run.end - run.start == 1:
-            labels[run] = shorter.get(parse.tokens[run.start].text)
+        known = shorter.get(parse.tokens[run.start].text) if run.end - run.start == 1 else None
+        if known is not None and (label is None or known == PERSON):
+            labels[run] = known
     return tuple(Span(run.start, run.end, label) for run, label in labels.items() if label)
 
 
@@ -148,6 +149,8 @@ def _without_links(parse: Text, part: Span) -> Span:
 def _label(parse: Text, run: Span) -> str | None:
     """What a name is the name of; None where that is not certain."""
     text, tokens = parse.piece(run), parse.tokens[run.start : run.end]
+    if _goes_on(parse, run):
+        return None
     if is_title(parse.tokens[run.start - 1].text if run.start else ""):
         return PERSON if len(tokens) <= 3 else None
     if text in named("organisations"):
@@ -163,6 +166,15 @@ def _label(parse: Text, run: Span) -> str | None:
     if _is_person(parse, run, tokens):
         return PERSON
     return PLACE if _is_located(parse, run, tokens) else None
+
+
+def _goes_on(parse: Text, run: Span) -> bool:
+    """Whether a name of one word is a part of a longer one: X-ray, Ella henderson (without its capital)."""
+    after = parse.word_at(run.end)
+    if run.end - run.start > 1 or not after:
+        return False
+    hyphened = after == "-" and not parse.tokens[run.end - 1].space
+    return hyphened or (after.isalpha() and not known_classes(after) and after not in spacy_stop_words())
 
 
 def _ends_in(parse: Text, run: Span, key: str) -> bool:
@@ -211,9 +223,6 @@ def _is_acronym(tokens: tuple[Token, ...]) -> bool:
 def _is_person(parse: Text, run: Span, tokens: tuple[Token, ...]) -> bool:
     """Whether a name is a person's: by its first name, or by the parser where no word speaks against it."""
     words = [token.text for token in tokens]
-    after = parse.word_at(run.end)
-    if len(words) == 1 and after.isalpha() and not known_classes(after) and after not in spacy_stop_words():
-        return False  # a surname without its capital: Ella henderson
     labelled = all(token.entity == "PERSON" for token in tokens)
     capital = all(word[0].isupper() or word in _LINKS for word in words)
     if len(words) > 4 or not capital or not all(map(_is_name_shaped, words)):

@@ -14,7 +14,7 @@ from random import Random
 from typing import ClassVar
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import capitalised, replies, template_words, word_list, word_set
+from assay.datasets.lexicon import capitalised, people, replies, template_words, word_list, word_set
 from assay.models.nlp import Span
 from assay.perturbations import edit
 from assay.perturbations.checklist.structure import RandomText, is_substantial
@@ -126,7 +126,10 @@ _TURNS = (
     ),
     ("mind", r"(do|would) you mind\b"),
     ("choice", rf"(?!{_ASKING})[^?]*\bor\b(?! (so|not|something|anything)\b)[^?]*\?"),
-    ("request", r"(can|could|may|might|shall|would|will|should) (you|i|we)\b[^?]*\?"),
+    (
+        "request",
+        r"(ok|okay|so|well|and|then)?[ ,]*(can|could|may|might|shall|would|will|should) (you|i|we)\b[^?]*\?",
+    ),
     ("request", r"[^?]*\b(would you|could you|shall we|okay|all right)\?"),
     ("question", rf"{_LEAD}{_ASKING}[^?]*\?"),
     ("question", rf".*[,.] *{_ASKING}[^?]*\?"),
@@ -135,7 +138,10 @@ _TURNS = (
     ("thanks", r".*\b(thanks?|thank you|grateful|appreciate)\b"),
     ("apology", r"(oh |i'?m |i am )?(so |very |really |terribly )*(sorry|excuse me|my apologies)\b"),
     ("farewell", r".*\b(good ?bye|bye|good ?night|see you|take care)\b"),
-    ("greeting", r"(hello|hi|hey|good (morning|afternoon|evening)|welcome|nice to (see|meet) you)\b"),
+    (
+        "greeting",
+        r"(hello|hi|hey|good (morning|afternoon|evening)|welcome|nice to (see|meet) you)\b\W*(\w+\W*){0,3}$",
+    ),
     (
         "request",
         r"(please|let's|let me|give|tell|show|wait|take|come|try|don't|i'd like|i want|i need)\b",
@@ -293,6 +299,8 @@ def _rivals(parse: Text, asking: Span) -> list[str]:
     if token.dep in ("nsubj", "nsubjpass"):
         # In place of a person: how many people, if the verb shows no number.
         numberless = after.tag in ("VBD", "MD") and after.lemma != "be"
+        if after.lemma == "be" and parse.tokens[asking.end + 1].pos not in ("ADJ", "ADP", "ADV"):
+            return []  # What is closing time?
         return ["who"] if word != "who" else ["how many people"] if numberless else ["whose friend"]
     if after.dep not in ("aux", "auxpass"):
         named = asking.end + 1 < len(parse.tokens) and parse.tokens[asking.end + 1].tag in (
@@ -300,7 +308,8 @@ def _rivals(parse: Text, asking: Span) -> list[str]:
             "PRP$",
             "NNP",
         )
-        return ["where"] if after.lemma == "be" and word in ("how", "what") and named else []
+        place = named and after.lemma == "be" and _asks_of_object(parse, asking)
+        return ["where"] if word in ("how", "what") and place else []
     verb = edit.lemma_of(parse.tokens[token.head].text, "verb")
     if asking.start > 0 or token.dep != "dobj":
         return []
@@ -310,6 +319,17 @@ def _rivals(parse: Text, asking: Span) -> list[str]:
         else ["who"]
         if verb in template_words("person_object_verbs")
         else []
+    )
+
+
+def _asks_of_object(parse: Text, asking: Span) -> bool:
+    """Whether the subject is something that has a place: not the reason, nor what your duty was like."""
+    later = parse.tokens[asking.end :]
+    subjects = [edit.lemma_of(t.text, "noun") for t in later if t.dep in ("nsubj", "attr")]
+    kinds = ("animal", "vehicle", "place", "thing")
+    listed = [people(), *(word_set("checklist", "nouns", kind) for kind in kinds)]
+    return all(t.text.lower() != "like" for t in later) and any(
+        s in words for s in subjects for words in listed
     )
 
 
@@ -362,7 +382,8 @@ def _statement(parse: Text, asking: Span) -> list[str] | None:
     if tokens[after].pos in ("VERB", "AUX") and any(t.head not in inside for t in subjects):
         # Do-support never follows the subject: then the parse is wrong.
         misread = tokens[after].dep == "aux" and tokens[after].lemma == "do"
-        return None if misread else [indefinite, parse.piece(Span(after, last))]
+        stranded = tokens[last - 1].pos == "ADP"  # How many years is the lease for?
+        return None if misread or stranded else [indefinite, parse.piece(Span(after, last))]
     heads = (i for i, t in enumerate(tokens) if i > after and t.dep in ("nsubj", "nsubjpass"))
     head = next(heads, None)
     subject = None if head is None else parse.subtree(head)
@@ -406,6 +427,8 @@ def _uninverted(
         plain = tokens[auxiliary].lemma == "be" and asking.end - asking.start == 1
         return [who, support, indefinite] if plain else None
     verb = tokens[subject.end]
+    if tokens[auxiliary].dep == "ROOT":
+        return None  # What is the date today?
     if support in edit.DO_TAGS and tokens[auxiliary].dep == "aux":
         lasting = indefinite == "for some time" and verb.lemma in ("take", "last")
         usable = verb.tag == "VB" and not lasting

@@ -388,10 +388,10 @@ def _referent(parse: Text, index: int) -> str | None:
 
 def _person_gender(parse: Text, name: Span) -> str | None:
     """A named person's gender: by a title, the first name, or the same name in full; or None."""
-    words = [parse.word_at(name.start - 1), *(parse.tokens[i].text for i in range(name.start, name.end))]
+    own = [parse.tokens[i].text for i in range(name.start, name.end)]
     full = [n for n in names(parse) if n.label == PERSON and n.end - n.start > 1]
-    words += [parse.tokens[n.start].text for n in full if parse.tokens[n.end - 1].text == words[-1]]
-    for word in words:
+    firsts = [parse.tokens[n.start].text for n in full if parse.tokens[n.end - 1].text == own[-1]]
+    for word in [parse.word_at(name.start - 1), *firsts, *own]:
         gender = (
             first_name_gender(word) or lexicon.gendered(word.lower()) or lexicon.gendered(f"{word.lower()}.")
         )
