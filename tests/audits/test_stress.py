@@ -182,7 +182,7 @@ def test_planted_blindness_is_found(data: Path) -> None:
     constant = {f.verdict for f in found if f.metric == "constant" and f.statistic == "sensitivity"}
     assert constant == {"insensitive", "not judged"}
     slopes = {f.slice: f.ci for f in found if f.statistic == "sensitivity" and f.metric == "word-bag"}
-    for noise in ("local-swap", "noised-punctuation"):
+    for noise in ("local-swap", "repeated-token"):
         low, high = slopes[f"planted/{noise}"]
         assert -1 < low <= high < 1  # percent of the gap
     failed = next(
