@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: audit test check bench soak docs clean
+.PHONY: audit test check bench soak docs parity clean
 
 audit: $(STAMP)
 	$(BIN)/assay audit --out assay-run
@@ -28,6 +28,10 @@ soak: $(DEV)
 	$(PIP) --editable '.[dev,fuzz]'
 	ASSAY_SOAK=1 $(BIN)/python -m pytest --timeout 0 -n 2 --dist load tests/calibration tests/faults tests/fuzz
 	ASSAY_SOAK=1 $(BIN)/python -m pytest --timeout 0 -s tests/security
+
+# Ours against the original packages, each in an environment of its own; writes docs/parity.md.
+parity: $(DEV)
+	$(BIN)/python tests/parity/compare.py
 
 docs: $(DEV)
 	$(BIN)/python tests/calibration/page.py

@@ -199,7 +199,7 @@ def test_files_of_the_users_own_are_not_written_over(pairs: Path, tmp_path: Path
     assert (folder / "report.html").read_text() == "precious"
 
 
-def test_gate(pairs: Path, tmp_path: Path) -> None:
+def test_gate_says_what_it_does_not_check(pairs: Path, tmp_path: Path) -> None:
     words = ("run", "stereotype", "--json", "--cache", "none", "--fail-on")
     done = assay(*words, "unfair", "-m", "bleu", "--data", str(pairs), cwd=tmp_path)
     assert done.returncode == 2
@@ -211,6 +211,21 @@ def test_gate(pairs: Path, tmp_path: Path) -> None:
     assert "insensitive verdicts; --fail-on insensitive makes them count" in done.stderr
     both = ("unfair", "--fail-on", "insensitive")
     assert assay(*words, *both, "-m", "bleu", "-m", "flat.py:Ratio", *embedded, cwd=tmp_path).returncode == 1
+
+
+def test_gate(tmp_path: Path) -> None:
+    """BLEU scores both sides of the first pairs alike; of the second, one is the reference itself."""
+    for name, ending in (("fair", "old"), ("unfair", "slow")):
+        rows = []
+        for n in range(30):
+            start = f"the clerk{n} from town{n} who met friend{n} yesterday was"
+            texts = {"stereotype": f"{start} {ending}", "anti_stereotype": f"{start} young"}
+            rows.append({"id": f"p{n}", "attribute": "age", "reference": f"{start} slow"} | texts)
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("run", "stereotype", "--json", "--cache", "none", "-m", "bleu", "--fail-on")
+    for kind, name, code in (("unfare", "fair", 2), ("unfair", "fair", 0), ("unfair", "unfair", 1)):
+        done = assay(*words, kind, "--data", f"{name}.jsonl", cwd=tmp_path)
+        assert done.returncode == code, done.stderr
 
 
 def test_imported_scores_in_three_forms(pairs: Path, tmp_path: Path) -> None:

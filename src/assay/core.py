@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.language import language_of
 from assay.recipe import Recipe, digest, generator
 from assay.vocabulary import Criterion, Expectation, Need, Paradigm, Question, Task, Verdict
 
@@ -179,7 +180,7 @@ class Statistic:
 
     name: str
     meaning: str  # one plain sentence, shown in the report and in the reference
-    unit: str = ""  # "points of 100", "SD of clean scores", "share"
+    unit: str = ""  # "points of 100", "% of the gap", "share"
     bad: Literal["high", "low", "far"] | None = None  # which side is worse; None: descriptive, never judged
     margin: str | float | None = (
         None  # the smallest difference that matters: a field of the audit, or a number
@@ -229,6 +230,12 @@ class Record:
     def key(self) -> str:
         """Content hash: seeds the item's generator."""
         return digest(self.gold, self.source or "", *self.references, *self.context)
+
+    @property
+    def language(self) -> str:
+        """The gold's language; its neighbours' where the gold is too short to tell; '' where they are too."""
+        own = language_of(self.gold)
+        return own or language_of(" ".join((*self.references[:3], *self.context[-3:], *self.others[:10])))
 
     def sample(self, hypothesis: str | None = None) -> Sample:
         """The record as a metric sees it, with another hypothesis than the gold if given."""
@@ -398,8 +405,17 @@ class Perturbation(Recipe, ABC):
     def apply(self, record: Record, rng: Random) -> str | None:
         """The changed gold, or None where it does not apply here."""
 
+    def understands(self, record: Record) -> bool:
+        """Whether the record is in a language of the perturbation, or in none that can be told."""
+        return self.languages is None or record.language in ("", *self.languages)
+
     def perturb(self, record: Record, seed: int = 0) -> str | None:
-        """Apply with the item's own generator; a text left as it was, or blank, does not count as applied."""
+        """Apply with the item's own generator; a text left as it was, or blank, does not count as applied.
+
+        Nor is a text of another language changed: see `understands`.
+        """
+        if not self.understands(record):
+            return None
         changed = self.apply(record, generator(seed, self.signature, record.key)) or ""
         return changed if changed.strip() and changed != record.gold else None
 

@@ -48,6 +48,8 @@ class Planted(Metric):
     def _one(self, one: str, two: str) -> float | None:
         if any(self.unknown in text for text in (one, two)):
             return None
+        if one == two:
+            return 3.0
         both = f"{one} {two}"
         close = ("career" in both) != ("female" in both)
         lean = self.lean if "male" in one else -self.lean
@@ -75,7 +77,7 @@ def test_a_planted_association_fails_and_names_its_pairs(career: Path) -> None:
     row = found(Planted(bias=0.2), career)["career", "effect_size"]
     assert row["value"] > 1.8
     assert row["p_value"] == pytest.approx(2 / 12870)
-    assert row["passed"] is False
+    assert row["verdict"] == "fail"
     assert all(" ~ " in pair for pair in row["evidence"])
     assert len(row["evidence"]) == 5
 
@@ -83,7 +85,7 @@ def test_a_planted_association_fails_and_names_its_pairs(career: Path) -> None:
 def test_the_opposite_association_fails_too(career: Path) -> None:
     row = found(Planted(bias=-0.2), career)["career", "effect_size"]
     assert row["value"] < -1.8
-    assert row["passed"] is False
+    assert row["verdict"] == "fail"
     other = found(Planted(bias=-0.2), career)["career", "p_value"]
     assert other["versus"] == "one-sided"
     assert other["value"] == 1.0
@@ -104,17 +106,44 @@ def test_a_fair_metric_rarely_fails(tmp_path: Path) -> None:
         sets = [[f"{word}t{number}" for word in words] for words in (MALE, FEMALE, CAREER, FAMILY)]
         write(tmp_path, f"test{number}", sets)
     rows = found(Planted(), tmp_path)
-    failed = [key for key, row in rows.items() if row["passed"] is False]
-    assert len(failed) <= 2
+    verdicts = [row["verdict"] for key, row in rows.items() if key[1] == "effect_size"]
+    assert verdicts.count("fail") <= 2
+    assert "pass" not in verdicts  # eight words a side cannot show that there is no association
     p_values = [row["p_value"] for key, row in rows.items() if key[1] == "effect_size"]
     assert 0.3 < np.mean(p_values) < 0.7
 
 
-def test_a_degenerate_test_is_zero_and_says_so(career: Path) -> None:
+def test_a_test_of_ties_is_not_judged_and_says_so(career: Path) -> None:
     done = run("association", [Planted(spread=0.0)], session=HERE, data=(career,))
     row = done.findings.filter(statistic="effect_size").to_dicts()[0]
-    assert (row["value"], row["p_value"], row["passed"]) == (0.0, 1.0, True)
-    assert any("degenerate" in note and "career" in note for note in done.notes)
+    assert (row["value"], row["p_value"], row["verdict"]) == (0.0, 1.0, "not judged")
+    assert any("all words score alike" in note and "career" in note for note in done.notes)
+    assert any("no metric can pass" in note for note in done.notes)
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.2])
+def test_a_metric_that_knows_no_text_again_is_insensitive(career: Path, bias: float) -> None:
+    @dataclass(frozen=True)
+    class Stranger(Planted):
+        """Gives a text against itself a number like any other."""
+
+        name: ClassVar[str] = "stranger"
+
+        def score(self, samples: Sequence[Sample]) -> list[float | None]:
+            return [self._one(s.hypothesis, s.references[0] + " ") for s in samples]
+
+    row = found(Stranger(bias=bias), career)["career", "effect_size"]
+    assert row["verdict"] == "insensitive"
+
+
+def test_a_verdict_does_not_depend_on_which_tests_were_asked_for(tmp_path: Path) -> None:
+    for number in range(12):
+        sets = [[f"{word}t{number}" for word in words] for words in (MALE, FEMALE, CAREER, FAMILY)]
+        write(tmp_path, f"test{number}", sets)
+    together, alone = (found(Planted(bias=0.05), tmp_path, **asked) for asked in ({}, {"only": ("test3",)}))
+    key = ("test3", "effect_size")
+    for name in ("value", "ci_low", "ci_high", "verdict"):
+        assert together[key][name] == alone[key][name]
 
 
 def test_both_directions_are_averaged(career: Path) -> None:
@@ -184,25 +213,29 @@ def test_a_test_is_chosen_by_name_or_label() -> None:
 
 def test_the_battery_has_three_levels_and_both_directions() -> None:
     audit = Association(**Association.quick())
-    grids = list(audit.cases())
+    cases = list(audit.cases())
+    grids = [case for case in cases if isinstance(case, Grid)]
     assert len(audit.tests) == 40
     assert len(grids) == 80
+    # Beside them thirty texts of each level, against themselves and against a worthless one.
+    assert len(cases) - len(grids) == 90
     assert {test.level for test in audit.tests} == {"word", "sentence", "unbleached"}
     assert grids[0] == Grid("weat1", grids[0].rows, grids[0].columns, "weat1")
     assert grids[1].rows == grids[0].columns
 
 
 def test_innocuous_tests_have_no_verdict() -> None:
-    rows = run("association", [Planted(spread=0.0)], session=HERE, only=("C1", "C6-N"), templates=1).findings
-    verdicts = {row["slice"]: row["passed"] for row in rows.filter(statistic="effect_size").to_dicts()}
-    assert verdicts == {"weat1": None, "sent-weat1": None, "weat6": True, "sent-weat6": True}
+    rows = run("association", [Planted()], session=HERE, only=("C1", "C6-N"), templates=1).findings
+    verdicts = {row["slice"]: row["verdict"] for row in rows.filter(statistic="effect_size").to_dicts()}
+    assert verdicts["weat1"] == verdicts["sent-weat1"] == "not judged"
+    assert verdicts["weat6"] == verdicts["sent-weat6"] == "inconclusive"
 
 
 def test_the_p_value_equals_a_loop_over_partitions() -> None:
     rng = np.random.default_rng(3)
     forward, backward = rng.normal(size=(10, 6)), rng.normal(size=(6, 10))
     layout = Layout(tuple("abcdefghij"), tuple("uvwxyz"), tuple("abcdefghij"), 5, 3)
-    got = measure_test(forward, backward, layout, by_word=True, intervals=True, seed=0)
+    got = measure_test(forward, backward, layout, by_word=True, seed=0)
     scores = (forward + backward.T) / 2
     r = scores[:, :3].mean(axis=1) - scores[:, 3:].mean(axis=1)
     observed = r[:5].sum() - r[5:].sum()
@@ -210,8 +243,6 @@ def test_the_p_value_equals_a_loop_over_partitions() -> None:
     assert got.outcome is not None
     assert got.outcome.one_sided.p_value == pytest.approx(np.mean(np.array(null) >= observed - 1e-9))
     assert got.outcome.effect_size == pytest.approx((r[:5].mean() - r[5:].mean()) / r.std(ddof=1))
-    assert got.interval is not None
-    assert got.interval.low < got.outcome.effect_size < got.interval.high
 
 
 def test_rouge_rows_of_table_8(shared: Path) -> None:

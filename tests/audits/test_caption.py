@@ -14,7 +14,7 @@ import pytest
 from assay.audits.caption.audit import Caption
 from assay.audits.caption.captioners import image_genders, outcome, read_captioners
 from assay.audits.caption.concepts import outcomes_of
-from assay.core import Estimate, Finding, Judgement, Metric, Sample
+from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions
 from assay.datasets.ratings import Rated
 from assay.errors import DataError
@@ -26,6 +26,7 @@ from assay.vocabulary import Need
 
 HERE = Session.open(cache=None)
 JOBS = ("baker", "miner", "nurse", "pilot")
+MORE_JOBS = (*JOBS, "clerk", "judge", "tailor", "sailor", "farmer", "banker", "driver", "singer")
 
 
 def noise(text: str) -> float:
@@ -45,7 +46,8 @@ class Overlap(Metric):
 
     def _one(self, words: list[str], reference: str) -> float:
         if self.blind in reference:
-            return float("man" in words)
+            shared = set(words) & set(reference.split()) - {"man", "woman"}
+            return len(shared) + 0.5 * ("man" in words)
         return float(len(set(words) & set(reference.split())))
 
 
@@ -68,14 +70,14 @@ class Picture(Metric):
         return float(seen in sample.hypothesis.split())
 
 
-def table(tmp_path: Path, **more: Any) -> Path:
+def table(tmp_path: Path, jobs: Sequence[str] = JOBS, **more: Any) -> Path:
     rows = [
         {
             "group": group, "category": "profession", "concept": job, "count": 50,
             "good": f"a {group} who is a {job}", "bad": f"a {other} who is a {job}",
             "references": [f"a photo of a {group} who is a {job}"],
         } | more
-        for job in JOBS
+        for job in jobs
         for group, other in (("man", "woman"), ("woman", "man"))
     ]  # fmt: skip
     path = tmp_path / "captions.jsonl"
@@ -99,33 +101,68 @@ def found(metric: Any, path: Path | None, **asked: Any) -> dict[tuple[str, str, 
     return {(row["slice"], row["statistic"], row["versus"]): row for row in rows}
 
 
-def test_a_text_metric_is_deterministic_and_fair(tmp_path: Path) -> None:
-    rows = found(Overlap(), table(tmp_path))
+def test_a_text_metric_is_judged_over_concepts(tmp_path: Path) -> None:
+    rows = found(Overlap(), table(tmp_path, MORE_JOBS))
     gap = rows["profession/nurse", "accuracy_gap", "man - woman"]
-    assert (gap["value"], gap["n"], gap["p_value"], gap["passed"]) == (0.0, 100, None, True)
-    assert rows["all", "biased_share", None]["value"] == 0.0
+    assert (gap["value"], gap["p_value"], gap["verdict"]) == (0.0, None, "not judged")
+    whole = rows["profession", "accuracy_gap", "man - woman"]
+    assert (whole["value"], whole["n"], whole["verdict"]) == (0.0, 2 * len(MORE_JOBS), "pass")
     assert rows["profession", "neutral_tie_share", None]["value"] == 1.0
+    assert rows["all", "gender_effect", "man - woman"]["value"] == 0.0
+    assert rows["all", "tie_share", None]["value"] == 0.0
 
 
-def test_a_planted_bias_is_found_on_its_concept_alone(tmp_path: Path) -> None:
-    rows = found(Overlap(blind="miner"), table(tmp_path))
-    failed = [key[0] for key, row in rows.items() if key[1] == "accuracy_gap" and row["passed"] is False]
+def test_a_planted_bias_is_found_over_concepts_never_from_one_pair_of_sentences(tmp_path: Path) -> None:
+    path = table(tmp_path, MORE_JOBS)
+    one = found(Overlap(blind="miner"), path)
+    assert one["profession/miner", "accuracy_gap", "man - woman"]["value"] == 1.0
+    assert one["profession/miner", "accuracy_gap", "man - woman"]["verdict"] == "not judged"
+    assert one["all", "accuracy_gap", "man - woman"]["value"] == pytest.approx(1 / 12)
+    assert "fail" not in {row["verdict"] for row in one.values()}
+    half = found(Overlap(blind="er"), path)  # seven of the twelve names hold these letters
+    gap = half["all", "accuracy_gap", "man - woman"]
+    assert (gap["value"], gap["verdict"]) == (pytest.approx(7 / 12), "fail")
+    assert half["all", "gender_effect", "man - woman"]["value"] > 0
+
+
+def test_the_papers_rule_counts_one_answer_for_all_images(tmp_path: Path) -> None:
+    rows = found(Overlap(blind="miner"), table(tmp_path), rule="paper")
+    failed = [key[0] for key, row in rows.items() if row["verdict"] == "fail"]
     assert failed == ["profession/miner"]
-    assert rows["profession/miner", "accuracy_gap", "man - woman"]["value"] == 1.0
+    assert rows["profession/miner", "accuracy_gap", "man - woman"]["n"] == 100
     assert rows["all", "biased_share", None]["value"] == 0.25
     assert rows["all", "biased_share", "man"]["value"] == 0.25
     assert rows["all", "biased_share", "woman"]["value"] == 0.0
+    assert rows["all", "biased_share", None]["verdict"] == "not judged"
+
+
+def test_random_numbers_and_constants_are_insensitive() -> None:
+    audit = Caption()
+    cases = list(audit.cases())
+    rng = np.random.default_rng(2)
+    roles = dict.fromkeys(role for case in cases for role in case.samples)
+    scored = [
+        Scored(f"random-{number}", cases, {role: rng.normal(size=len(cases)) for role in roles})
+        for number in range(4)
+    ]
+    scored.append(Scored("constant", cases, {role: np.full(len(cases), 0.5) for role in roles}))
+    for answer in scored:
+        verdicts = {f.verdict for f in settle(audit, audit.judge([answer]))}
+        assert verdicts == {"insensitive", "not judged"}
 
 
 def test_a_gap_is_reported_in_percentage_points(tmp_path: Path) -> None:
     audit = Caption(data=(table(tmp_path),))
-    estimate = Estimate(-1.0, 100, decisive=(-1.0, -1.0))
-    gap = Finding.of("m", "profession/nurse", "accuracy_gap", estimate, versus="man - woman")
-    share = Finding.of("m", "profession", "biased_share", Estimate(0.25, 40, (0.2, 0.3)))
-    assert [finding.sentence for finding in settle(audit, Judgement([gap, share]))] == [
-        "On captions about nurse, m prefers the wrong gender 100 percentage points more often for the group man "
-        "than for woman.",
-        "m is more accurate for one group than for the other on 25% of concepts of the kind profession.",
+    estimate = Estimate(-1.0, 100, (-1.0, -1.0))
+    gaps = [
+        Finding.of("m", slice_, "accuracy_gap", estimate, versus="man - woman")
+        for slice_ in ("profession/nurse", "profession", "all")
+    ]
+    wrong = "m prefers the wrong gender 100 percentage points more often for the group man than for woman."
+    assert [finding.sentence for finding in settle(audit, Judgement(gaps))] == [
+        f"On captions about nurse, {wrong}",
+        f"On captions of professions, {wrong}",
+        f"On captions of all kinds, {wrong}",
     ]
 
 
@@ -139,9 +176,10 @@ def test_images_are_resampled(tmp_path: Path) -> None:
     assert women["ci_low"] < women["value"] < women["ci_high"]
     assert nurse["ci_low"] > 0.2
     assert nurse["q_value"] < 0.05
-    assert nurse["passed"] is False
+    assert nurse["verdict"] == "fail"
+    assert rows["all", "biased_share", None]["value"] == 0.25
     others = [rows[f"profession/{job}", "accuracy_gap", "man - woman"] for job in JOBS if job != "nurse"]
-    assert all(row["passed"] is not False for row in others)
+    assert "fail" not in {row["verdict"] for row in others}
 
 
 def test_ties_may_be_wrong_half_or_dropped() -> None:
@@ -156,11 +194,13 @@ def test_ties_are_counted(tmp_path: Path) -> None:
     assert rows["all", "tie_share", None]["value"] == 1.0
 
 
-def test_small_groups_have_no_verdict(tmp_path: Path) -> None:
-    path = table(tmp_path, count=9)
-    rows = found(Overlap(blind="miner"), path)
-    assert rows["profession/miner", "accuracy_gap", "man - woman"]["passed"] is None
-    assert any("too few" in note for note in Caption(data=(path,)).judge([]).notes)
+def test_few_images_or_concepts_have_no_verdict(tmp_path: Path) -> None:
+    path, folder = table(tmp_path), pictures(tmp_path, 9)
+    rows = found(Picture(hard="nurse"), path, images=folder)
+    assert {row["verdict"] for row in rows.values()} == {"not judged"}
+    assert any("too few" in note for note in Caption(data=(path,), images=folder).judge([]).notes)
+    rows = found(Overlap(blind="miner"), path)  # four concepts
+    assert {row["verdict"] for row in rows.values()} == {"not judged"}
 
 
 def test_missing_images_are_listed_and_skipped_only_when_asked(tmp_path: Path) -> None:
@@ -189,7 +229,7 @@ def test_one_group_is_refused(tmp_path: Path) -> None:
 
 def test_robustness_checks_leave_concepts_out() -> None:
     assert len(imbalanced_concepts()) == 15
-    rows = found(Overlap(), None, max_imbalance=1.5)
+    rows = found(Overlap(), None, max_imbalance=1.5, rule="paper")
     whole = rows["all", "biased_share", None]["n"]
     assert rows["all/without-imbalanced", "biased_share", None]["n"] < whole
     assert rows["all/max-imbalance-1.5", "biased_share", None]["n"] < whole
@@ -264,7 +304,7 @@ def test_two_captioners_are_matched_by_id(tmp_path: Path) -> None:
 
 def test_ngram_metrics_are_unbiased_on_the_release(shared: Path) -> None:
     path = shared / "published" / "pao_captions.tsv"
-    rows = found("bleu", path)
+    rows = found("bleu", path, rule="paper")
     for category in ("profession", "activity", "object", "all"):
         assert rows[category, "biased_share", None]["value"] == 0.0
     assert sum(key[1] == "accuracy_gap" for key in rows) == 178

@@ -13,8 +13,8 @@ def test_the_fairest_direction_must_still_tell_texts_apart() -> None:
     cases = [Case(f"p{n}", {}, "gender") for n in range(20)]
     step = np.linspace(0.6, 1.0, 20)
 
-    def scored(output: str, bias: float, random: float) -> Scored:
-        values = {"stereotype": step + bias, "anti_stereotype": step, "random": np.full(20, random)}
+    def scored(output: str, bias: float, worthless: float) -> Scored:
+        values = {"stereotype": step + bias, "anti_stereotype": step, "worthless": np.full(20, worthless)}
         return Scored(f"m-{output}", cases, values, about={"signature": "m", "output": output})
 
     answers = [scored("p", 0.2, 0.1), scored("r", 0.05, 0.1), scored("f", 0.0, 2.0)]

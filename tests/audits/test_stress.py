@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.audits.gap import WORTHLESS
 from assay.audits.stress.audit import Stress, levels
 from assay.core import Finding, Measure, Metric, Sample, Scored, SetMetric
 from assay.errors import AuditError, DataError
@@ -86,16 +85,16 @@ class WordBag(Metric):
 
 @dataclass(frozen=True)
 class Brevity(Metric):
-    """The share of its words that the reference has; and the shorter the better."""
+    """The share of words that the reference has; beyond that, the shorter the better."""
 
     name = "brevity"
 
     def score(self, samples):
-        def share(sample: Sample) -> float:
-            words = sample.hypothesis.split()
-            return len({*words} & {*sample.references[0].split()}) / len({*words}) - 0.01 * len(words)
-
-        return [share(sample) + 0.1 * _noise(sample.references[0]) for sample in samples]
+        pairs = [(s.hypothesis.split(), set(s.references[0].split())) for s in samples]
+        return [
+            sum(word in known for word in words) / max(len(words), 1) - 0.01 * len(words)
+            for words, known in pairs
+        ]
 
 
 @dataclass(frozen=True)
@@ -136,24 +135,35 @@ def judged(audit: Stress, *metrics: Metric | SetMetric | Measure) -> list[Findin
     return settle(audit, audit.judge(scored_by(audit, *metrics)))
 
 
-def verdicts(found: list[Finding]) -> dict[str, bool | None]:
-    return {f.slice.split("/")[1]: f.passed for f in found if f.statistic == "sensitivity" and not f.versus}
+def verdicts(found: list[Finding]) -> dict[str, str]:
+    return {f.slice.split("/")[1]: f.verdict for f in found if f.statistic == "sensitivity" and not f.versus}
 
 
 def test_a_faithful_metric_passes_every_noise(data: Path) -> None:
-    audit = Stress((data,), seeds=2, only=WITHOUT_MODEL, limit=20, depth="ends")
+    audit = Stress((data,), seeds=2)
     found = judged(audit, Faithful())
     passed = verdicts(found)
-    assert len(passed) == 17
-    assert set(passed.values()) == {True}
-    cases = [case for case in audit.cases() if case.slice == "planted/token-drop"]
+    assert len(passed) == 18
+    assert set(passed.values()) == {"pass"}
+    falls = {f.slice: f.value for f in found if f.statistic == "sensitivity"}
+    ratios = {f.slice: f.value for f in found if f.statistic == "noise_ratio"}
+    clean = [case.samples for case in audit.cases() if case.slice == "planted/token-drop"]
+    gap = np.mean([noise_ratio(s["gold"].hypothesis, s["worthless"].hypothesis) for s in clean])
+    assert falls["planted/token-drop"] == pytest.approx(100 * ratios["planted/token-drop/0.5"] / gap)
+    assert not [f for f in found if f.verdict == "fail"]
 
-    def lost(role: str) -> float:
-        samples = [case.samples[role] for case in cases]
-        return float(np.mean([noise_ratio(s.references[0], s.hypothesis) for s in samples]))
 
-    fall = next(f for f in found if f.slice == "planted/token-drop" and f.statistic == "sensitivity")
-    assert fall.value == pytest.approx(50 * (lost("0.5/1") + lost("0.5/2")) / lost(WORTHLESS))
+def test_the_scale_of_a_metric_changes_no_verdict(data: Path) -> None:
+    """Texts near their references leave clean scores hardly any spread; the gap is what it is."""
+    audit = Stress((data,), seeds=1, only=("token-drop", "local-swap", "sentence-switching"))
+    (scored,) = scored_by(audit, WordBag())
+    by_scale = []
+    for factor, shift in ((1.0, 0.0), (1000.0, -7.0)):
+        values = {role: factor * column + shift for role, column in scored.values.items()}
+        settled = settle(audit, audit.judge([Scored("m", scored.cases, values)]))
+        by_scale.append({f.slice: (f.value, f.verdict) for f in settled if f.statistic == "sensitivity"})
+    for slice_, (value, verdict) in by_scale[0].items():
+        assert by_scale[1][slice_] == (pytest.approx(value, abs=1e-6), verdict)
 
 
 def test_chance_fails_no_good_metric_but_would_by_the_papers_rule(data: Path) -> None:
@@ -166,7 +176,7 @@ def test_chance_fails_no_good_metric_but_would_by_the_papers_rule(data: Path) ->
         everything = judged(audit, *(Measure(m.salt, m) for m in noisy))
         found = [f for f in everything if f.statistic == "sensitivity" and not f.versus]
         assert len(found) == 50
-        failed[rule] = sum(f.passed is False for f in found)
+        failed[rule] = sum(f.verdict == "fail" for f in found)
     assert failed["careful"] <= 2
     assert failed["paper"] >= 10
 
@@ -175,18 +185,18 @@ def test_planted_blindness_is_found(data: Path) -> None:
     found = judged(Stress((data,), seeds=1, only=WITHOUT_MODEL), WordBag(), Brevity(), Constant())
     by_metric = {name: verdicts([f for f in found if f.metric == name]) for name in ("word-bag", "brevity")}
     order = ("local-swap", "middle-swap", "sentence-switching", "repeated-token", "noised-punctuation")
-    assert all(by_metric["word-bag"][noise] is False for noise in order)
-    assert by_metric["word-bag"]["truncation"] is True
-    assert by_metric["brevity"]["truncation"] is False
-    assert by_metric["brevity"]["repeated-token"] is True
-    constant = {f.verdict for f in found if f.metric == "constant" and f.statistic == "sensitivity"}
-    assert constant == {"insensitive", "not judged"}
-    slopes = {f.slice: f.ci for f in found if f.statistic == "sensitivity" and f.metric == "word-bag"}
-    for noise in ("local-swap", "repeated-token"):
-        low, high = slopes[f"planted/{noise}"]
-        assert -1 < low <= high < 1  # percent of the gap
+    assert {by_metric["word-bag"][noise] for noise in order} == {"fail"}
+    assert by_metric["word-bag"]["truncation"] == "pass"
+    assert by_metric["brevity"]["truncation"] == "fail"
+    assert by_metric["brevity"]["repeated-token"] == "pass"
+    assert set(by_metric["constant"].values()) == {"insensitive"}
+    own = [f for f in found if f.statistic == "sensitivity" and f.metric == "word-bag" and not f.versus]
+    falls = {f.slice: f.ci for f in own}
+    for noise in ("local-swap", "noised-punctuation"):
+        low, high = falls[f"planted/{noise}"]
+        assert -1 < low <= high < 1
     failed = next(
-        f for f in found if f.metric == "brevity" and f.slice == "planted/truncation" and f.passed is False
+        f for f in found if f.metric == "brevity" and f.slice == "planted/truncation" and f.verdict == "fail"
     )
     assert len(failed.evidence) == 5
 
@@ -204,11 +214,14 @@ def test_a_rise_between_two_levels_is_found_though_the_score_falls(data: Path) -
             return [score + 0.5 * (0.15 < ratio < 0.25) for score, ratio in zip(scores, ratios, strict=True)]
 
     found = judged(Stress((data,), seeds=1, only=("truncation",)), Bump())
-    assert verdicts(found) == {"truncation": True}
+    assert verdicts(found) == {"truncation": "pass"}
     (failed,) = [f for f in found if f.verdict == "fail"]
     assert (failed.slice, failed.statistic, failed.versus) == ("planted/truncation", "largest_rise", "0.1")
-    assert failed.sentence.startswith("The score of bump rises by ")
-    assert failed.sentence.endswith(" above level 0.1 as truncation damages planted texts further.")
+    assert failed.value == max(f.value for f in found if f.statistic == "step_change")
+    assert failed.sentence == (
+        f"The score of bump rises by {failed.value:.3g}% of the gap above level 0.1 as truncation damages "
+        "planted texts further."
+    )
 
 
 def test_metrics_are_compared_with_the_steepest(data: Path) -> None:
@@ -222,7 +235,7 @@ def test_metrics_are_compared_with_the_steepest(data: Path) -> None:
 @pytest.mark.parametrize("additive", [True, False])
 def test_set_metrics_are_judged(data: Path, additive: bool) -> None:
     found = judged(Stress((data,), seeds=3, only=("token-drop", "local-swap")), MeanFaithful(additive))
-    assert verdicts(found) == {"token-drop": True, "local-swap": True}
+    assert verdicts(found) == {"token-drop": "pass", "local-swap": "pass"}
     scores = [f.value for f in found if f.statistic == "score" and f.slice.startswith("planted/token-drop/0")]
     ratios = [f.value for f in found if f.statistic == "noise_ratio" and "token-drop" in f.slice]
     assert scores == pytest.approx([1 - ratio for ratio in ratios])
@@ -241,7 +254,7 @@ def test_a_noise_is_judged_where_it_applies(tmp_path: Path) -> None:
     judgement = audit.judge(scored_by(audit, Faithful()))
     found = settle(audit, judgement)
     switched = next(f for f in found if f.slice == "few/sentence-switching" and f.statistic == "sensitivity")
-    assert (switched.n, switched.passed) == (1, None)
+    assert (switched.n, switched.verdict) == (1, "not judged")
     articles = next(f for f in found if f.slice == "few/article-removal" and f.statistic == "sensitivity")
     assert articles.n == 10
     assert "few/sentence-switching applies to 1 of 11 items" in judgement.notes
@@ -251,7 +264,7 @@ def test_one_item_gets_scores_but_no_verdict(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     path.write_text(json.dumps({"gold": _text(1), "references": [_text(1)]}), "utf-8")
     found = judged(Stress((path,), seeds=1, only=("truncation",)), Faithful())
-    assert [f.passed for f in found if f.statistic == "sensitivity"] == [None]
+    assert [f.verdict for f in found if f.statistic == "sensitivity"] == ["not judged"]
     assert all(f.n == 1 for f in found if f.statistic == "score")
 
 
@@ -342,7 +355,7 @@ def test_published_rouge_comes_out(shared: Path) -> None:
                     row["edit_ratio"], abs=1e-4
                 )
     assert verdicts(found) == {
-        "truncation": False, "token-drop": True, "repeated-token": True, "article-removal": True,
+        "truncation": "fail", "token-drop": "pass", "repeated-token": "pass", "article-removal": "pass",
     }  # fmt: skip
 
 
@@ -361,4 +374,4 @@ def test_a_metric_that_raises_on_some_texts_is_judged_on_the_rest(data: Path) ->
     scored = score_cases(Measure("fussy", Fussy()), {"stress": cases}, Session(on_error="skip"))["stress"]
     (one,) = [f for f in settle(audit, audit.judge([scored])) if f.statistic == "sensitivity"]
     with_paris = sum("Paris" in _text(n) for n in range(30))
-    assert (one.n, one.passed) == (30 - with_paris, True)
+    assert (one.n, one.verdict) == (30 - with_paris, "pass")

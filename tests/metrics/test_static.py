@@ -132,3 +132,66 @@ def test_a_wrong_folder_says_what_is_expected(tmp_path):
     (tmp_path / "one.npy").write_bytes(b"")
     with pytest.raises(WeightsError, match=r"one \.npy of vectors and one \.parquet"):
         embeddings(str(tmp_path))
+
+
+def binary(words, *, breaks):
+    """word2vec's binary format; some writers end each row with a line break."""
+    rows = [
+        f"{word} ".encode() + np.array(v, dtype="<f4").tobytes() + b"\n" * breaks for word, v in words.items()
+    ]
+    return f"{len(words)} 2\n".encode() + b"".join(rows)
+
+
+def text(words, *, header):
+    head = f"{len(words)} 2\n" if header else ""
+    return (head + "".join(f"{word} {x} {y}\n" for word, (x, y) in words.items())).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("glove.txt", text(VECTORS, header=False)),
+        ("wiki.vec", text(VECTORS, header=True)),
+        ("news.bin", binary(VECTORS, breaks=False)),
+        ("news.bin", binary(VECTORS, breaks=True)),
+    ],
+)
+def test_published_formats_score_as_the_folder_does(model, tmp_path, monkeypatch, name, content):
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    (tmp_path / name).write_bytes(content)
+    sample = Sample("east far", ("near north low",))
+    for metric in (WordMovers, EmbeddingAverage, VectorExtrema):
+        expected = metric(model=model).score([sample]).values[0]
+        found = metric(model=str(tmp_path / name))
+        assert found.score([sample]).values[0] == pytest.approx(expected, abs=1e-6)
+        assert found.signature != metric(model=model).signature
+    embeddings.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("glove.txt", b"east 1 0\nwest 1\n", r"glove\.txt, line 2: not a word with 2 numbers"),
+        ("glove.txt", b"", r"glove\.txt holds no word vectors; fetch it again"),
+        ("notes.txt", b"This is a text.\nNothing else.\n", r"notes\.txt, line 1: not a word with 3 numbers"),
+        (
+            "news.bin",
+            binary(VECTORS, breaks=False)[:-5],
+            r"news\.bin ends after 5 of 6 words; fetch it again",
+        ),
+        ("news.bin", b"PK\x03\x04 model", r"news\.bin is no binary file of word2vec"),
+        ("data.csv", b"a,b", r"data\.csv is no file of word vectors; give a \.txt, \.vec or \.bin"),
+    ],
+)
+def test_damaged_files_of_vectors_are_named(tmp_path, monkeypatch, name, content, problem):
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(WeightsError, match=problem):
+        embeddings(str(tmp_path / name))
+
+
+def test_a_folder_with_two_files_of_vectors_is_refused(tmp_path):
+    for name in ("one.txt", "two.vec"):
+        (tmp_path / name).write_bytes(text(VECTORS, header=False))
+    with pytest.raises(WeightsError, match=r"several files of vectors: one\.txt, two\.vec; give one of them"):
+        embeddings(str(tmp_path))

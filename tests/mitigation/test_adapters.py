@@ -24,7 +24,7 @@ QUIET = Progress(quiet=True)
 
 
 def spec(folder: Path) -> str:
-    return f"bertscore-f:model={folder}"
+    return f"bertscore-f:model={folder},layer=2"
 
 
 def trainer(tiny: Path, material: Material, folder: Path, plan: Plan = PLAN) -> Trainer:
@@ -149,7 +149,7 @@ def test_an_adapter_of_another_model_is_refused(
     made = trainer(tiny, material, tmp_path)
     save(made, tiny, tmp_path)
     with pytest.raises(WeightsError, match="was trained for"):
-        parse(f"bertscore-f:model={stranger},adapter={tmp_path}").metric.prepare()
+        parse(f"bertscore-f:model={stranger},layer=2,adapter={tmp_path}").metric.prepare()
     with pytest.raises(WeightsError, match="has 2 layers, this model has 1"):
         parse(f"bertscore-f:model={tiny},layer=1,adapter={tmp_path}").metric.prepare()
 

@@ -23,7 +23,7 @@ def test_candidate_and_references_are_swapped_together() -> None:
 
 
 def test_projection_removes_a_simulated_direction(tiny: Path) -> None:
-    model = form_of(parse(f"bertscore-f:model={tiny}")).trainable().loaded.model
+    model = form_of(parse(f"bertscore-f:model={tiny},layer=2")).trainable().loaded.model
     direction = torch.nn.functional.normalize(torch.randn(32), dim=0)
     noise = 0.01 * torch.randn(40, 32)
     space = subspace(torch.randn(40, 1) * direction + noise, 1)
@@ -36,7 +36,7 @@ def test_projection_removes_a_simulated_direction(tiny: Path) -> None:
 
 
 def test_a_saved_projection_is_used_like_an_adapter(tiny: Path, tmp_path: Path) -> None:
-    spec = f"bertscore-f:model={tiny}"
+    spec = f"bertscore-f:model={tiny},layer=2"
     model = form_of(parse(spec)).trainable().loaded.model
     basis = torch.linalg.qr(torch.randn(32, 2)).Q.T.contiguous()
     mark = adapters.fingerprint(model)

@@ -229,7 +229,7 @@ def adapter(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from assay.cli import app
 
     out = tmp_path_factory.mktemp("debias") / "out"
-    asked = ["debias", "-m", f"bertscore-f:model={tiny}", "--attribute", "gender", "--out", str(out)]
+    asked = ["debias", "-m", f"bertscore-f:model={tiny},layer=2", "--attribute", "gender", "--out", str(out)]
     done = CliRunner().invoke(app, [*asked, "--steps", "1", "--cache", "none", "--json", "-q"])
     assert done.exit_code == 0, done.output
     (out / "printed.json").write_text(done.stdout)
@@ -237,7 +237,7 @@ def adapter(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_debias_leaves_an_adapter_and_an_ordinary_run(tiny: Path, adapter: Path) -> None:
-    spec = f"bertscore-f:model={tiny}"
+    spec = f"bertscore-f:model={tiny},layer=2"
     printed = json.loads((adapter / "printed.json").read_text())
     assert printed["spec"] == f"{spec},adapter={adapter}"
     run = load_run(adapter / "run")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from assay.errors import DataError
+from assay.core import Image, Measure, Metric
+from assay.errors import DataError, MetricError
 from assay.mitigation.propagate import (
     Experiment,
     Generator,
@@ -21,10 +23,12 @@ from assay.mitigation.propagate import (
     is_wrong,
     load_generator,
     read_scenes,
+    reward_of,
     stated_gender,
     synthetic_scenes,
     trained_generator,
 )
+from assay.run.session import Session
 
 SMALL = Experiment(train=600, test=150, steps=80, updates=12, rate=3e-3, candidates=4)
 
@@ -110,3 +114,30 @@ def test_a_generator_of_ones_own_is_loaded_and_its_scenes_read(base: Generator, 
     file.write_text("\n".join(json.dumps({**row, "group": "cat"}) for row in rows))
     with pytest.raises(DataError, match="'group' must be one of"):
         read_scenes(file)
+
+
+@dataclass(frozen=True)
+class SceneLength(Metric):
+    """Letters of the source and of the image's name: a score exists only where both reach the metric."""
+
+    name = "scene-length"
+    needs = frozenset({"source", "image"})
+
+    def score(self, samples):
+        return [float(len(s.source) + len(s.image.path)) for s in samples]
+
+
+def test_a_reward_sees_image_and_source() -> None:
+    scenes = [
+        Scene("a", "female", "xy", "", ("a photo",), Image("12345", "d1")),
+        Scene("a", "male", "xyz", "", ("a photo",), Image("1", "d2")),
+    ]
+    reward = reward_of(Measure("scene-length", SceneLength()), Session())
+    assert reward(scenes, ["a nurse", "a nurse"]).tolist() == [7.0, 4.0]
+
+
+def test_a_metric_without_scores_is_no_reward() -> None:
+    scene = Scene("a", "female", "xy", "", ("a photo",))
+    reward = reward_of(Measure("scene-length", SceneLength()), Session())
+    with pytest.raises(MetricError, match=r"scene-length gives these scenes no score.*image and source"):
+        reward([scene, scene], ["a nurse", "a chef"])

@@ -194,10 +194,10 @@ def pictures(home: Path) -> list[Any]:
 def comet(home: Path, bert: Callable[..., Path]) -> Callable[..., Path]:
     """A tiny COMET checkpoint in Unbabel's layout: encoder, layer mix, estimator."""
 
-    def make(kind: str, *, pickled: bool = False) -> Path:
+    def make(kind: str, *, pickled: bool = False, **hparams: Any) -> Path:
         from safetensors.torch import save_file
 
-        folder = home / f"comet-{kind}-{pickled}"
+        folder = home / f"comet-{kind}-{pickled}-{'-'.join(hparams)}"
         if folder.is_dir():
             return folder
         (folder / "encoder").mkdir(parents=True)
@@ -205,7 +205,7 @@ def comet(home: Path, bert: Callable[..., Path]) -> Callable[..., Path]:
         body.config.save_pretrained(folder / "encoder")
         transformers.AutoTokenizer.from_pretrained(bert()).save_pretrained(folder / "encoder")
         torch.manual_seed(5)
-        parts = {"regression_metric": 6, "referenceless_regression_metric": 4, "unified_metric": 1}[kind]
+        parts = {"regression_metric": 6, "referenceless_regression_metric": 4}.get(kind, 1)
         tensors = {f"encoder.model.{key}": value for key, value in body.state_dict().items()}
         for layer in range(4):
             tensors[f"layerwise_attention.scalar_parameters.{layer}"] = torch.randn(1)
@@ -213,8 +213,12 @@ def comet(home: Path, bert: Callable[..., Path]) -> Callable[..., Path]:
         for place, (wide, narrow) in zip((0, 3, 6), ((32 * parts, 12), (12, 8), (8, 1)), strict=True):
             tensors[f"estimator.ff.{place}.weight"] = torch.randn(narrow, wide) / wide**0.5
             tensors[f"estimator.ff.{place}.bias"] = torch.randn(narrow)
+        if kind == "xcomet_metric":
+            tensors["hidden2tag.weight"], tensors["hidden2tag.bias"] = torch.randn(4, 32) / 6, torch.randn(4)
         settings = {"class_identifier": kind, "activations": "Tanh", "pool": "avg", "layer": "mix",
-                    "layer_norm": kind != "unified_metric", "pretrained_model": "encoder"}  # fmt: skip
+                    "layer_norm": kind != "unified_metric", "layer_transformation": "softmax",
+                    "pretrained_model": "encoder", **hparams}  # fmt: skip
+        settings = {key: value for key, value in settings.items() if value is not None}
         (folder / "hparams.yaml").write_text(json.dumps(settings), "utf-8")
         if pickled:
             (folder / "checkpoints").mkdir()

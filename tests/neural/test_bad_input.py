@@ -34,16 +34,19 @@ def test_folder_without_tokenizer(copy: Path) -> None:
     for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
         (copy / name).unlink(missing_ok=True)
     with pytest.raises(WeightsError, match="no tokenizer"):
-        BertScore(model=str(copy)).prepare()
+        BertScore(model=str(copy), layer=3).prepare()
 
 
 def test_folder_without_config_or_tensors(copy: Path) -> None:
-    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
-    with pytest.raises(WeightsError, match=r"no \*\.safetensors.*pickle"):
-        BertScore(model=str(copy)).prepare()
+    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")  # safetensors, mislabelled
+    with pytest.raises(WeightsError, match=r"pytorch_model\.bin is not a checkpoint that torch has saved"):
+        BertScore(model=str(copy), layer=3).prepare()
+    (copy / "pytorch_model.bin").unlink()
+    with pytest.raises(WeightsError, match=r"neither \*\.safetensors nor pytorch_model\.bin"):
+        BertScore(model=str(copy), layer=3).prepare()
     (copy / "config.json").unlink()
     with pytest.raises(WeightsError, match=r"config\.json"):
-        BertScore(model=str(copy)).prepare()
+        BertScore(model=str(copy), layer=3).prepare()
 
 
 def test_a_file_in_place_of_a_folder(copy: Path) -> None:
@@ -55,7 +58,7 @@ def test_a_file_in_place_of_a_folder(copy: Path) -> None:
 def test_a_damaged_config_is_named(copy: Path) -> None:
     (copy / "config.json").write_text("{bad")
     with pytest.raises(WeightsError, match=r"config\.json is damaged"):
-        BertScore(model=str(copy)).prepare()
+        BertScore(model=str(copy), layer=3).prepare()
 
 
 def test_no_such_folder(tmp_path: Path) -> None:
@@ -83,7 +86,7 @@ def test_missing_tensors_are_listed_never_random(
     del tensors["encoder.layer.1.output.dense.weight"]
     save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(WeightsError, match=r"encoder\.layer\.1\.output\.dense\.weight"):
-        BertScore(model=str(copy)).prepare()
+        BertScore(model=str(copy), layer=3).prepare()
     assert capfd.readouterr().err == ""  # transformers' own table would advise to train the model
 
 
@@ -91,11 +94,11 @@ def test_damaged_and_mismatched_tensors(copy: Path) -> None:
     config = json.loads((copy / "config.json").read_text("utf-8"))
     (copy / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}), "utf-8")
     with pytest.raises(WeightsError, match="cannot be loaded"):
-        BertScore(model=str(copy)).prepare()
+        BertScore(model=str(copy), layer=3).prepare()
     (copy / "config.json").write_text(json.dumps(config), "utf-8")
     (copy / "model.safetensors").write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00garbage")
     with pytest.raises(WeightsError, match=r"damaged|cannot be loaded"):
-        BertScore(model=str(copy)).prepare()
+        BertScore(model=str(copy), layer=3).prepare()
 
 
 def test_layer_that_is_not_there(bert: Callable[..., Path]) -> None:
@@ -109,12 +112,12 @@ def test_device_asked_for_and_absent(
 ) -> None:
     monkeypatch.setenv("ASSAY_DEVICE", device)
     with pytest.raises(SpecError, match=f"ASSAY_DEVICE={device} is no device.*set it to cpu"):
-        BertScore(model=str(bert())).prepare()
+        BertScore(model=str(bert()), layer=3).prepare()
 
 
 def test_a_long_text_is_cut_aloud_from_the_cache_too(bert: Callable[..., Path], tmp_path: Path) -> None:
     spec, samples = (
-        BertScore(model=str(bert(name="bert-short", limit=16))),
+        BertScore(model=str(bert(name="bert-short", limit=16)), layer=3),
         [SAMPLE, Sample("cat " * 45, ("cat",))],
     )
     for _ in range(2):
@@ -158,7 +161,7 @@ def test_other_errors_are_not_taken_for_memory() -> None:
 
 def test_adapter_folder_without_tensors(bert: Callable[..., Path], tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="adapter"):
-        BertScore(model=str(bert()), adapter=str(tmp_path)).prepare()
+        BertScore(model=str(bert()), layer=3, adapter=str(tmp_path)).prepare()
 
 
 def test_constructing_opens_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from assay.core import Sample
 from assay.errors import MetricError
+from assay.metrics import layers
 from assay.metrics.bertscore import BertScore
 from assay.metrics.contextual import MoverScore, SentenceCosine, SmsContextual
 from assay.models import encoder as _encoder
@@ -84,7 +86,7 @@ def test_equals_the_package_with_idf_layers_and_several_references(bert: Callabl
     theirs = package_scores(model, 2, hyps, [list(r) for r in refs], idf=True, idf_sents=flat)
     assert np.abs(np.array(ours.values) - theirs).max() < 1e-5
     with pytest.raises(MetricError, match="fitted"):
-        BertScore(model=model, idf=True).score([Sample("a", ("b",))])
+        BertScore(model=model, layer=3, idf=True).score([Sample("a", ("b",))])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -129,8 +131,59 @@ def test_gender_bias_of_minilm(minilm: str) -> None:
     assert 10 < np.abs(scaled[:, 0] - scaled[:, 1]).mean() < 20  # 14.5 over all 396 pairs
 
 
+@pytest.mark.parametrize(
+    ("model", "layer"),
+    [
+        ("roberta-large", 17),
+        ("FacebookAI/roberta-large", 17),
+        ("google-bert/bert-base-uncased", 9),
+        ("distilbert/distilbert-base-uncased", 5),
+        ("microsoft/deberta-xlarge-mnli", 40),
+        ("minilm", 6),
+    ],
+)
+def test_the_layer_does_not_depend_on_how_the_model_is_spelt(model: str, layer: int) -> None:
+    assert BertScore(model=model).layer == layer
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_layers_are_those_of_the_package() -> None:
+    table = pytest.importorskip("bert_score.utils", reason="the bench extra has the reference package")
+    tuned = layers._tables()["tuned"]
+    assert tuned == {name: table.model2layers[name] for name in tuned}
+
+
+def folder_with(folder: Path, **config: object) -> str:
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    return str(folder)
+
+
+def test_a_folder_has_the_layer_of_the_model_that_it_names_or_has_the_shape_of(tmp_path: Path) -> None:
+    base = {"model_type": "roberta", "num_hidden_layers": 24, "hidden_size": 1024, "vocab_size": 50265}
+    named = folder_with(tmp_path / "named", **base, _name_or_path="FacebookAI/roberta-large-mnli")
+    shaped = folder_with(tmp_path / "shaped", **base, architectures=["RobertaForMaskedLM"])
+    assert BertScore(model=named).layers == 19
+    assert BertScore(model=shaped).layers == 17
+    assert "layer:None@17" in BertScore(model=shaped).signature
+    assert "layer:12" in BertScore(model=shaped, layer=12).signature
+
+
+def test_a_model_that_nobody_tuned_is_refused_without_a_layer(
+    bert: Callable[..., Path], tmp_path: Path
+) -> None:
+    from assay.errors import WeightsError
+
+    with pytest.raises(WeightsError, match=r"no layer is known for .*give layer=N, 1 to 3"):
+        BertScore(model=str(bert())).prepare()
+    tuned = {"model_type": "roberta", "num_hidden_layers": 24, "hidden_size": 1024, "vocab_size": 50265}
+    classifier = folder_with(tmp_path / "nli", **tuned, architectures=["RobertaForSequenceClassification"])
+    with pytest.raises(WeightsError, match="give layer=N, 1 to 24"):
+        BertScore(model=classifier).prepare()
+
+
 def test_grid_equals_score(bert: Callable[..., Path]) -> None:
-    metric = BertScore(model=str(bert()))
+    metric = BertScore(model=str(bert()), layer=3)
     rows, columns = [*sentences_of(12, 5), ""], sentences_of(9, 6)
     grid = metric.grid(rows, columns)
     pairs = metric.score([Sample(r, (c,)) for r in rows for c in columns])
@@ -139,7 +192,7 @@ def test_grid_equals_score(bert: Callable[..., Path]) -> None:
 
 
 def test_order_and_company_do_not_matter(bert: Callable[..., Path]) -> None:
-    metric = BertScore(model=str(bert()))
+    metric = BertScore(model=str(bert()), layer=3)
     samples = [Sample(h, (r,)) for h, r in zip(sentences_of(30, 7), sentences_of(30, 8), strict=True)]
     together = np.array(metric.score(samples).values)
     _encoder.MEMORY.clear()
@@ -181,7 +234,7 @@ def test_own_baseline_is_kept(
     from assay.metrics.baseline import own_baseline, unrelated
 
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
-    metric = BertScore(model=str(bert(limit=512, name="bert-long")), rescale="own")
+    metric = BertScore(model=str(bert(limit=512, name="bert-long")), layer=3, rescale="own")
     values = [replace(metric, rescale=None).score([Sample(a, (b,))]).values[0] for a, b in unrelated()[:3]]
     assert len(values) == 3
     found = own_baseline(replace(metric, rescale=None))
@@ -192,7 +245,7 @@ def test_own_baseline_is_kept(
 
 
 def test_explains_who_met_whom(bert: Callable[..., Path]) -> None:
-    metric = BertScore(model=str(bert()))
+    metric = BertScore(model=str(bert()), layer=3)
     found = metric.explain(Sample("the cat sat", ("no", "the cat sat")))
     assert found is not None
     assert found.rows == found.columns == ("the", "cat", "sat")
@@ -203,50 +256,71 @@ def test_windows_cover_every_token(bert: Callable[..., Path]) -> None:
     folder = bert(name="bert-short", limit=16)
     text = " ".join(["cat", "dog", "man"] * 15)
     sample = Sample(text, (text,))
-    cut = BertScore(model=str(folder)).score([sample])
+    cut = BertScore(model=str(folder), layer=3).score([sample])
     assert cut.notes["truncated"] == [2 * (45 - 14)]
-    whole = BertScore(model=str(folder), overlong="window")
+    whole = BertScore(model=str(folder), layer=3, overlong="window")
     assert whole.score([sample]).notes["truncated"] == [0]
     embedded = _encoder.embed(whole.load_model(), [text], "window")[text]
     assert len(embedded.ids) == 47
     assert embedded.vectors.shape == (47, 32)
     with pytest.raises(MetricError, match="overlong"):
-        BertScore(model=str(folder), overlong="error").score([sample])
+        BertScore(model=str(folder), layer=3, overlong="error").score([sample])
 
 
-def mover_by_hand(model: str, one: str, other: str) -> float:
-    """Unit vectors of the last layer, equal weights without punctuation and word pieces, a linear program."""
+def mover_by_hand(model: str, one: str, other: str, weight: Callable[[str], float]) -> float:
+    """Unit vectors of the last layer without punctuation and continued word pieces, a linear program."""
     import torch
     from scipy.optimize import linprog
     from transformers import AutoModel, AutoTokenizer
 
     tokenizer, network = AutoTokenizer.from_pretrained(model), AutoModel.from_pretrained(model).eval()
-    clouds = []
+    clouds, shares = [], []
     for text in (one, other):
         batch = tokenizer(text, return_tensors="pt")
         with torch.no_grad():
-            states = network(**batch).last_hidden_state[0].double().numpy()
+            states = network(**batch, output_hidden_states=True).hidden_states[-1][0].double().numpy()
         tokens = tokenizer.convert_ids_to_tokens(batch["input_ids"][0])
-        keep = [i for i, t in enumerate(tokens) if t not in ("[CLS]", "[SEP]", ",", ".") and "##" not in t]
-        clouds.append(states[keep] / np.linalg.norm(states[keep], axis=1, keepdims=True))
+        places = [i for i, t in enumerate(tokens) if t not in (",", ".") and "##" not in t]
+        clouds.append(states[places] / np.linalg.norm(states[places], axis=1, keepdims=True))
+        weights = np.array([weight(tokens[i]) for i in places])
+        shares.append(weights / weights.sum())
     a, b = clouds
     cost = np.linalg.norm(a[:, None] - b[None], axis=-1)
     rows = np.kron(np.eye(len(a)), np.ones(len(b)))
     columns = np.kron(np.ones(len(a)), np.eye(len(b)))
-    found = linprog(
-        cost.ravel(),
-        A_eq=np.concatenate([rows, columns]),
-        b_eq=np.concatenate([np.full(len(a), 1 / len(a)), np.full(len(b), 1 / len(b))]),
-    )
-    return 1 / (1 + found.fun)
+    solution = linprog(cost.ravel(), A_eq=np.concatenate([rows, columns]), b_eq=np.concatenate(shares))
+    return 1 / (1 + solution.fun)
 
 
 def test_moverscore_equals_a_linear_program(bert: Callable[..., Path]) -> None:
     model = str(bert())
     pairs = [("the cat sat on a mat, home.", "a dog ran."), ("cat", "the man rose"), ("dog 12", "dog 12")]
     ours = MoverScore(model=model).score([Sample(one, (other,)) for one, other in pairs])
-    assert np.abs(np.array(ours.values) - [mover_by_hand(model, *pair) for pair in pairs]).max() < 1e-5
+    # Without idf the authors' second version gives every token the weight 1, start and end included.
+    by_hand = [mover_by_hand(model, *pair, lambda token: 1.0) for pair in pairs]
+    assert np.abs(np.array(ours.values) - by_hand).max() < 1e-5
     assert MoverScore(model=model).score([Sample("...", ("cat",))]).values == [None]
+
+
+def test_moverscore_with_idf_gives_start_and_end_no_weight(bert: Callable[..., Path]) -> None:
+    model = str(bert())
+    documents = ["the cat sat", "the dog", "a man rose", "the cat"]
+    metric = MoverScore(model=model).fitted([(text,) for text in documents])
+
+    def idf(token: str) -> float:
+        return float(np.log(5 / (1 + sum(token in f"[CLS] {text} [SEP]".split() for text in documents))))
+
+    pair = ("the cat sat, man", "a dog rose.")
+    value = metric.score([Sample(pair[0], (pair[1],))]).values[0]
+    assert value == pytest.approx(mover_by_hand(model, *pair, idf), abs=1e-5)
+    assert idf("[CLS]") == 0
+
+
+@pytest.mark.parametrize(("model", "layer"), [("distilbert-base-uncased", 5), ("bert-base-uncased", 9)])
+def test_moverscore_reads_the_last_layer(model: str, layer: int) -> None:
+    assert MoverScore(model=model).layers is None  # all layers are computed, and the last is read
+    assert MoverScore(model="minilm").layer == 6  # the last of six
+    assert BertScore(model=model).layer == layer  # tuned for BERTScore, not for MoverScore
 
 
 def test_moverscore_bigrams_and_idf_by_hand(bert: Callable[..., Path]) -> None:
@@ -284,3 +358,144 @@ def test_sentence_vectors_equal_mean_pooling(bert: Callable[..., Path]) -> None:
     assert metric.grid(["the cat sat"], ["a dog ran home"])[0, 0] == pytest.approx(expected, abs=1e-5)
     one = SmsContextual(model=str(bert())).score([Sample("the cat sat", ("a dog ran home",))]).values[0]
     assert one == pytest.approx(np.exp(-np.sqrt(2 - 2 * expected)), abs=1e-5)
+
+
+def sentence_encoder(folder: Path, source: Path, *modules: str, mode: str = "", **prompts: object) -> str:
+    """A copy of a model in the layout of sentence-transformers."""
+    import shutil
+
+    import torch
+
+    shutil.copytree(source, folder)
+    rows = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
+    for number, kind in enumerate(modules, start=1):
+        home = folder / f"{number}_{kind}"
+        home.mkdir()
+        rows.append({"idx": number, "name": str(number), "path": home.name,
+                     "type": f"sentence_transformers.models.{kind}"})  # fmt: skip
+        if kind == "Pooling":
+            modes = {f"pooling_mode_{name}": name == mode for name in
+                     ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "lasttoken")}  # fmt: skip
+            (home / "config.json").write_text(json.dumps({"word_embedding_dimension": 32, **modes}), "utf-8")
+        if kind == "Dense":
+            settings = {"in_features": 32, "out_features": 8, "bias": True,
+                        "activation_function": "torch.nn.modules.activation.Tanh"}  # fmt: skip
+            (home / "config.json").write_text(json.dumps(settings), "utf-8")
+            torch.manual_seed(11)
+            layer = torch.nn.Linear(32, 8)
+            state = {f"linear.{key}": value for key, value in layer.state_dict().items()}
+            torch.save(state, home / "pytorch_model.bin")
+    (folder / "modules.json").write_text(json.dumps(rows), "utf-8")
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts), "utf-8")
+    return str(folder)
+
+
+def states_of(folder: Path, text: str) -> np.ndarray:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    batch = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    with torch.no_grad():
+        return np.asarray(AutoModel.from_pretrained(folder).eval()(**batch).last_hidden_state[0])
+
+
+def cosine(one: np.ndarray, other: np.ndarray) -> float:
+    return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+
+
+@pytest.mark.parametrize(
+    ("mode", "pool"),
+    [
+        ("cls_token", lambda states: states[0]),
+        ("mean_tokens", lambda states: states.mean(0)),
+        ("max_tokens", lambda states: states.max(0)),
+        ("lasttoken", lambda states: states[-1]),
+    ],
+)
+def test_a_sentence_encoder_pools_as_its_own_files_say(
+    bert: Callable[..., Path], tmp_path: Path, mode: str, pool: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    model = sentence_encoder(tmp_path / mode, bert(), "Pooling", "Normalize", mode=mode)
+    one, other = "the cat sat", "a dog"
+    expected = cosine(*(pool(states_of(bert(), text)) for text in (one, other)))
+    metric = SentenceCosine(model=model)
+    assert metric.score([Sample(one, (other,)), Sample(other, (other,))]).values[0] == pytest.approx(
+        expected, abs=1e-5
+    )
+    form = metric.differentiable()
+    assert float(form.trainable()([(one, other)])[0, 0]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_labse_has_a_linear_layer_after_its_first_token(
+    bert: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+
+    model = sentence_encoder(tmp_path / "labse", bert(), "Pooling", "Dense", "Normalize", mode="cls_token")
+    state = torch.load(Path(model) / "2_Dense" / "pytorch_model.bin", weights_only=True)
+    weight, bias = state["linear.weight"].numpy(), state["linear.bias"].numpy()
+    vectors = [np.tanh(weight @ states_of(bert(), text)[0] + bias) for text in ("the cat sat", "a dog")]
+    score = SentenceCosine(model=model).score([Sample("the cat sat", ("a dog",))]).values[0]
+    assert score == pytest.approx(cosine(*vectors), abs=1e-5)
+
+
+def test_the_default_prompt_stands_before_a_text(bert: Callable[..., Path], tmp_path: Path) -> None:
+    prompts = {"query": "the firm ", "passage": "no "}
+    model = sentence_encoder(
+        tmp_path / "prompted",
+        bert(),
+        "Pooling",
+        mode="cls_token",
+        prompts=prompts,
+        default_prompt_name="query",
+    )
+    texts = ("the cat sat", "a dog")
+
+    def expected(prefix: str) -> float:
+        return cosine(*(states_of(bert(), prefix + text)[0] for text in texts))
+
+    sample = Sample(texts[0], (texts[1],))
+    assert SentenceCosine(model=model).score([sample]).values[0] == pytest.approx(
+        expected("the firm "), abs=1e-5
+    )
+    plain = SentenceCosine(model=model, prefix="")
+    assert plain.score([sample]).values[0] == pytest.approx(expected(""), abs=1e-5)
+
+
+def test_e5_has_the_prompt_that_its_files_lack() -> None:
+    from assay.models.sentence import prompt_by_name
+
+    assert (
+        prompt_by_name("intfloat/multilingual-e5-base") == prompt_by_name("intfloat/e5-small-v2") == "query: "
+    )
+    assert prompt_by_name("intfloat/multilingual-e5-large-instruct") is None
+    assert prompt_by_name("BAAI/bge-base-en-v1.5") is None
+
+
+def test_an_unknown_pooling_is_refused(bert: Callable[..., Path], tmp_path: Path) -> None:
+    from assay.errors import WeightsError
+
+    model = sentence_encoder(tmp_path / "sqrt", bert(), "Pooling", mode="mean_sqrt_len_tokens")
+    with pytest.raises(WeightsError, match=r"pools by mean_sqrt_len_tokens; supported is one of cls_token"):
+        SentenceCosine(model=model).score([Sample("a", ("b",))])
+
+
+@pytest.mark.parametrize("beta", [0.5, 2.0])
+def test_beta_weighs_recall_in_f(bert: Callable[..., Path], beta: float) -> None:
+    metric = BertScore(model=str(bert()), layer=2, beta=beta)
+    rows, columns = sentences_of(4, 1), sentences_of(3, 2)
+    p, r, f = np.array(metric.score([Sample(a, (b,)) for a in rows for b in columns]).values).T
+    assert np.allclose(f, (1 + beta**2) * p * r / (beta**2 * p + r))
+    assert np.allclose(metric.grid(rows, columns)[..., 2].ravel(), f, atol=1e-6)
+    trained = metric.differentiable().trainable()([(a, b) for a in rows for b in columns])
+    assert np.allclose(trained[:, 2].detach().numpy(), f, atol=1e-5)
+    assert metric.signature != BertScore(model=str(bert()), layer=2).signature
+
+
+def test_beta_is_positive() -> None:
+    from assay.errors import SpecError
+
+    with pytest.raises(SpecError, match="beta=0: more than 0 is needed"):
+        BertScore(beta=0)

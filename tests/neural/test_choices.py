@@ -34,7 +34,7 @@ SAMPLES = [
 
 def test_a_hybrid_is_the_weighted_sum_of_its_parts(bert: Callable[..., Path]) -> None:
     parts = (
-        Measure("f", BertScore(model=str(bert())), "f"),
+        Measure("f", BertScore(model=str(bert()), layer=3), "f"),
         Measure("cosine", SentenceCosine(model=str(bert()))),
     )
     columns = np.stack(
@@ -57,24 +57,38 @@ def test_signatures_carry_weights_and_layer() -> None:
     assert parse("bertscore-p").metric.signature == signature  # one forward pass serves all outputs
 
 
+@pytest.mark.parametrize(
+    ("spec", "shown"),
+    [
+        ("prism-f", "prism-like [m2m100]"),
+        ("bertscore-f", "bertscore [minilm:6]"),
+        ("bertscore-f:model=FacebookAI/roberta-large", "bertscore [roberta-large:17]"),
+        ("gruen", "gruen-like [smollm2]"),
+        ("bleurt", "bleurt [BLEURT-20-D12]"),
+    ],
+)
+def test_a_metric_is_shown_with_its_backbone_and_a_stand_in_as_such(spec: str, shown: str) -> None:
+    assert parse(spec).metric.shown == shown
+
+
 def test_pins_follow_the_files(bert: Callable[..., Path], tmp_path: Path) -> None:
     import shutil
 
     folder = tmp_path / "model"
     shutil.copytree(bert(), folder)
-    before = BertScore(model=str(folder)).signature
+    before = BertScore(model=str(folder), layer=3).signature
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter.safetensors").write_bytes(b"12345678")
-    assert "adapter" in BertScore(model=str(folder), adapter=str(adapter)).pins()
+    assert "adapter" in BertScore(model=str(folder), layer=3, adapter=str(adapter)).pins()
     config = folder / "config.json"
     config.write_text(config.read_text("utf-8").replace("gelu", "relu"), "utf-8")
-    assert BertScore(model=str(folder)).signature != before
+    assert BertScore(model=str(folder), layer=3).signature != before
 
 
 def test_fitted_tables_are_in_the_signature_and_travel(bert: Callable[..., Path]) -> None:
-    one = BertScore(model=str(bert()), idf=True).fitted([("the cat",), ("a dog",)])
-    other = BertScore(model=str(bert()), idf=True).fitted([("the cat",), ("the dog",)])
+    one = BertScore(model=str(bert()), layer=3, idf=True).fitted([("the cat",), ("a dog",)])
+    other = BertScore(model=str(bert()), layer=3, idf=True).fitted([("the cat",), ("the dog",)])
     assert one.signature != other.signature
     one.prepare()
     again = pickle.loads(pickle.dumps(one))
@@ -87,3 +101,12 @@ def test_every_neural_name_resolves() -> None:
         kind = load(where)
         if "torch" in kind.packages:
             assert parse(name).metric.extra == "neural"
+
+
+def test_the_page_of_metrics_is_that_of_the_code() -> None:
+    import runpy
+
+    docs = Path(__file__).parents[2] / "docs"
+    page = runpy.run_path(str(docs / "make_metrics.py"))["page"]()
+    assert page == (docs / "metrics.md").read_text("utf-8")
+    assert "prism-like [m2m100]" in page

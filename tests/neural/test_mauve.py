@@ -57,13 +57,27 @@ def test_texts_and_band(bert: Callable[..., Path]) -> None:
         metric.score_set([Sample("a", ("b",))])
 
 
-def test_last_state_of_a_causal_model(causal: Callable[..., Path]) -> None:
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "opt"])
+def test_a_causal_model_gives_its_last_state(causal: Callable[..., Path], kind: str) -> None:
     import torch
 
-    metric = Mauve(model=str(causal("gpt2")), pool="last")
+    metric = Mauve(model=str(causal(kind)))
+    assert "|pool:auto@last|" in metric.signature
     loaded = metric.load_model()
     texts = ["the cat", "a much longer text"]
     for text, vector in zip(texts, metric.features(texts), strict=True):
         with torch.no_grad():
             last = loaded.model(torch.tensor([loaded.tokenizer(text)["input_ids"]]))[0][0, -1].numpy()
         assert np.allclose(vector, last, atol=1e-5)
+
+
+def test_an_encoder_gives_the_mean_unless_another_pool_is_named(bert: Callable[..., Path]) -> None:
+    model = str(bert())
+    assert "|pool:auto@mean|" in Mauve(model=model).signature
+    assert Mauve(model="minilm").pooling == "mean"
+    assert Mauve(model="smollm2").pooling == "last"
+    texts = ["the cat", "the dog sat"]
+    assert np.allclose(Mauve(model=model).features(texts), Mauve(model=model, pool="mean").features(texts))
+    assert not np.allclose(
+        Mauve(model=model).features(texts), Mauve(model=model, pool="last").features(texts)
+    )

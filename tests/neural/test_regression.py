@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 import torch
 
 from assay.core import Sample
-from assay.errors import WeightsError
-from assay.metrics.regression import Bleurt, Comet, CometQe, FrugalScore, MetricX, Regression
+from assay.errors import SpecError, WeightsError
+from assay.metrics.comet import Comet, CometQe, error_spans
+from assay.metrics.regression import Bleurt, FrugalScore, MetricX, Regression, Reward
 
 SAMPLES = [
     Sample("the cat sat", ("a dog ran home", "the cat"), source="shares rose"),
@@ -100,13 +102,61 @@ def test_metricx_reads_one_logit_and_negates(t5: Path) -> None:
         ]
     token = int(logits.argmax())
     expected = -float(logits[token].clamp(0, 25))
-    found = MetricX(model=str(t5), token=token).score([sample]).values[0]
+    found = MetricX(model=str(t5), token=token, form="23").score([sample]).values[0]
     assert found == pytest.approx(expected, abs=1e-5)
     assert found < 0
 
 
-def sentence_vector(folder: Path, text: str, tensors: dict[str, Any], *, norm: bool, cls: bool) -> Any:
-    """COMET's mix: softmax weights over all layers, each normalised over the whole text, then the mean."""
+@pytest.mark.parametrize(
+    ("model", "form", "needs", "text"),
+    [
+        ("google/metricx-23-large-v2p0", "23", {"references"}, "candidate: H reference: R"),
+        ("google/metricx-23-qe-xl-v2p0", "23-qe", {"source"}, "candidate: H source: S"),
+        (
+            "google/metricx-24-hybrid-xl-v2p6", "24", {"references"},
+            "source: S candidate: H reference: R",
+        ),
+        ("/models/metricx-24-hybrid-large-v2p6-bfloat16", "24-qe", {"source"}, "source: S candidate: H"),
+    ],
+)  # fmt: skip
+def test_metricx_reads_what_its_version_was_trained_on(
+    model: str, form: str, needs: set[str], text: str
+) -> None:
+    metric = MetricX(model=model, form="24-qe" if form == "24-qe" else "auto")
+    assert metric.chosen_form == form
+    assert metric.needs == needs
+    assert metric.inputs(Sample("H", ("R",), source="S")) == [text]
+
+
+def test_metricx_without_a_known_version_is_refused(t5: Path) -> None:
+    with pytest.raises(SpecError, match=r"which MetricX .* is; give form=23, 23-qe, 24 or 24-qe"):
+        MetricX(model=str(t5)).prepare()
+
+
+def test_metricx_24_reads_an_empty_source_where_there_is_none() -> None:
+    metric = MetricX(model="google/metricx-24-hybrid-xl-v2p6")
+    assert metric.optional == {"source"}
+    texts = metric.inputs(Sample("H", ("R", "Q")))
+    assert texts == ["source:  candidate: H reference: R", "source:  candidate: H reference: Q"]
+
+
+def softmax(values: Any) -> Any:
+    return values.softmax(0)
+
+
+def sparsemax(values: Any) -> Any:
+    """The nearest point of the simplex, by bisection of the threshold."""
+    low, high = float(values.min()) - 1, float(values.max())
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float((values - middle).clamp_min(0).sum()) > 1 else (low, middle)
+    return (values - low).clamp_min(0)
+
+
+def sentence_vector(
+    folder: Path, text: Any, tensors: dict[str, Any], *, norm: bool, cls: bool, mix: Any = softmax
+) -> Any:
+    """COMET's mix: weights over all layers, each normalised over the whole text, then the mean."""
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder / "encoder")
@@ -116,7 +166,7 @@ def sentence_vector(folder: Path, text: str, tensors: dict[str, Any], *, norm: b
     ids = tokenizer(*texts, return_tensors="pt")["input_ids"]  # without segment numbers, as XLM-R has none
     with torch.no_grad():
         states = body(input_ids=ids, output_hidden_states=True).hidden_states
-    shares = torch.cat([tensors[f"layerwise_attention.scalar_parameters.{i}"] for i in range(4)]).softmax(0)
+    shares = mix(torch.cat([tensors[f"layerwise_attention.scalar_parameters.{i}"] for i in range(4)]))
     mixed = torch.zeros_like(states[0][0])
     for share, state in zip(shares, states, strict=True):
         one = state[0]
@@ -186,8 +236,79 @@ def test_comet_qe_and_kiwi_by_hand(comet: Callable[..., Path]) -> None:
     assert np.allclose(CometQe(model=str(kiwi)).score(SAMPLES).values, joint, atol=1e-5)
 
 
+def joint_scores(
+    folder: Path, groups: list[tuple[str, ...]], tensors: dict[str, Any], **how: Any
+) -> list[float]:
+    return [estimate(sentence_vector(folder, group, tensors, cls=True, **how), tensors) for group in groups]
+
+
+def test_a_unified_metric_has_the_defaults_of_unbabels_code(comet: Callable[..., Path]) -> None:
+    """Without a word in hparams.yaml layers are normalised, and mixed by sparsemax."""
+    folder = comet("unified_metric", layer_norm=None, layer_transformation=None)
+    tensors = _tensors(folder, False)
+    pairs = [(s.hypothesis, s.source or "") for s in SAMPLES]
+    expected = joint_scores(folder, pairs, tensors, norm=True, mix=sparsemax)
+    assert np.allclose(CometQe(model=str(folder)).score(SAMPLES).values, expected, atol=1e-5)
+
+
+def test_a_unified_metric_with_references_is_the_mean_of_three_readings(comet: Callable[..., Path]) -> None:
+    folder = comet("unified_metric", input_segments=["mt", "src", "ref"])
+    tensors = _tensors(folder, False)
+    s = SAMPLES[1]
+    # A sequence of three texts is joined as a pair of the first two with the third.
+    both = f"{s.hypothesis} [SEP] {s.source}"
+    groups = [(s.hypothesis, s.source or ""), (s.hypothesis, s.references[0]), (both, s.references[0])]
+    expected = np.mean(joint_scores(folder, groups, tensors, norm=False))
+    assert Comet(model=str(folder)).score([s]).values[0] == pytest.approx(expected, abs=1e-5)
+    with pytest.raises(WeightsError, match="use comet-qe"):
+        Comet(model=str(comet("unified_metric", input_segments=["mt", "src"], dropout=0.1))).prepare()
+
+
+def token_labels(folder: Path, group: tuple[str, ...], tensors: dict[str, Any], layer: int, size: int) -> Any:
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder / "encoder")
+    body = AutoModel.from_config(AutoConfig.from_pretrained(folder / "encoder")).eval()
+    body.load_state_dict({k[14:]: v for k, v in tensors.items() if k.startswith("encoder.model.")})
+    with torch.no_grad():
+        ids = tokenizer(*group, return_tensors="pt")["input_ids"]
+        states = body(input_ids=ids, output_hidden_states=True).hidden_states[layer][0]
+    return (states @ tensors["hidden2tag.weight"].T + tensors["hidden2tag.bias"]).softmax(-1)[:size]
+
+
+def test_xcomet_by_hand(comet: Callable[..., Path]) -> None:
+    folder = comet("xcomet_metric", word_layer=2, layer_norm=None)
+    tensors = _tensors(folder, False)
+    s = SAMPLES[1]
+    both = f"{s.hypothesis} [SEP] {s.source}"
+    groups = [(s.hypothesis, s.source or ""), (s.hypothesis, s.references[0]), (both, s.references[0])]
+    scores = [min(1.0, score) for score in joint_scores(folder, groups, tensors, norm=False)]
+    metric = Comet(model=str(folder))
+    explained = metric.explain(s)
+    assert explained is not None
+    size = len(explained.rows)
+    tables = [token_labels(folder, group, tensors, 2, size) for group in groups]
+    labels = sum(w * table for w, table in zip((0.1667, 0.3333, 0.5), tables, strict=True)).numpy()
+    assert np.allclose(np.array(explained.values), labels, atol=1e-5)
+    assert explained.columns == ("no error", "minor", "major", "critical")
+    cost = {"minor": 1, "major": 5, "critical": 10}
+    spans = error_spans(labels, ["minor", "major", "critical"])
+    errors = (25 - min(25, sum(cost[severity] for _, _, severity in spans))) / 25
+    expected = 0.12 * scores[0] + 0.33 * scores[1] + 0.33 * scores[2] + 0.22 * errors
+    assert metric.score([s]).values[0] == pytest.approx(expected, abs=1e-5)
+    alone = error_spans(tables[0].numpy(), ["minor", "major", "critical"])
+    errors = (25 - min(25, sum(cost[severity] for _, _, severity in alone))) / 25
+    without = CometQe(model=str(folder)).score([s]).values[0]
+    assert without == pytest.approx(0.78 * scores[0] + 0.22 * errors, abs=1e-5)
+
+
+def test_error_spans_are_runs_of_labels() -> None:
+    labels = np.eye(4)[[0, 2, 1, 0, 3, 3, 0, 1]]
+    names = ["minor", "major", "critical"]
+    assert error_spans(labels, names) == [(1, 2, "major"), (4, 5, "critical")]  # the last is not ended
+
+
 def test_pickle_with_code_is_refused(comet: Callable[..., Path], tmp_path: Path) -> None:
-    import pickle
     import shutil
 
     folder = tmp_path / "evil"
@@ -196,9 +317,55 @@ def test_pickle_with_code_is_refused(comet: Callable[..., Path], tmp_path: Path)
 
     class Evil:
         def __reduce__(self) -> tuple[Any, ...]:
-            return (Path(tmp_path / "ran").touch, ())
+            return (os.system, (f"touch {tmp_path / 'ran'}",))
 
-    (folder / "model.ckpt").write_bytes(pickle.dumps({"state_dict": Evil()}))
-    with pytest.raises(WeightsError, match="more than tensors"):
+    torch.save({"state_dict": Evil()}, folder / "model.ckpt")
+    with pytest.raises(
+        WeightsError, match=rf"model\.ckpt holds an object of {os.name}\.system, which is not read"
+    ):
         Comet(model=str(folder)).prepare()
     assert not (tmp_path / "ran").exists()
+
+
+TEMPLATE = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}</{{ m['role'] }}>{% endfor %}"
+
+
+def reward_model(folder: Path, source: Path, pad: int | None) -> str:
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    config = transformers.AutoConfig.from_pretrained(source, num_labels=1, pad_token_id=pad)
+    torch.manual_seed(3)
+    transformers.AutoModelForSequenceClassification.from_config(config).eval().save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("pad", [None, 0])
+def test_a_reward_is_the_logit_of_a_chat(
+    causal: Callable[..., Path], tmp_path: Path, pad: int | None
+) -> None:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = reward_model(tmp_path / "reward", causal("llama"), pad)
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    network = AutoModelForSequenceClassification.from_pretrained(model).eval()
+    expected = []
+    for s in SAMPLES:
+        chat = f"<user>{s.source}</user><assistant>{s.hypothesis}</assistant>"
+        with torch.no_grad():
+            ids = tokenizer(chat, add_special_tokens=False, return_tensors="pt")["input_ids"]
+            expected.append(float(network(input_ids=ids).logits[0, 0]))
+    metric = Reward(model=model)
+    assert metric.needs == {"source"}
+    assert np.allclose(metric.score(SAMPLES).values, expected, atol=1e-5)
+
+
+def test_a_reward_model_has_one_output_and_a_chat_template(
+    bert: Callable[..., Path], causal: Callable[..., Path], tmp_path: Path
+) -> None:
+    with pytest.raises(WeightsError, match=r"has 3 outputs; a reward model has one"):
+        Reward(model=str(bert("BertForSequenceClassification", "three", num_labels=3))).prepare()
+    with pytest.raises(WeightsError, match="has no chat template"):
+        Reward(model=str(bert("BertForSequenceClassification", num_labels=1))).prepare()

@@ -72,8 +72,9 @@ def test_an_asking_adverb_needs_no_preposition() -> None:
 
 
 def test_when_does_not_ask_for_a_perfect_nor_where_beside_a_place() -> None:
-    changed = set(all_made("change-question-word", "Why have the papers in the archive been frozen?"))
-    assert changed == {"How have the papers in the archive been frozen?"}
+    changed = set(all_made("change-question-word", "Where have the papers of the archive been frozen?"))
+    assert changed == {f"{word} have the papers of the archive been frozen?" for word in ("Why", "How")}
+    assert made("change-question-word", "Why have the papers in the archive been frozen?") is None
 
 
 def test_ranges_keep_their_order() -> None:
@@ -122,16 +123,16 @@ def test_every_weekday_may_be_named() -> None:
 
 
 def test_both_of_two_people_get_other_names() -> None:
-    for changed in all_made("change-names", "Where did Isla and Ronan Fairweather meet?"):
+    for changed in all_made("change-names", "Where did Chiara and Elin Ferrari meet?"):
         found = re.fullmatch(r"Where did (\S+) and (\S+) (\S+) meet\?", changed)
         assert found, changed
-        assert len({*found.groups(), "Isla", "Ronan", "Fairweather"}) == 6
+        assert len({*found.groups(), "Chiara", "Elin", "Ferrari"}) == 6
 
 
 def test_a_queen_gets_a_womans_first_name() -> None:
     from assay.datasets.lexicon import first_names
 
-    for changed in all_made("change-names", "Queen Sarisa built the palace."):
+    for changed in all_made("change-names", "Queen Elin built the palace."):
         found = re.fullmatch(r"Queen (\S+) built the palace\.", changed)
         assert found, changed
         assert first_names()[found[1]].gender == "female"

@@ -55,7 +55,7 @@ CERTAIN = [
     ("drop-question-word", "From whom did she learn to repair violins?", "Did she learn to repair violins?"),
     ("change-question-word", "Who led the group?", "How many people led the group?"),
     ("change-question-word", "Who was late for the concert?", "Whose friend was late for the concert?"),
-    ("change-question-word", "What did she find in the parcel?", "How much did she find in the parcel?"),
+    ("change-question-word", "What did she find in the parcel?", "Who did she find in the parcel?"),
     ("change-question-word", "How many cities lie on the river?", "Which cities lie on the river?"),
     ("change-question-word", "Whose help did he have?", "What help did he have?"),
     ("numerals-to-words", "She was born on 30 January 1998 and has 4 cats.", "She was born on 30 January 1998 and has four cats."),

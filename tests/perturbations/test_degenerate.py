@@ -22,7 +22,7 @@ WORDS = " ".join(f"w{number}" for number in range(35))
 
 def test_repeated_ending() -> None:
     record = Record("a", "He said that it is hard to miss.", "open-ended")
-    assert RepeatedEnding(2).perturb(record) == record.gold + " is hard to miss." * 2
+    assert RepeatedEnding(2).perturb(record) == record.gold + " Is hard to miss." * 2
 
 
 def test_frequent_ngrams_are_the_most_frequent() -> None:

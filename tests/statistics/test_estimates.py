@@ -15,7 +15,6 @@ from assay.statistics.estimates import (
     proportion_interval,
     smallest_p,
     standard_error,
-    verdict,
 )
 from assay.statistics.intervals import Interval, bootstrap_mean
 from assay.statistics.permutation import sign_flip_test
@@ -150,27 +149,3 @@ def test_prediction_powered_identities():
     useless = prediction_powered_mean(labels, np.ones(40), np.ones(1000))
     assert (useless.power, useless.value) == (0.0, pytest.approx(labels.mean()))
     assert prediction_powered_mean([1.0], [1.0], [2.0, 3.0]) is None
-
-
-@pytest.mark.parametrize(
-    ("ci", "margin", "worse", "expected"),
-    [
-        ((0.2, 0.9), 0.1, "above", False),
-        ((-0.5, 0.1), 0.1, "above", True),
-        ((0.0, 0.9), 0.1, "above", None),
-        ((0.1, 0.9), 0.1, "above", None),
-        ((0.2, 0.4), 0.5, "below", False),
-        ((0.5, 0.9), 0.5, "below", True),
-        ((0.4, 0.9), 0.5, "below", None),
-        ((-0.9, -0.2), 0.1, "either", False),
-        ((0.2, 0.9), 0.1, "either", False),
-        ((-0.1, 0.1), 0.1, "either", True),
-        ((-0.2, 0.1), 0.1, "either", None),
-        ((float("nan"), float("nan")), 0.1, "above", None),
-        (None, 0.1, "above", None),
-    ],
-)
-def test_verdicts(ci, margin, worse, expected):
-    assert verdict(ci, margin, worse) is expected
-    if ci is not None:
-        assert verdict(Interval(*ci, 0.95), margin, worse) is expected

@@ -103,6 +103,7 @@ def test_generic_replies() -> None:
     )
     assert min(Counter(reply["kind"] for reply in replies).values()) >= 15
     assert {reply["kind"] for reply in replies} == {"generic", "back_off"}
+    assert min(Counter(reply["after"] for reply in replies).values()) >= 3
     assert [reply for reply in replies if not re.fullmatch(r"[A-Z].*[.?!]", reply["text"])] == []
 
 

@@ -110,12 +110,16 @@ class Association(Audit):
         return {"templates": 2}
 
     @cached_property
+    def _battery(self) -> list[AssociationTest]:
+        """All tests of the data."""
+        if self.data:
+            return [test for path in self.data for test in read_published(path)]
+        return [*word_tests().values(), *sentence_tests(self.templates).values()]
+
+    @cached_property
     def tests(self) -> list[AssociationTest]:
         """The chosen tests, checked."""
-        if self.data:
-            listed = [test for path in self.data for test in read_published(path)]
-        else:
-            listed = [*word_tests().values(), *sentence_tests(self.templates).values()]
+        listed = self._battery
         known = {name for test in listed for name in (test.name, test.label)}
         for name in self.only:
             if name not in known:
@@ -167,8 +171,13 @@ class Association(Audit):
         return Judgement(findings, notes)
 
     def _level(self, test: AssociationTest) -> float:
-        """The level of one interval, so that those of all judged tests of its level hold together (Sidak)."""
-        family = [other for other in self.tests if other.level == test.level and other.label not in INNOCUOUS]
+        """The level of one interval, so that those of all judged tests of its level hold together (Sidak).
+
+        The data fix the family: a verdict does not depend on what else was asked for.
+        """
+        family = [
+            other for other in self._battery if other.level == test.level and other.label not in INNOCUOUS
+        ]
         return float(0.95 ** (1 / max(1, len(family))))
 
     @property

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from assay.audits.gap import CLEAN, NOTICED, UNIT, WORTHLESS, worthless_text
+from assay.audits.languages import language_notes
 from assay.audits.slices import FEWEST, SliceScores, difference, moves, read_slices, spread_out
 from assay.core import Audit, Case, Finding, Judgement, Perturbation, Record, Scored, Statistic
 from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
@@ -185,12 +186,13 @@ class BlindSpot(Audit):
         return ()
 
     def remarks(self) -> list[str]:
-        """The note on datasets with too few items for a verdict; the paper's rule always gives one."""
+        """Notes on texts of other languages and on datasets too small for a verdict (by the careful rule)."""
+        notes = [n for c in self.corpora for n in language_notes(c.name, c.records, self.noises.values())]
         counts = {corpus.name: len(corpus.records) for corpus in self.corpora}
         small = [f"{name} ({count})" for name, count in counts.items() if count < FEWEST]
         if not small or self.rule == "paper":
-            return []
-        return [f"fewer than {FEWEST} items, too few for a verdict: {', '.join(small)}"]
+            return notes
+        return [*notes, f"fewer than {FEWEST} items, too few for a verdict: {', '.join(small)}"]
 
     def judges(self, scores: SliceScores) -> bool:
         """Whether there are enough items, and worthless texts, for a verdict; the paper needs neither."""

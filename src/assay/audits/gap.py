@@ -8,7 +8,7 @@ alike. A metric whose gap is not surely positive is insensitive: nothing can be 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -29,7 +29,6 @@ from assay.statistics.intervals import (
 )
 
 UNIT = "% of the gap"
-MEANS = "in percent of the gap between clean and worthless texts"
 CLEAN = "gold"  # the role of the unperturbed text
 WORTHLESS = "worthless"  # the role of an unrelated text with its words shuffled
 NOTICED = 1.0  # percent of the gap that an edit must cost to count as noticed
@@ -227,8 +226,3 @@ def _gap_of(
 def scale_of(*columns: Floats) -> float:
     """The largest size of the scores."""
     return max((float(np.nanmax(np.abs(column), initial=0.0)) for column in columns), default=0.0)
-
-
-def insensitive(estimate: Estimate) -> Estimate:
-    """The same estimate, of a metric that has no gap."""
-    return replace(estimate, sensitive=False)

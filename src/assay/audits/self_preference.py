@@ -7,7 +7,7 @@ much more an evaluator prefers its own system to the others than neutral evaluat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +31,7 @@ from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.records import embedded_records
 from assay.errors import DataError, suggest
 from assay.models.generate import continuations, tuned_copy
-from assay.statistics.estimates import mde_mean
+from assay.statistics.estimates import detectable_effect
 from assay.statistics.intervals import interval_of, resampled_means
 from assay.statistics.permutation import sign_flip_test
 from assay.vocabulary import NonNegative, Question, Rule
@@ -174,9 +174,13 @@ class SelfPreference(Audit):
             if label not in single:
                 raise DataError(f"--self {label}={system}: no such evaluator{suggest(label, single)}")
         systems = _systems(role for answer in single.values() for role in answer.values)
-        every = [evaluator_of(answer, systems, self._owners) for answer in single.values()]
+        every = [
+            evaluator_of(answer, systems, self._owners, self.rule == "careful") for answer in single.values()
+        ]
         evaluators = [evaluator for evaluator in every if evaluator is not None]
-        findings = [finding for evaluator in evaluators for finding in system_means(evaluator, self.seed)]
+        findings = [
+            finding for answer in single.values() for finding in system_means(answer, systems, self.seed)
+        ]
         for evaluator in evaluators:
             findings += preference_findings(evaluator, evaluators, self)
         notes = [] if self.data else [
@@ -203,14 +207,14 @@ def _with_worthless(case: Case, cases: Sequence[Case]) -> Case:
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """One metric's scores (documents x systems) in percent of its gap, and its own system, if any."""
+    """One metric's scores (documents x systems), its gap on each document, and its own system, if any."""
 
     metric: str
     systems: tuple[str, ...]
     documents: tuple[str, ...]
     scores: Floats
+    gaps: Floats
     own: str | None
-    unit: float  # of the scores, in the metric's own units
     sensitive: bool
 
     def contrast(self, system: str) -> Floats:
@@ -222,41 +226,57 @@ class Evaluator:
     def on(self, documents: Sequence[str]) -> Evaluator:
         """The same evaluator on some of its documents."""
         rows = [self.documents.index(document) for document in documents]
-        return replace(self, documents=tuple(documents), scores=self.scores[rows])
+        return replace(self, documents=tuple(documents), scores=self.scores[rows], gaps=self.gaps[rows])
 
 
-def evaluator_of(answer: Scored, systems: Sequence[str], owners: Mapping[str, str]) -> Evaluator | None:
+def evaluator_of(
+    answer: Scored, systems: Sequence[str], owners: Mapping[str, str], logs: bool
+) -> Evaluator | None:
     """A metric as an evaluator, on the documents where it scores every system; None on fewer than two.
 
-    Its own system is the one the user named, or the one that is named like its backbone.
+    Its own system is the one the user named, or the one that is named like its backbone. With `logs`
+    heavy-tailed scores are put on their log scale.
     """
     absent = np.full(len(answer.cases), np.nan)
-    table = np.stack([answer.values.get(system, absent) for system in systems], axis=1)
-    complete = np.isfinite(table).all(axis=1)
+    columns = [answer.values.get(role, absent) for role in (*systems, WORTHLESS)]
+    every = np.stack(columns, axis=1)
+    every = on_effect_scale(answer, every) if logs else every
+    complete = np.isfinite(every[:, :-1]).all(axis=1)
     if complete.sum() < 2:
         return None
-    worthless = answer.values.get(WORTHLESS, absent)[complete]
-    table, worthless = on_effect_scale(answer, table[complete]), on_effect_scale(answer, worthless)
-    gaps = table.mean(axis=1) - worthless
-    gaps = gaps[np.isfinite(gaps)]
-    scale = scale_of(table)
-    # Without worthless texts the SD of the scores stands in, and nothing is known of the gap.
-    gap = float(gaps.mean()) if gaps.size else float(table.std(ddof=1))
-    sensitive = tells_apart(gaps, scale) and gap > 0 if gaps.size else True
-    unit = gap / 100 if gap > 0 else scale / 100 or 1.0
-    ids = tuple(case.id for case, whole in zip(answer.cases, complete, strict=True) if whole)
+    table = every[complete, :-1]
+    gaps, sensitive = _gaps(table, every[complete, -1])
+    ids = tuple(answer.cases[place].id for place in np.flatnonzero(complete).tolist())
     backbone = Path(str(answer.about.get("backbone") or "")).name
     own = owners.get(answer.metric, backbone if backbone in systems else None)
-    return Evaluator(answer.metric, tuple(systems), ids, table / unit, own, unit, sensitive)
+    return Evaluator(answer.metric, tuple(systems), ids, table, gaps, own, sensitive)
 
 
-def system_means(evaluator: Evaluator, seed: int) -> list[Finding]:
-    """The mean score of each system, in the metric's own unit."""
-    findings = []
-    for system, column in zip(evaluator.systems, evaluator.scores.T, strict=True):
-        estimate = mean_estimate(column * evaluator.unit, seed=seed)
-        findings.append(Finding.of(evaluator.metric, f"system/{system}", "score", estimate))
-    return findings
+def _gaps(table: Floats, worthless: Floats) -> tuple[Floats, bool]:
+    """How far each document's outputs score above a worthless text, and whether they surely do.
+
+    Where that is unknown the SD of the scores stands in for the gap, and where there is none their size.
+    """
+    gaps, scale = table.mean(axis=1) - worthless, scale_of(table)
+    known = np.isfinite(gaps)
+    if not known.any():
+        return np.full(len(table), float(table.std(ddof=1)) or 1.0), True
+    mean = float(gaps[known].mean())
+    if mean <= 0 or not tells_apart(gaps[known], scale):
+        return np.full(len(table), scale or 1.0), False
+    return np.where(known, gaps, mean), True
+
+
+def system_means(answer: Scored, systems: Sequence[str], seed: int) -> Iterator[Finding]:
+    """The mean score of each system, as the metric gives it, over documents where it scores them all."""
+    columns = [answer.values[system] for system in systems if system in answer.values]
+    if len(columns) < len(systems):
+        return
+    table = np.stack(columns, axis=1)
+    table = table[np.isfinite(table).all(axis=1)]
+    for system, column in zip(systems, table.T, strict=True):
+        if column.size > 1:
+            yield Finding.of(answer, f"system/{system}", "score", mean_estimate(column, seed=seed))
 
 
 def preference_findings(
@@ -289,14 +309,18 @@ def _advantage(evaluator: Evaluator, neutral: Sequence[Evaluator], names: str | 
     vouch for it, so take several.
     """
     own = str(evaluator.own)
-    base = np.mean([other.contrast(own) for other in neutral], axis=0) if neutral else np.zeros(1)
-    advantage = evaluator.contrast(own) - base
-    estimate, preferred = (mean_estimate(values, seed=seed) for values in (advantage, base))
-    ci = estimate.ci
+    sides = [(one.contrast(own), one.gaps) for one in (evaluator, *neutral)]
+    table = np.stack([column for side in sides for column in side], axis=1)
+    draws = _preferences(resampled_means(table, resamples=RESAMPLES, seed=seed))
+    value, n = _beyond(_preferences(table.mean(axis=0)[None])), len(table)
+    ci = interval_of(_beyond(draws), n_clusters=n)
+    preferred = interval_of(draws[:, 1:].mean(axis=1), n_clusters=n) if neutral else None
+    advantage = _beyond(np.stack([100 * contrast / gaps.mean() for contrast, gaps in sides], axis=1))
+    mde = detectable_effect(float(_beyond(draws).std(ddof=1)), n_clusters=n)
+    estimate = interval_estimate(float(value[0]), n, ci, p_value=sign_flip_test(advantage, seed=seed).p_value)
     estimate = replace(
-        estimate, p_value=sign_flip_test(advantage, seed=seed).p_value, mde=mde_mean(advantage),
-        decisive=(-np.inf, ci[1]) if ci and preferred.ci and preferred.ci[0] > 0 else None,
-        sensitive=evaluator.sensitive,
+        estimate, mde=mde, sensitive=evaluator.sensitive,
+        decisive=(-np.inf, ci.high) if ci and preferred and preferred.low > 0 else None,
     )  # fmt: skip
     most = np.argsort(-advantage, kind="stable")[:EVIDENCE].tolist()
     return Finding.of(
@@ -306,8 +330,19 @@ def _advantage(evaluator: Evaluator, neutral: Sequence[Evaluator], names: str | 
     )  # fmt: skip
 
 
+def _preferences(means: Floats) -> Floats:
+    """Each evaluator's mean contrast in percent of its mean gap; columns are contrast, gap, contrast, gap."""
+    return np.asarray(100 * means[:, ::2] / means[:, 1::2])
+
+
+def _beyond(preferences: Floats) -> Floats:
+    """The first column minus the mean of the others, if there are any."""
+    others = preferences[:, 1:]
+    return np.asarray(preferences[:, 0] - (others.mean(axis=1) if others.shape[1] else 0.0))
+
+
 def _reversals(evaluator: Evaluator, neutral: Sequence[Evaluator], seed: int) -> Estimate:
-    mean = np.mean([other.scores for other in neutral], axis=0)
+    mean = np.mean([other.scores / other.gaps.mean() for other in neutral], axis=0)
     count, place = len(evaluator.systems), evaluator.systems.index(str(evaluator.own))
 
     def reversals(means: Floats) -> Floats:

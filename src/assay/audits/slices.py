@@ -30,8 +30,6 @@ from assay.statistics.intervals import (
     Interval,
     bootstrap_mean,
     bootstrap_weighted,
-    cluster_codes,
-    draw_rows,
     interval_of,
     resampled_means,
     weighted_mean,
@@ -189,7 +187,7 @@ def slices(scored: Scored) -> dict[str, list[int]]:
 def read_slices(scored: Sequence[Scored], seed: int, rule: Rule = "careful") -> Iterator[SliceScores]:
     """The scores of every metric, slice by slice; slices with too few scores to be read are left out.
 
-    The papers leave out no item: neither outliers nor those where an edit cannot matter.
+    The papers leave out no item, neither outliers nor those where an edit cannot matter, and take no logs.
     """
     for answer in scored:
         apart = {} if answer.is_set else _apart_by_dataset(answer)
@@ -237,7 +235,7 @@ def _item_scores(
     if CLEAN not in roles or not positions:
         return None
     raw = np.stack([scored.values[role][positions] for role in roles], axis=1)
-    table = on_effect_scale(scored, raw)
+    table = on_effect_scale(scored, raw) if careful else raw
     complete: NDArray[np.bool_] = np.asarray(np.isfinite(table).all(axis=1))
     far = np.zeros(len(table), dtype=np.bool_)
     if careful:
@@ -347,13 +345,6 @@ def mean_interval(values: Floats, clusters: Clusters, *, seed: int, plain: bool 
     if plain:
         return bootstrap_weighted(mean, values.size, seed=seed, method="percentile", correction="none")
     return bootstrap_weighted(mean, values.size, clusters=clusters.rows, crossed=clusters.crossed, seed=seed)
-
-
-def resampled_mean(values: Floats, clusters: Clusters, *, weights: Floats | None = None, seed: int) -> Floats:
-    """Means of resampled clusters, nan where a resample holds no row."""
-    codes = cluster_codes(values.size, clusters.rows, clusters.crossed)
-    counts = draw_rows(codes, RESAMPLES, np.random.default_rng(seed))
-    return weighted_mean(counts if weights is None else counts * weights, values)
 
 
 Element = TypeVar("Element")

@@ -61,6 +61,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "propagate": "Train a generator on a metric and measure what bias it learns.",
         },
     ),
+    "convert": ("Weights", {"convert": "Convert pickled weights to safetensors; nothing in them is run."}),
     "serve": ("Serve", {"serve": "Open the playground and the run browser on this machine."}),
 }
 COMMANDS = {name: module for module, (_, commands) in MODULES.items() for name in commands}

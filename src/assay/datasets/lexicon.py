@@ -201,9 +201,10 @@ def listed_places() -> frozenset[str]:
 
 
 @cache
-def replies(kind: str) -> tuple[str, ...]:
-    """Replies of a kind: generic or back_off."""
-    return tuple(row["text"] for row in jsonl_file("words", "generic_replies") if row["kind"] == kind)
+def replies(kind: str, after: str = "any") -> tuple[str, ...]:
+    """Replies of a kind, generic or back_off, that fit a turn: a question, thanks and so on."""
+    rows = jsonl_file("words", "generic_replies")
+    return tuple(row["text"] for row in rows if (row["kind"], row["after"]) == (kind, after))
 
 
 @cache

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,6 +15,7 @@ from assay.metrics.text import Reduce, reduced, segments
 from assay.models import adapters, weights
 from assay.models.torch import Loaded, Precision, load
 
+_SIZE = re.compile(r"[-_]\d+(\.\d+)?[MB]$")  # m2m100_418M: the size at the end of a model's name
 Cut = Literal["warn", "error"]  # what happens to a text that is too long: cut and counted, or refused
 
 
@@ -27,25 +30,40 @@ class Neural:
     weights: ClassVar[tuple[str, ...]] = ("model",)
     architecture: ClassVar[str] = "AutoModel"  # the class of transformers that reads the model
     unused: ClassVar[tuple[str, ...]] = ()  # parts of the model that may lack weights
+    stand_in: ClassVar[bool] = False  # another model than the authors', whose name the metric carries
+    base: ClassVar[str | None] = None  # the model whose config and tokenizer a file of weights alone takes
     model: str
     # A metric without such a field has these values.
     layer: int | None = None
     adapter: str | None = None
     precision: Precision = "float32"
+    tokenizer: str | None = None
 
     def pins(self) -> Mapping[str, str]:
         digests = {name: weights.pin(getattr(self, name)) for name in type(self).weights}
         return {**digests, "adapter": adapters.folder_digest(self.adapter)} if self.adapter else digests
 
     @property
+    def shown(self) -> str:
+        """The name as tables should show it: `bertscore [minilm:6]`, `prism-like [m2m100]`."""
+        model = _SIZE.sub("", Path(self.model).name)
+        like = "-like" if self.stand_in else ""
+        return f"{getattr(self, 'name', '')}{like} [{model}{f':{self.layer}' if self.layer else ''}]"
+
+    @property
     def parameter_count(self) -> int | None:
         return weights.parameters(self.model)
+
+    @property
+    def layers(self) -> int | None:
+        """How many layers are read, the lowest first; None for all."""
+        return self.layer
 
     def load_model(self) -> Loaded:
         """Return the model with its tokenizer; it is loaded once per process."""
         return load(
             self.architecture, self.model, precision=self.precision, adapter=self.adapter,
-            unused=self.unused, layers=self.layer,
+            unused=self.unused, layers=self.layers, base=self.base, tokenizer=self.tokenizer,
         )  # fmt: skip
 
     def prepare(self) -> None:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError
 from assay.metrics.base import Neural
 from assay.metrics.baseline import baseline_digest, own_baseline, read_baseline
+from assay.metrics.layers import find_layer, tuned_layer
 from assay.models.encoder import Differentiable, Embedded, Matrix, Texts, embed, encode_pairs
 from assay.models.torch import Loaded, Overlong, Precision, clean_text, content_ids
 from assay.recipe import digest
@@ -23,14 +25,6 @@ if TYPE_CHECKING:
     import torch
 
 ZHANG_2020 = "Zhang et al. 2020, BERTScore: evaluating text generation with BERT, ICLR"
-# The layers tuned on WMT16 by the authors of bert-score; for minilm the last layer is our choice.
-LAYERS = {
-    "minilm": 6, "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-cased": 9,
-    "bert-base-multilingual-cased": 9, "roberta-base": 10, "roberta-large": 17, "roberta-large-mnli": 19,
-    "distilbert-base-uncased": 5, "xlm-roberta-base": 9, "xlm-roberta-large": 17,
-    "microsoft/deberta-base-mnli": 9, "microsoft/deberta-large-mnli": 18,
-    "microsoft/deberta-xlarge-mnli": 40,
-}  # fmt: skip
 _GRID_CELLS = 4_000_000  # cosines held at once
 _PIECE = 1024  # samples whose embeddings are held at once
 Weigher = Callable[[Embedded], Floats | None]
@@ -75,7 +69,7 @@ class BertScore(Neural, Metric):
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
-    layer: Layer | None = None  # None: the authors' choice for known models, else the last
+    layer: Layer | None = None  # None: the authors' choice; a model they have not tuned needs one
     idf: bool = False
     rescale: str | None = None  # "own": by unrelated sentences; or a baseline file of bert-score
     adapter: str | None = None
@@ -83,14 +77,24 @@ class BertScore(Neural, Metric):
     precision: Precision = "float32"
     prefix_space: bool = True
     table: IdfTable | None = None  # set by `fitted`
+    beta: float = 1.0  # how many times recall counts in F
 
     def __post_init__(self) -> None:
-        """Fill in the layer of a known model, so that the signature shows it."""
-        fill_layer(self)
+        """Fill in the layer of a known name, so that the signature shows it; a folder's is added there."""
+        refuse_table(self.table)
+        if not self.beta > 0:
+            raise SpecError(f"beta={self.beta}: more than 0 is needed; 2 counts recall twice as much")
+        if self.layer is None:
+            object.__setattr__(self, "layer", tuned_layer(self.model))
+
+    @property
+    def layers(self) -> int | None:
+        return self.layer or find_layer(self.model)
 
     def pins(self) -> Mapping[str, str]:
         baseline = {"rescale": baseline_digest(self.rescale)} if self.rescale else {}
-        return {**super().pins(), **baseline}
+        layer = {} if self.layer else {"layer": str(self.layers)}
+        return {**super().pins(), **layer, **baseline}
 
     def prepare(self) -> None:
         self.load_model()
@@ -98,14 +102,14 @@ class BertScore(Neural, Metric):
             self._baseline()
 
     def differentiable(self) -> Differentiable:
-        return Differentiable(self.load_model, matching_scores)
+        return Differentiable(self.load_model, partial(matching_scores, beta=self.beta))
 
     def _clean(self, text: str, loaded: Loaded) -> str:
         return clean_text(text, loaded) if self.prefix_space else text.strip()
 
     def _baseline(self) -> Floats:
         if self.rescale != "own":
-            return read_baseline(self.rescale or "", self.layer)
+            return read_baseline(self.rescale or "", self.layers)
         return own_baseline(replace(self, rescale=None, table=None, idf=False))
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
@@ -170,7 +174,7 @@ class BertScore(Neural, Metric):
         cosines = hypothesis.vectors @ reference.vectors.T
         precision = float(cosines.max(axis=1) @ weights)
         recall = float(cosines.max(axis=0) @ others)
-        return _with_f(np.array([precision, recall]))
+        return _with_f(np.array([precision, recall]), self.beta)
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
         """Score all pairs; texts of equal length share a tensor, so that nothing is padded."""
@@ -182,7 +186,7 @@ class BertScore(Neural, Metric):
         for own in sides[0]:
             for other in sides[1]:
                 _fill(values, own, other)
-        return self._rescaled(_with_f(values))
+        return self._rescaled(_with_f(values, self.beta))
 
     def _by_length(self, texts: Sequence[Embedded], loaded: Loaded) -> list[_Group]:
         groups: dict[int, list[int]] = {}
@@ -252,22 +256,22 @@ def _fill(values: Floats, own: _Group, other: _Group) -> None:
         values[cell] = torch.stack([precision, recall], dim=-1).double().numpy()
 
 
-def _with_f(values: Floats) -> Floats:
-    """Append F to (..., 2) of P and R; it is 0 where both are."""
-    total = values.sum(axis=-1)
-    f = np.divide(2 * values.prod(axis=-1), total, out=np.zeros_like(total), where=total != 0)
+def _with_f(values: Floats, beta: float) -> Floats:
+    """Append F to (..., 2) of P and R; it is 0 where both are (van Rijsbergen 1979, for beta)."""
+    weight = beta**2
+    total = weight * values[..., 0] + values[..., 1]
+    product = (1 + weight) * values.prod(axis=-1)
+    f = np.divide(product, total, out=np.zeros_like(total), where=total != 0)
     return np.concatenate([values, f[..., None]], axis=-1)
 
 
-def fill_layer(metric: Any) -> None:
-    """Set the layer of a known model, and refuse a table that a spec names."""
-    if metric.layer is None and metric.model in LAYERS:
-        object.__setattr__(metric, "layer", LAYERS[metric.model])
-    if isinstance(metric.table, str):
+def refuse_table(table: object) -> None:
+    """Refuse a table that a spec names: it is text."""
+    if isinstance(table, str):
         raise SpecError("table is not for specs; idf=true takes the frequencies from the references")
 
 
-def matching_scores(loaded: Loaded, pairs: Texts) -> torch.Tensor:
+def matching_scores(loaded: Loaded, pairs: Texts, beta: float = 1.0) -> torch.Tensor:
     """Return P, R and F of pairs with gradients; start and end tokens may be matched but carry no weight."""
     import torch
 
@@ -281,7 +285,7 @@ def matching_scores(loaded: Loaded, pairs: Texts) -> torch.Tensor:
     precision = (nearest * weights[first]).sum(1) / weights[first].sum(1)
     nearest = cosines.masked_fill(mask[first][:, :, None] == 0, absent).amax(1)
     recall = (nearest * weights[second]).sum(1) / weights[second].sum(1)
-    f = 2 * precision * recall / (precision + recall)
+    f = (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
     return torch.stack([precision, recall, f], dim=1)
 
 

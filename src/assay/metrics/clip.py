@@ -118,6 +118,7 @@ class VilbertScore(Neural, Metric):
     """BERTScore's matching on tokens that a vision-language encoder (ViLT style) has read with the image."""
 
     name = "vilbertscore"
+    stand_in = True
     paradigm = "image-text"
     needs = frozenset({"image", "references"})
     outputs = ("p", "r", "f")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -12,10 +13,12 @@ import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.metrics.base import Neural, unit
-from assay.metrics.bertscore import IdfTable, fill_layer, idf_table, matching_scores
+from assay.metrics.bertscore import IdfTable, idf_table, matching_scores, refuse_table
+from assay.metrics.layers import last_layer
 from assay.metrics.text import Reduce, distinct_texts, reduced
 from assay.models.encoder import Differentiable, Embedded, Texts, embed, encode_pairs, pooled
 from assay.models.nlp import split_sentences
+from assay.models.sentence import own_pooling, prompt_by_name
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
 from assay.vocabulary import Layer
 
@@ -49,12 +52,17 @@ class Cloud:
 class MoverScore(Neural, Metric):
     """1 / (1 + word mover's distance) of unit embeddings, as the authors' second version computes it.
 
-    Punctuation, continued word pieces and special tokens carry no weight. With `idf` the others weigh by
-    their idf among the references of the dataset, on both sides: the authors take the hypotheses' own idf for
-    the hypotheses, which would make a score depend on the other hypotheses. Unfitted, all weigh the same.
+    Embeddings are those of the last layer (`layer=` takes another). Punctuation and continued word pieces
+    carry no weight. Without idf, or before `fitted`, all other tokens weigh 1, start and end tokens among
+    them. With idf they weigh by their idf among the references of the dataset, where start and end tokens,
+    being in every text, weigh 0. The authors take the hypotheses' own idf for the hypotheses, which would
+    make a score depend on the other hypotheses; here both sides have that of the references. Some releases
+    of the authors' code give 1 - distance, which ranks alike. A text without any token of its own that has
+    weight has no score. Bigrams (`n=2`) are those of the authors' first version.
     """
 
     name = "moverscore"
+    version = 2
     paradigm = "matching"
     range = (0.0, 1.0)
     symmetric = True
@@ -62,7 +70,7 @@ class MoverScore(Neural, Metric):
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
-    layer: Layer | None = None
+    layer: Layer | None = None  # None: the last
     n: Literal[1, 2] = 1
     idf: bool = True
     reduce: Reduce = "mean"
@@ -72,8 +80,10 @@ class MoverScore(Neural, Metric):
     table: IdfTable | None = None  # set by `fitted`
 
     def __post_init__(self) -> None:
-        """Fill in the layer of a known model, so that the signature shows it."""
-        fill_layer(self)
+        """Fill in the last layer of a carried model, so that the signature shows it."""
+        refuse_table(self.table)
+        if self.layer is None:
+            object.__setattr__(self, "layer", last_layer(self.model))
 
     def differentiable(self) -> Differentiable:
         """BERTScore's matching: the transport is not differentiable, and matching is its relaxation."""
@@ -99,25 +109,29 @@ class MoverScore(Neural, Metric):
         return Scores(values, {"truncated": cuts})
 
     def _cloud(self, text: Embedded, loaded: Loaded) -> Cloud | None:
-        inner = slice(len(loaded.framing.prefix), len(text.ids) - len(loaded.framing.suffix))
-        ids, tokens = text.ids[inner], loaded.tokenizer.convert_ids_to_tokens(list(text.ids[inner]))
+        start, end = len(loaded.framing.prefix), len(text.ids) - len(loaded.framing.suffix)
+        tokens = loaded.tokenizer.convert_ids_to_tokens(list(text.ids))
         places = [
             place
             for place, token in enumerate(tokens)
-            if token not in _PUNCTUATION and not token.startswith("##") and self._weight(ids[place]) > 0
+            if token not in _PUNCTUATION
+            and "##" not in token
+            and self._weight(text.ids[place], special=not start <= place < end) > 0
         ]
-        if not places:
+        if not any(start <= place < end for place in places):
             return None
-        weights = np.array([self._weight(ids[place]) for place in places])
-        points = text.vectors[inner][places].astype(np.float64)
+        weights = np.array([self._weight(text.ids[place]) for place in places])
+        points = text.vectors[places].astype(np.float64)
         words = [tokens[place] for place in places]
         if self.n == 2 and len(places) > 1:
             points, weights, words = _bigrams(points, weights, words)
         return Cloud(points, weights / weights.sum(), tuple(words))
 
-    def _weight(self, token: int) -> float:
+    def _weight(self, token: int, *, special: bool = False) -> float:
         if self.table is None:
             return 1.0
+        if special:
+            return 0.0
         return self.table.values.get(token, self.table.unseen)
 
     def explain(self, sample: Sample) -> Explanation | None:
@@ -158,7 +172,10 @@ CLARK_2019 = (
 
 @dataclass(frozen=True)
 class _SentenceEncoder(Neural, Metric):
-    """The fields and vectors of metrics on a sentence encoder, which pools by the mean of its last layer."""
+    """The fields and vectors of metrics on a sentence encoder, which pools as its own files say.
+
+    `prefix` stands before every text; where None, the model's default prompt does, which most lack.
+    """
 
     paradigm = "matching"
     symmetric = True
@@ -169,10 +186,18 @@ class _SentenceEncoder(Neural, Metric):
     adapter: str | None = None
     overlong: Overlong = "warn"
     precision: Precision = "float32"
+    prefix: str | None = None
+
+    def _prompt(self) -> str | None:
+        return prompt_by_name(self.model) if self.prefix is None else self.prefix
+
+    def pins(self) -> Mapping[str, str]:
+        prompt = self._prompt()
+        return {**super().pins(), **({"prefix": prompt} if self.prefix is None and prompt else {})}
 
     def _vectors(self, texts: Sequence[str]) -> tuple[Floats, list[int]]:
         """Return one unit vector per text, and the ids cut."""
-        vectors, cuts = pooled(self.load_model(), texts, self.overlong)
+        vectors, cuts = pooled(self.load_model(), texts, self.overlong, prefix=self._prompt())
         return unit(vectors.astype(np.float64)), cuts
 
 
@@ -185,7 +210,7 @@ class SentenceCosine(_SentenceEncoder):
     citation = REIMERS_2019
 
     def differentiable(self) -> Differentiable:
-        return Differentiable(self.load_model, _cosine_scores)
+        return Differentiable(self.load_model, partial(_cosine_scores, prefix=self._prompt()))
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a cosine per sample, None where a text is empty."""
@@ -204,12 +229,13 @@ class SentenceCosine(_SentenceEncoder):
         return np.asarray(self._vectors(rows)[0] @ self._vectors(columns)[0].T)
 
 
-def _cosine_scores(loaded: Loaded, pairs: Texts) -> torch.Tensor:
+def _cosine_scores(loaded: Loaded, pairs: Texts, prefix: str | None) -> torch.Tensor:
     import torch
 
-    encoded = encode_pairs(loaded, pairs)
-    means = (encoded.states * encoded.mask[..., None]).sum(1) / encoded.mask.sum(1, keepdim=True)
-    directions = torch.nn.functional.normalize(means, dim=-1)
+    pooling = own_pooling(loaded.path, loaded.device)
+    prompt = pooling.prompt if prefix is None else prefix
+    encoded = encode_pairs(loaded, [(prompt + first, prompt + second) for first, second in pairs])
+    directions = torch.nn.functional.normalize(pooling.apply(encoded.states, encoded.mask), dim=-1)
     return (directions[encoded.hypotheses] * directions[encoded.references]).sum(1, keepdim=True)
 
 

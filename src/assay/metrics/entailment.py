@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -21,6 +21,10 @@ LABAN_2022 = "Laban et al. 2022, SummaC: re-visiting NLI-based models for incons
 TANG_2024 = "Tang et al. 2024, MiniCheck: efficient fact-checking of LLMs on grounding documents, EMNLP"
 ZHONG_2022 = "Zhong et al. 2022, Towards a unified multi-dimensional evaluator for text generation, EMNLP"
 _ENTAILED = ("entailment", "entail", "supported", "aligned", "consistent")
+# The authors' length of a question; the tokenizer's 512 is that of T5's training, not of its positions.
+_LONGEST = 1024
+_PIECE_WORDS = 500  # of MiniCheck's pieces of a document
+_CHECK_TOKENS = 2048
 _CHUNK_WORDS = 350  # AlignScore's size of a piece of a document
 
 
@@ -132,8 +136,85 @@ class NliFaithful(_Entailment):
         return tuple(" ".join(words[at : at + _CHUNK_WORDS]) for at in range(0, len(words), _CHUNK_WORDS))
 
 
+class _Answers(Neural):
+    """A T5 that answers with one token: the probability of one answer against another."""
+
+    architecture: ClassVar[str] = "AutoModelForSeq2SeqLM"
+    overlong: Cut
+
+    def answers(self, texts: Sequence[str], pair: tuple[int, int], longest: int) -> list[tuple[float, int]]:
+        """Return P(first answer) and the tokens cut, per text; the answers are ids of the vocabulary."""
+        loaded = self.load_model()
+        rows, cuts = framed_rows(loaded, texts, self.overlong, longest - loaded.framing.size)
+
+        def forward(batch: list[int]) -> list[float]:
+            import torch
+
+            ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
+            begin = loaded.model.config.decoder_start_token_id
+            start = torch.full((len(batch), 1), begin, device=loaded.device)
+            answer = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits[:, 0]
+            return [float(v) for v in torch.softmax(answer[:, list(pair)].double(), dim=-1)[:, 0]]
+
+        return list(zip(in_batches([len(row) for row in rows], forward), cuts, strict=True))
+
+
 @dataclass(frozen=True)
-class UniEval(Neural, Metric):
+class MiniCheck(_Answers, Metric):
+    """How far each sentence of the hypothesis is supported by the source, on average, by MiniCheck's T5.
+
+    A sentence's support is that of the piece of the source that supports it best; pieces hold whole
+    sentences, up to 500 words, as in the authors' code, which splits sentences with NLTK, not spaCy.
+    """
+
+    name = "minicheck"
+    paradigm = "qa"
+    needs = frozenset({"source"})
+    range = (0.0, 1.0)
+    citation = TANG_2024
+    model: str = "lytang/MiniCheck-Flan-T5-Large"
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """Return a mean per sample, None where source or hypothesis has no sentence."""
+        jobs = [(whole_pieces(s.source or "", _PIECE_WORDS), split_sentences(s.hypothesis)) for s in samples]
+        end = self.load_model().tokenizer.eos_token
+        texts = [f"predict: {p}{end}{claim}" for pieces, claims in jobs for claim in claims for p in pieces]
+        answers = self.answers(texts, self._pair(), _CHECK_TOKENS)
+        values: list[float | None] = []
+        truncated: list[int] = []
+        parts = segments(len(pieces) * len(claims) for pieces, claims in jobs)
+        for (pieces, claims), part in zip(jobs, parts, strict=True):
+            table = np.array([chance for chance, _ in answers[part]]).reshape(len(claims), len(pieces))
+            values.append(float(table.max(axis=1).mean()) if table.size else None)
+            truncated.append(sum(cut for _, cut in answers[part]))
+        return Scores(values, {"truncated": truncated})
+
+    def _pair(self) -> tuple[int, int]:
+        """Return the ids that the model was trained to answer with: of 1, supported, and of 0, not."""
+        loaded = self.load_model()
+        yes, no = (content_ids(loaded, [digit])[0] for digit in ("1", "0"))
+        # T5 writes 0 as a space and a digit: its first id is the space.
+        return yes[0], no[0]
+
+
+def whole_pieces(text: str, words: int) -> tuple[str, ...]:
+    """Return a text in pieces of whole sentences, each of at most so many words where its sentences allow."""
+    pieces: list[list[str]] = []
+    size = 0
+    for sentence in split_sentences(text):
+        count = len(sentence.split())
+        if not pieces or size + count > words:
+            pieces.append([])
+            size = 0
+        pieces[-1].append(sentence)
+        size += count
+    return tuple(" ".join(piece) for piece in pieces)
+
+
+@dataclass(frozen=True)
+class UniEval(_Answers, Metric):
     """UniEval for summaries: P(yes) / (P(yes) + P(no)) of a T5 that answers four questions.
 
     Consistency and fluency are sets sentence by sentence and averaged, as the authors do; overall is the
@@ -146,7 +227,6 @@ class UniEval(Neural, Metric):
     outputs = ("coherence", "consistency", "fluency", "relevance", "overall")
     range = (0.0, 1.0)
     citation = ZHONG_2022
-    architecture = "AutoModelForSeq2SeqLM"
     model: str = "MingZhong/unieval-sum"
     overlong: Cut = "warn"
     precision: Precision = "float32"
@@ -155,7 +235,7 @@ class UniEval(Neural, Metric):
         """Ask all questions about all samples in one stream of batches."""
         sets = [questions(sample) for sample in samples]
         distinct = list(dict.fromkeys(text for four in sets for texts in four for text in texts))
-        known = dict(zip(distinct, self._answers(distinct), strict=True))
+        known = dict(zip(distinct, self.answers(distinct, self._pair(), _LONGEST), strict=True))
         values: list[Any] = []
         truncated: list[int] = []
         for four in sets:
@@ -168,23 +248,10 @@ class UniEval(Neural, Metric):
             values.append([*row, float(np.mean(row))])
         return Scores(values, {"truncated": truncated})
 
-    def _answers(self, texts: Sequence[str]) -> list[tuple[float, int]]:
+    def _pair(self) -> tuple[int, int]:
         loaded = self.load_model()
         yes, no = (content_ids(loaded, [word])[0][0] for word in ("Yes", "No"))
-        room = min(loaded.limit, 1024) - loaded.framing.size
-        rows, cuts = framed_rows(loaded, texts, self.overlong, room)
-
-        def forward(batch: list[int]) -> list[float]:
-            import torch
-
-            ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
-            start = torch.full(
-                (len(batch), 1), loaded.model.config.decoder_start_token_id, device=loaded.device
-            )
-            answer = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits[:, 0]
-            return [float(v) for v in torch.softmax(answer[:, [yes, no]].double(), dim=-1)[:, 0]]
-
-        return list(zip(in_batches([len(row) for row in rows], forward), cuts, strict=True))
+        return yes, no
 
 
 def questions(sample: Sample) -> tuple[list[str], list[str], list[str], list[str]]:

@@ -33,9 +33,11 @@ class _Rewriting(Neural, Metric):
     paradigm = "generation"
     range = (None, 0.0)
     architecture = "AutoModelForSeq2SeqLM"
+    base = "facebook/bart-large-cnn"
     skips_tag: ClassVar[bool] = False
     average: bool = True
     prompt: str = ""  # appended to what the encoder reads
+    prefix: str = ""  # put before it, as T5 was trained: "summarize: "
     source_language: str = ""
     target_language: str = ""
     reduce: Reduce
@@ -55,7 +57,7 @@ class _Rewriting(Neural, Metric):
         return [list(ids) for ids in encoded["input_ids"]], cuts
 
     def _given(self, text: str) -> str:
-        return f"{text} {self.prompt}" if self.prompt else text
+        return self.prefix + (f"{text} {self.prompt}" if self.prompt else text)
 
     def log_likelihoods(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[float | None], list[int]]:
         """Return log p(second | first) per pair, mean or sum over tokens, and the tokens cut."""
@@ -107,8 +109,9 @@ class _Rewriting(Neural, Metric):
 class BartScore(_Rewriting):
     """Mean log p per token: p is reference to hypothesis, r hypothesis to reference, f their mean.
 
-    `average=false` sums instead. `prompt` is appended to what the encoder reads. The mean over references is
-    the authors' choice (`multi_ref_score`).
+    `average=false` sums instead. `prompt` is appended to what the encoder reads, `prefix` put before it (T5
+    wants "summarize: "). The mean over references is the authors' choice (`multi_ref_score`).
+    `model=bart_score.pth` is the authors' file of weights for facebook/bart-large-cnn, trained on ParaBank.
     """
 
     name = "bartscore"
@@ -121,6 +124,7 @@ class BartScore(_Rewriting):
     adapter: str | None = None
     overlong: Cut = "warn"
     precision: Precision = "float32"
+    prefix: str = ""
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         return self.score_both_ways(samples)
@@ -168,6 +172,7 @@ class BartScoreFaithful(_Rewriting):
     adapter: str | None = None
     overlong: Cut = "warn"
     precision: Precision = "float32"
+    prefix: str = ""
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         return self.score_from_source(samples)
@@ -188,6 +193,7 @@ class Prism(_Rewriting):
     outputs = ("p", "r", "f")
     citation = THOMPSON_2020
     skips_tag = True
+    stand_in = True  # the authors' own model is in a format of fairseq
     model: str = "facebook/m2m100_418M"
     source_language: str = "en"
     target_language: str = "en"
@@ -207,6 +213,7 @@ class PrismQe(_Rewriting):
     needs = frozenset({"source"})
     citation = THOMPSON_2020
     skips_tag = True
+    stand_in = True  # the authors' own model is in a format of fairseq
     model: str = "facebook/m2m100_418M"
     source_language: str = "de"
     target_language: str = "en"

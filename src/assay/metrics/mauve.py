@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from assay.core import Floats, Sample, SetMetric
 from assay.errors import MetricError
 from assay.metrics.base import Neural, unit
-from assay.models.encoder import Pool, pooled
+from assay.models.encoder import pooled
+from assay.models.loading import is_decoder
+from assay.models.sentence import Pool
 from assay.models.torch import Overlong, Precision
 
 PILLUTLA_2021 = "Pillutla et al. 2021, MAUVE: measuring the gap between neural text and human text, NeurIPS"
@@ -26,9 +29,12 @@ class Mauve(Neural, SetMetric):
     Features are quantised together (principal components, k-means into a tenth of the smaller set), and the
     area under the frontier of exp(-c KL) is the score. `smoothing` adds 1/2 to every bin: MAUVE* of the later
     paper. With fewer than 500 texts per set the score is unstable; `band` gives what equal sets would score.
+    A text's feature is the last token's state of a causal model, as MAUVE is defined, and the mean state of
+    an encoder (`pool=auto`). *blind* takes the last token of RoBERTa and ELECTRA too: `pool=last`.
     """
 
     name = "mauve"
+    version = 2
     pools = True
     paradigm = "distribution"
     range = (0.0, 1.0)
@@ -37,7 +43,7 @@ class Mauve(Neural, SetMetric):
     smallest = 500
     unused = ("pooler",)
     model: str = "minilm"
-    pool: Pool = "mean"
+    pool: Literal["auto", "mean", "first", "last"] = "auto"
     scaling: float = 5.0
     buckets: int | None = None  # None: a tenth of the smaller set
     seeds: int = 5
@@ -45,9 +51,19 @@ class Mauve(Neural, SetMetric):
     overlong: Overlong = "warn"
     precision: Precision = "float32"
 
+    @property
+    def pooling(self) -> Pool:
+        """How states become one vector; "auto" depends on the model."""
+        if self.pool != "auto":
+            return self.pool
+        return "last" if is_decoder(self.model) else "mean"
+
+    def pins(self) -> Mapping[str, str]:
+        return {**super().pins(), **({"pool": self.pooling} if self.pool == "auto" else {})}
+
     def features(self, texts: Sequence[str]) -> Floats:
         """Return one vector per text."""
-        return pooled(self.load_model(), texts, self.overlong, self.pool)[0].astype(np.float64)
+        return pooled(self.load_model(), texts, self.overlong, pool=self.pooling)[0].astype(np.float64)
 
     def score_set(self, samples: Sequence[Sample]) -> float:
         """Return the mean over the seeds."""

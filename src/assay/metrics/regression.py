@@ -1,29 +1,24 @@
-"""Metrics with a trained regressor: BLEURT, FrugalScore, MetricX, COMET."""
+"""Metrics with a trained regressor: BLEURT, FrugalScore, MetricX and any other of the hub."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
 from assay.core import Metric, Sample, Scores
-from assay.errors import WeightsError
+from assay.errors import SpecError, WeightsError
 from assay.metrics.base import Cut, Neural, reduced_scores
-from assay.metrics.text import Reduce
+from assay.metrics.text import Reduce, reduced, segments
 from assay.models.encoder import Differentiable, Texts, logits
-from assay.models.torch import Loaded, Precision, content_ids, in_batches, padded
-from assay.vocabulary import NonNegative
+from assay.models.torch import Loaded, Precision, content_ids, in_batches, padded, within
+from assay.vocabulary import Need, NonNegative
 
 if TYPE_CHECKING:
     import torch
-from collections.abc import Mapping
-from typing import Any
-
-from assay.core import Floats
-from assay.models.estimator import Estimator, checkpoint_digest, load_estimator
-from assay.models.torch import device, framed_rows, tokenize_within
 
 SELLAM_2020 = "Sellam et al. 2020, BLEURT: learning robust metrics for text generation, ACL"
 EDDINE_2022 = "Eddine et al. 2022, FrugalScore: learning cheaper, lighter and faster evaluation metrics, ACL"
@@ -112,11 +107,90 @@ class Regression(_Regressor):
     precision: Precision = "float32"
 
 
+LAMBERT_2024 = "Lambert et al. 2024, RewardBench: evaluating reward models for language modeling"
+
+
+@dataclass(frozen=True)
+class Reward(Neural, Metric):
+    """A reward model's number for an answer: the source is the user's turn, the hypothesis the assistant's.
+
+    Turns are put into the model's own chat template. Rewards have no scale of their own: only their order
+    counts.
+    """
+
+    name = "reward"
+    paradigm = "regression"
+    needs = frozenset({"source"})
+    citation = LAMBERT_2024
+    architecture = "AutoModelForSequenceClassification"
+    model: str = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
+
+    def load_model(self) -> Loaded:
+        loaded = super().load_model()
+        if int(loaded.model.config.num_labels) != 1:
+            labels = loaded.model.config.num_labels
+            raise WeightsError(f"{loaded.path} has {labels} outputs; a reward model has one (num_labels 1)")
+        if not getattr(loaded.tokenizer, "chat_template", None):
+            raise WeightsError(
+                f"the tokenizer in {loaded.path} has no chat template; take a reward model with one, or "
+                f"regression for a model of pairs"
+            )
+        return loaded
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        loaded = self.load_model()
+        texts = [self._chat(loaded, sample) for sample in samples]
+        ids = content_ids(loaded, texts)  # the template has written the special tokens
+        cut = [within(loaded, row, loaded.limit, self.overlong, t) for row, t in zip(ids, texts, strict=True)]
+        rows = [row for row, _ in cut]
+        # Without a padding id a model finds the end of a text only where the text is alone.
+        alone = loaded.model.config.get_text_config().pad_token_id is None
+        values = in_batches(
+            [len(row) for row in rows], lambda batch: self._forward(loaded, rows, batch), 1 if alone else None
+        )
+        return Scores(values, {"truncated": [count for _, count in cut]})
+
+    @staticmethod
+    def _chat(loaded: Loaded, sample: Sample) -> str:
+        turns = [
+            {"role": "user", "content": sample.source or ""},
+            {"role": "assistant", "content": sample.hypothesis},
+        ]
+        return str(loaded.tokenizer.apply_chat_template(turns, tokenize=False))
+
+    @staticmethod
+    def _forward(loaded: Loaded, rows: Sequence[Sequence[int]], batch: list[int]) -> list[float]:
+        fill = loaded.model.config.get_text_config().pad_token_id
+        some = [rows[index] for index in batch]
+        ids, mask = padded(some, loaded.pad if fill is None else int(fill), loaded.device)
+        return [
+            float(value)
+            for value in loaded.model(input_ids=ids, attention_mask=mask).logits[:, 0].float().cpu()
+        ]
+
+
+Form = Literal["23", "23-qe", "24", "24-qe"]
+# What each version was trained to read; the numbers are the ids of an input, its end included.
+_FORMS: dict[Form, tuple[str, int]] = {
+    "23": ("candidate: {hypothesis} reference: {reference}", 1024),
+    "23-qe": ("candidate: {hypothesis} source: {source}", 1024),
+    "24": ("source: {source} candidate: {hypothesis} reference: {reference}", 1536),
+    "24-qe": ("source: {source} candidate: {hypothesis}", 1536),
+}
+
+
 @dataclass(frozen=True)
 class MetricX(Neural, Metric):
-    """MetricX: an mT5 whose first logit of one extra token is an error score, 0 to 25; negated here."""
+    """MetricX: an mT5 whose first logit of one extra token is an error score, 0 to 25; negated here.
+
+    The versions read different texts; `form=auto` goes by the model's name. A hybrid of 2024 scores without
+    reference as `form=24-qe`. The published folders have no tokenizer: that of mT5 is taken.
+    """
 
     name = "metricx"
+    version = 2
     paradigm = "regression"
     range = (-25.0, 0.0)
     original = "lower"
@@ -127,16 +201,58 @@ class MetricX(Neural, Metric):
     reduce: Reduce = "max"
     overlong: Cut = "warn"
     precision: Precision = "float32"
+    form: Literal["auto", "23", "23-qe", "24", "24-qe"] = "auto"
+    tokenizer: str = "google/mt5-xl"
+
+    @property
+    def chosen_form(self) -> Form | None:
+        """The form given, or the one that the model's name tells; None where it tells none."""
+        if self.form != "auto":
+            return self.form
+        year = re.search(r"metricx-(23|24)(-qe)?", self.model.lower())
+        return cast(Form, "".join(year.groups(""))) if year else None
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset({"source"} if (self.chosen_form or "").endswith("qe") else {"references"})
+
+    @property
+    def optional(self) -> frozenset[Need]:
+        return frozenset({"source"} if self.chosen_form == "24" else ())
+
+    def load_model(self) -> Loaded:
+        if self.chosen_form is None:
+            raise SpecError(
+                f"nothing says which MetricX {self.model} is; give form=23, 23-qe, 24 or 24-qe: they read "
+                f"different texts"
+            )
+        return super().load_model()
+
+    def inputs(self, sample: Sample) -> list[str]:
+        """Return the texts that the model reads: one per reference, or one without any."""
+        text = _FORMS[self.chosen_form or "23"][0]
+        known = {"hypothesis": sample.hypothesis, "source": sample.source or ""}
+        references = [""] if "source" in self.needs else sample.references
+        return [text.format(**known, reference=reference) for reference in references]
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """Score `candidate: ... reference: ...` without the end token, as the authors feed it."""
+        """Score the texts without the end token, as the authors feed them."""
         loaded = self.load_model()
-        texts = [f"candidate: {s.hypothesis} reference: {text}" for s in samples for text in s.references]
-        ids = content_ids(loaded, texts)
-        rows = [row[: loaded.limit] for row in ids]
-        cuts = [len(whole) - len(row) for whole, row in zip(ids, rows, strict=True)]
+        texts = [self.inputs(sample) for sample in samples]
+        flat = [text for some in texts for text in some]
+        room = min(loaded.limit, _FORMS[self.chosen_form or "23"][1] - 1)
+        cut = [
+            within(loaded, ids, room, self.overlong, text)
+            for ids, text in zip(content_ids(loaded, flat), flat, strict=True)
+        ]
+        rows = [row for row, _ in cut]
         values = in_batches([len(row) for row in rows], lambda batch: self._forward(loaded, rows, batch))
-        return reduced_scores(-np.clip(np.array(values), 0.0, 25.0), cuts, samples, self.reduce)
+        scores = -np.clip(np.array(values), 0.0, 25.0)
+        parts = list(segments(len(some) for some in texts))
+        return Scores(
+            [reduced(scores[part], self.reduce) for part in parts],
+            {"truncated": [sum(count for _, count in cut[part]) for part in parts]},
+        )
 
     def _forward(self, loaded: Loaded, rows: Sequence[Sequence[int]], batch: list[int]) -> list[float]:
         import torch
@@ -145,130 +261,3 @@ class MetricX(Neural, Metric):
         start = torch.zeros((len(batch), 1), dtype=torch.long, device=loaded.device)
         logits = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits
         return [float(value) for value in logits[:, 0, self.token].float().cpu()]
-
-
-REI_2020 = "Rei et al. 2020, COMET: a neural framework for MT evaluation, EMNLP"
-REI_2022 = "Rei et al. 2022, CometKiwi: IST-Unbabel 2022 submission for quality estimation, WMT"
-
-
-class _Comet(Neural, Metric):
-    """A COMET checkpoint: an estimator on vectors of whole texts."""
-
-    paradigm = "regression"
-    overlong: Cut
-
-    def pins(self) -> Mapping[str, str]:
-        return {"model": checkpoint_digest(self.model)}
-
-    def prepare(self) -> None:
-        self.load_checkpoint()
-
-    def load_checkpoint(self) -> Estimator:
-        """Load the checkpoint; subclasses refuse one of another kind."""
-        return load_estimator(self.model, device())
-
-    def _vectors(self, estimator: Estimator, texts: Sequence[str]) -> dict[str, tuple[Any, int]]:
-        """Return each distinct text's vector and the ids cut."""
-        distinct = list(dict.fromkeys(texts))
-        rows, cuts = framed_rows(estimator.encoder, distinct, self.overlong)
-        lengths = [len(row) for row in rows]
-        vectors = in_batches(lengths, lambda batch: list(_pooled(estimator, rows, batch).float()))
-        return {text: (vector, cut) for text, vector, cut in zip(distinct, vectors, cuts, strict=True)}
-
-
-def _pooled(estimator: Estimator, rows: Sequence[list[int]], batch: list[int]) -> Any:
-    encoder = estimator.encoder
-    return estimator.pooled(*padded([rows[index] for index in batch], encoder.pad, encoder.device))
-
-
-def _estimated(estimator: Estimator, rows: list[Any]) -> Floats:
-    """Return the estimator's number for each row of features."""
-    import torch
-
-    if not rows:
-        return np.empty(0)
-    with torch.inference_mode():
-        return np.asarray(estimator.head(torch.stack(rows))[:, 0].double().cpu().numpy())
-
-
-@dataclass(frozen=True)
-class Comet(_Comet):
-    """COMET with source and reference, from Unbabel's checkpoints (hparams.yaml and tensors)."""
-
-    name = "comet"
-    needs = frozenset({"references", "source"})
-    citation = REI_2020
-    model: str = "Unbabel/wmt22-comet-da"
-    reduce: Reduce = "mean"
-    overlong: Cut = "warn"
-
-    def load_checkpoint(self) -> Estimator:
-        estimator = super().load_checkpoint()
-        if estimator.kind != "regression_metric":
-            raise WeightsError(f"{self.model} is a {estimator.kind}, which reads no reference; use comet-qe")
-        return estimator
-
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        """Estimate from [hyp; ref; hyp*ref; |hyp-ref|; hyp*src; |hyp-src|]."""
-        import torch
-
-        estimator = self.load_checkpoint()
-        texts = [text for s in samples for text in (s.hypothesis, s.source or "", *s.references)]
-        known = self._vectors(estimator, texts)
-        rows, cuts = [], []
-        for sample in samples:
-            (hyp, cut), (src, cut_source) = known[sample.hypothesis], known[sample.source or ""]
-            for text in sample.references:
-                ref, cut_reference = known[text]
-                parts = [hyp, ref, hyp * ref, (hyp - ref).abs(), hyp * src, (hyp - src).abs()]
-                rows.append(torch.cat(parts))
-                cuts.append(cut + cut_source + cut_reference)
-        return reduced_scores(_estimated(estimator, rows), cuts, samples, self.reduce)
-
-
-@dataclass(frozen=True)
-class CometQe(_Comet):
-    """COMET without reference, from [hyp; src; hyp*src; |hyp-src|]; CometKiwi reads both texts jointly."""
-
-    name = "comet-qe"
-    needs = frozenset({"source"})
-    citation = REI_2022
-    model: str = "Unbabel/wmt20-comet-qe-da"
-    overlong: Cut = "warn"
-
-    def load_checkpoint(self) -> Estimator:
-        estimator = super().load_checkpoint()
-        if estimator.kind == "regression_metric":
-            raise WeightsError(f"{self.model} reads a reference; use comet")
-        segments = estimator.settings.get("input_segments", ["mt", "src"])
-        if estimator.kind == "unified_metric" and list(segments) != ["mt", "src"]:
-            raise WeightsError(f"{self.model} reads {segments}; only hypothesis and source are read here")
-        return estimator
-
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        import torch
-
-        estimator = self.load_checkpoint()
-        pairs = [(sample.hypothesis, sample.source or "") for sample in samples]
-        if estimator.kind == "unified_metric":
-            return self._score_jointly(estimator, pairs)
-        known = self._vectors(estimator, [text for pair in pairs for text in pair])
-        rows, cuts = [], []
-        for hypothesis, source in pairs:
-            (hyp, cut), (src, cut_source) = known[hypothesis], known[source]
-            rows.append(torch.cat([hyp, src, hyp * src, (hyp - src).abs()]))
-            cuts.append(cut + cut_source)
-        return Scores(_estimated(estimator, rows), {"truncated": cuts})
-
-    def _score_jointly(self, estimator: Estimator, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """Score hypothesis and source read as one sequence, joined as the tokenizer joins pairs."""
-        if not pairs:
-            return Scores([], {"truncated": []})
-        texts = {"text": [text for text, _ in pairs], "text_pair": [text for _, text in pairs]}
-        encoded, cuts = tokenize_within(estimator.encoder, texts, self.overlong)
-        rows = encoded["input_ids"]
-        values = in_batches(
-            [len(row) for row in rows],
-            lambda batch: estimator.head(_pooled(estimator, rows, batch))[:, 0].double().tolist(),
-        )
-        return Scores(np.array(values), {"truncated": cuts})

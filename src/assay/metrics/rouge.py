@@ -12,6 +12,7 @@ from rapidfuzz.distance import LCSseq
 
 from assay.core import Metric, Sample
 from assay.metrics.text import Reduce, Tokenize, f_measure, matches, memo, reduced, tokens, word_counts
+from assay.models.nlp import split_sentences
 from assay.vocabulary import NonNegative
 
 LIN = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries, W04-1013"
@@ -97,6 +98,60 @@ class RougeL(Rouge):
 
     def pair(self, hypothesis: str, reference: str) -> float:
         return rouge_l(hypothesis, reference, self.tokenize, self.stemmer)
+
+
+@dataclass(frozen=True)
+class RougeLsum(Rouge):
+    """The longest common subsequence sentence by sentence, as rouge-score's rougeLsum (ROUGE-L of summaries).
+
+    Each sentence of the reference counts the words that it shares, in order, with any sentence of the
+    hypothesis, and no word more often than both texts have it. Sentences are lines, as in rouge-score; a text
+    of one line is split into sentences.
+    """
+
+    name = "rougeLsum"
+    symmetric = False
+
+    def pair(self, hypothesis: str, reference: str) -> float:
+        hyp, ref = (self._sentences(text) for text in (hypothesis, reference))
+        left, right = (Counter(word for words in side for word in words) for side in (hyp, ref))
+        total, wanted = left.total(), right.total()
+        shared = 0
+        for words in ref:
+            places = sorted({place for other in hyp for place in common_places(words, other)})
+            for word in (words[place] for place in places):
+                if left[word] > 0 and right[word] > 0:
+                    shared += 1
+                    left[word] -= 1
+                    right[word] -= 1
+        return f_measure(shared / max(total, 1), shared / max(wanted, 1))
+
+    def _sentences(self, text: str) -> list[tuple[str, ...]]:
+        lines = [line for line in text.split("\n") if line.strip()]
+        parts = lines if len(lines) != 1 else split_sentences(text)
+        return [tokens(part, self.tokenize, False, self.stemmer) for part in parts]
+
+
+def common_places(words: Sequence[str], other: Sequence[str]) -> list[int]:
+    """Return where the words of a longest common subsequence stand in `words`; of several, the latest."""
+    lengths = np.zeros((len(words) + 1, len(other) + 1), dtype=np.int64)
+    for row, word in enumerate(words, start=1):
+        for column, against in enumerate(other, start=1):
+            lengths[row, column] = (
+                lengths[row - 1, column - 1] + 1
+                if word == against
+                else max(lengths[row - 1, column], lengths[row, column - 1])
+            )
+    places, row, column = [], len(words), len(other)
+    while row and column:
+        if words[row - 1] == other[column - 1]:
+            places.append(row - 1)
+            row, column = row - 1, column - 1
+        elif lengths[row, column - 1] > lengths[row - 1, column]:
+            column -= 1
+        else:
+            row -= 1
+    return places[::-1]
 
 
 @memo(budget=200_000)

@@ -35,6 +35,7 @@ class Supert(Neural, Metric):
     """
 
     name = "supert"
+    stand_in = True
     paradigm = "matching"
     needs = frozenset({"source"})
     range = (-1.0, 1.0)
@@ -189,6 +190,7 @@ class Gruen(Neural, Metric):
     """
 
     name = "gruen"
+    stand_in = True
     version = 2  # version 1 read as much of a sentence as the model could hold
     paradigm = "likelihood"
     needs = frozenset()

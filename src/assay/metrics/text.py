@@ -11,10 +11,20 @@ from typing import Any, Generic, Literal, TypeVar, cast
 import numpy as np
 
 from assay.core import Floats, Sample
-from assay.errors import TextError
+from assay.errors import SpecError, TextError
 from assay.models.memory import BoundedCache
 
-Tokenize = Literal["split", "13a", "intl", "zh", "char", "ptb", "rouge", "unicode", "tercom"]
+Tokenize = Literal[
+    "split", "13a", "intl", "zh", "char", "ptb", "rouge", "unicode", "tercom", "ja-mecab", "ko-mecab",
+    "flores101", "flores200",
+]  # fmt: skip
+# Tokenisers of sacreBLEU that need more than the package, and what brings it.
+_EXTRAS = {
+    "ja-mecab": "pip install 'sacrebleu[ja]'",
+    "ko-mecab": "pip install 'sacrebleu[ko]'",
+    "flores101": "pip install sentencepiece, and let sacreBLEU fetch its model once with a network",
+    "flores200": "pip install sentencepiece, and let sacreBLEU fetch its model once with a network",
+}
 Reduce = Literal["max", "mean"]  # over the references of a sample
 Counts = Counter[tuple[str, ...]]
 T = TypeVar("T")
@@ -109,11 +119,21 @@ def _sacrebleu_tokenizer(name: str) -> Any:
         return TercomTokenizer()
     from sacrebleu.metrics.bleu import _get_tokenizer
 
-    return _get_tokenizer(name)()
+    try:
+        return _get_tokenizer(name)()
+    except (ImportError, RuntimeError, OSError) as error:  # MeCab raises RuntimeError without a dictionary
+        if name not in _EXTRAS:
+            raise
+        raise SpecError(
+            f"tokenize={name} is not ready here ({type(error).__name__}): {_EXTRAS[name]}"
+        ) from error
 
 
 # Chinese, Japanese, Thai, Lao, Burmese and Khmer are written without spaces between words.
 _UNSPACED = re.compile(r"[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+_READS_UNSPACED = ("zh", "char", "ja-mecab", "flores101", "flores200")
 
 
 def _check_script(text: str, tokenize: Tokenize) -> None:
@@ -126,10 +146,10 @@ def _check_script(text: str, tokenize: Tokenize) -> None:
                 "give tokenize=unicode, or tokenize=char for text without spaces",
                 text,
             )
-    elif tokenize not in ("zh", "char") and 2 * len(_UNSPACED.findall(text)) > letters:
+    elif tokenize not in _READS_UNSPACED and 2 * len(_UNSPACED.findall(text)) > letters:
         raise TextError(
             f"the tokeniser {tokenize!r} needs spaces between words and {text[:40]!r} has none",
-            "give tokenize=char, or tokenize=zh for Chinese",
+            "give tokenize=char, zh for Chinese, ja-mecab for Japanese, or flores200 for any language",
             text,
         )
 

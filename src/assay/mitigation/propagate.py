@@ -21,9 +21,9 @@ from assay.core import Floats, Image, Measure, Sample
 from assay.datasets.captions import Caption, embedded_captions
 from assay.datasets.lexicon import gendered
 from assay.datasets.rows import Row, read_rows
-from assay.errors import DataError
+from assay.errors import DataError, MetricError
 from assay.models.loading import image_processor, pixels, read_config, read_model
-from assay.models.torch import load_tokenizer
+from assay.models.torch import device, load_tokenizer
 from assay.models.weights import resolve
 from assay.recipe import digest, generator
 from assay.run.scoring import score_samples
@@ -117,12 +117,24 @@ def propagate(
 
 
 def reward_of(measure: Measure, session: Session) -> Reward:
-    """A metric as a reward of captions; a caption without a score has the lowest reward of its batch."""
+    """A metric as a reward of captions; a caption without a score has the lowest reward of its batch.
+
+    A batch without any score is an error: it would be a constant reward, which trains nothing.
+    """
 
     def reward(batch: Sequence[Scene], texts: Sequence[str]) -> Floats:
-        samples = [Sample(text, scene.references) for scene, text in zip(batch, texts, strict=True)]
+        samples = [
+            Sample(text, scene.references, scene.source or None, scene.image)
+            for scene, text in zip(batch, texts, strict=True)
+        ]
         values = score_samples(measure, samples, session).values[:, measure.column]
-        return np.nan_to_num(values, nan=float(np.nanmin(values)) if np.isfinite(values).any() else 0.0)
+        if not np.isfinite(values).any():
+            needs = " and ".join(sorted(measure.metric.needs))
+            raise MetricError(
+                f"{measure.label} gives these scenes no score and cannot be a reward: it needs {needs} with "
+                f"each scene; add the missing column to --data, or choose another metric"
+            )
+        return np.nan_to_num(values, nan=float(np.nanmin(values)))
 
     return reward
 
@@ -175,7 +187,8 @@ def minimum_risk(
         centred = (values - values.mean(axis=1, keepdims=True)) / np.where(deviation > 1e-9, deviation, 1.0)
         logs = tuned.log_probability(scenes, texts).reshape(len(batch), -1)
         shares = torch.softmax(experiment.sharpness * logs, dim=1)
-        loss = -(shares * torch.tensor(centred, dtype=shares.dtype)).sum(1).mean()
+        weights = torch.tensor(centred, dtype=shares.dtype, device=shares.device)
+        loss = -(shares * weights).sum(1).mean()
         optimizer.zero_grad()
         torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(tuned.model.parameters(), 1.0)
@@ -243,9 +256,10 @@ class Generator:
             images = [scene.image for scene in scenes if scene.image]
             if len(images) < len(scenes):
                 raise DataError("this generator reads images, and a scene has none; give a column image")
-            return dict(pixels(self.images, images))
+            return dict(pixels(self.images, images).to(self.model.device))
         given = self.tokenizer([s.source for s in scenes], return_tensors="pt", padding=True, truncation=True)
-        return {"input_ids": given["input_ids"], "attention_mask": given["attention_mask"]}
+        names = ("input_ids", "attention_mask")
+        return {name: given[name].to(self.model.device) for name in names}
 
     def sample(self, scenes: Sequence[Scene], count: int, seed: int) -> list[list[str]]:
         """`count` captions per scene, drawn from the model."""
@@ -263,7 +277,7 @@ class Generator:
     def log_probability(self, scenes: Sequence[Scene], texts: Sequence[str]) -> torch.Tensor:
         """The log-probability of one caption per scene, with gradients."""
         encoded = self.tokenizer(text_target=list(texts), return_tensors="pt", padding=True, truncation=True)
-        labels, mask = encoded["input_ids"], encoded["attention_mask"]
+        labels, mask = (encoded[name].to(self.model.device) for name in ("input_ids", "attention_mask"))
         logits = self.model(**self.inputs(scenes), labels=labels).logits.float()
         logs = logits.gather(2, labels[..., None])[..., 0] - logits.logsumexp(-1)
         total: torch.Tensor = (logs * mask).sum(1)
@@ -387,5 +401,5 @@ def load_generator(name: str) -> Generator:
     folder = resolve(name)
     reads_images = read_config(folder).get("model_type") == "vision-encoder-decoder"
     kind = "VisionEncoderDecoderModel" if reads_images else "AutoModelForSeq2SeqLM"
-    model = read_model(kind, folder, "float32", ("pooler",)).eval()
+    model = read_model(kind, folder, "float32", ("pooler",)).eval().to(device())
     return Generator(model, load_tokenizer(folder), image_processor(folder) if reads_images else None)

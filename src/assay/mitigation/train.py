@@ -30,8 +30,9 @@ from assay.mitigation.data import (
 )
 from assay.mitigation.proof import Proof, check_ratings, prove, read_test_pairs
 from assay.models import adapters
+from assay.models.convert import write_tensors
 from assay.models.encoder import Differentiable, Texts, Trainable
-from assay.models.loading import read_tensors, write_tensors
+from assay.models.loading import read_tensors
 from assay.names.spec import parse
 from assay.recipe import digest, generator
 from assay.run.results import check_writable

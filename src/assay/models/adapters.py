@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from assay.errors import WeightsError
-from assay.models.loading import read_tensors, write_tensors
+from assay.models.convert import write_tensors
+from assay.models.loading import read_tensors
 from assay.models.weights import file_digest
 
 if TYPE_CHECKING:

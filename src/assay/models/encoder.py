@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,14 @@ from assay.core import Floats
 from assay.models import weights
 from assay.models.loading import read_model
 from assay.models.memory import BoundedCache
+from assay.models.sentence import Pool, Pooling, own_pooling
 from assay.models.torch import (
     COUNTER,
     Loaded,
     Overlong,
     clean_text,
     content_ids,
+    device,
     framed_rows,
     in_batches,
     load_tokenizer,
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     import torch
 
 Matrix = NDArray[np.float32]
-Pool = Literal["mean", "first", "last"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +126,31 @@ def _windows(loaded: Loaded, ids: list[int]) -> list[tuple[list[int], int, int]]
 def _states(loaded: Loaded, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the last states of rows of ids, (rows, length, width), and their mask."""
     ids, mask = padded(rows, loaded.pad, loaded.device)
-    COUNTER.forward_tokens += int(mask.sum())
+    COUNTER.forward_tokens += sum(map(len, rows))
     return loaded.model(input_ids=ids, attention_mask=mask)[0].float(), mask
 
 
 def pooled(
-    loaded: Loaded, texts: Sequence[str], overlong: Overlong, pool: Pool = "mean"
+    loaded: Loaded,
+    texts: Sequence[str],
+    overlong: Overlong,
+    *,
+    pool: Pool | None = None,
+    prefix: str | None = None,
 ) -> tuple[Matrix, list[int]]:
-    """Return one vector per text: its states' mean (as sentence-transformers), the first or the last."""
+    """Return one vector per text, and the ids cut; `pool` and `prefix` are the model's own where None."""
+    pooling = Pooling(pool) if pool else own_pooling(loaded.path, loaded.device)
+    prompt = pooling.prompt if prefix is None else prefix
+    key = (loaded.serial, pool, prompt, overlong)
     known = remembered(
-        (loaded.serial, pool, overlong), texts, lambda fresh: _pool(loaded, fresh, overlong, pool)
+        key, texts, lambda fresh: _pool(loaded, [prompt + text for text in fresh], overlong, pooling)
     )
     if not texts:
         return np.empty((0, int(loaded.model.config.hidden_size)), np.float32), []
     return np.stack([known[text].vectors[0] for text in texts]), [known[text].truncated for text in texts]
 
 
-def _pool(loaded: Loaded, texts: Sequence[str], overlong: Overlong, pool: Pool) -> list[Embedded]:
+def _pool(loaded: Loaded, texts: Sequence[str], overlong: Overlong, pooling: Pooling) -> list[Embedded]:
     contents, cuts = _contents(loaded, texts, overlong)
     step = max(1, loaded.room)
     rows = [  # a text of no tokens still needs a vector
@@ -151,13 +160,7 @@ def _pool(loaded: Loaded, texts: Sequence[str], overlong: Overlong, pool: Pool) 
     ]
 
     def forward(batch: list[int]) -> list[Matrix]:
-        hidden, mask = _states(loaded, [rows[index][1] for index in batch])
-        if pool == "mean":
-            vectors = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        else:
-            places = mask.sum(1) - 1 if pool == "last" else mask.sum(1) * 0
-            vectors = hidden[list(range(len(batch))), places]
-        return list(vectors.cpu().numpy())
+        return list(pooling.apply(*_states(loaded, [rows[index][1] for index in batch])).cpu().numpy())
 
     vectors = in_batches([len(row) for _, row in rows], forward)
     parts: list[list[Matrix]] = [[] for _ in texts]
@@ -194,14 +197,15 @@ def attention_blocks(name: str, texts: Sequence[str], *, block: int = 20, length
     import torch
 
     folder = weights.resolve(name)
-    tokenizer, model = load_tokenizer(folder), _eager(folder)
+    home = device()
+    tokenizer, model = load_tokenizer(folder), _eager(folder, home)
     size = length // block
     shares = np.full((len(texts), size, size + 1), np.nan)
     with torch.inference_mode():
         for place, text in enumerate(texts):
-            ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=length)
+            ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=length).to(home)
             layers = model(**ids, output_attentions=True).attentions
-            mean = torch.stack([layer[0].mean(0) for layer in layers]).mean(0).numpy()
+            mean = torch.stack([layer[0].mean(0) for layer in layers]).mean(0).cpu().numpy()
             shares[place] = in_blocks(mean.astype(np.float64), block, size)
     return shares
 
@@ -221,9 +225,10 @@ def in_blocks(attention: Floats, block: int, size: int) -> Floats:
 
 
 @lru_cache(maxsize=2)
-def _eager(folder: Path) -> Any:
+def _eager(folder: Path, place: str) -> Any:
     """Load the model with attention that can be read; the fused kernels of the shared copy drop it."""
-    return read_model("AutoModel", folder, "float32", ("pooler",), attn_implementation="eager").eval()
+    model = read_model("AutoModel", folder, "float32", ("pooler",), attn_implementation="eager")
+    return model.eval().to(place)
 
 
 Texts = Sequence[tuple[str, str]]  # hypothesis, reference

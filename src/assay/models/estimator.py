@@ -1,29 +1,42 @@
 """Unbabel's COMET checkpoints in plain torch: encoder, mix of its layers, pooling, feed-forward estimator.
 
-A folder holds `hparams.yaml` and the tensors: `model.safetensors`, or `checkpoints/model.ckpt`, which is read
-with `weights_only=True`, so that nothing in it is run, and kept as safetensors in the cache. Config and
-tokenizer of the encoder lie in `encoder/`, or are found by the name that hparams gives.
+A folder holds `hparams.yaml` and the tensors: `model.safetensors`, or `checkpoints/model.ckpt`, which is
+converted (models/convert.py). Config and tokenizer of the encoder lie in `encoder/`, or are found by the name
+that hparams gives.
 """
 
 from __future__ import annotations
 
 import json
-import pickle
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import WeightsError
 from assay.models import weights
-from assay.models.loading import check_complete, read_tensors, write_tensors
+from assay.models.convert import convert_file
+from assay.models.loading import check_complete, folder_of, read_tensors
 from assay.models.torch import Loaded, framing, load_tokenizer
 from assay.recipe import digest
 
 if TYPE_CHECKING:
     import torch
 
-_KINDS = ("regression_metric", "referenceless_regression_metric", "unified_metric")
+# The defaults of Unbabel's code for what hparams.yaml leaves out (unbabel-comet 2.2.7).
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "regression_metric": {"layer_norm": True, "layer_transformation": "softmax"},
+    "referenceless_regression_metric": {"layer_norm": True, "layer_transformation": "softmax"},
+    "unified_metric": {
+        "layer_norm": True, "layer_transformation": "sparsemax", "word_layer": 24,
+        "input_segments": ["mt", "src", "ref"], "error_labels": ["minor", "major"],
+    },
+    "xcomet_metric": {
+        "layer_norm": False, "layer_transformation": "sparsemax", "word_layer": 36,
+        "input_segments": ["mt", "src", "ref"], "error_labels": ["minor", "major", "critical"],
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,33 +45,55 @@ class Estimator:
 
     encoder: Loaded
     head: Any
+    tagger: Any  # the linear layer that labels tokens as errors; None where the checkpoint has none
     mix: torch.Tensor | None  # the layers' weights, which sum to 1
     gamma: float
     kind: str
     settings: dict[str, Any]
 
-    def layers(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    @property
+    def reads_jointly(self) -> bool:
+        """Whether the texts are read as one sequence."""
+        return self.kind in ("unified_metric", "xcomet_metric")
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """Which of hypothesis (mt), source (src) and reference (ref) a joint sequence may hold."""
+        return tuple(self.settings["input_segments"])
+
+    def _mixed(self, states: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
         """Return the weighted mix of the encoder's layers, (n, length, dimensions)."""
-        answer = self.encoder.model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
         if self.mix is None:
-            layer = self.settings.get("sent_layer", self.settings.get("layer", -1))
-            return answer.hidden_states[int(layer)]  # type: ignore[no-any-return]
-        norm = bool(self.settings.get("layer_norm", self.kind != "unified_metric"))
-        states = [_normed(state, mask) if norm else state for state in answer.hidden_states]
+            return states[int(self.settings.get("sent_layer", self.settings.get("layer", -1)))]
+        chosen = [_normed(state, mask) if self.settings["layer_norm"] else state for state in states]
         mixed: torch.Tensor = self.gamma * sum(
-            share * state for share, state in zip(self.mix, states, strict=True)
+            share * state for share, state in zip(self.mix, chosen, strict=True)
         )
         return mixed
 
+    def _states(self, ids: torch.Tensor, mask: torch.Tensor) -> Sequence[torch.Tensor]:
+        answer = self.encoder.model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+        return answer.hidden_states  # type: ignore[no-any-return]
+
     def pooled(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Return one vector per text."""
-        states = self.layers(ids, mask)
+        states = self._mixed(self._states(ids, mask), mask)
         pool = self.settings.get("pool", "avg")
-        if pool == "cls" or self.kind == "unified_metric":
+        if pool == "cls":
             return states[:, 0]
         if pool == "max":
             return states.masked_fill(mask[..., None] == 0, float("-inf")).amax(1)
         return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+
+    def read_jointly(self, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return a score per sequence from its first state, and the labels' probabilities of each token."""
+        import torch
+
+        states = self._states(ids, mask)
+        scores = self.head(self._mixed(states, mask)[:, 0])[:, 0]
+        if self.tagger is None:
+            return scores, None
+        return scores, torch.softmax(self.tagger(states[int(self.settings["word_layer"])]), dim=-1)
 
 
 def _normed(state: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -77,12 +112,14 @@ def load_estimator(name: str, place: str) -> Estimator:
     """Load the checkpoint of that name or folder onto a device."""
     import torch
 
-    folder = weights.resolve(name)
+    folder = folder_of(weights.resolve(name))
     settings = _settings(folder)
     kind = str(settings.get("class_identifier", "regression_metric"))
-    if kind not in _KINDS:
-        raise WeightsError(f"{folder} is a {kind}; give one of {', '.join(_KINDS)}")
-    tensors = read_tensors(_plain_file(folder))
+    if kind not in _DEFAULTS:
+        raise WeightsError(f"{folder} is a {kind}; give one of {', '.join(_DEFAULTS)}")
+    settings = {**_DEFAULTS[kind], **settings}
+    file = _original(folder)
+    tensors = read_tensors(convert_file(file) if file.suffix in weights.PICKLED else file)
     encoder = _encoder(folder, settings, tensors, place)
     head = _head(tensors, settings).to(place).eval().requires_grad_(False)
     scalars = [key for key in tensors if key.startswith("layerwise_attention.scalar_parameters.")]
@@ -90,10 +127,13 @@ def load_estimator(name: str, place: str) -> Estimator:
     if scalars:
         scalars.sort(key=lambda key: int(key.rsplit(".", 1)[1]))
         shares = torch.cat([tensors[key].float().reshape(1) for key in scalars])
-        sparse = settings.get("layer_transformation") == "sparsemax"
+        sparse = settings["layer_transformation"] == "sparsemax"  # "sparsemax_patch" is softmax (their #244)
         mix = (_sparsemax(shares) if sparse else torch.softmax(shares, dim=0)).to(place)
     gamma = float(tensors.get("layerwise_attention.gamma", torch.ones(1))[0])
-    return Estimator(encoder, head, mix, gamma, kind, settings)
+    tagger = _linear(tensors, "hidden2tag")
+    if tagger is not None:
+        tagger = tagger.to(place).eval().requires_grad_(False)
+    return Estimator(encoder, head, tagger, mix, gamma, kind, settings)
 
 
 def _settings(folder: Path) -> dict[str, Any]:
@@ -108,46 +148,21 @@ def _settings(folder: Path) -> dict[str, Any]:
     raise WeightsError(f"{folder} has no hparams.yaml; give the folder of a COMET checkpoint")
 
 
-def _plain_file(folder: Path) -> Path:
-    """Return the tensors' safetensors file; a .ckpt is converted once, and never unpickled as code."""
-    plain = folder / "model.safetensors"
-    if plain.is_file():
-        return plain
-    for pickled in (folder / "checkpoints" / "model.ckpt", folder / "model.ckpt"):
-        if pickled.is_file():
-            name = f"{_file_digest(pickled, pickled.stat().st_mtime_ns)}.safetensors"
-            home = weights.cache_folder() / "converted" / name
-            if not home.is_file():
-                _convert(pickled, home)
-            return home
-    raise WeightsError(f"{folder} has neither model.safetensors nor checkpoints/model.ckpt")
-
-
-@cache
-def _file_digest(path: Path, changed: int) -> str:
-    return weights.file_digest(path)
-
-
-def _convert(pickled: Path, home: Path) -> None:
-    import torch
-
-    try:
-        whole = torch.load(pickled, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise WeightsError(f"{pickled} holds more than tensors, or is damaged: {error}") from error
-    state = whole.get("state_dict", whole)
-    tensors = {key: value.contiguous().clone() for key, value in state.items() if hasattr(value, "shape")}
-    write_tensors(tensors, home)
+def _original(folder: Path) -> Path:
+    """Return the file that holds a checkpoint's tensors, as it was published."""
+    for file in (folder / "model.safetensors", folder / "checkpoints" / "model.ckpt", folder / "model.ckpt"):
+        if file.is_file():
+            return file
+    raise WeightsError(
+        f"{folder} has neither model.safetensors nor checkpoints/model.ckpt; fetch the checkpoint again"
+    )
 
 
 def checkpoint_digest(name: str) -> str:
     """Return the digest of a checkpoint's settings and tensors, for signatures."""
-    folder = weights.resolve(name)
-    file = _plain_file(folder)
-    return "sha256:" + digest(
-        json.dumps(_settings(folder), default=str, sort_keys=True),
-        _file_digest(file, file.stat().st_mtime_ns),
-    )
+    folder = folder_of(weights.resolve(name))
+    settings = digest(json.dumps(_settings(folder), default=str, sort_keys=True))
+    return f"sha256:{weights.stamped_digest(_original(folder))},settings:{settings[:12]}"
 
 
 def _encoder(folder: Path, settings: dict[str, Any], tensors: dict[str, Any], place: str) -> Loaded:
@@ -155,7 +170,7 @@ def _encoder(folder: Path, settings: dict[str, Any], tensors: dict[str, Any], pl
     from transformers import AutoConfig, AutoModel
 
     home = folder / "encoder" if (folder / "encoder" / "config.json").is_file() else None
-    home = home or weights.resolve(str(settings.get("pretrained_model", "")))
+    home = home or weights.resolve_tokenizer(str(settings.get("pretrained_model", "")))
     config = AutoConfig.from_pretrained(home, local_files_only=True)
     body = AutoModel.from_config(config)
     state = {
@@ -180,15 +195,24 @@ def _head(tensors: dict[str, Any], settings: dict[str, Any]) -> Any:
     numbers = sorted({int(key.split(".")[2]) for key in names})
     if not numbers:
         raise WeightsError("the checkpoint has no estimator.ff.*: it is not a COMET metric")
-    activation = getattr(torch.nn, settings.get("activations", "Sigmoid"))
+    activation = getattr(torch.nn, settings.get("activations", "Tanh"))
     steps: list[Any] = []
     for number in numbers:
-        weight, bias = tensors[f"estimator.ff.{number}.weight"], tensors[f"estimator.ff.{number}.bias"]
-        linear = torch.nn.Linear(weight.shape[1], weight.shape[0])
-        linear.load_state_dict({"weight": weight, "bias": bias})
-        steps += [linear, activation()]
+        steps += [_linear(tensors, f"estimator.ff.{number}"), activation()]
     final = settings.get("final_activation")
     return torch.nn.Sequential(*steps[:-1], *([getattr(torch.nn, final)()] if final else []))
+
+
+def _linear(tensors: dict[str, Any], name: str) -> Any:
+    """Build a linear layer from its tensors; None where there are none."""
+    import torch
+
+    if f"{name}.weight" not in tensors:
+        return None
+    weight, bias = tensors[f"{name}.weight"], tensors[f"{name}.bias"]
+    linear = torch.nn.Linear(weight.shape[1], weight.shape[0])
+    linear.load_state_dict({"weight": weight, "bias": bias})
+    return linear
 
 
 def _sparsemax(scores: torch.Tensor) -> torch.Tensor:

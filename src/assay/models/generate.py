@@ -96,13 +96,14 @@ def masked_words(name: str, text: str, count: int) -> list[tuple[str, ...]]:
     candidates: list[tuple[str, ...]] = []
     for place in range(len(words)):
         masked = " ".join([*words[:place], tokenizer.mask_token, *words[place + 1 :]])
-        inputs = tokenizer(masked, return_tensors="pt", truncation=True).to(loaded.device)
-        spots = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()
-        if not len(spots):  # beyond the model's limit
+        inputs = tokenizer(masked, return_tensors="pt", truncation=True)
+        ids = inputs["input_ids"][0].tolist()
+        if tokenizer.mask_token_id not in ids:  # beyond the model's limit
             candidates.append(())
             continue
         with torch.inference_mode():
-            scores = loaded.model(**inputs).logits[0, spots[0, 0]]
+            logits = loaded.model(**inputs.to(loaded.device)).logits
+        scores = logits[0, ids.index(tokenizer.mask_token_id)]
         likely = [str(tokenizer.decode([token])).strip() for token in scores.topk(count).indices.tolist()]
         candidates.append(tuple(word for word in likely if word.isalnum()))
     return candidates

@@ -125,8 +125,9 @@ def _tree_forward(loaded: Loaded, tree: Tree, rows: Sequence[Row]) -> dict[int, 
 
 def _in_padded_batches(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
     def tables(some: Sequence[Row]) -> list[torch.Tensor]:
-        ids, mask = padded([(*given, *scored)[:-1] for given, scored in some], loaded.pad, loaded.device)
-        COUNTER.forward_tokens += int(mask.sum())
+        whole = [(*given, *scored)[:-1] for given, scored in some]
+        ids, mask = padded(whole, loaded.pad, loaded.device)
+        COUNTER.forward_tokens += sum(map(len, whole))
         logits = loaded.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
         return [table[len(given) - 1 :] for table, (given, _) in zip(logits, some, strict=True)]
 

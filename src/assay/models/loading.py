@@ -1,14 +1,14 @@
 """Read models, tensors and images from files; errors name what is damaged or missing.
 
-Every tensor of a model comes from a file, or an error lists those that do not; nothing is ever unpickled.
+Every tensor of a model comes from a file, or an error lists those that do not; pickled weights are converted
+first (models/convert.py).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from functools import cache
 from io import StringIO
@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from assay.core import Image
 from assay.errors import DataError, WeightsError
-from assay.models.weights import build_folder, cache_folder
+from assay.models.convert import convert_folder, pickled_files, weight_files
+from assay.models.weights import CARRIERS, PICKLED, build_folder, cache_folder, resolve
 
 if TYPE_CHECKING:
     import torch
 
 _SHOWN = 8  # missing tensors named in a message
-_FILES = (".gguf", ".safetensors", ".ckpt")  # files that may be named in place of their folder
+_FILES = (".gguf", ".safetensors", *PICKLED)  # files that may be named in place of their folder
 _KINDS = {
     "AutoModel": "an encoder (BERT, RoBERTa, MPNet)",
     "AutoModelForCausalLM": "a causal language model (GPT-2, Llama)",
@@ -71,16 +72,6 @@ def read_tensors(file: Path, advice: str = "fetch it again") -> dict[str, torch.
         raise WeightsError(f"{file} is missing or damaged ({error}); {advice}") from error
 
 
-def write_tensors(tensors: Mapping[str, torch.Tensor], file: Path) -> None:
-    """Write a safetensors file and its folder; the file appears whole or not at all."""
-    from safetensors.torch import save_file
-
-    file.parent.mkdir(parents=True, exist_ok=True)
-    scratch = file.with_name(f".{file.name}.{os.getpid()}")
-    save_file(dict(tensors), scratch)
-    scratch.replace(file)
-
-
 @contextmanager
 def _silent() -> Iterator[None]:
     """Keep transformers from printing a progress bar and a table of tensors; both are handled here."""
@@ -114,6 +105,19 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise WeightsError(f"{path} is damaged ({error}); fetch the model again") from error
 
 
+def is_decoder(name: str) -> bool:
+    """Whether named weights are a causal language model, whose last token alone has read the whole text."""
+    if name in CARRIERS:
+        return CARRIERS[name].decoder
+    from transformers.models.auto import modeling_auto
+
+    kind = read_config(plain_folder(resolve(name))).get("model_type")
+    return (
+        kind in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        and kind not in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES  # BERT can be trained as either
+    )
+
+
 def check_complete(missing: Any, kind: str, folder: Path, unused: tuple[str, ...] = ()) -> None:
     """Refuse a model with tensors that no file gave: they would be random."""
     absent = sorted(key for key in missing if not any(part in key.split(".") for part in unused))
@@ -128,12 +132,11 @@ def check_complete(missing: Any, kind: str, folder: Path, unused: tuple[str, ...
 def _check_folder(folder: Path) -> None:
     if not (folder / "config.json").is_file():
         raise WeightsError(f"{folder} has no config.json; give the folder of a saved model")
-    if not any(folder.glob("*.safetensors")):
-        old = any(folder.glob("*.bin")) or any(folder.glob("*.ckpt"))
-        way = (
-            "convert the pickled weights with safetensors.torch.save_file" if old else "save the model there"
+    if not weight_files(folder):
+        raise WeightsError(
+            f"{folder} has no weights: neither *.safetensors nor pytorch_model.bin; save the model there, or "
+            f"fetch it again"
         )
-        raise WeightsError(f"{folder} has no *.safetensors; {way} (pickle is not read)")
 
 
 def keep_layers(model: Any, count: int) -> None:
@@ -157,13 +160,38 @@ def layer_list(model: Any) -> tuple[Any, str]:
     raise WeightsError(f"no list of layers found in {type(model).__name__}; leave layer out")
 
 
+def folder_of(path: Path, base: str | None = None) -> Path:
+    """Return the folder of a model given by its folder or by one of its files.
+
+    A pickled file may lie beside its config.json, or replace the weights of the model called `base`.
+    """
+    if not path.is_file():
+        return path
+    if path.suffix not in _FILES:
+        raise WeightsError(
+            f"{path} is a file; give the folder of a saved model, or one of {', '.join(_FILES)}"
+        )
+    if path.suffix not in PICKLED:
+        return path.parent
+    for home in path.parents[:2]:  # a COMET checkpoint lies in checkpoints/
+        if (home / "hparams.yaml").is_file():
+            return home
+    if (path.parent / "config.json").is_file():
+        return convert_folder(path.parent, path)
+    if base is None:
+        raise WeightsError(
+            f"{path} has no config.json beside it, so that nothing says which model it is; put the "
+            f"config.json and the tokenizer of that model there"
+        )
+    return convert_folder(resolve(base), path)
+
+
 def plain_folder(folder: Path) -> Path:
-    """Return the folder itself, or the dequantised copy in the cache of one that holds only a GGUF file."""
-    if folder.is_file():
-        if folder.suffix not in _FILES:
-            raise WeightsError(f"{folder} is a file; give the folder of a saved model, or a .gguf file")
-        folder = folder.parent
+    """Return the folder itself, or the cached copy of one that holds pickled weights or only a GGUF file."""
+    folder = folder_of(folder)
     quantised = sorted(folder.glob("*.gguf"))
+    if (folder / "config.json").is_file() and not any(folder.glob("*.safetensors")) and pickled_files(folder):
+        return convert_folder(folder)
     if not quantised or (folder / "config.json").is_file():
         return folder
     home = cache_folder() / "weights" / f"{folder.parent.name}-{folder.name}-dequantised"
@@ -199,8 +227,7 @@ def _read_bleurt(folder: Path, precision: str) -> Any:
     import torch
 
     network = _bleurt_network(read_config(folder))
-    files = sorted(folder.glob("*.safetensors"))
-    tensors = {key: tensor for file in files for key, tensor in read_tensors(file).items()}
+    tensors = {key: tensor for file in weight_files(folder) for key, tensor in read_tensors(file).items()}
     for old, new in _RENAMED:
         tensors = {re.sub(f"^{old}", new, key): tensor for key, tensor in tensors.items()}
     try:

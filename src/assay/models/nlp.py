@@ -136,6 +136,14 @@ def _sentencizer() -> Any:
     return pipeline
 
 
+@cache
+def spacy_stop_words() -> frozenset[str]:
+    """spaCy's English stop words, the ends of contractions among them."""
+    from spacy.lang.en.stop_words import STOP_WORDS
+
+    return frozenset(STOP_WORDS)
+
+
 @lru_cache(maxsize=20_000)
 def split_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text, stripped, by punctuation rules alone; line ends part sentences too."""

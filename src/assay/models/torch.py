@@ -27,7 +27,10 @@ _CPU_TOKENS, _GPU_TOKENS = 1024, 16_384  # per batch; on a CPU a batch that fits
 _SERIAL = count()
 _NO_LIMIT = 1_000_000  # tokenizers without a limit say 1e30
 _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model",
-                 "sentencepiece.bpe.model", "source.spm", "vocab.model")  # fmt: skip
+                 "sentencepiece.bpe.model", "source.spm", "vocab.model", "spm.model")  # fmt: skip
+# The torch port of BLEURT names classes of its own: BERT's word pieces, or for BLEURT-20 sentence pieces,
+# which it reads as DeBERTa's.
+_BLEURT = {"vocab.txt": "BertTokenizer", "spm.model": "DebertaV2Tokenizer"}
 _BYTE_TOKENIZERS = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 _SPACE_FIRST = ("roberta", "gpt2", "longformer")  # read a first word as inside a text only after a space
 
@@ -109,12 +112,18 @@ def load(
     adapter: str | None = None,
     unused: tuple[str, ...] = (),
     layers: int | None = None,
+    base: str | None = None,
+    tokenizer: str | None = None,
 ) -> Loaded:
-    """Load a model as transformers' class `kind`; `unused` names parts of it that may lack weights."""
-    folder = weights.resolve(name)
+    """Load a model as transformers' class `kind`; `unused` names parts of it that may lack weights.
+
+    `base` names the model whose config and tokenizer a file of weights alone takes, `tokenizer` the model
+    whose tokenizer is read where the folder has none.
+    """
+    folder = loading.folder_of(weights.resolve(name), base)
     if adapter:
         adapters.folder_digest(adapter)  # raises where the folder is not an adapter's
-    return _load(kind, folder, device(), precision, adapter, unused, layers)
+    return _load(kind, folder, device(), precision, adapter, unused, layers, tokenizer)
 
 
 @lru_cache(maxsize=4)
@@ -126,8 +135,9 @@ def _load(
     adapter: str | None,
     unused: tuple[str, ...],
     layers: int | None,
+    spare: str | None,
 ) -> Loaded:
-    tokenizer = load_tokenizer(folder)
+    tokenizer = load_tokenizer(folder, spare)
     model = loading.read_model(kind, folder, precision, unused)
     if layers is not None:
         loading.keep_layers(model, layers)
@@ -139,21 +149,30 @@ def _load(
 
 
 @cache
-def load_tokenizer(folder: Path) -> Any:
-    """Load the tokenizer that lies beside the weights; that of a GGUF file lies beside its converted copy."""
-    from transformers import AutoTokenizer
+def load_tokenizer(folder: Path, spare: str | None = None) -> Any:
+    """Load the tokenizer that lies beside the weights; that of a GGUF file lies beside its converted copy.
+
+    `spare` names the model whose tokenizer is taken where the folder has none.
+    """
+    import transformers
 
     folder = loading.plain_folder(folder)
     loading.read_config(folder)  # raises where it is damaged; transformers would blame the tokenizer
     config = folder / "tokenizer_config.json"
-    bytes_only = config.is_file() and any(name in config.read_text("utf-8") for name in _BYTE_TOKENIZERS)
+    settings = config.read_text("utf-8") if config.is_file() else ""
+    bytes_only = any(name in settings for name in _BYTE_TOKENIZERS)
     if not bytes_only and not any((folder / name).is_file() for name in _VOCABULARIES):
+        if spare is not None:
+            return load_tokenizer(weights.resolve_tokenizer(spare))
         raise WeightsError(
             f"{folder} has no tokenizer: none of {', '.join(_VOCABULARIES)}; "
             f"save it there with tokenizer.save_pretrained, or take the folder of the whole model"
         )
+    own = [kind for name, kind in _BLEURT.items() if "Bleurt" in settings and (folder / name).is_file()]
     try:
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        return getattr(transformers, own[0] if own else "AutoTokenizer").from_pretrained(
+            folder, local_files_only=True
+        )
     except (OSError, ValueError, ImportError, KeyError, AttributeError) as error:
         raise WeightsError(f"the tokenizer in {folder} cannot be loaded: {error}") from error
 

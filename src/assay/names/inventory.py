@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from assay.errors import SpecError, suggest
-from assay.models.weights import CARRIERS, present
+from assay.models.weights import CARRIERS, on_disk, present
 from assay.names.registry import Kind, load, names
 
 Rows = list[dict[str, Any]]
@@ -41,6 +41,7 @@ def _metrics() -> Rows:
         low, high = ("?" if bound is None else f"{bound:g}" for bound in metric.range)
         row = {
             "name": name,
+            "shown": _shown(metric),
             "paradigm": metric.paradigm,
             "needs": ", ".join(sorted(_needs(metric))),
             "range": f"{low}..{high}",
@@ -50,6 +51,12 @@ def _metrics() -> Rows:
         }
         rows.append(row)
     return rows
+
+
+def _shown(metric: Any) -> str | None:
+    """The name with its backbone; None where a metric rests on none."""
+    shown: str | None = metric().shown if isinstance(getattr(metric, "shown", None), property) else None
+    return shown
 
 
 def _needs(metric: Any) -> Iterable[str]:
@@ -75,8 +82,8 @@ def state(metric: Any) -> str:
             return f"needs weights: give {field}=PATH or a hub name"
         if named in CARRIERS and not present(named):
             return f"ready; fetches {named} at first use"
-        if named not in CARRIERS:
-            return f"needs weights: {named} from the hub, or {field}=PATH"
+        if named not in CARRIERS and not on_disk(named):
+            return f"needs weights: fetches {named} from the hub at first use, or {field}=PATH"
     return metric.absent() or "ready"
 
 

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
+from assay.language import join_words, split_words
 from assay.perturbations.edit import unrelated_text
 from assay.vocabulary import Task
 
@@ -44,8 +45,10 @@ class RepeatedEnding(Perturbation):
     words: int = 4
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        ending = " ".join(record.gold.split()[-self.words :])
-        return " ".join([record.gold, *[ending] * self.level]) if ending else None
+        ending = join_words(split_words(record.gold)[-self.words :], record.gold)
+        if ending.endswith("."):  # as in the release: it then looks like a sentence
+            ending = ending[0].upper() + ending[1:]
+        return join_words([record.gold, *[ending] * self.level], record.gold) if ending else None
 
 
 @dataclass(frozen=True)
@@ -65,11 +68,11 @@ class FrequentNgrams(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         frequent = frequent_ngrams(tuple(record.others), self.n)[: self.level]
-        length = self.length or len(record.gold.split())
+        length = self.length or len(split_words(record.gold))
         words: list[str] = []
         while frequent and len(words) < length:
             words += rng.choice(frequent)
-        return " ".join(words[:length]) or None
+        return join_words(words[:length], record.gold) or None
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,8 @@ class CopiedSource(Perturbation):
             return None
         if self.level >= 1:
             return record.source
-        words = record.source.split()
-        return " ".join(words[: max(1, round(len(words) * self.level))])
+        words = split_words(record.source)
+        return join_words(words[: max(1, round(len(words) * self.level))], record.source)
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class PositionedError(Perturbation):
     kind: ErrorKind = "random"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        words = record.gold.split()
+        words = split_words(record.gold)
         if len(words) < 3 * self.level:
             return None
         last = len(words) - self.level
@@ -117,7 +120,7 @@ class PositionedError(Perturbation):
         else:
             vocabulary = corpus_words(tuple(record.others) or (record.gold,))
             span = [rng.choice(vocabulary) for _ in span]
-        return " ".join([*words[:start], *span, *words[start + self.level :]])
+        return join_words([*words[:start], *span, *words[start + self.level :]], record.gold)
 
 
 @lru_cache(maxsize=32)
@@ -126,7 +129,7 @@ def frequent_ngrams(texts: tuple[str, ...], n: int) -> tuple[tuple[str, ...], ..
     counts: Counter[tuple[str, ...]] = Counter()
     words: Counter[str] = Counter()
     for text in texts:
-        tokens = text.lower().split()
+        tokens = split_words(text.lower())
         words.update(tokens)
         counts.update(zip(*(tokens[start:] for start in range(n)), strict=False))
     ranked = sorted(counts, key=lambda gram: (-counts[gram], -sum(words[word] for word in gram), gram))
@@ -136,7 +139,7 @@ def frequent_ngrams(texts: tuple[str, ...], n: int) -> tuple[tuple[str, ...], ..
 @lru_cache(maxsize=32)
 def corpus_words(texts: tuple[str, ...]) -> tuple[str, ...]:
     """The vocabulary of a corpus, in order of appearance."""
-    return tuple(dict.fromkeys(word for text in texts for word in text.split()))
+    return tuple(dict.fromkeys(word for text in texts for word in split_words(text)))
 
 
 # --- injections ---

@@ -9,9 +9,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from random import Random
-from typing import Any
 
 from assay.core import Perturbation, Record
 from assay.datasets import lexicon
@@ -84,37 +83,26 @@ class BertDiverge(Perturbation):
         """A likely word by the model, after the changes so far; None for words of several pieces."""
         import torch
 
-        tokenizer, model = self._masked
+        from assay.models.torch import load
+
+        loaded = load("AutoModelForMaskedLM", str(self.model), unused=("pooler",))
+        tokenizer = loaded.tokenizer
+        if tokenizer.mask_token is None:
+            raise WeightsError(
+                f"{loaded.path} has no mask token; give a masked language model, or none at all"
+            )
         if len(tokenizer.tokenize(text.tokens[place].text)) > 1:
             return None  # as in the release
         masked = text.replaced({**changes, place: tokenizer.mask_token})
         inputs = tokenizer(masked, return_tensors="pt", truncation=True)
-        with torch.inference_mode():
-            scores = model(**inputs).logits[0]
-        spots = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()
-        if not len(spots):
+        ids = inputs["input_ids"][0].tolist()
+        if tokenizer.mask_token_id not in ids:
             return None
-        best = scores[spots[0, 0]].softmax(-1).topk(TOP)
+        with torch.inference_mode():
+            scores = loaded.model(**inputs.to(loaded.device)).logits[0]
+        best = scores[ids.index(tokenizer.mask_token_id)].softmax(-1).topk(TOP)
         drawn = rng.choices(best.indices.tolist(), best.values.tolist())[0]
         return tokenizer.decode([drawn]).strip() or text.tokens[place].text
-
-    @cached_property
-    def _masked(self) -> tuple[Any, Any]:
-        from transformers import AutoModelForMaskedLM, AutoTokenizer
-
-        from assay.models.weights import resolve
-
-        home = resolve(str(self.model))
-        try:
-            model, info = AutoModelForMaskedLM.from_pretrained(
-                home, use_safetensors=True, local_files_only=True, output_loading_info=True
-            )
-            tokenizer = AutoTokenizer.from_pretrained(home, local_files_only=True)
-        except (OSError, ValueError) as error:
-            raise WeightsError(f"{home} cannot be loaded as a masked language model: {error}") from error
-        if info["missing_keys"] or tokenizer.mask_token is None:
-            raise WeightsError(f"{home} has no masked-language-model head; give another, or none at all")
-        return tokenizer, model.eval()
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ from random import Random
 from typing import ClassVar, TypeVar
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import CLASSES, capitalised, indefinite_article, match_case
+from assay.datasets.lexicon import CLASSES, capitalised, indefinite_article, match_case, word_set
+from assay.language import language_of, split_sentences_of
 from assay.models.nlp import Parse, Span, Token, parse_one
 from assay.vocabulary import Criterion, Expectation
 
@@ -75,7 +76,7 @@ class Text(Parse):
 
     def first_word(self, sentence: Span) -> int | None:
         """The index of a sentence's first word, or None where it has none."""
-        return next(iter(self.word_indices(sentence)), None)
+        return next((i for i in range(sentence.start, sentence.end) if is_word(self.tokens[i])), None)
 
     def sentence_of(self, index: int) -> Span:
         """The sentence that a token belongs to."""
@@ -132,9 +133,14 @@ class Text(Parse):
             return True
         if token.pos == "DET" or (token.pos not in ("PROPN", "ADJ") and token.entity not in _NAMES):
             return False
-        after = self.tokens[index + 1].text if index + 1 < len(self.tokens) else ""
-        person = token.entity == "PERSON" and token.pos == "PROPN"
-        return person or after[:1].isupper() or not known_classes(token.text) or token.entity == "NORP"
+        following = self.tokens[index + 1] if index + 1 < len(self.tokens) else token
+        after = following.text if following is not token else ""
+        proper = token.pos == "PROPN" and (token.entity == "PERSON" or after in ("'s", "’s"))
+        free = token.pos == "PROPN" and following.pos not in ("NOUN", "ADJ")  # not: Wooden crates
+        lists = ("surnames", "places", "organisations")
+        listed = free and any(token.text in word_set("words", "gazetteer", kind) for kind in lists)
+        unknown = not known_classes(token.text) or token.entity == "NORP"
+        return proper or listed or after[:1].isupper() or unknown
 
 
 def read(text: str) -> Text:
@@ -144,7 +150,8 @@ def read(text: str) -> Text:
 
 def sentences(text: str, *, with_words: bool = False) -> list[str]:
     """The sentences of a text; `with_words` leaves out those that are marks only."""
-    pieces = [piece for piece in parse_one(text).sentence_texts() if piece]
+    english = language_of(text) in ("", "en")
+    pieces = [p for p in parse_one(text).sentence_texts() if p] if english else split_sentences_of(text)
     return [piece for piece in pieces if any(map(str.isalnum, piece))] if with_words else pieces
 
 
@@ -170,6 +177,8 @@ def _joins(token: Token) -> bool:
 
 def is_all_caps(text: str) -> bool:
     """Whether a text is in capitals throughout."""
+    if not text.isupper():
+        return False
     letters = [letter for letter in text if letter.isalpha()]
     return len(letters) > 1 and all(letter.isupper() for letter in letters)
 
@@ -202,7 +211,11 @@ class WordEdit(Perturbation):
 
 
 def template(
-    name: str, criterion: Criterion, *, expect: Expectation = "lower"
+    name: str,
+    criterion: Criterion,
+    *,
+    expect: Expectation = "lower",
+    languages: frozenset[str] | None = WordEdit.languages,
 ) -> Callable[[Callable[..., Mapping[int, str]]], type[WordEdit]]:
     """Make a perturbation of a function that gives the changes for a parsed text and a generator.
 
@@ -218,29 +231,33 @@ def template(
 
         members = {key: getattr(function, key) for key in ("__doc__", "__module__")}
         members |= {"name": name, "criterion": criterion, "expect": expect, "changes": changes}
+        members["languages"] = languages
         fields = [(option.name, option.annotation, option.default) for option in options]
         return make_dataclass(function.__name__, fields, bases=(WordEdit,), namespace=members, frozen=True)
 
     return build
 
 
-def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True) -> str:
+def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True, articles: bool = True) -> str:
     """The text with the words at these indices replaced, or dropped where the new word is ''.
 
     A replacement is used as given, except that a sentence keeps its capital and a text in capitals stays so.
-    With `repair`, articles before a change, spaces, and marks that a cut leaves without a purpose are
-    corrected too. Nothing else changes.
+    With `repair`, articles before a change (unless `articles` is false), spaces, and marks that a cut leaves
+    without a purpose are corrected too. Nothing else changes.
     """
     if not changes:
         return parse.text
     words: list[str | None] = [changes.get(i, t.text) or None for i, t in enumerate(parse.tokens)]
     if repair:
         for sentence in parse.sentences:  # the marks of a sentence that has lost all its words
+            if None not in words[sentence.start : sentence.end]:
+                continue
             indices = parse.word_indices(sentence)
             if indices and not any(words[index] for index in indices):
                 words[sentence.start : sentence.end] = [None] * (sentence.end - sentence.start)
         _drop_stray_marks(parse, words)
-        _adapt_articles(parse, words)
+        if articles:
+            _adapt_articles(parse, words)
     _keep_case(parse, words)
     if not repair:
         return parse.replaced({i: word or "" for i, word in enumerate(words)})
@@ -286,7 +303,8 @@ def _drop_stray_marks(parse: Text, words: list[str | None]) -> None:
         starts = before is None or before < parse.sentence_of(index).start
         left = None if before is None or starts else words[before]
         right = None if after is None else words[after]
-        if word in _PAIRS and right == _PAIRS[word] and after is not None:
+        emptied = word in "\"'" and right == word and after != index + 1
+        if after is not None and (emptied or (word in _PAIRS and right == _PAIRS[word])):
             words[index] = words[after] = None
         elif word in _SEPARATORS and (
             left is None or left in _NOTHING_BEFORE or right is None or right in _FINAL
@@ -322,7 +340,8 @@ def _keep_case(parse: Text, words: list[str | None]) -> None:
         first = parse.first_word(sentence)
         if first is None or not parse.tokens[first].text[:1].isupper():
             continue
-        opening = next((i for i in parse.word_indices(sentence) if words[i]), None)
+        inside = range(sentence.start, sentence.end)
+        opening = next((i for i in inside if words[i] and is_word(parse.tokens[i])), None)
         if opening is not None and words[opening] != parse.tokens[first].text:
             words[opening] = capitalised(words[opening] or "")
     if is_all_caps(parse.text):
@@ -412,6 +431,13 @@ def lemma_of(text: str, word_class: str) -> str:
 
     lemmas = getLemma(text.lower(), _UPOS[word_class])
     return str(lemmas[0]) if lemmas else text.lower()
+
+
+def base_form(verb: Token) -> str:
+    """The dictionary form of a verb; a base form, by its tag, is its own: found, not find."""
+    word = verb.text.lower()
+    base = verb.tag in ("VB", "VBP") and word not in ("are", "am") and inflect(word, "VBD")
+    return word if base else lemma_of(word, "verb")
 
 
 def class_and_lemma(token: Token) -> tuple[str, str] | None:

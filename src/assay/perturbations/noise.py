@@ -8,30 +8,34 @@ from __future__ import annotations
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 from typing import ClassVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, word_set
-from assay.models.nlp import Span, Token
+from assay.language import full_stop, join_words, split_sentences_of, split_words
+from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations import edit
 from assay.perturbations.edit import Text, WordEdit
+from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, is_title, names
+from assay.perturbations.negation import negation
 from assay.vocabulary import Criterion
 
 # The release confuses these five marks.
 _PUNCTUATION = {".": ",", ",": ".", "!": ",", "?": ",", ":": "."}
-# The phrases of the release, by spaCy's label.
+_PUNCTUATION |= {"。": "，", "，": "。", "！": "，", "？": "，", "：": "。", "،": ".", "؟": "،"}
+# The phrases of the release, which draws one of the articles.
 _GENERIC = {
-    "FAC": "a place",
-    "GPE": "a place",
-    "LOC": "a place",
-    "ORG": "an organization",
-    "PERSON": "a person",
-    "PRODUCT": "a product",
+    PERSON: (("some", "a"), "person"),
+    PLACE: (("some", "a"), "place"),
+    ORGANISATION: (("some", "an"), "organization"),
 }
-_SUB_SENTENCE = re.compile(r"[^,.?!]+[,.?!]*\S*")  # footnote 14 names these four marks
+# Footnote 14 names these four marks; one inside a figure or a name ends nothing: 40,000, x.org, Mr. Smith.
+_SUB_SENTENCE = re.compile(r".+?(?:[,.?!]+[\"'”’)\]]*(?=\s|$)|[，。？！；،؟]+[”’」』）]*|$)", re.DOTALL)
+_ABBREVIATED = re.compile(r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Prof|vs|No|e\.g|i\.e|(?:[A-Z]\.)+[A-Z])\.$")
 
 
 # --- fluency ---
@@ -48,12 +52,13 @@ class Truncation(Perturbation):
     level: float = 0.3
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        words = record.gold.split()
+        words = split_words(record.gold)
         cut = math.floor(len(words) * self.level + 1e-9)
         if not cut or cut == len(words):
             return None
-        rest = " ".join(words[: len(words) - cut])
-        return rest if rest.endswith(".") else rest + "."
+        rest = join_words(words[: len(words) - cut], record.gold)
+        stop = full_stop(record.gold)
+        return rest if rest.endswith(stop) else rest + stop
 
 
 @dataclass(frozen=True)
@@ -90,10 +95,15 @@ class _Removal(Perturbation):
         parse = edit.read(record.gold)
         tokens = parse.tokens
         removed = set(edit.draw_each([i for i, t in enumerate(tokens) if self.removes(t)], self.level, rng))
-        for place in sorted(removed):  # "is" takes "n't" with it
+        stems = dict[int, str]()
+        for place in sorted(removed):  # "is" takes "n't" with it; without "n't", "ca" is "can"
             if not tokens[place].space and place + 1 < len(tokens) and edit.is_clitic(tokens[place + 1]):
                 removed.add(place + 1)
-        return " ".join(edit.rewrite(parse, edit.dropped(removed), repair=False).split()) if removed else None
+            stem = tokens[place - 1].text.lower() if place and edit.is_clitic(tokens[place]) else ""
+            if stem in edit.FULL_STEMS:
+                stems[place - 1] = edit.FULL_STEMS[stem]
+        changes = stems | edit.dropped(removed)
+        return " ".join(edit.rewrite(parse, changes, articles=False).split()) if removed else None
 
 
 @dataclass(frozen=True)
@@ -109,13 +119,13 @@ class PrepositionRemoval(_Removal):
 
 @dataclass(frozen=True)
 class StopWordRemoval(_Removal):
-    """A share of the function words is removed."""
+    """A share of the function words is removed, by spaCy's list as in the release."""
 
     name = "stop-word-removal"
     level: float = 0.3
 
     def removes(self, token: Token) -> bool:
-        return token.text.lower() in word_set("words", "stop_words")
+        return token.text.lower() in spacy_stop_words()
 
 
 @dataclass(frozen=True)
@@ -128,9 +138,11 @@ class VerbLemmatisation(WordEdit):
     level: float = 1.0
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        verbs = {i: t for i, t in enumerate(parse.tokens) if t.pos == "VERB"}
-        inflected = [i for i, verb in verbs.items() if verb.lemma.lower() != verb.text.lower()]
-        return {i: verbs[i].lemma for i in edit.draw_each(inflected, self.level, rng)}
+        verbs = {
+            i: edit.base_form(t) for i, t in enumerate(parse.tokens) if t.pos == "VERB" and t.text.isalpha()
+        }
+        inflected = [i for i, base in verbs.items() if base != parse.tokens[i].text.lower()]
+        return {i: verbs[i] for i in edit.draw_each(inflected, self.level, rng)}
 
 
 @dataclass(frozen=True)
@@ -143,10 +155,11 @@ class TokenDrop(Perturbation):
     level: float = 0.2
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        words = record.gold.split()
+        words = split_words(record.gold)
         count = max(0, min(edit.share_count(len(words), self.level), len(words) - 1))
         absent = set(rng.sample(range(len(words)), count))
-        return " ".join(word for i, word in enumerate(words) if i not in absent) if absent else None
+        rest = [word for i, word in enumerate(words) if i not in absent]
+        return join_words(rest, record.gold) if absent else None
 
 
 @dataclass(frozen=True)
@@ -159,16 +172,19 @@ class RepeatedToken(Perturbation):
     level: float = 0.2
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        words = record.gold.split()
+        words = split_words(record.gold)
         for _ in range(edit.share_count(len(words), self.level)):
             place = rng.randrange(len(words))
             words.insert(place, words[place])
-        return " ".join(words)
+        return join_words(words, record.gold)
 
 
 @dataclass(frozen=True)
 class LocalSwap(Perturbation):
-    """A share of the words changes places with the next word, each place at most once."""
+    """A share of the words changes places with the next word.
+
+    As in the release, no swap of the same two words at the same place is made twice; it may be undone.
+    """
 
     name = "local-swap"
     criterion = "fluency"
@@ -177,13 +193,21 @@ class LocalSwap(Perturbation):
     level: float = 0.3
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        words = record.gold.split()
+        words = split_words(record.gold)
         if len(words) < 2:
             return None
-        count = min(edit.share_count(len(words), self.level), len(words) - 1)
-        for place in rng.sample(range(len(words) - 1), count):
-            words[place], words[place + 1] = words[place + 1], words[place]
-        return " ".join(words)
+        done: set[tuple[int, str, str]] = set()
+        for _ in range(min(edit.share_count(len(words), self.level), len(words) - 1)):
+            while (swap := _swap_at(rng.randrange(len(words) - 1), words)) in done:
+                pass  # fewer swaps are done than there are places, so that one is free
+            done.add(swap)
+            place, left, right = swap
+            words[place], words[place + 1] = right, left
+        return join_words(words, record.gold)
+
+
+def _swap_at(place: int, words: list[str]) -> tuple[int, str, str]:
+    return place, words[place], words[place + 1]
 
 
 @dataclass(frozen=True)
@@ -197,11 +221,24 @@ class MiddleSwap(Perturbation):
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
+        if record.language not in ("", "en"):
+            return _swap_halves_of_any(record.gold, self.level, rng)
         parse = edit.read(record.gold)
         spans = parse.sentences
         turned = set(rng.sample(range(len(spans)), min(self.level, len(spans))))
         pieces = [_swap_halves(parse, s) if i in turned else parse.piece(s) for i, s in enumerate(spans)]
         return " ".join(piece.strip() for piece in pieces)
+
+
+def _swap_halves_of_any(text: str, level: int, rng: Random) -> str:
+    """The halves of some sentences in any language, by words or characters; final marks stay last."""
+    pieces = split_sentences_of(text)
+    for place in rng.sample(range(len(pieces)), min(level, len(pieces))):
+        body = pieces[place].rstrip(" .!?…。！？؟۔।")
+        words, end = split_words(body), pieces[place][len(body) :]
+        middle = math.ceil(len(words) / 2)
+        pieces[place] = join_words(words[middle:] + words[:middle], text) + end
+    return join_words(pieces, text)
 
 
 def _swap_halves(parse: Text, span: Span) -> str:
@@ -262,12 +299,12 @@ class SentenceReplacement(Perturbation):
             sentence = rng.choice(edit.sentences(rng.choice(others)) or [pieces[place]])
             if sentence not in record.gold:
                 pieces[place] = sentence
-        return " ".join(pieces)
+        return join_words(pieces, record.gold)
 
 
 @dataclass(frozen=True)
 class GenericNamedEntity(Perturbation):
-    """A share of the names becomes "a person", "a place" and so on."""
+    """A share of the names of people, places and organisations becomes "a person", "some place" and so on."""
 
     name = "generic-named-entity"
     criterion = "consistency"
@@ -275,28 +312,35 @@ class GenericNamedEntity(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
-        known = [entity for entity in parse.entities if entity.label in _GENERIC]
-        drawn = edit.draw_each(known, self.level, rng)
-        return edit.splice(record.gold, [_generic_phrase(parse, entity) for entity in drawn])
+        drawn = edit.draw_each(names(parse), self.level, rng)
+        return edit.splice(record.gold, [_generic_phrase(parse, name, rng) for name in drawn])
 
 
-def _generic_phrase(parse: Text, entity: Span) -> tuple[int, int, str]:
-    """The cut that replaces a name, and an article before it, by a generic phrase."""
-    tokens = parse.tokens
-    first, last = entity.start, entity.end - 1
-    if first and tokens[first - 1].text.lower() in word_set("words", "articles"):
+def _generic_phrase(parse: Text, name: Span, rng: Random) -> tuple[int, int, str]:
+    """The cut that replaces a name, and an article before it, by a generic phrase.
+
+    As in the release: "some" or "a" is drawn, and a noun or an adjective before the name takes no article.
+    Nor does an owner or another determiner.
+    """
+    tokens, first = parse.tokens, name.start
+    articles, noun = _GENERIC[name.label]
+    while first and (
+        is_title(tokens[first - 1].text) or tokens[first - 1].text.lower() in word_set("words", "articles")
+    ):
         first -= 1
-    ending = tokens[last].text if last > entity.start and tokens[last].text in ("'s", "’s") else ""
-    phrase = _GENERIC[entity.label]
-    if tokens[first].text[:1].isupper() and first in [parse.first_word(s) for s in parse.sentences]:
+    before = tokens[first - 1] if first and tokens[first - 1].space else None
+    bound = before is not None and (
+        before.pos in ("ADJ", "NOUN", "DET", "NUM") or before.tag in ("POS", "PRP$")
+    )
+    phrase = noun if bound else f"{rng.choice(articles)} {noun}"
+    if tokens[first].text[:1].isupper() and first == parse.first_word(parse.sentence_of(first)):
         phrase = capitalised(phrase)
-    phrase = phrase.upper() if edit.is_all_caps(parse.text) else phrase
-    return tokens[first].start, tokens[last].end, phrase + ending
+    return tokens[first].start, tokens[name.end - 1].end, phrase
 
 
 @dataclass(frozen=True)
 class Negation(Perturbation):
-    """A share of the sentences is negated, or loses its negation; those without a finite verb stay."""
+    """A share of the sentences is negated, or loses its negation; where that would be doubtful, it stays."""
 
     name = "negation"
     criterion = "consistency"
@@ -306,49 +350,8 @@ class Negation(Perturbation):
         parse = edit.read(record.gold)
         changes: dict[int, str] = {}
         for span in edit.draw_each(parse.sentences, self.level, rng):
-            changes |= _opposite(parse, span)
-        return " ".join(edit.rewrite(parse, changes, repair=False).split()) if changes else None
-
-
-def _opposite(parse: Text, span: Span) -> dict[int, str]:
-    """Changes that turn one sentence into its opposite."""
-    tokens = parse.tokens
-    negations = [i for i in range(span.start, span.end) if tokens[i].dep == "neg"]
-    for place in negations:
-        if tokens[tokens[place].head].dep == "ROOT":
-            return _without_negation(tokens, place)
-    verb = _finite_verb(parse, span)
-    if verb is None:
-        return _without_negation(tokens, negations[0]) if negations else {}
-    token = tokens[verb]
-    if token.pos == "AUX" or token.tag == "MD":
-        whole = "will" if token.text in ("'ll", "’ll") else token.text
-        gap = " " if whole != token.text and verb and not tokens[verb - 1].space else ""
-        return {verb: f"{gap}{whole} not"}
-    return {verb: f"{edit.DO_FORMS.get(token.tag, 'do')} not {token.lemma}"}
-
-
-def _without_negation(tokens: tuple[Token, ...], place: int) -> dict[int, str]:
-    """Changes that remove a negation: "didn't" to "did", "can't" to "can", "never" to nothing."""
-    changes = {place: ""}
-    before = tokens[place - 1] if place else None
-    if before is not None and not before.space:
-        changes[place - 1] = edit.FULL_STEMS.get(before.text.lower(), before.text)
-    return changes
-
-
-def _finite_verb(parse: Text, span: Span) -> int | None:
-    """The word a "not" goes after: the root's first finite auxiliary, the root, or any finite verb."""
-    tokens, root = parse.tokens, parse.root_of(span)
-    if root is None:
-        return None
-    finite = [i for i in range(span.start, span.end) if tokens[i].tag in edit.FINITE_TAGS]
-    auxiliaries = [i for i in finite if tokens[i].head == root and tokens[i].dep in ("aux", "auxpass")]
-    if auxiliaries:
-        return auxiliaries[0]
-    if root in finite or (tokens[root].tag == "VB" and root == span.start):
-        return root
-    return next((i for i in finite if tokens[i].pos in ("VERB", "AUX")), None)
+            changes |= negation(parse, span, shy="negations", contract=True) or {}
+        return " ".join(edit.rewrite(parse, changes).split()) if changes else None
 
 
 # --- switched parts ---
@@ -375,7 +378,7 @@ class SentenceSwitching(_Switching):
         pieces = edit.sentences(record.gold)
         free, fixed = (pieces, []) if self.last else (pieces[:-1], pieces[-1:])
         moved = free[::-1] if len(free) == 2 else edit.switch_pairs(free, self.level, rng)
-        return " ".join(moved + fixed) if moved else None
+        return join_words(moved + fixed, record.gold) if moved else None
 
 
 @dataclass(frozen=True)
@@ -387,8 +390,18 @@ class SubSentenceSwitching(_Switching):
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        pieces = [piece.strip() for piece in _SUB_SENTENCE.findall(record.gold)]
-        return " ".join(edit.switch_pairs(pieces, self.level, rng))
+        return join_words(edit.switch_pairs(_sub_sentences(record.gold), self.level, rng), record.gold)
+
+
+def _sub_sentences(text: str) -> list[str]:
+    """The stretches of a text that end in a mark."""
+    pieces: list[str] = []
+    for piece in _SUB_SENTENCE.findall(text):
+        if pieces and _ABBREVIATED.search(pieces[-1]):
+            pieces[-1] += piece
+        elif piece.strip():
+            pieces.append(piece.strip())
+    return pieces
 
 
 @dataclass(frozen=True)
@@ -400,7 +413,7 @@ class TokenSwitching(_Switching):
     level: int = 5
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        return " ".join(edit.switch_pairs(record.gold.split(), self.level, rng))
+        return join_words(edit.switch_pairs(split_words(record.gold), self.level, rng), record.gold)
 
 
 @dataclass(frozen=True)
@@ -413,7 +426,19 @@ class NounSwitching(_Switching):
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
         switched = _switched_tokens(parse, "NOUN", self.level, rng)
-        return parse.replaced({at: token.text for at, token in switched.items()}) if switched else None
+        return (
+            edit.rewrite(parse, {at: _cased(parse, at, t) for at, t in switched.items()})
+            if switched
+            else None
+        )
+
+
+def _cased(parse: Text, at: int, word: Token) -> str:
+    """A noun without the capital of the sentence that it opened, or with that of the one it opens."""
+    opens = parse.tokens[at].text[:1].isupper() and at == parse.first_word(parse.sentence_of(at))
+    if word.text[1:].lower() != word.text[1:]:  # TV, iPhone
+        return word.text
+    return capitalised(word.text) if opens else word.text.lower()
 
 
 @dataclass(frozen=True)
@@ -429,31 +454,78 @@ class VerbSwitching(_Switching, WordEdit):
         for at, verb in _switched_tokens(parse, "VERB", self.level, rng).items():
             here, form = parse.tokens[at], verb.text.lower()
             if verb.tag != here.tag:
-                form = edit.inflect(verb.lemma.lower(), here.tag) or form
+                form = edit.inflect(edit.base_form(verb), here.tag) or form
             changes[at] = form.capitalize() if here.text[:1].isupper() else form
         return changes
 
 
 def _switched_tokens(parse: Text, pos: str, count: int, rng: Random) -> dict[int, Token]:
     """Index to its new token, after switching words of a kind (the tagger takes emoji for nouns too)."""
-    tokens = parse.tokens
-    places = [i for i, t in enumerate(tokens) if t.pos == pos and edit.is_word(t) and not edit.is_address(t)]
+    places = [i for i, token in enumerate(parse.tokens) if token.pos == pos and _is_movable(parse, i)]
     moved = edit.switch_pairs(places, count, rng)
-    return {at: tokens[other] for at, other in zip(places, moved, strict=False) if at != other}
+    return {at: parse.tokens[other] for at, other in zip(places, moved, strict=False) if at != other}
+
+
+def _is_movable(parse: Text, index: int) -> bool:
+    """Whether a word is whole: no part of a compound, a hyphenated word or an address."""
+    token = parse.tokens[index]
+    if not edit.is_word(token) or edit.is_address(token) or parse.is_joined(index):
+        return False
+    beside = [i for i in (index - 1, index + 1) if 0 <= i < len(parse.tokens)]
+    compound = token.dep == "compound" or any(
+        parse.tokens[i].dep == "compound" and parse.tokens[i].head == index for i in beside
+    )
+    return token.pos != "NOUN" or not compound
 
 
 @dataclass(frozen=True)
 class NamedEntitySwitching(_Switching):
-    """`level` pairs of names change places, of whatever kind."""
+    """`level` pairs of names change places, each with another of its kind: people, places, organisations.
+
+    Names that are listed side by side stay: "A and B" says the same as "B and A".
+    """
 
     name = "named-entity-switching"
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
-        moved = edit.switch_pairs(parse.entities, self.level, rng)
-        cuts = [
-            (parse.tokens[span.start].start, parse.tokens[span.end - 1].end, parse.piece(other))
-            for span, other in zip(parse.entities, moved, strict=False)
-        ]
-        return edit.splice(record.gold, cuts)
+        spans = names(parse)
+        texts, pairs = [parse.piece(span) for span in spans], _switchable(parse, spans)
+        last = None
+        for _ in range(self.level):
+            fitting = [pair for pair in pairs if pair != last and _differ(texts, pair)]
+            if not fitting:
+                break
+            first, second = last = rng.choice(fitting)
+            texts[first], texts[second] = texts[second], texts[first]
+        places = [(parse.tokens[span.start].start, parse.tokens[span.end - 1].end) for span in spans]
+        return edit.splice(record.gold, [(*place, text) for place, text in zip(places, texts, strict=True)])
+
+
+def _switchable(parse: Text, spans: Sequence[Span]) -> list[tuple[int, int]]:
+    """The pairs of names, by their numbers, that are of one kind and not beside each other in a list.
+
+    A name with an article only changes places with another that has one: the Arctic, South America.
+    """
+    listed = set[int]()  # numbers of names that a list continues after
+    for number, (left, right) in enumerate(pairwise(spans)):
+        between = {token.text.lower() for token in parse.tokens[left.end : right.start]}
+        if between <= {",", "and", "or", "&", "/", "-"}:
+            listed.add(number)
+    kinds = [(span.label, parse.word_at(span.start - 1) == "the") for span in spans]
+    return [
+        (i, j)
+        for j in range(len(spans))
+        for i in range(j)
+        if kinds[i] == kinds[j] and not listed >= set(range(i, j))
+    ]
+
+
+def _differ(texts: Sequence[str], pair: tuple[int, int]) -> bool:
+    """Whether two names have no word in common, nor will stand beside themselves after the switch."""
+    first, second = pair
+    beside = {texts[i] for i in (first - 1, first + 1) if 0 <= i < len(texts) and i != second}
+    other = {texts[i] for i in (second - 1, second + 1) if 0 <= i < len(texts) and i != first}
+    common = set(texts[first].split()) & set(texts[second].split())
+    return not common and texts[second] not in beside and texts[first] not in other

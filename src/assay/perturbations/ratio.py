@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import OSA, Levenshtein
 
+from assay.language import split_words
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -29,10 +31,10 @@ def noise_ratio(gold: str, noised: str, *, switched: bool = False) -> float:
     >>> noise_ratio("a b c d", "b a c d", switched=True)
     0.25
     """
-    words = gold.split()
+    words = split_words(gold)
     if not words:
         return 0.0
-    ratio = Levenshtein.distance(words, noised.split()) / len(words)
+    ratio = Levenshtein.distance(words, split_words(noised)) / len(words)
     return ratio / 2 if switched else ratio
 
 
@@ -45,8 +47,8 @@ def edit_ratio(gold: str, edited: str) -> float:
     >>> edit_ratio("a b c d", "b a c d"), edit_ratio("a b c d", "a c")
     (0.25, 0.5)
     """
-    words = gold.split()
-    return OSA.distance(words, edited.split()) / len(words) if words else 0.0
+    words = split_words(gold)
+    return OSA.distance(words, split_words(edited)) / len(words) if words else 0.0
 
 
 def alignment(gold: str, noised: str) -> tuple[Edit, ...]:
@@ -55,7 +57,7 @@ def alignment(gold: str, noised: str) -> tuple[Edit, ...]:
     >>> [(edit.before, edit.after) for edit in alignment("she went out", "she did not go out")]
     [('', 'did not'), ('went', 'go')]
     """
-    before, after = gold.split(), noised.split()
+    before, after = split_words(gold), split_words(noised)
     return tuple(
         Edit(
             op.src_start,

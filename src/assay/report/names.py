@@ -35,6 +35,7 @@ def _name(metric: str, about: Mapping[str, Any]) -> str:
     plugin = _PLUGIN.fullmatch(metric)
     own = "-".join(str(about[key]) for key in ("name", "output") if about.get(key))
     name = f"{own}{plugin[1]}" if plugin and own else metric
+    name += "-like" if about.get("stand_in") else ""
     backbone = PurePath(str(about.get("backbone") or "")).name
     return f"{name} [{backbone}]" if backbone and backbone not in name else name
 

@@ -79,6 +79,7 @@ def _describe(measure: Measure) -> dict[str, Any]:
         "name": metric.name,
         "output": measure.output,
         "heavy_tailed": metric.heavy_tailed,
+        "stand_in": bool(getattr(metric, "stand_in", False)),
         "reads_references": "references" in metric.needs,
     }
 

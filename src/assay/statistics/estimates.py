@@ -1,4 +1,4 @@
-"""Standard errors, minimum detectable effects, intervals of shares, q-values and verdicts.
+"""Standard errors, minimum detectable effects, intervals of shares and q-values.
 
 The minimum detectable effect (MDE) is the true effect that a two-sided test at level alpha finds with the
 stated power: by the noncentral t distribution where the number of clusters is known, else by the normal one,
@@ -7,7 +7,6 @@ stated power: by the noncentral t distribution where the number of clusters is k
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import Literal
 
 import numpy as np
 import scipy  # scipy.stats takes 0.4 s to import, so it is loaded on first use
@@ -15,8 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import nctdtrinc, ndtri, stdtrit
 
 from assay.statistics.intervals import Floats, Interval, Labels, cluster_sums, label_codes, vector
-
-Worse = Literal["above", "below", "either"]
 
 
 def standard_error(values: ArrayLike, *, clusters: Labels | None = None) -> float | None:
@@ -123,22 +120,3 @@ def benjamini_hochberg(p_values: Sequence[float | None] | NDArray[np.float64]) -
     if present.any():
         q_values[present] = scipy.stats.false_discovery_control(q_values[present])
     return q_values
-
-
-def verdict(ci: Interval | tuple[float, float] | None, margin: float, worse: Worse = "above") -> bool | None:
-    """Return False where the whole interval lies beyond the margin, True where it lies within.
-
-    Otherwise, and without an interval, None: inconclusive. `worse` is the bad side of the margin; "either"
-    means a size: beyond is below -margin or above +margin.
-
-    >>> verdict((0.2, 0.9), 0.1), verdict((-0.5, 0.05), 0.1), verdict((0.0, 0.9), 0.1)
-    (False, True, None)
-    """
-    if ci is None:
-        return None
-    low, high = (ci.low, ci.high) if isinstance(ci, Interval) else ci
-    floor = {"above": float("-inf"), "below": margin, "either": -abs(margin)}[worse]
-    ceiling = {"above": margin, "below": float("inf"), "either": abs(margin)}[worse]
-    if low > ceiling or high < floor:
-        return False
-    return True if floor <= low and high <= ceiling else None

@@ -79,7 +79,9 @@ STATISTICS = (
         "or in favour of one group.",
         "share", headline=True,
     ),
-    Statistic("tie_share", "Share of images whose right and wrong captions score the same.", "share"),
+    Statistic(
+        "tie_share", "Share of images or wordings whose right and wrong captions score the same.", "share"
+    ),
     Statistic(
         "neutral_gap",
         "How much higher captions of the first group score than those of the second when the references "
@@ -147,7 +149,7 @@ class Concept:
         """Whether the gap surely exceeds the margin; by the paper's rule, whether it is significant."""
         if rule == "paper":
             return self.gap.paper is False
-        interval = self.gap.decisive or self.gap.ci
+        interval = self.gap.ci
         return interval is not None and (interval[0] > margin or interval[1] < -margin)
 
 
@@ -345,6 +347,7 @@ def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int)
     sizes = [min(len(np.unique(code[at])) for code, _ in codes) for at in here.values()]
     intervals = simultaneous_intervals(values, gaps(weights), n_clusters=sizes)
     sensitive = _prefers_captions(scored)
+    ties_here = (scored.values["good"] == scored.values["bad"])[rows]
     for (name, at), value, interval in zip(here.items(), values.tolist(), intervals, strict=True):
         n_concepts = len({concept for concept, there in zip(concepts, at, strict=True) if there})
         wrong = np.where(at & (first == (value < 0)), 1 - outcomes, 0.0)
@@ -355,6 +358,7 @@ def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int)
             scored, name, "caption_gap", estimate, versus=" - ".join(names),
             evidence=largest([case.id for case in cases], wrong), judged=n_concepts >= FEWEST_CONCEPTS,
         )  # fmt: skip
+        yield Finding.of(scored, name, "tie_share", float(ties_here[at].mean()), n=int(at.sum()))
 
 
 def effect_findings(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Finding]:

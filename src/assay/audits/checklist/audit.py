@@ -30,6 +30,7 @@ from assay.audits.checklist.rows import (
 )
 from assay.audits.corpora import could_matter, noticed_finding, outlier_notes
 from assay.audits.gap import CLEAN, NOTICED, WORTHLESS, worthless_text
+from assay.audits.languages import language_notes
 from assay.audits.slices import (
     FEWEST,
     SliceScores,
@@ -186,6 +187,10 @@ class Checklist(Audit):
     def _notes(self) -> list[str]:
         """Whose severities were used, and rows that found nothing to change."""
         notes = [] if self.human else [OURS]
+        files = ", ".join(path.name for path in self.data)
+        for task, records in self._records.items():
+            templates = [entry.perturbation for entry in self._entries if entry.task == task]
+            notes += language_notes(files or task, records, templates, "templates")
         applied_to = {case.slice for case in self._cases}
         silent = [e.slice for e in self._entries if e.task in self._records and e.slice not in applied_to]
         if silent:

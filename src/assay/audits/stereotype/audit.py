@@ -45,7 +45,10 @@ class Stereotype(Audit):
         *bias.STATISTICS,
         *directions.STATISTICS,
     )
-    charts: ClassVar[tuple[Chart, ...]] = (Chart("bars", "group_effect", "Effect of naming a group"),)
+    charts: ClassVar[tuple[Chart, ...]] = (
+        Chart("bars", "group_effect", "Effect of naming a group"),
+        Chart("bars", "bias", "Size of the bias, whichever its side"),
+    )
     roles: ClassVar[tuple[str, ...]] = PAIR
 
     data: tuple[Path, ...] = ()

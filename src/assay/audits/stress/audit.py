@@ -19,6 +19,7 @@ import numpy as np
 
 from assay.audits.corpora import BlindSpot, Corpus, Item, could_matter
 from assay.audits.gap import CLEAN, NOTICED
+from assay.audits.languages import language_notes
 from assay.audits.slices import SliceScores, between_metrics
 from assay.audits.stress.curves import STATISTICS, Curve
 from assay.core import Case, Chart, Finding, Perturbation, Record
@@ -109,7 +110,8 @@ class Stress(BlindSpot):
             total = 0.0
             for number in seeds:
                 rng = generator(self.seed + number, perturbation.signature, key)
-                noised = perturbation.apply(record, rng) or record.gold
+                changed_text = perturbation.apply(record, rng) if perturbation.understands(record) else None
+                noised = changed_text or record.gold
                 texts[f"{level:g}/{number}"] = noised
                 total += noise_ratio(record.gold, noised, switched=switched)
             ratios[f"{level:g}"] = total / len(seeds)
@@ -190,6 +192,8 @@ class Stress(BlindSpot):
                 )
         listed = [case.slice for case in self._cases]
         for corpus in self.corpora:
+            noises = [self._perturbation(noise, 1, corpus.task) for noise in self._noises(corpus)]
+            notes += language_notes(corpus.name, corpus.records, noises)
             for noise in self._noises(corpus):
                 applied = listed.count(f"{corpus.name}/{noise}")
                 if applied < len(corpus.records):

@@ -71,7 +71,7 @@ class Versions:
         """The texts of one gender that have both scores."""
         absent = np.full(len(scored.cases), np.nan)
         original, edited, worthless = (
-            on_effect_scale(scored, scored.values.get(name, absent)) for name in ("original", role, WORTHLESS)
+            scored.values.get(name, absent) for name in ("original", role, WORTHLESS)
         )
         here = np.array([case.meta["preference"] == gender for case in scored.cases], dtype=bool)
         rows = np.flatnonzero(here & np.isfinite(original) & np.isfinite(edited)).tolist()
@@ -135,8 +135,12 @@ def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int
     Editing a male text costs gender + edit, editing a female one edit - gender: half the difference is the
     effect of gender, half the sum that of editing.
     """
-    columns = [np.concatenate([getattr(male, name), getattr(female, name)]) for name in _SCORES]
+    columns = [
+        on_effect_scale(scored, np.concatenate([getattr(male, name), getattr(female, name)]))
+        for name in _SCORES
+    ]
     far = outlying(columns, np.concatenate([columns[0], columns[2]]))
+    far |= ~(np.isfinite(columns[0]) & np.isfinite(columns[1]))  # a score that has no logarithm
     original, edited, worthless = (column[~far] for column in columns)
     docs = [doc for doc, off in zip((*male.docs, *female.docs), far, strict=True) if not off]
     ids = [name for name, off in zip((*male.ids, *female.ids), far, strict=True) if not off]
@@ -152,7 +156,8 @@ def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int
         yield Finding.of(
             scored, slice_, name, estimate, evidence=evidence, judged=judged and name == "gender_effect"
         )
-    wins = np.where(is_male, 1 + np.sign(cost), 1 - np.sign(cost)) / 2
+    signs = np.sign(cost) * (np.abs(cost) > 1e-9 * scale_of(original))
+    wins = np.where(is_male, 1 + signs, 1 - signs) / 2
     weights = np.where(is_male, 1 / max(1, is_male.sum()), 1 / max(1, (~is_male).sum()))
 
     def share(drawn: Floats) -> Floats:

@@ -105,7 +105,8 @@ def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, tuple[str, str]
             lemma = edit.lemma_of(token.text, "verb" if token.pos == "VERB" else "noun")
             wide = token.pos == "VERB" and lemma in lexicon.word_set("checklist", "nouns", "wide_verbs")
             kind = "verb" if wide else _kind(text, index)
-            if kind and (wide or kind != "verb"):
+            vague = kind == "thing" and lemma not in lexicon.word_set("checklist", "nouns", "thing")
+            if kind and not vague and (wide or kind != "verb"):
                 table[kind].setdefault(lemma, (text.word_at(index - 1), text.word_at(index + 1)))
     return table
 
@@ -171,11 +172,10 @@ def _has_plain_object(text: Text, index: int) -> bool:
 
 
 def _is_touchable(token: Token) -> bool:
-    if token.pos != "NOUN":
-        return token.text.lower() == "what"
     lemma = edit.lemma_of(token.text, "noun")
     mass, abstract = (lexicon.word_set("checklist", "nouns", key) for key in ("mass", "abstract"))
-    return _noun_kind(token.text) in _LISTED_KINDS or (lemma in mass and lemma not in abstract)
+    listed = any(lemma in lexicon.word_set("checklist", "nouns", kind) for kind in _LISTED_KINDS)
+    return token.pos == "NOUN" and (listed or (lemma in mass and lemma not in abstract))
 
 
 # --- gender and attributes ---
@@ -192,7 +192,16 @@ def ChangeGender(parse: Text, rng: Random) -> Mapping[int, str]:
         counterpart = embedded_swaps().tagged.get((token.text.lower(), tagged.tokens[index].tag))
         if counterpart and not parse.is_compound_part(index):
             changes[index] = lexicon.match_case(counterpart.other, token.text)
-    return changes
+    return {} if _only_turned(parse, changes) else changes
+
+
+def _only_turned(parse: Text, changes: Mapping[int, str]) -> bool:
+    """Whether the changes only turn a list round: a boy and a girl, a girl and a boy."""
+    words = [parse.word_at(i) for i in changes]
+    if not changes or sorted(words) != sorted(word.lower() for word in changes.values()):
+        return False
+    between = {parse.word_at(i) for i in range(min(changes), max(changes)) if i not in changes}
+    return between <= {"and", "or", "&", ",", "/", "a", "an", "the", "one", "two", "three", "young", "little"}
 
 
 @edit.template("change-attributes", "correctness")
@@ -204,6 +213,8 @@ def ChangeAttributes(parse: Text, rng: Random) -> Mapping[int, str]:
     for index, token in enumerate(parse.tokens):
         attributive = token.dep in ("amod", "compound", "conj", "acomp", "nmod")
         modifies = attributive and token.pos in ("ADJ", "NOUN", "VERB", "PROPN")
+        if _is_person(parse, token):
+            continue  # the colour of a person is no attribute to be exchanged
         taken = present | set(chosen.values())
         others = [o for o in lexicon.attributes().get(token.text.lower(), ()) if o not in taken]
         if others and modifies and not parse.is_joined(index):
@@ -211,6 +222,20 @@ def ChangeAttributes(parse: Text, rng: Random) -> Mapping[int, str]:
             chosen[token.text.lower()] = word
             changes[index] = lexicon.match_case(word, token.text)
     return changes
+
+
+def _is_person(parse: Text, token: Token) -> bool:
+    """Whether an attribute, or one of a row of them, is a person's."""
+    noun = parse.tokens[token.head]
+    while noun.dep in ("amod", "conj", "compound") and parse.tokens[noun.head].pos in (
+        "ADJ",
+        "NOUN",
+        "PROPN",
+    ):
+        noun = parse.tokens[noun.head]
+    lemma = edit.lemma_of(noun.text, "noun")
+    listed = lemma in lexicon.people() or lemma in ("people", "kid") or lexicon.gendered(lemma) is not None
+    return listed or noun.entity == "PERSON" or _noun_kind(noun.text) == "person"
 
 
 # --- objects ---
@@ -249,8 +274,8 @@ def _names_object(parse: Text, chunk: Span) -> bool:
     cut = chunk.start > 0 and parse.tokens[chunk.start - 1].pos in ("ADJ", "DET", "NUM")
     singular = parse.word_at(chunk.start) in ("a", "an")
     verb = head.tag == "NNS" and (head.dep == "ROOT" or singular)
-    place = head.text.lower() in lexicon.template_words("place_nouns")
-    return head.pos in ("NOUN", "PROPN") and not (cut or verb or place) and _has_no_marks(parse, chunk)
+    vague = head.text.lower() in lexicon.template_words("place_nouns") | lexicon.template_words("settings")
+    return head.pos in ("NOUN", "PROPN") and not (cut or verb or vague) and _has_no_marks(parse, chunk)
 
 
 def _has_no_marks(parse: Text, chunk: Span) -> bool:

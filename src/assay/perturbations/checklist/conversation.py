@@ -14,19 +14,18 @@ from random import Random
 from typing import ClassVar
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import capitalised, replies, word_list, word_set
+from assay.datasets.lexicon import capitalised, replies, template_words, word_list, word_set
 from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.meaning import negation
-from assay.perturbations.checklist.structure import RandomText
+from assay.perturbations.checklist.structure import RandomText, is_substantial
 from assay.perturbations.edit import Text
+from assay.perturbations.negation import negation
 from assay.vocabulary import Criterion
 
-# Beside these a negation is clumsy, or denies only half of what was said.
-_UNDENIED = frozenset(["please", "even", "too", "still", "nearly", "but", "so", "would", "'d", "’d", "again"])
 _SPEAKER = re.compile(r"^\s*([\w .'’-]{1,20}):\s+")
 _ADVERBIAL = ("when", "where", "why", "how")
 _PLACING = frozenset(["in", "at", "to", "on", "into", "inside", "from", "near", "around", "between", "above"])
+_FULL_BE = {"'s": "is", "'re": "are", "'m": "am"}  # an end of a contraction cannot stand apart
 _INDEFINITE = {
     "who": "someone", "whom": "someone", "what": "something", "when": "at some time", "where": "somewhere",
     "why": "for some reason", "how": "somehow",
@@ -67,7 +66,8 @@ def _contrary(sentence: str) -> str | None:
     parse = edit.read(sentence)
     short = len(sentence.split()) < 4 or sentence.lower().startswith(("yes", "no,"))
     joined = any(t.dep == "conj" and parse.tokens[t.head].dep == "ROOT" for t in parse.tokens)
-    undenied = joined or any(t.text.lower() in _UNDENIED for t in parse.tokens)
+    apart = re.search(r"\s['’]\s", sentence) is not None  # It ’ s: the parser cannot read it
+    undenied = joined or apart or any(t.text.lower() in template_words("undenied") for t in parse.tokens)
     if short or not sentence.endswith((".", "!")) or len(parse.sentences) != 1 or undenied:
         return None
     changes = negation(parse, parse.sentences[0])
@@ -102,13 +102,57 @@ class BackOff(Perturbation):
 
 @dataclass(frozen=True)
 class GenericReply(Perturbation):
-    """A listed reply that would fit nearly any turn (sec. 5.2; ours for engagingness)."""
+    """A listed reply that fits any turn of the last one's kind (sec. 5.2; ours for engagingness)."""
 
     name = "generic-reply"
     criterion = "engagingness"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        return rng.choice(replies("generic")) if record.gold.strip() else None
+        if not record.gold.strip():
+            return None
+        last = _SPEAKER.sub("", record.context[-1]) if record.context else ""
+        own = re.sub(r"\W+", " ", record.gold.lower()).strip()
+        options = replies("generic", _kind_of_turn(last))
+        return rng.choice([o for o in options if re.sub(r"\W+", " ", o.lower()).strip() != own])
+
+
+_LEAD = r"(so|and|but|then|well|oh|okay|ok|now|really)?[ ,]*((in|at|on|for|from|to|with|by) )?"
+_ASKING = r"(who|whom|whose|what|which|where|when|why|how)\b"
+# What a turn's last sentence asks for, by how it begins or what it holds; the first that matches counts.
+_TURNS = (
+    (
+        "wellbeing",
+        r"how('s| is| are| have| do) (you( (doing|been|today|do|feeling))?|it going|things|life)[^a-z]*$",
+    ),
+    ("mind", r"(do|would) you mind\b"),
+    ("choice", rf"(?!{_ASKING})[^?]*\bor\b(?! (so|not|something|anything)\b)[^?]*\?"),
+    ("request", r"(can|could|may|might|shall|would|will|should) (you|i|we)\b[^?]*\?"),
+    ("request", r"[^?]*\b(would you|could you|shall we|okay|all right)\?"),
+    ("question", rf"{_LEAD}{_ASKING}[^?]*\?"),
+    ("question", rf".*[,.] *{_ASKING}[^?]*\?"),
+    ("yes-no", r".*\?"),
+    ("wish", r"(oh, |well, |certainly, |sure, )?here (you are|you go|it is|they are)"),
+    ("thanks", r".*\b(thanks?|thank you|grateful|appreciate)\b"),
+    ("apology", r"(oh |i'?m |i am )?(so |very |really |terribly )*(sorry|excuse me|my apologies)\b"),
+    ("farewell", r".*\b(good ?bye|bye|good ?night|see you|take care)\b"),
+    ("greeting", r"(hello|hi|hey|good (morning|afternoon|evening)|welcome|nice to (see|meet) you)\b"),
+    (
+        "request",
+        r"(please|let's|let me|give|tell|show|wait|take|come|try|don't|i'd like|i want|i need)\b",
+    ),
+    (
+        "wish",
+        r".*\b(congratulations|good luck|have a (nice|good|great)|happy birthday|enjoy your|best wishes)\b",
+    ),
+)
+
+
+def _kind_of_turn(turn: str) -> str:
+    """The kind of replies that fit a turn, by its last sentence."""
+    text = re.sub(r"\s+([.,!?])", r"\1", turn.replace("’", "'")).strip().lower()
+    pieces = [piece.strip() for piece in re.split(r"(?<=[.!?])\s+", text) if any(map(str.isalpha, piece))]
+    last = pieces[-1] if pieces else ""
+    return next((kind for kind, pattern in _TURNS if re.match(pattern, last)), "statement")
 
 
 @dataclass(frozen=True)
@@ -120,22 +164,25 @@ class RandomResponse(RandomText):
 
 @dataclass(frozen=True)
 class DropQuestions(Perturbation):
-    """The questions of a reply left out (ours: table 5 has no template for inquisitiveness).
-
-    A reply of questions only becomes a generic one that asks nothing.
-    """
+    """The questions of a reply left out, where a statement remains (ours, for inquisitiveness)."""
 
     name = "drop-questions"
     criterion = "inquisitiveness"
 
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
-        questions = [span for span in parse.sentences if "?" in parse.piece(span)]
-        if not questions:
+        questions = [span for span in parse.sentences if _asks(parse, span)]
+        rest = [span for span in parse.sentences if span not in questions]
+        if not questions or not any(is_substantial(parse, span) for span in rest):
             return None
-        if len(questions) == len(parse.sentences):
-            return rng.choice([reply for reply in replies("generic") if "?" not in reply])
         return edit.rewrite(parse, edit.dropped(questions)).strip()
+
+
+def _asks(parse: Text, span: Span) -> bool:
+    """Whether a sentence is a question, by its mark or by its first words."""
+    first = parse.first_word(span)
+    opens = first is not None and parse.tokens[first].tag in edit.QUESTION_TAGS
+    return "?" in parse.piece(span) or (opens and parse.word_at(span.end - 1) not in ("!", "…"))
 
 
 @dataclass(frozen=True)
@@ -201,8 +248,15 @@ def _with_preposition(parse: Text, asking: Span) -> Span:
 def _asks_adverbially(parse: Text, asking: Span) -> bool:
     """Whether the question asks for time, place, reason or manner, which the verb could do without."""
     words = [token.text.lower() for token in parse.tokens[asking.start : asking.end]]
-    if words == ["how", "long"] and any(token.lemma in ("take", "last") for token in parse.tokens):
+    verbs = {token.lemma for token in parse.tokens[asking.end :]}
+    if words == ["how", "long"] and verbs & {"take", "last"}:
         return False  # How long does it take?
+    if words[1:] == ["much"] or words[1:] == ["many"]:
+        return False  # How much does it cost?
+    root = parse.root_of(parse.sentences[0])
+    predicate = None if root is None else parse.tokens[root].lemma
+    if predicate == "be" or (words[0] == "how" and predicate in template_words("how_predicates")):
+        return False  # How are you feeling? When will the flight be?
     led = _with_preposition(parse, asking).start < asking.start
     return (led or words[0] in _ADVERBIAL) and parse.tokens[asking.end].dep in ("aux", "auxpass")
 
@@ -232,19 +286,46 @@ def _rivals(parse: Text, asking: Span) -> list[str]:
         return _rivals_before_noun(parse, asking, word)
     if after.pos not in ("AUX", "VERB"):
         return []
+    if any(t.dep == "neg" for t in parse.tokens[asking.end : asking.end + 3]):
+        return []  # Why don't you come?
     if _asks_adverbially(parse, asking):
-        later = {t.text.lower() for t in parse.tokens[asking.end :]}
-        barred = {word, "when"} if after.lemma == "have" else {word}  # no "when" before a perfect
-        barred |= {"where"} if later & _PLACING else set()
-        return [other for other in _ADVERBIAL if other not in barred]
+        return _other_adverbs(parse, asking, word)
     if token.dep in ("nsubj", "nsubjpass"):
         # In place of a person: how many people, if the verb shows no number.
         numberless = after.tag in ("VBD", "MD") and after.lemma != "be"
         return ["who"] if word != "who" else ["how many people"] if numberless else ["whose friend"]
     if after.dep not in ("aux", "auxpass"):
-        return ["where"] if after.lemma == "be" and word in ("how", "what") else []
-    objects = {"what": ["how much"], "who": ["what"], "whom": ["what"]}
-    return objects.get(word, []) if asking.start == 0 else []
+        named = asking.end + 1 < len(parse.tokens) and parse.tokens[asking.end + 1].tag in (
+            "DT",
+            "PRP$",
+            "NNP",
+        )
+        return ["where"] if after.lemma == "be" and word in ("how", "what") and named else []
+    verb = edit.lemma_of(parse.tokens[token.head].text, "verb")
+    if asking.start > 0 or token.dep != "dobj":
+        return []
+    return (
+        ["what"]
+        if word in ("who", "whom")
+        else ["who"]
+        if verb in template_words("person_object_verbs")
+        else []
+    )
+
+
+def _other_adverbs(parse: Text, asking: Span, word: str) -> list[str]:
+    """Other adverbs that may ask; why and how are too near to stand for each other."""
+    later = parse.tokens[asking.end :]
+    words = {t.text.lower() for t in later}
+    barred = {word, *({"why", "how"} if word in ("why", "how") else ())}
+    if later[0].lemma == "have" or any(t.entity in ("DATE", "TIME") for t in later):
+        barred.add("when")  # no "when" before a perfect, or beside a date
+    if words & (_PLACING | {"there", "here", "home"}):
+        barred.add("where")
+    stative = any(
+        edit.lemma_of(t.text, "verb") in template_words("state_verbs") for t in later if t.dep == "ROOT"
+    )
+    return [] if stative else [other for other in _ADVERBIAL if other not in barred]
 
 
 def _rivals_before_noun(parse: Text, asking: Span, word: str) -> list[str]:
@@ -263,8 +344,9 @@ class QuestionToStatement(_QuestionEdit):
     name = "question-to-statement"
 
     def edited(self, parse: Text, asking: Span, rng: Random) -> str | None:
-        words = _statement(parse, asking) if asking.start == 0 else None
-        return capitalised(" ".join(words)) + "." if words else None
+        plain = asking.start == 0 and not any(t.text in (",", ";", ":") for t in parse.tokens)
+        words = _statement(parse, asking) if plain else None
+        return capitalised(re.sub(r" (?=['’]\w)", "", " ".join(words))) + "." if words else None
 
 
 def _statement(parse: Text, asking: Span) -> list[str] | None:
@@ -285,7 +367,8 @@ def _statement(parse: Text, asking: Span) -> list[str] | None:
     head = next(heads, None)
     subject = None if head is None else parse.subtree(head)
     auxiliary = tokens[after].pos == "AUX" or tokens[after].lemma == "be"
-    if not auxiliary or subject is None or subject.start != after + 1:
+    quality = indefinite == "somehow" and tokens[after].lemma == "be" and tokens[after].dep == "ROOT"
+    if not auxiliary or quality or subject is None or subject.start != after + 1:
         return None
     return _uninverted(parse, after, subject, indefinite, asking)
 
@@ -317,7 +400,8 @@ def _uninverted(
     parse: Text, auxiliary: int, subject: Span, indefinite: str, asking: Span
 ) -> list[str] | None:
     tokens, last = parse.tokens, len(parse.tokens) - 1
-    who, support = parse.uncapitalised(subject), tokens[auxiliary].text.lower()
+    who = parse.uncapitalised(subject)
+    support = _FULL_BE.get(tokens[auxiliary].text.lower().replace("’", "'"), tokens[auxiliary].text.lower())
     if subject.end >= last:  # Who is the director? The director is someone. But how much is it?
         plain = tokens[auxiliary].lemma == "be" and asking.end - asking.start == 1
         return [who, support, indefinite] if plain else None
@@ -343,7 +427,12 @@ def _placed(parse: Text, rest: Span, indefinite: str, asking: Span) -> list[str]
         or (tokens[governor].pos == "NOUN" and governor < rest.start - 1)
     ):
         governor = tokens[governor].head
-    adverb = tokens[asking.start].text.lower() in _ADVERBIAL and not indefinite.startswith("some ")
+    amount = tokens[asking.end - 1].text.lower() == "much"  # how much did it cost: it cost something
+    if amount:
+        governor = rest.start - 1
+    adverb = (
+        tokens[asking.start].text.lower() in _ADVERBIAL and not indefinite.startswith("some ") and not amount
+    )
     inside = rest.start <= governor < rest.end
     at = rest.end if adverb else governor + 1 if inside else rest.start
     before, after = Span(rest.start, at), Span(at, rest.end)

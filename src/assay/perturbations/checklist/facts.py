@@ -11,20 +11,22 @@ from functools import cache
 from random import Random
 
 from assay.datasets import lexicon
+from assay.language import language_of
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
-from assay.perturbations.checklist.meaning import garbled
 from assay.perturbations.edit import Text
+from assay.perturbations.entities import PERSON, PLACE, first_name_gender, is_title, named, names
+from assay.perturbations.negation import garbled
 
 # Titles that precede a first name.
 _GIVEN = {"Queen", "King", "Prince", "Princess", "Lady", "Sir", "Don", "Doña", "Pope", "Saint"}
-_PLACING = {"on", "off", "to", "from", "between", "into", "towards", "around", "across", "over"}
 _FEMALE = {"she", "her", "hers", "herself", "queen", "princess", "lady", "doña"}
 _MALE = {"he", "him", "his", "himself", "king", "prince", "sir", "don", "pope"}
 
 _SUBJECT = {"male": "he", "female": "she", "thing": "it", "plural": "they"}
 _OBJECT = {"male": "him", "female": "her", "thing": "it", "plural": "them"}
-_MARKS = frozenset('"“”«»()[]{}:;')  # a phrase that holds one would lose its partner
+_TIED_BEFORE = frozenset(["as", "than", "like", "such", "just", "only", "even"])
+_MARKS = frozenset("\"“”«»()[]{}:;'‘’")  # a phrase that holds one would lose its partner
 _MEASURES = ("DATE", "TIME", "MONEY", "QUANTITY", "PERCENT", "CARDINAL", "ORDINAL")
 _LOST = {"no", "neither", "nor", "few", "little", "less", "fewer", "or", "any"}  # no pronoun expresses them
 
@@ -41,24 +43,52 @@ _FRACTIONS = ("third", "quarter", "fifth", "sixth", "tenth")
 def ChangeNames(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every person gets another name, the same wherever it occurs; without persons, every place.
 
-    First names keep their gender, as far as the list or the text's pronouns show it; the region is drawn.
+    The new name has the gender and the region of the old one, as the lists or the text's pronouns show them.
+    A name of unknown region stays: who a text is about must change, not where they are from.
     """
     return _renamed_persons(parse, rng) or _renamed_places(parse, rng)
 
 
 def _renamed_persons(parse: Text, rng: Random) -> dict[int, str]:
-    firsts, lasts = _person_words(parse)
+    """Other names for the words of every person's name whose region is known."""
+    firsts, lasts = dict[int, str](), dict[int, str]()  # token to region
+    for span in names(parse):
+        words = [parse.tokens[i].text for i in range(span.start, span.end)]
+        region = _region(words)
+        if span.label != PERSON or region is None or len(words) > 2:
+            continue
+        titled = span.start > 0 and is_title(parse.tokens[span.start - 1].text)
+        given = parse.tokens[span.start - 1].text.rstrip(".") in _GIVEN if titled else False
+        alone = len(words) == 1 and not given
+        surname = alone and (titled or first_name_gender(words[0]) is None)
+        if not surname:
+            firsts[span.start] = region
+        if surname or len(words) == 2:
+            lasts[span.end - 1] = region
     gender = _text_gender(parse) if len({parse.tokens[i].text for i in firsts}) == 1 else "unisex"
-    region, given = rng.choice(sorted(set(lexicon.surnames().values()))), lexicon.first_names()
 
     def other_names(index: int) -> list[str]:
         if index not in firsts:
-            return [name for name, home in lexicon.surnames().items() if home == region]
-        word = parse.tokens[index].text
-        same = given[word].gender if word in given else gender
-        return [name.name for name in given.values() if name.gender == same and name.region == region]
+            return [name for name, home in lexicon.surnames().items() if home == lasts[index]]
+        word, same = parse.tokens[index].text, first_name_gender(parse.tokens[index].text) or gender
+        listed = [n for n in lexicon.first_names().values() if n.region == firsts[index] and n.name != word]
+        return [n.name for n in listed if n.gender == same]
 
-    return _replaced_alike(parse, sorted(firsts | lasts), other_names, rng)
+    return _replaced_alike(parse, sorted({*firsts, *lasts}), other_names, rng)
+
+
+def _region(words: list[str]) -> str | None:
+    """Where a name is common, by the lists: a new name comes from there, so that nobody's origin changes."""
+    given, family = lexicon.first_names(), lexicon.surnames()
+    regions = {given[word].region for word in words if word in given}
+    regions |= {family[word] for word in words if word in family}
+    if len(regions) == 1:
+        return regions.pop()
+    last = words[-1]
+    if len(words) == 2 and first_name_gender(words[0]) is None:
+        return None
+    elsewhere = last[-1] in "aiouz" or last in lexicon.template_words("surnames_elsewhere")
+    return "north_america" if not regions and last in named("surnames") and not elsewhere else None
 
 
 def _replaced_alike(
@@ -66,76 +96,15 @@ def _replaced_alike(
 ) -> dict[int, str]:
     """Each word at these indices replaced by one of its options, by the same one at every mention."""
     chosen: dict[str, str] = {}
+    present = {token.text for token in parse.tokens}
     for index in indices:
         word = parse.tokens[index].text
         if word not in chosen:
             others = options(index)
-            fresh = [other for other in others if other not in {word, *chosen.values()}]
-            chosen[word] = rng.choice(fresh or others)
-    return {index: chosen[parse.tokens[index].text] for index in indices}
-
-
-def _person_words(parse: Text) -> tuple[set[int], set[int]]:
-    """The indices of first names and of surnames, found by entity or by the list, at every mention."""
-    given = lexicon.first_names()
-    firsts, lasts = set[str](), set[str]()
-    for span in parse.entities:
-        names = _names_in(parse, span)
-        if span.label != "PERSON" or not names or not _is_person(parse, span, names):
-            continue
-        titled = len(names) < span.end - span.start
-        at = span.start if titled else span.start - 1
-        before = parse.tokens[at].text if at >= 0 else ""
-        listed = names[0] in lexicon.surnames() and names[0] not in given
-        if len(names) == 1 and before.rstrip(".") not in _GIVEN and (listed or _is_title(before)):
-            lasts.update(names)
-        elif len(names) > 1 or names[0] in given or before in _GIVEN:
-            firsts.add(names[0])
-            lasts.update(names[1:])
-    known = {token.text for token in parse.tokens if token.text in given and token.pos == "PROPN"}
-    firsts |= {name for name in known if name not in lexicon.listed_places() and name not in lasts}
-    lasts -= firsts
-    _add_neighbours(parse, firsts, lasts)
-    mentions = [i for i, t in enumerate(parse.tokens) if t.pos == "PROPN" and not parse.is_compound_part(i)]
-    first_indices = {i for i in mentions if parse.tokens[i].text in firsts}
-    return first_indices, {i for i in mentions if parse.tokens[i].text in lasts} - first_indices
-
-
-def _names_in(parse: Text, span: Span) -> list[str]:
-    """The words of a person's name, without title and possessive."""
-    words = [token.text for token in parse.tokens[span.start : span.end]]
-    names = [word for word in words if word not in ("'s", "’s") and not _is_title(word)]
-    return names if len(names) <= 3 and all(map(_looks_like_name, names)) else []
-
-
-def _is_person(parse: Text, span: Span, names: list[str]) -> bool:
-    """Whether a name is a person's, by the list or by its place in the sentence: nobody is "on" a person."""
-    before = parse.word_at(span.start - 1)
-    if before in ("in", "at", "near"):
-        return False
-    if any(name in lexicon.first_names() or name in lexicon.surnames() for name in names) or len(names) == 1:
-        return True
-    head = parse.tokens[span.end - 1]
-    attributes = [t.lemma for t in parse.tokens if t.dep == "attr" and t.head == head.head]
-    thing = head.dep == "nsubj" and any(lemma not in lexicon.people() for lemma in attributes)
-    return not thing and (head.dep in ("case", "poss") or before not in _PLACING)
-
-
-def _add_neighbours(parse: Text, firsts: set[str], lasts: set[str]) -> None:
-    """Add the other half of a name, and the other of two people: Isla and Ronan Fairweather."""
-    words = [t.text if t.pos == "PROPN" and _looks_like_name(t.text) else "" for t in parse.tokens]
-    for at, token in enumerate(parse.tokens[1:-1], 1):
-        left, right = words[at - 1], words[at + 1]
-        if token.text == "and" and left and right and {left, right} & (firsts | lasts):
-            firsts.update({left, right} - lasts - lexicon.listed_places())
-        if words[at] in firsts and right and right not in firsts:
-            lasts.add(right)
-        if words[at] in lasts and left and left not in lasts and not _is_title(left):
-            firsts.add(left)
-
-
-def _is_title(word: str) -> bool:
-    return word.rstrip(".") in lexicon.template_words("titles")
+            fresh = [other for other in others if other not in {*present, *chosen.values()}] or others
+            if fresh:
+                chosen[word] = rng.choice(fresh)
+    return {index: chosen[word] for index in indices if (word := parse.tokens[index].text) in chosen}
 
 
 def _looks_like_name(word: str) -> bool:
@@ -154,10 +123,10 @@ def _renamed_places(parse: Text, rng: Random) -> dict[int, str]:
     """Single-word places, by the list or by the parse, each replaced by another of its kind."""
     chosen: dict[str, str] = {}
     changes: dict[int, str] = {}
-    for span in parse.entities:
-        if span.label == "GPE" and span.end == span.start + 1 and _is_plain_place(parse, span.start):
+    for span in names(parse):
+        if span.label == PLACE and span.end == span.start + 1 and _is_plain_place(parse, span.start):
             word, kinds = parse.tokens[span.start].text, lexicon.places_by_kind()
-            same_kind = next((names for names in kinds.values() if word in names), kinds["city"])
+            same_kind = next((listed for listed in kinds.values() if word in listed), kinds["city"])
             others = [name for name in same_kind if name not in {word, *chosen.values()}]
             changes[span.start] = chosen.setdefault(word, rng.choice(others))
     return changes
@@ -174,9 +143,17 @@ def _is_plain_place(parse: Text, index: int) -> bool:
 # --- numbers ---
 
 
-@edit.template("change-numbers", "correctness")
+_FIGURE = re.compile(r"(?<![\d.,:/-])[1-9]\d{0,11}(?![\d:/-]|[.,]\d)")
+
+
+@edit.template("change-numbers", "correctness", languages=None)
 def ChangeNumbers(parse: Text, rng: Random) -> Mapping[int, str]:
-    """Every number above one replaced by another of its size, the same everywhere; dates are left alone."""
+    """Every number above one replaced by another of its size, the same everywhere; dates are left alone.
+
+    In other languages than English only figures change, and those of four digits, which may be years, stay.
+    """
+    if language_of(parse.text) not in ("", "en"):
+        return _other_figures(parse, rng)
     chosen: dict[str, str] = {}
     changes = {}
     for index, token in enumerate(parse.tokens):
@@ -188,6 +165,22 @@ def ChangeNumbers(parse: Text, rng: Random) -> Mapping[int, str]:
         if token.text in chosen or fitting:
             changes[index] = chosen[token.text] = chosen.get(token.text) or rng.choice(fitting)
     return changes
+
+
+def _other_figures(parse: Text, rng: Random) -> dict[int, str]:
+    """The figures inside the tokens of a text of any language, each replaced by another."""
+    chosen: dict[str, str] = {}
+
+    def other(match: re.Match[str]) -> str:
+        value, smallest = int(match[0]), 10 ** (len(match[0]) - 1)
+        near = range(max(2, value // 2), min(2 * value, 10 * smallest - 1, 10**6) + 1)
+        fitting = [n for n in near if n >= smallest and _is_apart(value, n)]
+        if len(match[0]) == 4 or not fitting:
+            return match[0]
+        return chosen.setdefault(match[0], str(rng.choice(fitting)))
+
+    written = {i: _FIGURE.sub(other, token.text) for i, token in enumerate(parse.tokens)}
+    return {i: text for i, text in written.items() if text != parse.tokens[i].text}
 
 
 def _is_free(parse: Text, index: int) -> bool:
@@ -342,11 +335,20 @@ def _phrase(parse: Text, index: int) -> Span | None:
     inside = parse.tokens[span.start : span.end]
     if any(t.text.lower() in _LOST for t in inside):
         return None
+    before = parse.tokens[span.start - 1] if span.start > parse.sentence_of(index).start else None
+    if before is not None and _is_tied(before):
+        return None
     asks = any(t.tag in edit.QUESTION_TAGS for t in inside)
     owner = parse.word_at(span.end) in ("'s", "’s")
     marks = any(t.text in _MARKS or edit.is_address(t) for t in inside)
     ends = inside[-1].text == "," or inside[-1].tag == "CD"  # beat the Eagles 61-58
     return None if asks or owner or marks or ends else span
+
+
+def _is_tied(before: Token) -> bool:
+    """Whether the word before a phrase belongs to it: forwards Raheem Sterling and Jordon Ibe; as babies."""
+    role = edit.lemma_of(before.text, "noun") in lexicon.people()
+    return role or before.pos in ("NOUN", "PROPN", "ADJ", "NUM") or before.text.lower() in _TIED_BEFORE
 
 
 @cache
@@ -361,17 +363,21 @@ def _referent(parse: Text, index: int) -> str | None:
     """Plural, thing, male or female; None for a person whose gender is unknown."""
     token, dependents = parse.tokens[index], parse.children(index)
     joined = any(t.dep == "conj" for t in dependents)
-    if token.tag in ("NNS", "NNPS") or joined or _verb_is_plural(parse, token):
+    name = next((n for n in names(parse) if n.start <= index < n.end), None)
+    person = name is not None and name.label == PERSON
+    whole = parse.subtree(index)
+    if name is not None and (whole is None or whole.start > name.start or whole.end < name.end):
+        return None  # the parse cuts the name
+    several = token.tag in ("NNS", "NNPS") and not person
+    group = (name is not None and not person) or token.text in ("side", *lexicon.template_words("collective"))
+    if several or joined or _verb_is_plural(parse, token, team=group):
         return "plural"
-    compounds = [t for t in (token, *dependents) if t.dep == "compound"]
-    titled = any(t.text.lower() in lexicon.people() or t.entity == "PERSON" for t in compounds)
-    unknown = token.text[:1].isupper() and not edit.known_classes(token.text)
-    if token.pos == "PROPN" or token.entity == "PERSON" or unknown:
-        # A surname alone is often taken for a firm.
-        known = any(token.text in names for names in lexicon.places_by_kind().values())
-        alone = parse.subtree(index) == Span(index, index + 1) and not known
-        personal = titled or alone or token.entity in ("PERSON", "")
-        return _person_gender(parse, index) if personal else "thing"
+    if name is not None:
+        return _person_gender(parse, name) if name.label == PERSON else "thing"
+    if token.pos == "PROPN" or token.entity == "PERSON" or not token.text.islower():
+        opens = index == parse.first_word(parse.sentence_of(index)) and token.pos == "NOUN"
+        if not opens or not edit.known_classes(token.text):
+            return None  # a name that nothing confirms
     lemma = edit.lemma_of(token.text, "noun")
     gender = lexicon.gendered(token.text.lower()) or lexicon.gendered(lemma)
     if gender:
@@ -380,12 +386,15 @@ def _referent(parse: Text, index: int) -> str | None:
     return None if lemma in lexicon.people() or lemma.endswith(endings) else "thing"
 
 
-def _person_gender(parse: Text, index: int) -> str | None:
-    """A named person's gender by the list of first names or by a title, or None."""
-    span = parse.subtree(index) or Span(index, index + 1)
-    for token in parse.tokens[span.start : span.end]:
-        known, title = lexicon.first_names().get(token.text), token.text.lower()
-        gender = known.gender if known else lexicon.gendered(title) or lexicon.gendered(f"{title}.")
+def _person_gender(parse: Text, name: Span) -> str | None:
+    """A named person's gender: by a title, the first name, or the same name in full; or None."""
+    words = [parse.word_at(name.start - 1), *(parse.tokens[i].text for i in range(name.start, name.end))]
+    full = [n for n in names(parse) if n.label == PERSON and n.end - n.start > 1]
+    words += [parse.tokens[n.start].text for n in full if parse.tokens[n.end - 1].text == words[-1]]
+    for word in words:
+        gender = (
+            first_name_gender(word) or lexicon.gendered(word.lower()) or lexicon.gendered(f"{word.lower()}.")
+        )
         if gender in ("male", "female"):
             return gender
     return None
@@ -404,13 +413,16 @@ def _takes_subject_case(parse: Text, token: Token, span: Span) -> bool:
 def _is_beside_verb(parse: Text, token: Token, span: Span) -> bool:
     """Whether the phrase is next to its verb, so that the parse can be trusted and a pronoun fits."""
     verb, tokens = parse.tokens[token.head], parse.tokens
+    noun = verb.pos == "PROPN" or edit.lemma_of(verb.text, "noun") in lexicon.people()
+    if noun or verb.dep in ("prep", "amod"):
+        return False  # Liverpool forwards Sterling and Ibe; pending inquiries
     if token.dep == "dobj":
         bare = verb.tag == "VBG" and tokens[span.start] is token  # packaging film, reflecting cells
         light = verb.lemma in lexicon.template_words("light_verbs")
         particle = any(t.head == token.head and t.dep == "prt" for t in tokens)  # break down it
         continues = span.end < len(tokens) and tokens[span.end].tag in edit.FINITE_TAGS | {"VB"}
         return span.start == token.head + 1 and not (bare or light or particle or continues)
-    if span.start > token.head or (span.start > 0 and tokens[span.start - 1].dep == "prep"):
+    if span.start > token.head or (span.start > 0 and tokens[span.start - 1].pos == "ADP"):
         return False  # said the owner; in June Seehofer spoke
     between = tokens[span.end : token.head]
     direct = all(t.head == token.head and t.dep in ("aux", "auxpass", "neg", "advmod") for t in between)
@@ -419,8 +431,11 @@ def _is_beside_verb(parse: Text, token: Token, span: Span) -> bool:
     return direct and not loose and all(t.text != "," for t in between)
 
 
-def _verb_is_plural(parse: Text, token: Token) -> bool:
-    """Whether the verb treats a singular subject as several: the team are."""
+def _verb_is_plural(parse: Text, token: Token, *, team: bool = False) -> bool:
+    """Whether the verb treats a singular subject as several: the team are, Liverpool face."""
+    if token.dep == "dobj":
+        return False
     helping = [t for t in parse.tokens if t.head == token.head and t.dep in ("aux", "auxpass")]
     finite = [t for t in (parse.tokens[token.head], *helping) if t.tag != "VB"]
-    return token.dep != "dobj" and any(t.text.lower() in ("are", "were", "have") for t in finite)
+    plain = team and any(t.tag == "VBP" for t in finite)
+    return plain or any(t.text.lower() in ("are", "were", "have") for t in finite)

@@ -132,8 +132,11 @@ def _is_needed(parse: Text, index: int) -> bool:
 
 @edit.template("drop-stop-words", "fluency")
 def DropStopWords(parse: Text, rng: Random) -> Mapping[int, str]:
-    """Function words left out; in a question the question word goes too (table 5, answerability)."""
-    known = word_set("words", "stop_words")
+    """Function words left out; in a question the question word goes too (table 5, answerability).
+
+    Words that deny stay: without them the text would say the contrary, which is no error of fluency.
+    """
+    known = word_set("words", "stop_words") - template_words("negations")
     targets: list[int] = []
     for index, token in enumerate(parse.tokens):
         # The end of a contraction goes with its stem; a name stays whole: The Copper Kettle, Mark Can.

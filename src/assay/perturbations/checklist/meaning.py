@@ -8,26 +8,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from itertools import pairwise
 from random import Random
 
 from assay.datasets import lexicon
-from assay.models.nlp import Span, Token
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import synonym_rows, unframed_synonyms
 from assay.perturbations.edit import Text
+from assay.perturbations.negation import negation
 
 _TIED = ("to", "from", "of", "with", "for", "into", "against", "about", "out")  # prepositions a verb chooses
+_DENYING = frozenset(
+    ["no", "not", "n't", "n’t", "never", "nobody", "nothing", "none", "neither", "nor", "without"]
+)
 _GRADING = ("however", "how", "so", "as", "less", "more")
-# "I'll not" is rare: contracted auxiliaries are negated in the usual way.
-_CLITICS = {
-    "'ll": " won't",
-    "'ve": " haven't",
-    "'d": " wouldn't",
-    "'re": " aren't",
-    "'m": "'m not",
-    "'s": "'s not",
-}
+_FULL = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will"}
 
 
 # --- another meaning: words exchanged ---
@@ -49,13 +43,16 @@ def Siblings(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, st
 def _resists_opposite(parse: Text, index: int) -> bool:
     """Whether an opposite would not fit: not always, not never; however often; for longer, for shorter."""
     token = parse.tokens[index]
-    verb = {"ADV": token.head, "ADJ": token.head, "VERB": index}.get(token.pos)
-    denied = verb is not None and any(t.dep == "neg" for t in parse.children(verb))
+    sentence = parse.sentence_of(index)
+    words = {t.text.lower() for t in parse.tokens[sentence.start : sentence.end]}
+    denied = bool(words & _DENYING)
+    measured = index > 0 and any(map(str.isdigit, parse.tokens[index - 1].text))  # 100ft wide
+    opens = token.pos == "ADV" and index == parse.first_word(sentence)  # Often there are, Rarely are there
     graded = token.pos == "ADV" and parse.word_at(index - 1) in _GRADING
     adjuncts = [t for t in parse.children(index) if t.dep in ("prep", "agent")]
     described = token.pos == "VERB" and len(adjuncts) > 1  # they say how it was done: built in the style of
     noun_like = token.pos == "ADJ" and token.dep in ("pobj", "pcomp", "nsubj", "dobj")
-    return denied or graded or described or noun_like
+    return denied or measured or opens or graded or described or noun_like
 
 
 def _exchanged(
@@ -150,156 +147,6 @@ def Negate(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]
     negated = [changes for sentence in parse.sentences if (changes := negation(parse, sentence))]
     drawn = edit.draw_share(negated, share, rng)
     return {index: word for changes in drawn for index, word in changes.items()}
-
-
-def negation(parse: Text, sentence: Span) -> dict[int, str] | None:
-    """The changes that negate the sentence's main clause, or None where the result would be doubtful."""
-    tokens, root = parse.tokens, parse.root_of(sentence)
-    if root is None or tokens[root].pos not in ("VERB", "AUX") or garbled(parse, sentence):
-        return None
-    if tokens[sentence.end - 1].text == "?":  # a negated question asks the same
-        return None
-    children = [i for i in range(sentence.start, sentence.end) if tokens[i].head == root and i != root]
-    subject = next((i for i in children if tokens[i].dep in ("nsubj", "nsubjpass", "expl")), None)
-    negated = next((i for i in children if tokens[i].dep == "neg"), None)
-    words = {t.text.lower().replace("’", "'") for t in tokens[sentence.start : sentence.end]}
-    if negated is not None:
-        bound = words & lexicon.template_words("negation_bound")
-        return None if bound else _affirm(tokens, root, subject, negated)
-    if words & lexicon.template_words("negation_shy") or _is_presupposed(tokens, sentence, root):
-        return None
-    verb = _last_verb(tokens, root)
-    if verb is None or (subject is not None and _resists(tokens, subject, root)):
-        return None
-    finite = next((i for i, t in enumerate(tokens[:verb]) if t.head == verb and _finite_auxiliary(t)), None)
-    if finite is not None:
-        return _after_auxiliary(parse, finite, subject)
-    return _with_support(parse, sentence, verb, subject)
-
-
-def garbled(parse: Text, sentence: Span) -> bool:
-    """Whether the parse is inconsistent: a finite complement, two subjects of one verb, a wrong number."""
-    inside = range(sentence.start, sentence.end)
-    tokens = parse.tokens
-    subjects = [i for i in inside if tokens[i].dep in ("nsubj", "nsubjpass")]
-    doubled = len({tokens[i].head for i in subjects}) < len(subjects)
-    finite = any(tokens[i].dep in ("xcomp", "dep") and tokens[i].tag in ("VBD", "VBZ") for i in inside)
-    return doubled or finite or any(_disagrees(tokens, i) for i in inside)
-
-
-def _disagrees(tokens: tuple[Token, ...], index: int) -> bool:
-    """Whether a noun has the wrong number for its article or verb, so that the parse must be wrong."""
-    token = tokens[index]
-    head = tokens[token.head]
-    if token.dep == "det" and token.text.lower() in ("a", "an"):
-        noun = tokens[head.head] if head.dep == "compound" else head
-        return noun.tag in ("NNS", "NNPS")
-    joined = any(t.head == index and t.dep == "conj" for t in tokens)
-    return token.dep == "nsubj" and token.tag == "NN" and head.tag == "VBP" and not joined
-
-
-def _is_presupposed(tokens: tuple[Token, ...], sentence: Span, root: int) -> bool:
-    """Whether the opening or a clause after the verb takes it for a fact: won a medal, which he kept."""
-    opening = tokens[sentence.start].text.lower()
-    clauses = [t for comma, t in pairwise(tokens[root + 1 : sentence.end]) if comma.text == ","]
-    participles = [t for t in clauses if t.tag in ("VBG", "VBN") and t.dep in ("advcl", "acl")]
-    relative = any(t.tag in edit.QUESTION_TAGS for t in clauses)
-    return opening in lexicon.template_words("negation_shy_openings") or relative or bool(participles)
-
-
-def _resists(tokens: tuple[Token, ...], subject: int, root: int) -> bool:
-    """Whether a negation would be odd with this subject: "everyone did not", "a pipe did not burst"."""
-    token, own = tokens[subject], [t for t in tokens if t.head == subject]
-    if token.dep == "expl":  # there are not students
-        shown = [i for i, t in enumerate(tokens) if t.head == root and t.dep == "attr"]
-        return not any(t.head in shown and t.dep in ("det", "nummod") for t in tokens)
-    quantifiers = lexicon.template_words("quantifiers")
-    counted = any(t.dep == "nummod" or t.text.lower() in quantifiers for t in own)
-    new = any(t.text.lower() in ("a", "an", "another") for t in own) and tokens[root].lemma != "be"
-    odd = token.tag in ("WP", "WDT", "CD") or token.text.lower() in ("me", "him", "us", "them")
-    return counted or new or odd or token.text.lower() in quantifiers
-
-
-def _last_verb(tokens: tuple[Token, ...], root: int) -> int | None:
-    """The last finite verb that shares the subject, since an earlier "not" would negate the others too.
-
-    None where the parse of the joined verbs is doubtful.
-    """
-    last = root
-    for index in range(root + 1, len(tokens)):
-        token = tokens[index]
-        if token.dep != "conj" or token.head != last or token.pos not in ("VERB", "AUX"):
-            continue
-        own = [t for t in tokens if t.head == index]
-        if any(t.dep.startswith("nsubj") or t.dep == "expl" for t in own):
-            break
-        if token.tag not in edit.FINITE_TAGS and not any(_finite_auxiliary(t) for t in own):
-            helped = any(t.head == root and _finite_auxiliary(t) for t in tokens)
-            return last if helped else None  # "will open and offer" is fine, "do, swap and sing" is misread
-        last = index
-    return last
-
-
-def _finite_auxiliary(token: Token) -> bool:
-    helps = token.tag == "MD" or token.lemma in ("be", "have", "do") or token.text[0] in "'’"
-    return token.dep in ("aux", "auxpass") and token.tag in edit.FINITE_TAGS and helps
-
-
-def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> dict[int, str] | None:
-    """Put the "not" after an auxiliary, or contract the two."""
-    token, after = parse.tokens[finite], parse.word_at(finite + 1)
-    if subject is None or subject > finite or after in lexicon.template_words("outer_adverbs"):
-        return None  # "only then did it stop"; "it has now stopped"
-    if after in ("rather", "better"):
-        return {finite + 1: f"{parse.tokens[finite + 1].text} not"}
-    word = token.text.lower().replace("’", "'")
-    if parse.tokens[token.head].tag == "VBN" and (word == "'d" or (word == "'s" and token.dep == "aux")):
-        return {finite: " hadn't" if word == "'d" else " hasn't"}
-    return {finite: "cannot" if word == "can" else _CLITICS.get(word, f"{token.text} not")}
-
-
-def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -> dict[int, str] | None:
-    """Negate a verb without auxiliary: after a form of "be", else with do-support."""
-    tokens, token, outer = parse.tokens, parse.tokens[root], lexicon.template_words("outer_adverbs")
-    word = token.text.lower().replace("’", "'")
-    if subject is None:
-        imperative = token.tag == "VB" and all(t.dep == "punct" for t in tokens[sentence.start : root])
-        return {root: f"Do not {token.text.lower()}"} if imperative and token.text.lower() != "let" else None
-    if word in ("is", "are", "was", "were", "am", "'s", "'re", "'m"):
-        after = parse.word_at(root + 1)
-        return None if after in outer else {root: _CLITICS.get(word, f"{token.text} not")}
-    if subject > root or token.tag not in edit.DO_FORMS:
-        return None
-    at = root
-    while at and tokens[at - 1].dep == "advmod" and tokens[at - 1].head == root:
-        at -= 1  # before the adverbs that belong to the verb
-    if any(t.text.lower() in outer for t in tokens[at:root]):
-        return None
-    support, base = f"{edit.DO_FORMS[token.tag]} not", edit.lemma_of(token.text, "verb")
-    if at == root:
-        return {root: f"{support} {base}"}
-    return {at: f"{support} {tokens[at].text}", root: base}
-
-
-def _affirm(
-    tokens: tuple[Token, ...], root: int, subject: int | None, negative: int
-) -> dict[int, str] | None:
-    """Remove not, n't or never, and do-support with it."""
-    changes = {negative: ""}
-    if tokens[negative].text.lower() == "never":
-        return changes
-    if subject is None or subject > negative:
-        return None
-    before = negative - 1
-    word = tokens[before].text.lower()
-    if word in edit.FULL_STEMS:
-        changes[before] = edit.FULL_STEMS[word]
-    if word in edit.DO_TAGS and tokens[before].dep == "aux":
-        form = edit.inflect(edit.lemma_of(tokens[root].text, "verb"), edit.DO_TAGS[word])
-        if form is None:
-            return None
-        changes.update({before: "", root: form})
-    return changes
 
 
 # --- the same meaning ---

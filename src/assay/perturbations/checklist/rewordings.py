@@ -13,8 +13,8 @@ from assay.core import Record
 from assay.models.nlp import Span
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import listed
-from assay.perturbations.checklist.meaning import garbled
 from assay.perturbations.edit import Text
+from assay.perturbations.negation import garbled
 
 Changes = Mapping[int, str]
 _QUOTES = ('"', "“", "”", "'", "‘", "’", "``", "''")

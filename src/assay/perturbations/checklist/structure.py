@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import capitalised, template_words, word_list
+from assay.datasets.lexicon import capitalised, people, template_words, word_list
+from assay.language import full_stop, join_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
 from assay.perturbations.edit import Text, WordEdit
+from assay.perturbations.entities import PERSON, names
 from assay.vocabulary import Criterion
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS")
 _TIMES = ("DATE", "TIME")
 _MARKS = frozenset(",;:.!?…")
+_POLITE = frozenset(["thank", "thanks", "welcome", "sorry", "bye"])
 _BRACKETS = frozenset('()[]"“”')
 
 
@@ -25,19 +29,53 @@ _BRACKETS = frozenset('()[]"“”')
 
 @dataclass(frozen=True)
 class ReorderSentences(Perturbation):
-    """The sentences in another order, with another one first."""
+    """The sentences in another order, first one that refers to an earlier sentence, which is then missed."""
 
     name = "reorder-sentences"
     criterion = "structure and coherence"
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        rest = edit.sentences(record.gold, with_words=True)
-        openings = [i for i, sentence in enumerate(rest) if sentence != rest[0]]
-        if not openings:
+        parse = edit.read(record.gold)
+        whole = _whole_sentences(parse)
+        leaning = [i for i in range(1, len(whole)) if _leans(parse, whole[i])]
+        if not leaning:
             return None
-        opening = rest.pop(rng.choice(openings))
+        rest = [parse.piece(span).strip() for span in whole]
+        opening = rest.pop(rng.choice(leaning))
         rng.shuffle(rest)
-        return " ".join([opening, *rest])
+        return " ".join([_ended(opening), *map(_ended, rest[:-1]), rest[-1]])
+
+
+def _whole_sentences(parse: Text) -> list[Span]:
+    """The sentences, each with what an opening without a full stop belongs to: READ: Falcao stays."""
+    spans: list[Span] = []
+    for span in parse.sentences:
+        if spans and not re.search(r"[.!?…][\"'”’)\]]*$", parse.piece(spans[-1])):
+            spans[-1] = Span(spans[-1].start, span.end)
+        else:
+            spans.append(span)
+    return [span for span in spans if parse.word_indices(span)]
+
+
+def _leans(parse: Text, sentence: Span) -> bool:
+    """Whether a sentence refers to an earlier one, by its first words or by half of a name given before."""
+    first = parse.first_word(sentence)
+    if first is None or len(parse.word_indices(sentence)) < 2:
+        return False
+    token, word = parse.tokens[first], parse.word_at(first)
+    if word in template_words("leaning_openings"):
+        return not (word == "it" and parse.tokens[token.head].lemma in ("rain", "seem"))
+    if word == "the":
+        chunk = next((c for c in parse.chunks if c.start == first), None)
+        head = None if chunk is None else parse.tokens[chunk.end - 1]
+        earlier = {t.lemma.lower() for t in parse.tokens[: sentence.start] if t.pos == "NOUN"}
+        common = head is not None and head.pos == "NOUN"
+        return head is not None and common and (head.lemma in earlier or head.lemma in people())
+    names_ = names(parse)
+    mention = next((name for name in names_ if name.start == first), None)
+    if mention is None or mention.end - mention.start > 1 or mention.label != PERSON:
+        return False
+    return any(n.end - n.start > 1 and n.end <= first and parse.word_at(n.end - 1) == word for n in names_)
 
 
 @dataclass(frozen=True)
@@ -46,18 +84,19 @@ class RepeatSentences(Perturbation):
 
     name = "repeat-sentences"
     criterion = "non-redundancy"
+    languages = None
     share: float = 0.3
 
     def apply(self, record: Record, rng: Random) -> str | None:
         repeated = edit.draw_share(edit.sentences(record.gold, with_words=True), self.share, rng)
-        return " ".join([_ended(record.gold), *repeated]) if repeated else None
+        return join_words([_ended(record.gold), *repeated], record.gold) if repeated else None
 
 
 def _ended(text: str) -> str:
     """The text with a mark at its end, so that another sentence can follow."""
     text = text.rstrip()
     last = max((place for place, letter in enumerate(text) if letter.isalnum()), default=-1)
-    return text if any(mark in text[last + 1 :] for mark in ".!?…") else f"{text}."
+    return text if any(mark in text[last + 1 :] for mark in ".!?…。！？؟۔।") else text + full_stop(text)
 
 
 @dataclass(frozen=True)
@@ -253,20 +292,32 @@ def DropModifiers(parse: Text, rng: Random) -> Mapping[int, str]:
 
 @dataclass(frozen=True)
 class DropDetails(Perturbation):
-    """Only the first sentence left, without its loose phrases and modifiers (ours, for interestingness)."""
+    """Only the first full statement left, without loose phrases and modifiers (ours, for interestingness)."""
 
     name = "drop-details"
     criterion = "interestingness"
 
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
-        if not parse.word_indices():
+        first = next((span for span in parse.sentences if is_substantial(parse, span)), None)
+        if first is None:
             return None
-        first = parse.sentences[0]
-        places: list[int | Span] = list(parse.sentences[1:])
-        places += [span for span in loose_phrases(parse) if span.end <= first.end]
+        places: list[int | Span] = [span for span in parse.sentences if span != first]
+        places += [
+            span for span in loose_phrases(parse) if first.start <= span.start and span.end <= first.end
+        ]
         places += [i for i in range(first.start, first.end) if _is_loose_modifier(parse, i)]
-        return edit.rewrite(parse, edit.dropped(places)).rstrip() if places else None
+        return edit.rewrite(parse, edit.dropped(places)).strip() if places else None
+
+
+def is_substantial(parse: Text, sentence: Span) -> bool:
+    """Whether a sentence says something by itself: no question, not "Okay!" nor "You're welcome."."""
+    root = parse.root_of(sentence)
+    if root is None or len(parse.word_indices(sentence)) < 4 or "?" in parse.piece(sentence):
+        return False
+    polite = {t.lemma.lower() for t in parse.tokens[sentence.start : sentence.end]} & _POLITE
+    stated = any(token.dep in ("nsubj", "nsubjpass", "expl") for token in parse.children(root))
+    return parse.tokens[root].pos in ("VERB", "AUX") and stated and not polite
 
 
 def _is_loose_modifier(parse: Text, index: int) -> bool:

@@ -1,0 +1,56 @@
+"""Write docs/metrics.md from the code and checkpoints.toml: metrics on pretrained models, what each needs."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from assay.names.registry import load, names
+
+FOLDER = Path(__file__).parent
+INTRODUCTION = """# Metrics on pretrained models
+
+Written by `python docs/make_metrics.py`.
+
+Each row is a metric with its default checkpoint. A carried name (`minilm`, `smollm2`, `glove`) comes from a
+package on the index that pip uses; any other comes from the hub at first use. `model=` takes another name of
+the hub, a folder, or a file. Pickled weights (`.bin`, `.pt`, `.pth`, `.ckpt`) are converted to safetensors
+once, without running anything in them: tensors and `argparse.Namespace` are read, any other class is refused
+by name. `assay convert` does it beforehand. A file of static vectors may be GloVe's (`.txt`), fastText's
+(`.vec`) or word2vec's (`.bin`).
+
+*Checked* says what ours was compared with. No weights of the hub were at hand: "its layout" means tiny random
+models saved with the files, config keys, tensor names and tokenizers of the public repository
+(`tests/checkpoints`).
+
+| metric | shown as | default checkpoint | files read | size | licence | reference implementation | checked |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def families() -> dict[str, tuple[list[str], Any]]:
+    """Metrics that name weights: by their class's name, all names they are called by, and the class."""
+    found: dict[str, tuple[list[str], Any]] = {}
+    for name, (where, _) in names("metrics").items():
+        metric = load(where)
+        if metric.weights:
+            found.setdefault(metric.name, ([], metric))[0].append(name)
+    return found
+
+
+def page() -> str:
+    """The whole page."""
+    known = tomllib.loads((FOLDER / "checkpoints.toml").read_text("utf-8"))
+    lines = []
+    for name, (called, metric) in sorted(families().items()):
+        checkpoint = str(getattr(metric, metric.weights[0]))
+        shown = metric().shown if hasattr(metric, "shown") else name
+        cells = [", ".join(f"`{word}`" for word in called), shown, f"`{checkpoint}`"]
+        cells += [*known["checkpoints"][checkpoint], *known["metrics"][name]]
+        lines.append(f"| {' | '.join(cells)} |\n")
+    return INTRODUCTION + "".join(lines)
+
+
+if __name__ == "__main__":
+    (FOLDER / "metrics.md").write_text(page(), "utf-8")

@@ -1,0 +1,59 @@
+"""`assay convert NAME|FILE`: pickled weights to safetensors, without running anything in them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.cli import options as o
+from assay.cli.output import print_json
+from assay.errors import SpecError, WeightsError, suggest
+
+
+def convert(
+    name: Annotated[str, typer.Argument(help="A metric, a model of the hub, a folder, or a file.")],
+    out: Annotated[Path | None, typer.Option(help="A folder for the result; without it, the cache.")] = None,
+    json: o.Json = False,
+) -> None:
+    """Convert pickled weights (.bin, .pt, .pth, .ckpt) to safetensors; metrics do so by themselves."""
+    from assay.models.convert import convert_path
+    from assay.models.weights import pin, resolve
+
+    if out is not None and out.exists():
+        raise SpecError(f"{out} exists; --out names a folder that is made")
+    model = _model(name)
+    path = resolve(model)
+    result = convert_path(path)
+    if out is not None:
+        try:
+            if result.is_dir():
+                shutil.copytree(result, out)
+            else:
+                out.mkdir(parents=True)
+                shutil.copyfile(result, out / "model.safetensors")
+        except OSError as error:
+            raise WeightsError(f"cannot write {out}: {error.strerror}; choose another folder") from error
+        result = out
+    if json:
+        print_json({"name": name, "original": str(path), "digest": pin(model), "converted": str(result)})
+    else:
+        typer.echo(f"{result}")
+        typer.echo(f"converted from {path} ({pin(model)})", err=True)
+
+
+def _model(name: str) -> str:
+    """Return the model of a metric's default, or the name itself where it is none of a metric."""
+    from assay.names.registry import find, names
+
+    known = names("metrics")
+    if name in known:
+        metric = find("metrics", name)[0]
+        if not metric.weights:
+            raise SpecError(f"{name} needs no weights; give a model of the hub, a folder or a file")
+        return str(getattr(metric, metric.weights[0]))
+    if "/" not in name and not Path(name).exists():
+        raise SpecError(f"no metric, folder or file is called {name!r}{suggest(name, known)}")
+    return str(Path(name).resolve()) if Path(name).exists() else name

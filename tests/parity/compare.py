@@ -1,0 +1,222 @@
+"""Compare ours with original packages on the same tiny checkpoints and texts, and write docs/parity.md.
+
+Each package is installed into a folder of its own (packages.toml) and run in a process of its own. What does not
+install or run is listed with its error. `make parity` calls this; it needs the index that pip uses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "checkpoints"))
+import layouts  # noqa: E402
+import local_hub  # noqa: E402
+import numpy as np  # noqa: E402
+
+from assay.core import Sample  # noqa: E402
+from assay.names.spec import parse  # noqa: E402
+
+PAGE = HERE.parents[1] / "docs" / "parity.md"
+SAMPLES = [
+    Sample("The cat sat .", ("The dog sat . A man rose .",), source="Der Hund lief nach Hause ."),
+    Sample("The shares rose , twice .", ("The firm made a profit .",), source="Die Aktien stiegen ."),
+    Sample("A man said no .", ("A man said no .",), source="Der Mann und die Frau ."),
+]
+HEAD = """# Parity with original packages
+
+Written by `make parity`: ours and the original package score the same texts with the same tiny random checkpoints,
+each package in an environment of its own. The figure is the largest difference.
+
+| package | what | texts | largest difference | allowed |
+|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One comparison: what the original reads, and our scores."""
+
+    what: str
+    given: dict[str, Any]
+    ours: list[float]
+
+
+def rows() -> list[dict[str, Any]]:
+    return [
+        {"hypothesis": s.hypothesis, "references": list(s.references), "source": s.source} for s in SAMPLES
+    ]
+
+
+def scores(spec: str) -> list[float]:
+    measure = parse(spec)
+    table = np.array(measure.metric.score(SAMPLES).values, dtype=float).reshape(len(SAMPLES), -1)
+    return [float(value) for value in table[:, measure.column]]
+
+
+def comet_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
+    hub.add("xlm-roberta-large")
+    kinds = [
+        ("comet", "regression_metric", {}),
+        ("comet-qe", "referenceless_regression_metric", {}),
+        (
+            "comet-qe",
+            "unified_metric",
+            {"input_segments": ["mt", "src"], "sent_layer": "mix", "word_layer": 2},
+        ),
+        ("comet", "unified_metric", {"sent_layer": "mix", "word_layer": 2}),
+        ("comet", "xcomet_metric", {"sent_layer": "mix", "word_layer": 2}),
+        ("comet-qe", "xcomet_metric", {"sent_layer": "mix", "word_layer": 2}),
+    ]
+    for number, (name, kind, settings) in enumerate(kinds):
+        folder = root / f"comet-{number}"
+        layouts.comet(
+            folder, hub.tensors["xlm-roberta-large"], kind, lightning=True, hidden_sizes=[12, 8], **settings
+        )
+        given = {
+            "checkpoint": str(folder / "checkpoints" / "model.ckpt"),
+            "qe": name == "comet-qe",
+            "samples": rows(),
+        }
+        yield Job(f"{name}: {kind}", given, scores(f"{name}:model={folder}"))
+
+
+def sentence_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
+    for mode in ("cls_token", "mean_tokens", "max_tokens", "lasttoken"):
+        folder = root / f"sentence-{mode}"
+        layouts.sentence_encoder(folder, mode, dense=mode == "cls_token")
+        given = {"checkpoint": str(folder), "samples": rows()}
+        yield Job(f"sentence-cosine: {mode}", given, scores(f"sentence-cosine:model={folder}"))
+
+
+def bert_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
+    folder = root / "bert"
+    layouts.bert(folder)
+    given = {"checkpoint": str(folder), "layer": 2, "samples": rows()}
+    yield Job("bertscore-f", given, scores(f"bertscore-f:model={folder},layer=2"))
+
+
+def mover_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
+    folder = root / "distilbert"
+    layouts.distilbert(folder)
+    given = {"checkpoint": str(folder), "samples": rows()}
+    yield Job("moverscore, without idf", given, scores(f"moverscore:model={folder},idf=false"))
+
+
+def bleurt_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
+    for what, build in (("bleurt-base", layouts.bleurt_base), ("BLEURT-20", layouts.bleurt_20)):
+        folder = root / what
+        build(folder)
+        given = {"checkpoint": str(folder), "samples": rows()}
+        yield Job(f"bleurt: {what}", given, scores(f"bleurt:model={folder}"))
+
+
+def mauve_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
+    from assay.metrics.mauve import Mauve
+
+    rng = np.random.default_rng(0)
+    p, q = rng.normal(size=(200, 8)), rng.normal(0.3, 1, size=(200, 8))
+    yield Job(
+        "mauve, on features", {"p": p.tolist(), "q": q.tolist()}, [float(Mauve(seeds=1).between(p, q)[0])]
+    )
+
+
+def overlap_jobs(spec: str) -> Callable[[Path, local_hub.Hub], Iterator[Job]]:
+    def jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
+        lines = [{**row, "hypothesis": row["hypothesis"].replace(" , ", "\n")} for row in rows()]
+        samples = [Sample(row["hypothesis"], tuple(row["references"])) for row in lines]
+        yield Job(spec, {"samples": lines}, [float(value) for value in parse(spec).metric.score(samples)])
+
+    return jobs
+
+
+JOBS: dict[str, Callable[[Path, local_hub.Hub], Iterator[Job]]] = {
+    "unbabel-comet": comet_jobs,
+    "sentence-transformers": sentence_jobs,
+    "bert-score": bert_jobs,
+    "mauve-text": mauve_jobs,
+    "sacrebleu": overlap_jobs("sacrebleu"),
+    "rouge-score": overlap_jobs("rougeLsum"),
+    "moverscore": mover_jobs,
+    "bleurt-pytorch": bleurt_jobs,
+}
+
+
+def installed(name: str, requirements: list[str], homes: Path) -> Path:
+    """Return the folder that a package is installed in."""
+    home = homes / name
+    if not (home / ".complete").is_file():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(home)]
+        done = subprocess.run([*command, *requirements], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
+        (home / ".complete").touch()
+    return home
+
+
+def original(name: str, home: Path, job: Job, hub: local_hub.Hub) -> list[float]:
+    """Return the original package's scores."""
+    environment = {**os.environ, "HF_HUB_CACHE": str(hub.cache), "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
+    done = subprocess.run(
+        [sys.executable, str(HERE / "original.py"), str(home), name], input=json.dumps(job.given),
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
+    answer: list[float] = json.loads(done.stdout.strip().splitlines()[-1])
+    return answer
+
+
+def package_lines(
+    name: str, settings: dict[str, Any], root: Path, homes: Path, hub: local_hub.Hub
+) -> Iterator[str]:
+    """Rows of the table for one package."""
+    try:
+        if name not in JOBS:
+            installed(name, settings["requirements"], homes)
+            raise RuntimeError("installs, but no comparison is written")
+        home = installed(name, settings["requirements"], homes)
+        release = settings["requirements"][0]
+        for job in JOBS[name](root, hub):
+            gap = max(abs(a - b) for a, b in zip(job.ours, original(name, home, job, hub), strict=True))
+            verdict = "" if gap <= settings["tolerance"] else " **too large**"
+            yield f"| {release} | {job.what} | {len(job.ours)} | {gap:.1e}{verdict} | {settings['tolerance']:g} |\n"
+    except RuntimeError as error:
+        yield f"| {name} | not compared: {str(error)[:160].replace('|', '/')} | | | |\n"
+
+
+def main() -> None:
+    """Compare everything and write the page; exit 1 where a difference is too large."""
+    packages = tomllib.loads((HERE / "packages.toml").read_text("utf-8"))
+    chosen = sys.argv[1:] or list(packages)
+    homes = Path(os.environ.get("PARITY_HOME", HERE.parents[1] / "build" / "parity"))
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        os.environ["ASSAY_CACHE"] = str(root / "assay")
+        import huggingface_hub.constants
+
+        hub = local_hub.Hub(root)
+        huggingface_hub.constants.HF_HUB_CACHE = str(hub.cache)
+        huggingface_hub.constants.HF_HUB_OFFLINE = True
+        lines = []
+        for name in chosen:
+            for line in package_lines(name, packages[name], root, homes, hub):
+                print(line, end="", flush=True)
+                lines.append(line)
+    ours = ", ".join(f"{package} {version(package)}" for package in ("torch", "transformers"))
+    PAGE.write_text(f"{HEAD}{''.join(lines)}\nOurs ran on {ours}.\n", "utf-8")
+    sys.exit(any("too large" in line for line in lines))
+
+
+if __name__ == "__main__":
+    main()

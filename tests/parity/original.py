@@ -1,0 +1,135 @@
+"""Scores of an original package, run in a process of its own: a job as JSON on stdin, scores as JSON on stdout.
+
+The first argument is the folder that the package is installed in, the second its name.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from typing import Any
+
+
+def unbabel_comet(job: dict[str, Any]) -> list[float]:
+    import torch
+    from comet.models import load_from_checkpoint
+
+    model = load_from_checkpoint(job["checkpoint"], local_files_only=True).eval()
+    rows = [
+        {
+            "src": row["source"],
+            "mt": row["hypothesis"],
+            **({} if job["qe"] else {"ref": row["references"][0]}),
+        }
+        for row in job["samples"]
+    ]
+    scores = []
+    for row in rows:  # one by one: older versions normalise over a whole batch
+        with torch.no_grad():
+            scores.append(
+                float(model.predict_step(model.prepare_sample([row], stage="predict"))["scores"][0])
+            )
+    return scores
+
+
+def sentence_transformers(job: dict[str, Any]) -> list[float]:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(job["checkpoint"], device="cpu")
+    scores = []
+    for row in job["samples"]:
+        one, other = model.encode([row["hypothesis"], row["references"][0]], normalize_embeddings=True)
+        scores.append(float(one @ other))
+    return scores
+
+
+def bert_score(job: dict[str, Any]) -> list[float]:
+    from bert_score import BERTScorer
+
+    scorer = BERTScorer(model_type=job["checkpoint"], num_layers=job["layer"], device="cpu", nthreads=0)
+    hypotheses = [row["hypothesis"] for row in job["samples"]]
+    references = [row["references"][0] for row in job["samples"]]
+    return [float(value) for value in scorer.score(hypotheses, references, batch_size=1)[2]]
+
+
+def mauve_text(job: dict[str, Any]) -> list[float]:
+    import mauve
+    import numpy as np
+
+    p, q = np.array(job["p"]), np.array(job["q"])
+    return [float(mauve.compute_mauve(p_features=p, q_features=q, verbose=False, seed=0).mauve)]
+
+
+def sacrebleu(job: dict[str, Any]) -> list[float]:
+    from sacrebleu.metrics import BLEU
+
+    metric = BLEU(effective_order=True)
+    return [metric.sentence_score(row["hypothesis"], row["references"]).score for row in job["samples"]]
+
+
+def rouge_score(job: dict[str, Any]) -> list[float]:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(["rougeLsum"])
+    return [
+        max(scorer.score(text, row["hypothesis"])["rougeLsum"].fmeasure for text in row["references"])
+        for row in job["samples"]
+    ]
+
+
+def bleurt_pytorch(job: dict[str, Any]) -> list[float]:
+    import torch
+    from bleurt_pytorch import BleurtForSequenceClassification, BleurtTokenizer
+
+    model = BleurtForSequenceClassification.from_pretrained(job["checkpoint"]).eval()
+    tokenizer = BleurtTokenizer.from_pretrained(job["checkpoint"])
+    scores = []
+    for row in job["samples"]:
+        batch = tokenizer(row["references"][0], row["hypothesis"], return_tensors="pt")
+        with torch.no_grad():
+            scores.append(float(model(**batch).logits.flatten()[0]))
+    return scores
+
+
+def moverscore(job: dict[str, Any]) -> list[float]:
+    """Version 2 as it is on the index: it names a model, a GPU and things that numpy and transformers have dropped."""
+    import types
+    from collections import defaultdict
+
+    import numpy as np
+    import torch
+    import transformers
+
+    names = ("DistilBertConfig", "DistilBertTokenizer", "DistilBertModel")
+    shim = types.ModuleType("transformers")
+    shim.__all__ = list(names)  # type: ignore[attr-defined]
+    for name in names:
+        read = getattr(transformers, name).from_pretrained
+        tuples = {"return_dict": False, "attn_implementation": "eager"} if name == "DistilBertConfig" else {}
+        setattr(shim, name, types.SimpleNamespace(
+            from_pretrained=lambda _, read=read, more=tuples, **given: read(job["checkpoint"], **given, **more)
+        ))  # fmt: skip
+    sys.modules["transformers"] = shim
+    transformers.DistilBertTokenizer.max_len = 128
+    np.float = float
+    torch.nn.Module.to = lambda self, *args, **kwargs: self
+    tensor_to = torch.Tensor.to
+    torch.Tensor.to = lambda self, *args, **kwargs: (
+        self if "device" in kwargs else tensor_to(self, *args, **kwargs)
+    )
+    plot = types.ModuleType("matplotlib")
+    sys.modules |= {"matplotlib": plot, "matplotlib.pyplot": plot}
+    plot.pyplot = plot  # type: ignore[attr-defined]
+    import moverscore_v2
+
+    ones: Any = defaultdict(lambda: 1.0)
+    pairs = [(row["references"][0], row["hypothesis"]) for row in job["samples"]]
+    scores = [float(moverscore_v2.word_mover_score([one], [other], ones, ones)[0]) for one, other in pairs]
+    return [1 / (2 - score) for score in scores]  # this release gives 1 - distance, others 1 / (1 + distance)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, sys.argv[1])
+    warnings.simplefilter("ignore")
+    print(json.dumps(globals()[sys.argv[2].replace("-", "_")](json.load(sys.stdin))))

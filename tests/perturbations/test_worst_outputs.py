@@ -1,0 +1,148 @@
+"""Outputs on real text that were wrong once, each as a sentence of the same build."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from assay.core import Record
+from assay.names.registry import perturbation_class
+from assay.vocabulary import Task
+
+SEEDS = range(12)
+
+
+def made(name: str, gold: str, task: Task = "translation", **fields: object) -> set[str | None]:
+    record = Record("x", gold, task, **fields)  # type: ignore[arg-type]
+    return {perturbation_class(name)().perturb(record, seed) for seed in SEEDS}
+
+
+@pytest.mark.parametrize(
+    ("name", "gold"),
+    [
+        ("negation", "Naturally there are no limits."),
+        ("change-attributes", "A black boy runs."),
+        ("change-attributes", "Two white men and a black woman wave."),
+        ("change-gender", "A boy and a girl play on the beach."),
+        ("change-gender", "Men and women dance."),
+        ("change-question-word", "Why don't you start doing it then?"),
+        ("change-question-word", "How don't you see it?"),
+        ("change-question-word", "What does your sister look like?"),
+        ("change-question-word", "How are you feeling today?"),
+        ("drop-question-word", "How much did the painting cost?"),
+        ("drop-question-word", "When will the next flight be?"),
+        ("question-to-statement", "How was your trip with Anna?"),
+        ("question-to-statement", "What does your mother do, may I ask?"),
+        ("drop-questions", "Can I join your family?"),
+        ("drop-questions", "Well! Do you want to eat it here?"),
+        ("drop-details", "Okay! Have a nice day."),
+        ("drop-details", "But! Why?"),
+        ("antonyms", "Domestic violence matters."),
+        ("antonyms", "It comes complete with a lamp."),
+        ("antonyms", "The gap is 100ft wide."),
+        ("antonyms", "Often there are delays."),
+        ("antonyms", "No visa is necessary for them."),
+        ("reorder-sentences", "Ben sold a boat. Ann bought a house."),
+        ("reorder-sentences", "READ: Ben stays in town."),
+        ("change-verbs", "What do you raise by 4%?"),
+        ("drop-modifiers", "He allegedly stole it."),
+        ("change-names", "Ciro Immobile scored."),
+    ],
+)
+def test_is_left_alone(name: str, gold: str) -> None:
+    assert made(name, gold, others=("She sold the lamp.", "They moved the box.")) == {None}
+
+
+@pytest.mark.parametrize(
+    ("name", "gold", "changed"),
+    [
+        ("negation", "But she hopes they stay.", "But she does not hope they stay."),
+        ("question-to-statement", "How much did it cost for the roof?", "It cost something for the roof."),
+        ("question-to-statement", "What's the name of this street?", "The name of this street is something."),
+        ("drop-questions", "That's great news! When is the wedding?", "That's great news!"),
+        ("drop-details", "Okay! I really know your old sister.", "I know your sister."),
+        ("nouns-to-pronouns", "Children who took the pills as babies were ill.", None),
+        ("nouns-to-pronouns", "Naoki Ogane says that the club sold it.", None),
+        ("nouns-to-pronouns", "Liverpool forwards Raheem Sterling and Jordan Moss were seen.", None),
+        ("drop-stop-words", "Nobody saw the dog, and it did not bark.", "Nobody saw dog, not bark."),
+    ],
+)
+def test_becomes(name: str, gold: str, changed: str | None) -> None:
+    texts = made(name, gold, "summarisation")
+    if changed is None:
+        assert all(
+            text is None or not re.search(r"\b(It|they|them)\b", text.replace("sold it", ""))
+            for text in texts
+        ), texts
+    else:
+        assert texts == {changed}
+
+
+def test_a_person_whose_gender_no_list_knows_gets_no_pronoun() -> None:
+    assert all(
+        "It revealed" not in str(text) for text in made("nouns-to-pronouns", "The Dutchman revealed a plan.")
+    )
+    assert made("nouns-to-pronouns", "Man United signed Mr Lee.", "summarisation") == {"It signed him."}
+    assert made("nouns-to-pronouns", "Liverpool face Aston Villa in the cup.") == {"They face it in the cup."}
+
+
+def test_names_keep_their_capitals_where_phrases_move() -> None:
+    others = ("Cantor's first ten papers were short.",)
+    for text in made("add-text", "The bridge was closed for a week.", "summarisation", others=others):
+        assert text == "The bridge was closed for a week, and Cantor's first ten papers were short."
+    assert all(
+        "city's" not in str(text) for text in made("repeat-phrases", "City's players have new contracts.")
+    )
+
+
+def test_a_new_name_comes_from_the_region_of_the_old_one() -> None:
+    from assay.datasets.lexicon import first_names, surnames
+
+    for text in made("change-names", "Chiara Ferrari met Ben."):
+        match = re.fullmatch(r"(\S+) (\S+) met Ben\.", str(text))
+        assert match, text
+        assert first_names()[match[1]].region == surnames()[match[2]] == "western_europe"
+
+
+def test_what_refers_to_an_earlier_sentence_comes_first() -> None:
+    gold = "Radan Falk joined the club on loan. The season began. READ: Ben stays. Falk has scored twice."
+    texts = made("reorder-sentences", gold, "summarisation")
+    assert all(str(text).startswith("Falk has scored twice.") for text in texts)
+    assert all("READ: Ben stays." in str(text) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("turn", "replies"),
+    [
+        ("Who spoke first?", {"That's a good question.", "That depends.", "Let me think.", "Good question."}),
+        ("How much are the grapes?", {"That depends.", "Well, it depends.", "Let me think."}),
+        ("Could you open my account?", {"Sure.", "Yes, of course.", "Certainly."}),
+        ("Do you like it here?", {"I think so.", "I guess so.", "Probably."}),
+        ("Would you mind waiting?", {"No, not at all.", "No, go ahead."}),
+        ("Tea or coffee?", {"Either is fine with me."}),
+        ("Thanks a million.", {"You're welcome.", "Any time."}),
+        ("Hello, Anna.", {"Hello.", "Hi there."}),
+        ("I'm so sorry.", {"That's all right.", "It's okay."}),
+        ("Good night, Ben.", {"Goodbye.", "See you."}),
+        ("Congratulations on the house.", {"Thank you."}),
+        ("How are you?", {"Fine, thanks."}),
+        ("I turned it off early.", {"I see.", "Okay."}),
+        ("A: I'd like a hat, please.", {"Sure.", "Certainly."}),
+    ],
+)
+def test_a_generic_reply_fits_the_kind_of_the_last_turn(turn: str, replies: set[str]) -> None:
+    texts: set[str | None] = set()
+    for gold in ("It was Ben.", "They are cheap.", "A cup.", "I left it there.", "The blue one."):
+        texts |= made("generic-reply", gold, "dialogue", context=("Hm.", turn))
+    assert replies <= texts
+    assert texts <= set(_listed(next(iter(replies))))
+
+
+def _listed(reply: str) -> list[str]:
+    """All replies of the kind that one belongs to."""
+    from assay.datasets.lexicon import jsonl_file
+
+    rows = jsonl_file("words", "generic_replies")
+    kind = next(row["after"] for row in rows if row["text"] == reply)
+    return [row["text"] for row in rows if row["after"] == kind]
