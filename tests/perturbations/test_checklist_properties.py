@@ -54,11 +54,11 @@ def test_every_row_applies_or_says_why() -> None:
     """By the rates on the page, which another test makes anew."""
     sections = PAGE.read_text("utf-8").split("\n## ")[1:]
     told = 0
-    for section in sections:
-        rates = re.findall(r"^\| ([\w-]+) \| [^|]+ \| [^|]+ \| (\d+)% \|", section, flags=re.MULTILINE)
+    for text in sections:
+        rates = re.findall(r"^\| ([\w-]+) \| [^|]+ \| [^|]+ \| (\d+)% \|", text, flags=re.MULTILINE)
         for task, rate in rates:
             told += 1
-            assert int(rate) >= 100 * ENOUGH or f"Seldom in {task}:" in section, (section[:20], task, rate)
+            assert int(rate) >= 100 * ENOUGH or f"Seldom in {task}:" in text, (text[:20], task, rate)
     assert told == len(catalogue())
 
 
