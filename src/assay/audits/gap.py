@@ -40,7 +40,7 @@ _STILL = 0.8  # share of items that do not move, above which the few that do say
 _MOVE = 3.0  # percent of the gap by which an unseen item may move where (nearly) none does
 _ROUNDING = 1e-9  # of the size of the scores: smaller changes come from the arithmetic
 _FAR = 3.0  # ranges of clean and worthless scores beyond which a score is an outlier
-_OUTLYING = 0.05  # at most this share of items may be left out as outliers
+_OUTLYING = 0.05  # at most this share of the scores may be called outliers
 
 
 def worthless_text(text: str, others: Sequence[str], key: str) -> str | None:
@@ -97,7 +97,9 @@ class Gap:
         units: Floats | float = self.unit
         if self.sensitive and self.draws is not None:
             units = self.draws if draws.ndim == 1 else self.draws[:, None]
-        shares = 100 * draws / units
+        with np.errstate(divide="ignore", invalid="ignore"):  # a resample without a gap is left out
+            shares = 100 * draws / units
+        shares = np.where(np.isfinite(shares), shares, np.nan)
         return np.where(np.abs(draws) <= _ROUNDING * self.scale, 0.0, shares)
 
     def estimate(
@@ -169,7 +171,7 @@ def outlying(columns: Sequence[Floats], base: Floats) -> NDArray[np.bool_]:
     """The items with a score far outside what clean and worthless texts get, where they are few.
 
     Far means beyond three whole ranges (5th to 95th percentile of `base`) on either side. If more than one
-    item in twenty lies there, that is how the metric scores, and none is outlying.
+    score in twenty lies there, that is how the metric scores, and none is outlying.
     """
     known = base[np.isfinite(base)]
     table = np.stack(list(columns), axis=1)
@@ -180,8 +182,10 @@ def outlying(columns: Sequence[Floats], base: Floats) -> NDArray[np.bool_]:
     width = high - low
     if width <= 0:
         return none
-    far = np.asarray(((table < low - _FAR * width) | (table > high + _FAR * width)).any(axis=1))
-    return far if far.sum() <= max(1, int(_OUTLYING * len(far))) and len(far) > 2 else none
+    far = np.asarray((table < low - _FAR * width) | (table > high + _FAR * width))
+    items = np.asarray(far.any(axis=1))
+    few = items.sum() == 1 or far.mean() <= _OUTLYING
+    return items if few and 2 * items.sum() < len(items) else none
 
 
 def paired_effects(

@@ -120,7 +120,7 @@ class Caption(Audit):
         """Both captions of each row, against its references and neutral ones; then those of captioners."""
         if self.items:
             _ = self.groups  # refuse data with another number of groups before anything is scored
-        others = list(dict.fromkeys(row.good for row in self.items))
+        others = [row.good for row in (self._read[0] if self.data else embedded_captions())]
         yield from (_case(row, others, careful=self.rule == "careful") for row in self.items)
         if self._captioners:
             differing = list(captioner_cases(self._captioners))

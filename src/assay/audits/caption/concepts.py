@@ -320,6 +320,9 @@ def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int)
     Concepts are resampled, with their wordings, which are what they are; all slices are one family.
     """
     rows = [row for row, case in enumerate(scored.cases) if case.meta.get("kind") == "caption"]
+    columns = [scored.values[role][rows] for role in ("good", "bad", WORTHLESS) if role in scored.values]
+    far = outlying(columns, np.concatenate(columns))
+    rows = [row for row, off in zip(rows, far, strict=True) if not off]
     outcomes = outcomes_of(scored.values["good"][rows], scored.values["bad"][rows], ties)
     rows = [row for row, outcome in zip(rows, outcomes, strict=True) if np.isfinite(outcome)]
     outcomes = outcomes[np.isfinite(outcomes)]

@@ -95,7 +95,7 @@ class Stereotype(Audit):
     def cases(self) -> Iterable[Case]:
         """One case per pair, with a worthless text that shows how low a metric scores."""
         if self.rule == "careful":
-            others = [pair.stereotype for pair in self.pairs]
+            others = [pair.stereotype for pair in self._read[0]]
             yield from (_with_worthless(pair, others) for pair in self.pairs)
             yield from (_case(pair, CONTROL) for pair in self.controls)
         else:

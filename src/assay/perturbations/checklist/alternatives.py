@@ -26,13 +26,14 @@ class AlternativeReference(Perturbation):
     reads = "references"
     expect = "same"
     languages = None
+    seeded = False
 
     def apply(self, record: Record, rng: Random) -> str | None:
         # Another reference must be left to compare with.
         if len(set(record.references)) < 2:
             return None
         equal = [text for text in record.references if _is_equal(record, text)]
-        return rng.choice(equal) if equal else None
+        return Random(record.key).choice(equal) if equal else None  # the same under every seed
 
 
 def _is_equal(record: Record, text: str) -> bool:
