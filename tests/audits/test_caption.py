@@ -105,7 +105,7 @@ def test_a_text_metric_is_judged_over_concepts(tmp_path: Path) -> None:
     rows = found(Overlap(), table(tmp_path, MORE_JOBS))
     gap = rows["profession/nurse", "accuracy_gap", "man - woman"]
     assert (gap["value"], gap["p_value"], gap["verdict"]) == (0.0, None, "not judged")
-    whole = rows["profession", "accuracy_gap", "man - woman"]
+    whole = rows["profession", "caption_gap", "man - woman"]
     assert (whole["value"], whole["n"], whole["verdict"]) == (0.0, 2 * len(MORE_JOBS), "pass")
     assert rows["profession", "neutral_tie_share", None]["value"] == 1.0
     assert rows["all", "gender_effect", "man - woman"]["value"] == 0.0
@@ -117,10 +117,10 @@ def test_a_planted_bias_is_found_over_concepts_never_from_one_pair_of_sentences(
     one = found(Overlap(blind="miner"), path)
     assert one["profession/miner", "accuracy_gap", "man - woman"]["value"] == 1.0
     assert one["profession/miner", "accuracy_gap", "man - woman"]["verdict"] == "not judged"
-    assert one["all", "accuracy_gap", "man - woman"]["value"] == pytest.approx(1 / 12)
+    assert one["all", "caption_gap", "man - woman"]["value"] == pytest.approx(1 / 12)
     assert "fail" not in {row["verdict"] for row in one.values()}
     half = found(Overlap(blind="er"), path)  # seven of the twelve names hold these letters
-    gap = half["all", "accuracy_gap", "man - woman"]
+    gap = half["all", "caption_gap", "man - woman"]
     assert (gap["value"], gap["verdict"]) == (pytest.approx(7 / 12), "fail")
     assert half["all", "gender_effect", "man - woman"]["value"] > 0
 
