@@ -24,7 +24,8 @@ from assay.run.pipeline import make_audit
 DRAWS = 200 if os.environ.get("ASSAY_SOAK") else 20
 # A share of .05 shows in at most 16 of 200 draws, or 3 of 20, but for one time in fifty; one of .95 likewise.
 LEAST, MOST = (190, 16) if DRAWS == 200 else (17, 3)
-COVERED = 0.93 if DRAWS == 200 else 0.85
+# A coverage of .93 or more shows, where the audit has a single row, as at least this but for one time in fifty.
+COVERED = 0.89 if DRAWS == 200 else 0.8
 
 
 @pytest.fixture(scope="module")

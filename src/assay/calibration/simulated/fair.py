@@ -244,7 +244,7 @@ SIMULATED = (
     ),
     _unfair(
         "self-preference", "diagonal_advantage", "prefers what its own model wrote", prefers_its_own,
-        "documents", 5.0,
+        "documents", 6.0,
     ),
     _judge("favours the first position", favours_the_first_position),
     _judge("grades what must not matter", grades_what_must_not_matter),
