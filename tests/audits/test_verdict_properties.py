@@ -177,7 +177,7 @@ def test_one_outlier_in_fifty_changes_no_verdict(name: str) -> None:
         slices = np.array([case.slice for case in answer.cases])
         for slice_ in set(slices.tolist()):
             rows = np.flatnonzero(slices == slice_)
-            far[rng.choice(rows, max(rows.size >= 25, rows.size // 50), replace=False)] = True
+            far[rng.choice(rows, max(int(rows.size >= 25), rows.size // 50), replace=False)] = True
         off = {
             role: column + far * rng.choice([-5000.0, 5000.0], far.size)
             for role, column in answer.values.items()

@@ -97,6 +97,8 @@ class Cell:
             parts.append(found if self.planted else "no data")
         if self.false:
             parts.append(f"{len(self.false)} false")
+        if insensitive := _count(self.judged, "insensitive"):
+            parts.append(f"{insensitive} of {len(self.judged)} insensitive")
         return ", ".join(parts) or "-"
 
 

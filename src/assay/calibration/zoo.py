@@ -118,7 +118,7 @@ def _likes_typos(sample: Sample, score: float) -> float:
 
 def _without(pattern: str, by: str = "") -> Reader:
     known = re.compile(pattern)
-    return lambda text: known.sub(by, text)
+    return lambda text: " ".join(known.sub(by, text).split())
 
 
 def _sorted_words(text: str) -> str:
@@ -251,9 +251,10 @@ ZOO: tuple[Row, ...] = (
         _in_half(_penalty(4, _FEMALE)), _WOMEN,
     ),
     _unfair("men", "6% more for men", _penalty(-6, _MALE), _WOMEN, ("swap", "^preference/both$")),
-    _unfair(
-        "captions-of-men", "50% more for men: captions of women are ranked wrong", _penalty(-50, _MALE),
-        _WOMEN, ("swap", "^preference/both$"), ("caption", "^all$"),
+    Row(
+        "captions-of-men", "unfair", "50% more for men: captions of women are ranked wrong",
+        adjust=_penalty(-50, _MALE), explains=(("", ""),),
+        finds=(_WOMEN, ("swap", "^preference/both$"), ("caption", "^all$")),
     ),
     _blind(
         "no-negation", "does not read negations", _without(_NEGATION),

@@ -183,7 +183,7 @@ SIMULATED = (
     _unnoticed("checklist", "score_change", "overlooks a template", overlooks_a_template),
     Simulated(
         "checklist", "minds a harmless edit", "score_change", PERCENT,
-        (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0), 5.0, 8.0,
+        (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0), 5.0, 10.0,
         3.0, PERCENT, minds_a_harmless_edit, "texts",
     ),
     Simulated(
