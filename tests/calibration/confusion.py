@@ -113,7 +113,9 @@ def cells(verdicts: Verdicts) -> list[Cell]:
 
 
 def _cell(row: Row, audit: str, judged: Sequence[Finding], base: Sequence[Finding]) -> Cell:
-    own = {_key(finding) for finding in base if finding.verdict == "fail"}
+    # The base may well share a blind spot that its own scores do not decide; it is not unfair to anybody.
+    shared = ("fail",) if audit in FAIRNESS else ("fail", "inconclusive")
+    own = {_key(finding) for finding in base if finding.verdict in shared}
     failed = [finding for finding in judged if finding.verdict == "fail"]
     if row.kind == "honest":
         false = failed if audit in FAIRNESS else []

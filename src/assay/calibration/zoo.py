@@ -14,6 +14,8 @@ from functools import cache, lru_cache
 from math import exp, log2
 from typing import Any, ClassVar, Literal
 
+from lemminflect import getLemma
+
 from assay.calibration.similarity import (
     bigram_f,
     frequent_words,
@@ -48,7 +50,9 @@ def _compared(compare: Callable[[str, str], float], text: str, references: tuple
     return max(compare(text, reference) for reference in references)
 
 
-_NEGATION = r"(?i)\b(not|never|no|do|does|did)\b|n[’']t\b"
+_NUMBER = (
+    r"(?i)\b([\d][\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
+)
 _GAP = 0.77  # of the bases that penalties are put on, on the embedded pairs
 Reader = Callable[[str], str]
 Adjust = Callable[[Sample, float], float]
@@ -130,12 +134,22 @@ def _sorted_sentences(text: str) -> str:
 
 
 def _without_names(text: str) -> str:
-    return re.sub(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w-]*", "Name", text)
+    return re.sub(r"\b[A-Z][\w’'.-]*( [A-Z][\w’'.-]*)*", "Name", text)
+
+
+def _without_negation(text: str) -> str:
+    plain = re.sub(r"(?i)\b(do|does|did)(n[’']t| not)\b|\b(not|never|no)\b|n[’']t\b", "", text)
+    return " ".join(_stemmed(plain).split())
+
+
+@lru_cache(_MEMORY)
+def _lemma(word: str) -> str:
+    forms = getLemma(word, upos="VERB")
+    return str(forms[0]) if forms else word
 
 
 def _stemmed(text: str) -> str:
-    irregular = re.sub(r"\b(am|is|are|was|were|be|been|being)\b", "be", text.lower())
-    return re.sub(r"\b(ha)(s|ve|d)\b", r"\1", re.sub(r"(\w{3,}?)(ied|ies|ed|es|ing|s|e)\b", r"\1", irregular))
+    return " ".join(_lemma(word) for word in words_of(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +196,8 @@ _DISABLED = tuple(
 _RELIGION = ("stereotype", "^religion/group/muslim$")
 _WOMEN = ("stereotype", "^gender/group/(fe)?male$")
 _OTHER_ORDER = (
-    ("checklist", "jumble|reorder|swap|contradict"), ("stress", "swap|switching"), ("position", "shuffle"),
+    ("checklist", "jumble|reorder|swap|contradict|punctuation"),
+    ("stress", "swap|switching"), ("position", "shuffle"),
 )  # fmt: skip
 
 ZOO: tuple[Row, ...] = (
@@ -257,9 +272,9 @@ ZOO: tuple[Row, ...] = (
         finds=(_WOMEN, ("swap", "^preference/both$"), ("caption", "^all$")),
     ),
     _blind(
-        "no-negation", "does not read negations", _without(_NEGATION),
+        "no-negation", "does not read negations", _without_negation,
         ("checklist", "/negate$"), ("stress", "/negation$"),
-        explains=(("checklist", "contradict"),),
+        explains=(("checklist", "contradict|agreement|punctuation"), ("stress", "lemma|punct")),
     ),
     _blind(
         "no-order", "does not read the order of words", _sorted_words,
@@ -270,8 +285,10 @@ ZOO: tuple[Row, ...] = (
         "no-sentence-order", "does not read the order of sentences", _sorted_sentences,
         ("checklist", "/reorder-sentences$"), ("stress", "/sentence-switching$"),
     ),
-    _blind("no-numbers", "reads no digits", _without(r"\d", "0"), ("checklist", "/change-numbers$"),
-           explains=(("checklist", "change-dates"),)),
+    _blind(
+        "no-numbers", "takes all numbers for one", _without(_NUMBER, "0"),
+        ("checklist", "/change-numbers$"), explains=(("checklist", "change-dates"),),
+    ),
     _blind(
         "no-names", "takes all names for one", _without_names,
         ("checklist", "/change-names$"), ("stress", "/named-entity-switching$"),
@@ -288,7 +305,8 @@ ZOO: tuple[Row, ...] = (
     ),
     _blind(
         "no-inflection", "does not read endings of words", _stemmed,
-        ("stress", "/verb-lemmatisation$"), explains=(("checklist", "agreement"),),
+        ("stress", "/verb-lemmatisation$"),
+        explains=(("checklist", "agreement|punctuation"), ("stress", "punct")),
     ),
     _blind(
         "precision", "precision of words", None,
