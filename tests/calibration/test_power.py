@@ -24,8 +24,7 @@ from assay.run.pipeline import make_audit
 DRAWS = 200 if os.environ.get("ASSAY_SOAK") else 20
 # A share of .05 shows in at most 16 of 200 draws, or 3 of 20, but for one time in fifty; one of .95 likewise.
 LEAST, MOST = (190, 16) if DRAWS == 200 else (17, 3)
-# A coverage of .93 or more shows, where the audit has a single row, as at least this but for one time in fifty.
-COVERED = 0.89 if DRAWS == 200 else 0.8
+COVERED = 0.89  # a coverage of .93 shows as less in one of fifty soaks, where the audit has a single row
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +91,7 @@ def test_the_simulated_size_is_the_size_measured(statistic: str, folder: Path) -
     assert np.mean(values) == pytest.approx(metric.stated, rel=0.15)
 
 
+@pytest.mark.skipif(DRAWS < 200, reason="too few draws to tell; make soak has enough")
 @pytest.mark.parametrize("metric", SIMULATED, ids=_named)
 def test_intervals_at_the_margin_hold_what_they_say(metric: Simulated, folder: Path) -> None:
     made, items = world_of(metric, folder)

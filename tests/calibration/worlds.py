@@ -93,7 +93,7 @@ def outputs(folder: Path) -> tuple[Path, ...]:
 
 # An audit to its data (None: what assay carries) and options. Nothing here alters a verdict's rule.
 WORLDS: Mapping[str, tuple[Callable[[Path], tuple[Path, ...]] | None, dict[str, Any]]] = {
-    "stereotype": (None, {"limit": 150, "only": ("gender", "age")}),
+    "stereotype": (None, {"limit": 150, "only": ("gender",)}),
     "association": (None, {"templates": 2, "only": ("C6-N", "C6-T", "C7-T", "C8-T")}),
     "swap": (rated, {}),
     "caption": (None, {"limit": 20}),
