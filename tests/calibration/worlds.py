@@ -93,10 +93,10 @@ def outputs(folder: Path) -> tuple[Path, ...]:
 
 # An audit to its data (None: what assay carries) and options. Nothing here alters a verdict's rule.
 WORLDS: Mapping[str, tuple[Callable[[Path], tuple[Path, ...]] | None, dict[str, Any]]] = {
-    "stereotype": (None, {"limit": 40, "only": ("gender", "age")}),
+    "stereotype": (None, {"limit": 150, "only": ("gender",)}),
     "association": (None, {"templates": 2, "only": ("C6-N", "C6-T", "C7-T", "C8-T")}),
     "swap": (rated, {}),
-    "caption": (captions, {}),
+    "caption": (None, {"limit": 20}),
     "self-preference": (outputs, {"limit": None}),
     "stress": (texts, {"seeds": 1, "only": ("truncation", "token-drop", "local-swap")}),
     "position": (texts, {"seeds": 1}),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from assay.audits.gap import WORTHLESS, on_effect_scale
 from assay.calibration.simulated import blind, fair
 from assay.calibration.simulated.base import METRIC, Simulated, World
 from assay.core import Audit, Case, Finding, Grid
@@ -139,12 +140,12 @@ def calibrate(
 def metric_noise(
     simulated: Simulated, items: Sequence[Case | Grid], metric: Specifiable, session: Session
 ) -> float | None:
-    """Item-level noise of a real metric (SD of score differences), in the simulated metric's unit.
+    """Noise of a real metric from item to item: the SD of score differences in percent of its gap.
 
-    None where the scores do not vary, or the simulated metric's noise is not a score's.
+    None where the metric has no gap, or the simulated metric's noise is not a score's.
     """
-    cases = [item for item in items if isinstance(item, Case)]
-    if not cases or simulated.noise_from is None:
+    cases = [item for item in items if isinstance(item, Case) and WORTHLESS in item.samples]
+    if not cases or not simulated.noise_from_scores:
         return None
     real = measure(metric)
     references = [sample.references for case in cases for sample in case.samples.values()]
@@ -152,15 +153,18 @@ def metric_noise(
         fitted = replace(real, metric=real.metric.fitted(references))
         scored = score_cases(fitted, {simulated.audit: cases}, session)[simulated.audit]
     # Where an audit names its roles, it compares the first two; else every role with the clean text.
-    named = audit_class(simulated.audit).roles[:2]
-    base, *others = named or tuple(dict.fromkeys(role for case in cases for role in case.samples))
-    differences = [scored.values[role] - scored.values[base] for role in others]
-    deviations = [float(np.nanstd(one, ddof=1)) for one in differences if np.isfinite(one).sum() > 1]
-    known = scored.values[base][np.isfinite(scored.values[base])]
-    if len(known) < 2 or not deviations:
-        return None
-    unit = float(known.std(ddof=1) if simulated.noise_from == "sd" else np.ptp(known) / 100)
-    return float(np.median(deviations)) / unit if unit else None
+    values = {role: on_effect_scale(scored, column) for role, column in scored.values.items()}
+    gaps = values.pop(WORTHLESS)
+    named = audit_class(simulated.audit).roles[:2] or tuple(values)
+    clean, *others = (values[role] for role in named)
+    gaps = clean - gaps
+    deviations = [
+        float(np.nanstd(changed - clean, ddof=1))
+        for changed in others
+        if np.isfinite(changed - clean).sum() > 1
+    ]
+    gap = float(np.nanmean(gaps)) if np.isfinite(gaps).any() else 0.0
+    return 100 * float(np.median(deviations)) / gap if deviations and gap > 0 else None
 
 
 def operating_curve(

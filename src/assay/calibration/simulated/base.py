@@ -1,21 +1,28 @@
 """Simulated metrics: scores with a defect of known size, drawn for the cases of an audit.
 
-An honest metric gives each item a level of its own and each text a little noise. A simulated metric adds one
-defect in one place and nothing else: what an audit says of that place is its power, what it says of the
-others a false alarm. Sizes are in the unit of the statistic that should show the defect.
+An honest metric gives each item a level of its own, each text a little noise, and worthless texts 100 points
+less than clean ones, so that sizes and noise are in percent of the gap. A simulated metric adds one defect in
+one place and nothing else: what an audit says of that place is its power, what it says of the others a false
+alarm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from assay.audits.gap import CLEAN, WORTHLESS
 from assay.core import Audit, Case, Finding, Floats, Grid, Scored
 
 METRIC = "simulated"
+PERCENT = "% of the gap"
+GAP = 100.0  # points between clean and worthless texts
+_LEVELS = 20.0  # SD of the clean texts' scores
+_WORTHLESS = 5.0  # how much more noise worthless texts have than others
+_OWN_ROLES = (CLEAN, WORTHLESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +50,20 @@ class World:
         return drawn[[codes[label] for label in labels]]
 
     def levels(self) -> Floats:
-        """One level per case, with an SD of 1 in its slice: sizes are in SDs of the very items judged."""
-        slices = np.array([case.slice for case in self.cases])
-        drawn = self.normal(len(slices))
-        for name in dict.fromkeys(slices.tolist()):
-            rows = slices == name
-            if rows.sum() > 1:
-                drawn[rows] = (drawn[rows] - drawn[rows].mean()) / drawn[rows].std(ddof=1)
-        return drawn
+        """The clean text's score of each case."""
+        return _LEVELS * self.normal(len(self.cases))
+
+    def worthless(self, levels: Floats) -> Floats:
+        """The worthless text's score of each case."""
+        return levels - GAP + _WORTHLESS * self.noise * self.normal(len(levels))
 
 
 def failed(finding: Finding) -> bool:
     """Whether a finding has a failed verdict, which counts as finding the defect."""
     return finding.verdict == "fail"
+
+
+Draw = Callable[[World, float], list[Scored]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +79,13 @@ class Simulated:
     stated: float  # found in 95 of 100 simulations on the standard data
     noise: float  # the metric's own noise, in the unit of `noise_unit`
     noise_unit: str
-    draw: Callable[[World, float], list[Scored]]
+    draw: Draw
     counted: str = "items"  # what the data holds: pairs, texts, documents
     options: Mapping[str, Any] = field(default_factory=dict)  # of the audit: nothing that alters a verdict
     needs: Callable[[Sequence[Case | Grid]], bool] = lambda items: True
     missing: str = ""  # what to say where the data lacks it
     found: Callable[[Finding], bool] = failed
-    # What a real metric's noise is divided by: the SD of its scores, or a hundredth of their range.
-    noise_from: Literal["sd", "range"] | None = "sd"
+    noise_from_scores: bool = True  # whether a real metric's noise can take the place of `noise`
 
 
 def single(cases: Sequence[Case], values: Mapping[str, Floats], metric: str = METRIC, **about: Any) -> Scored:
@@ -96,21 +103,20 @@ def first_slice(cases: Sequence[Case], *, without: str = "\0") -> np.ndarray:
     return np.array([case.slice == name for case in cases], dtype=bool)
 
 
-def changed(world: World, changes: Mapping[str, Floats], seen: Floats | float = 1.0) -> list[Scored]:
-    """One level per item for the clean text; other roles differ by `changes` and by noise.
-
-    `seen` scales the noise: a metric that does not notice a change at all gives the very same score.
-    """
+def changed(world: World, changes: Mapping[str, Floats | float], clean: str = CLEAN) -> list[Scored]:
+    """A clean and a worthless text per item; other roles differ from the clean one by `changes` and noise."""
     level = world.levels()
-    values = {"gold": level}
+    values = {clean: level, WORTHLESS: world.worthless(level)}
     for role, change in changes.items():
-        values[role] = level + (change + world.noise * seen * world.normal(len(level)))
+        values[role] = level + change + world.noise * world.normal(len(level))
     return [single(world.cases, values)]
 
 
 def roles_of(cases: Sequence[Case]) -> list[str]:
-    """Every role but the clean text's, in order."""
-    return [role for role in dict.fromkeys(r for case in cases for r in case.samples) if role != "gold"]
+    """Every role but those of the clean and the worthless text, in order."""
+    return [
+        role for role in dict.fromkeys(r for case in cases for r in case.samples) if role not in _OWN_ROLES
+    ]
 
 
 def standardised(ratings: Sequence[float]) -> Floats:

@@ -9,6 +9,8 @@ import numpy as np
 
 from assay.calibration.simulated.base import (
     METRIC,
+    PERCENT,
+    Draw,
     Simulated,
     World,
     changed,
@@ -19,75 +21,89 @@ from assay.calibration.simulated.base import (
 )
 from assay.core import Case, Finding, Floats, Sample, Scored
 
-_STEEP = 2.0  # SDs by which an honest score falls per unit of noise-ratio
-_FALL = 0.5  # SDs by which an honest score falls under a template of the checklist
+_FALL = 10.0  # percent of the gap by which an honest score falls under damage
+_UNRELATED = 90.0  # percent of the gap that an unrelated text costs
 _OTHER = "weaker"  # the metric that agrees less with people
 ALPHA = 0.05
 
 
-def blind_to_a_noise(world: World, size: float) -> list[Scored]:
-    """Not noticing this share of the first noise: 1 is the same score for any damage."""
-    noticed = 1 - size * first_slice(world.cases, without="/gold")
-    changes = {role: -_STEEP * noticed * ratios for role, ratios in _ratios(world).items()}
-    return changed(world, changes, noticed)
+def overlooks_a_noise(world: World, size: float) -> list[Scored]:
+    """The strongest level of the first noise moves the score by `size`, weaker ones in proportion."""
+    depth = np.where(first_slice(world.cases, without="/gold"), size, -_FALL)
+    return changed(world, {role: depth * share for role, share in _levels(world).items()})
 
 
-def rises_with_noise(world: World, size: float) -> list[Scored]:
-    """The score rises under the first noise, by `size` per unit of noise-ratio, where it ought to fall."""
-    slope = np.where(first_slice(world.cases, without="/gold"), size, -_STEEP)
-    return changed(world, {role: slope * ratios for role, ratios in _ratios(world).items()})
+def rises_between_levels(world: World, size: float) -> list[Scored]:
+    """The score falls under the first noise, but rises by `size` from its last level but one to the last."""
+    here = first_slice(world.cases, without="/gold")
+    changes = {}
+    for role, share in _levels(world).items():
+        last = here & (share == 1.0)
+        changes[role] = np.where(last, size, 0.0) - _FALL * np.where(last, _before_last(world, here), share)
+    return changed(world, changes)
 
 
-def _ratios(world: World) -> dict[str, Floats]:
-    """The noise-ratio of every role, one per case."""
-    return {
-        role: np.array([case.meta.get("ratios", {}).get(role.partition("/")[0], 0.0) for case in world.cases])
-        for role in roles_of(world.cases)
-    }
+def _levels(world: World) -> dict[str, Floats]:
+    """For every role and case, how strong its level is: 1 for the last level of the case's noise."""
+    shares = {role: np.zeros(len(world.cases)) for role in roles_of(world.cases)}
+    for place, case in enumerate(world.cases):
+        levels = list(case.meta.get("ratios", {}))
+        for role in case.samples.keys() & shares:
+            shares[role][place] = (levels.index(role.partition("/")[0]) + 1) / len(levels)
+    return shares
+
+
+def _before_last(world: World, here: np.ndarray) -> float:
+    """How strong the last level but one of the first noise is."""
+    levels = len(next(case for case, on in zip(world.cases, here, strict=True) if on).meta["ratios"])
+    return (levels - 1) / levels
 
 
 def rewards_degenerate_text(world: World, size: float) -> list[Scored]:
-    """The last degenerate text of the first dataset gains `size` over the clean one; others lose 1 SD."""
+    """The last degenerate text of the first dataset gains `size` over the clean one; others lose."""
     cases = world.cases
     here, roles = first_slice(cases), roles_of(cases)
     last = [role for role in roles if any(role in c.samples for c, on in zip(cases, here, strict=True) if on)]
-    return changed(world, {role: np.where(here & (role == last[-1]), size, -1.0) for role in roles})
+    return changed(world, {role: np.where(here & (role == last[-1]), size, -_FALL) for role in roles})
 
 
-def ignores_errors_at_the_start(world: World, size: float) -> list[Scored]:
-    """Not noticing this share of foreign words at the start of a text; all other damage is noticed."""
-    here, level = first_slice(world.cases), world.levels()
-    values = {"gold": level}
-    for role in roles_of(world.cases):
-        noticed = 1 - size * here * role.startswith("random/start/")
-        values[role] = level - noticed * (1.0 + world.noise * world.normal(len(level)))
-    return [single(world.cases, values)]
+def overlooks_errors_at_the_start(world: World, size: float) -> list[Scored]:
+    """Foreign words at the start of a text move the score by `size`; all other damage is noticed."""
+    here, roles = first_slice(world.cases), roles_of(world.cases)
+    return changed(
+        world, {role: np.where(here & role.startswith("random/start/"), size, -_FALL) for role in roles}
+    )
 
 
 def trusts_an_injection(world: World, size: float) -> list[Scored]:
-    """The first injection raises the score of an unrelated text; other strings do nothing to it."""
+    """The first injection raises the score of an unrelated text by `size`; other strings do nothing to it."""
     here, roles = first_slice(world.cases), roles_of(world.cases)
     injected = next(role for role in roles if role.endswith("/suffix"))
-    return changed(world, {role: -1.0 + np.where(here & (role == injected), size, 0.0) for role in roles})
+    return changed(
+        world, {role: np.where(here & (role == injected), size, 0.0) - _UNRELATED for role in roles}
+    )
 
 
 def penalises_length(world: World, size: float) -> list[Scored]:
     """A text against itself loses `size` per doubling of its length."""
-    changes = {
-        role: np.asarray(-1.0 if role == "stranger" else 1.5 - size * log2(int(role) / 8))
-        for role in roles_of(world.cases)
-    }
-    return changed(world, changes)
+    return changed(world, {role: _FALL - size * log2(int(role) / 8) for role in roles_of(world.cases)})
 
 
 def overlooks_a_template(world: World, size: float) -> list[Scored]:
-    """Not noticing this share of the first template's harm; invariances move the score a little."""
-    cases, level = world.cases, world.levels()
-    same = np.array([case.meta["expect"] == "same" for case in cases])
-    harmful = [case.slice for case in cases if case.meta["expect"] == "lower"]
-    noticed = 1 - size * np.array([case.slice == harmful[0] for case in cases])
-    noise = np.where(same, 0.1 * world.noise, world.noise) * noticed * world.normal(len(cases))
-    return [single(cases, {"gold": level, "perturbed": level - _FALL * noticed * ~same + noise})]
+    """The first harmful template moves the score by `size`."""
+    return _checklist(world, "lower", size)
+
+
+def minds_a_harmless_edit(world: World, size: float) -> list[Scored]:
+    """The first template that changes nothing that matters moves the score by `size`."""
+    return _checklist(world, "same", size)
+
+
+def _checklist(world: World, expect: str, size: float) -> list[Scored]:
+    cases = world.cases
+    honest = np.where([case.meta["expect"] == "same" for case in cases], 0.0, -_FALL)
+    first = next(case.slice for case in cases if case.meta["expect"] == expect)
+    return changed(world, {"perturbed": np.where([case.slice == first for case in cases], size, honest)})
 
 
 def can_be_fooled(world: World, size: float) -> list[Scored]:
@@ -100,7 +116,7 @@ def can_be_fooled(world: World, size: float) -> list[Scored]:
         values = {"gold": level}
         for role in roles_of(cases):
             paid = cost if role == "attack" else 1.0
-            values[role] = level - paid - 0.3 * world.noise * world.normal(len(cases))
+            values[role] = level - paid - world.noise * world.normal(len(cases))
         answers.append(single(cases, values, name, paradigm=paradigm))
     return answers
 
@@ -133,57 +149,54 @@ def told_apart(finding: Finding) -> bool:
     return finding.p_value is not None and finding.p_value < ALPHA
 
 
-def _gain(audit: str, statistic: str, defect: str) -> Simulated:
-    sizes = (-1.0, -0.5, -0.25, 0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
-    return Simulated(
-        audit, defect, statistic, "SD", sizes, 0.0, 0.5, 0.5, "SD", rewards_degenerate_text, "texts"
-    )
+_GAINED = f"{PERCENT} gained"  # an honest metric gains less than 0
+_GAINS = (-20.0, -10.0, -5.0, -3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0)
+
+
+def _unnoticed(audit: str, statistic: str, defect: str, draw: Draw) -> Simulated:
+    """Damage that must cost 1% of the gap, and costs less or gains."""
+    return Simulated(audit, defect, statistic, _GAINED, _GAINS, -1.0, 1.0, 3.0, PERCENT, draw, "texts")
 
 
 SIMULATED = (
+    _unnoticed("stress", "sensitivity", "overlooks a noise", overlooks_a_noise),
     Simulated(
-        "stress", "is blind to a noise", "sensitivity", "share of the noise not noticed",
-        (0.0, 0.5, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0), 0.95, 1.0,
-        0.5, "SD", blind_to_a_noise, "texts",
+        "stress", "rises from one level of a noise to the next", "largest_rise", PERCENT,
+        (-10.0, -5.0, -2.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0), 1.0, 4.0,
+        3.0, PERCENT, rises_between_levels, "texts",
     ),
+    _unnoticed("position", "position_change", "overlooks errors at the start", overlooks_errors_at_the_start),
     Simulated(
-        "stress", "rises with a noise", "sensitivity", "SD per unit of noise-ratio",
-        (-2.0, -1.0, -0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0), -0.1, 3.0,
-        0.5, "SD", rises_with_noise, "texts",
+        "injection", "trusts an injection", "injection_gain", PERCENT,
+        (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0), 2.0, 5.0,
+        3.0, PERCENT, trusts_an_injection, "texts",
     ),
+    _unnoticed("repetition", "repetition_gain", "rewards repetition", rewards_degenerate_text),
+    _unnoticed("frequent-ngram", "frequent_gain", "rewards frequent n-grams", rewards_degenerate_text),
+    _unnoticed("copy-source", "copy_gain", "rewards copies of the source", rewards_degenerate_text),
+    _unnoticed("truncation-direction", "direction_change", "rewards cutting", rewards_degenerate_text),
     Simulated(
-        "position", "ignores errors at the start", "position_change", "share of the damage not noticed",
-        (0.0, 0.25, 0.5, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0), 0.75, 1.0,
-        0.5, "SD", ignores_errors_at_the_start, "texts",
+        "identity-length", "penalises length", "length_slope", f"{PERCENT} per doubling",
+        (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0), 1.0, 2.0,
+        3.0, PERCENT, penalises_length, "texts",
     ),
+    _unnoticed("checklist", "score_change", "overlooks a template", overlooks_a_template),
     Simulated(
-        "injection", "trusts an injection", "injection_gain", "SD",
-        (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5), 0.2, 1.0,
-        0.5, "SD", trusts_an_injection, "texts",
-    ),
-    _gain("repetition", "repetition_gain", "rewards repetition"),
-    _gain("frequent-ngram", "frequent_gain", "rewards frequent n-grams"),
-    _gain("copy-source", "copy_gain", "rewards copies of the source"),
-    _gain("truncation-direction", "direction_change", "rewards cutting"),
-    Simulated(
-        "identity-length", "penalises length", "length_slope", "SD per doubling",
-        (0.0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6), 0.05, 0.4,
-        0.3, "SD", penalises_length, "texts",
-    ),
-    Simulated(
-        "checklist", "overlooks a template", "score_change", "share of the harm not noticed",
-        (0.0, 0.25, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0), 0.8, 1.0,
-        0.3, "SD", overlooks_a_template, "texts",
+        "checklist", "minds a harmless edit", "score_change", PERCENT,
+        (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0), 5.0, 10.0,
+        3.0, PERCENT, minds_a_harmless_edit, "texts",
     ),
     Simulated(
         "attack", "keeps its score on damaged texts", "attack_gain", "share of random noise's cost",
         (0.0, 0.25, 0.5, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0), 0.75, 0.95,
-        0.5, "SD", can_be_fooled, "texts", options={"judges": ()},
+        0.15, "of random noise's cost", can_be_fooled, "texts", options={"judges": ()},
+        noise_from_scores=False,
     ),
     Simulated(
         "human", "agrees less with people than another metric", "spearman_difference", "Spearman's rho",
         (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6), 0.0, 0.4,
         0.8, "share of the error that two metrics do not share", agrees_less, "texts",
-        options={"details": False, "resamples": 300, "level": "example"}, found=told_apart, noise_from=None,
+        options={"details": False, "resamples": 300, "level": "example"}, found=told_apart,
+        noise_from_scores=False,
     ),
 )  # fmt: skip
