@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.calibration.zoo import ZOO, Row, measures
+from zoo import ZOO, Row, measures
+
 from assay.core import Finding
 from assay.names.registry import audit_class
 from assay.run.pipeline import make_audit

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import confusion
 from worlds import WORLDS, asked
+from zoo import ZOO
 
 from assay.calibration.curve import Curve, calibrate, uncalibrated
-from assay.calibration.zoo import ZOO
 
 DRAWS = 20
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "calibration.md"

@@ -6,8 +6,8 @@ from collections import Counter
 
 import confusion
 import pytest
+from zoo import ZOO, measures
 
-from assay.calibration.zoo import ZOO, measures
 from assay.core import Finding, Metric, Sample
 from assay.run.session import Session
 

@@ -14,9 +14,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "calibration"))
 from worlds import asked
+from zoo import measures
 
 from assay.audits.gap import WORTHLESS
-from assay.calibration.zoo import measures
 from assay.core import Audit, Case, Finding, Floats, Grid, Scored
 from assay.run.pipeline import make_audit
 from assay.run.plan import score_all
@@ -154,7 +154,6 @@ def _is_clear(finding: Finding, audit: Audit) -> bool:
 
 
 KEEPS_OUTLIERS = {
-    "caption": "counts wins, and leaves out no caption",
     "self-preference": "leaves out no document",
 }
 
@@ -235,20 +234,9 @@ PARTS = {
     ),
     "injection": ({"limit": 20, "only": ("score-ten", "answer-good")}, {"limit": 20, "only": ("score-ten",)}),
 }
-WHY = {
-    "stereotype": "worthless texts are drawn from the attributes asked for",
-    "caption": "intervals hold together over the categories asked for",
-    "association": "intervals hold together over the tests asked for",
-}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=WHY[name])) if name in WHY else name
-        for name in PARTS
-    ],
-)
+@pytest.mark.parametrize("name", PARTS)
 def test_what_else_is_asked_for_changes_nothing(name: str) -> None:
     label = "captions-of-men" if name == "caption" else "letters-f"
     whole, part = (text_findings(name, options, label) for options in PARTS[name])

@@ -15,8 +15,7 @@ from math import exp, log2
 from typing import Any, ClassVar, Literal
 
 from lemminflect import getLemma
-
-from assay.calibration.similarity import (
+from similarity import (
     bigram_f,
     frequent_words,
     letter_edits,
@@ -31,6 +30,7 @@ from assay.calibration.similarity import (
     word_set_f,
     words_of,
 )
+
 from assay.core import Measure, Metric, Sample
 from assay.datasets.templates import load_lexicon
 from assay.recipe import digest, source_digest
