@@ -183,7 +183,8 @@ def test_chance_fails_no_good_metric_but_would_by_the_papers_rule(data: Path) ->
 
 def test_planted_blindness_is_found(data: Path) -> None:
     found = judged(Stress((data,), seeds=1, only=WITHOUT_MODEL), WordBag(), Brevity(), Constant())
-    by_metric = {name: verdicts([f for f in found if f.metric == name]) for name in ("word-bag", "brevity")}
+    names = ("word-bag", "brevity", "constant")
+    by_metric = {name: verdicts([f for f in found if f.metric == name]) for name in names}
     order = ("local-swap", "middle-swap", "sentence-switching", "repeated-token", "noised-punctuation")
     assert {by_metric["word-bag"][noise] for noise in order} == {"fail"}
     assert by_metric["word-bag"]["truncation"] == "pass"
