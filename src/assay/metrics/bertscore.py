@@ -24,7 +24,6 @@ from assay.vocabulary import Layer
 if TYPE_CHECKING:
     import torch
 
-ZHANG_2020 = "Zhang et al. 2020, BERTScore: evaluating text generation with BERT, ICLR"
 _GRID_CELLS = 4_000_000  # cosines held at once
 _PIECE = 1024  # samples whose embeddings are held at once
 Weigher = Callable[[Embedded], Floats | None]
@@ -39,7 +38,6 @@ class IdfTable:
 
     @property
     def digest(self) -> str:
-        """Content hash, for signatures."""
         return digest(*(f"{key}:{value!r}" for key, value in sorted(self.values.items())), repr(self.unseen))
 
 
@@ -65,7 +63,7 @@ class BertScore(Neural, Metric):
     paradigm = "matching"
     outputs = ("p", "r", "f")
     range = (-1.0, 1.0)
-    citation = ZHANG_2020
+    citation = "Zhang et al. 2020, BERTScore: evaluating text generation with BERT, ICLR"
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"

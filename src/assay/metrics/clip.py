@@ -14,13 +14,10 @@ from assay.models.encoder import Embedded, remembered
 from assay.models.loading import image_processor, pixels
 from assay.models.torch import Loaded, Precision, framed_rows, in_batches, padded
 
-HESSEL_2021 = "Hessel et al. 2021, CLIPScore: a reference-free evaluation metric for image captioning, EMNLP"
-LEE_2020 = "Lee et al. 2020, ViLBERTScore: evaluating image caption using vision-and-language BERT, Eval4NLP"
 _IMAGES = 16  # images per batch
 
 
 def _features(answer: Any) -> list[Any]:
-    """Return the projected vectors, whether the model wraps them or not."""
     vectors = answer.pooler_output if hasattr(answer, "pooler_output") else answer
     return list(vectors.float().cpu().numpy())
 
@@ -64,7 +61,7 @@ class _Clip(Neural, Metric):
 
     paradigm = "image-text"
     range = (0.0, 2.5)
-    citation = HESSEL_2021
+    citation = "Hessel et al. 2021, CLIPScore: a reference-free evaluation metric for image captioning, EMNLP"
     reads_references: ClassVar[bool]
     model: str = "openai/clip-vit-base-patch32"
     w: float = 2.5
@@ -123,7 +120,9 @@ class VilbertScore(Neural, Metric):
     needs = frozenset({"image", "references"})
     outputs = ("p", "r", "f")
     range = (-1.0, 1.0)
-    citation = LEE_2020
+    citation = (
+        "Lee et al. 2020, ViLBERTScore: evaluating image caption using vision-and-language BERT, Eval4NLP"
+    )
     unused = ("pooler",)
     model: str = "dandelin/vilt-b32-mlm"
     overlong: Cut = "warn"

@@ -25,7 +25,6 @@ from assay.vocabulary import Layer
 if TYPE_CHECKING:
     import torch
 
-ZHAO_2019 = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"
 _PUNCTUATION = frozenset(string.punctuation)
 
 
@@ -66,7 +65,7 @@ class MoverScore(Neural, Metric):
     paradigm = "matching"
     range = (0.0, 1.0)
     symmetric = True
-    citation = ZHAO_2019
+    citation = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
@@ -164,12 +163,6 @@ def _similarity(hyp: Cloud, ref: Cloud) -> float:
     return 1 / (1 + float((transport(cost, hyp.weights, ref.weights) * cost).sum()))
 
 
-REIMERS_2019 = "Reimers & Gurevych 2019, Sentence-BERT: sentence embeddings using siamese networks, D19-1410"
-CLARK_2019 = (
-    "Clark et al. 2019, Sentence mover's similarity: automatic evaluation for multi-sentence texts, ACL"
-)
-
-
 @dataclass(frozen=True)
 class _SentenceEncoder(Neural, Metric):
     """The fields and vectors of metrics on a sentence encoder, which pools as its own files say.
@@ -207,7 +200,7 @@ class SentenceCosine(_SentenceEncoder):
 
     name = "sentence-cosine"
     range = (-1.0, 1.0)
-    citation = REIMERS_2019
+    citation = "Reimers & Gurevych 2019, Sentence-BERT: sentence embeddings using siamese networks, D19-1410"
 
     def differentiable(self) -> Differentiable:
         return Differentiable(self.load_model, partial(_cosine_scores, prefix=self._prompt()))
@@ -245,7 +238,9 @@ class SmsContextual(_SentenceEncoder):
 
     name = "sms-contextual"
     range = (0.0, 1.0)
-    citation = CLARK_2019
+    citation = (
+        "Clark et al. 2019, Sentence mover's similarity: automatic evaluation for multi-sentence texts, ACL"
+    )
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a similarity per sample, None where a text has no sentence."""

@@ -34,7 +34,6 @@ class Hybrid(Metric):
 
     @property
     def signature(self) -> str:
-        """The weights and the parts' own signatures."""
         terms = (
             f"{scale}*({member.metric.signature}|output:{member.output})"
             for scale, member in zip(self.scales, self.members, strict=True)

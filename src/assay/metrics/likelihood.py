@@ -15,9 +15,6 @@ from assay.metrics.text import Reduce, reduced, segments
 from assay.models.likelihood import LogProbs, Row, causal, masked, pieces, start_id
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
 
-RADFORD_2019 = "Radford et al. 2019, Language models are unsupervised multitask learners"
-SALAZAR_2020 = "Salazar et al. 2020, Masked language model scoring, ACL 2020"
-FU_2023 = "Fu et al. 2023, GPTScore: evaluate as you desire, arXiv 2302.04166"
 Scale = Literal["perplexity", "log"]
 # {given} is the reference or the source; only {hypothesis} is scored.
 TEMPLATES = {
@@ -57,6 +54,7 @@ def token_explanation(loaded: Loaded, ids: Sequence[int], logs: LogProbs) -> Exp
     return Explanation("tokens", words, ("probability",), tuple((float(np.exp(v)),) for v in logs))
 
 
+@dataclass(frozen=True)
 class _Perplexity(Neural, Metric):
     """A perplexity: negated, so that higher is better."""
 
@@ -64,7 +62,10 @@ class _Perplexity(Neural, Metric):
     needs = frozenset()
     range = (None, 0.0)
     original = "lower"
-    scale: Scale
+    model: str = "smollm2"
+    scale: Scale = "perplexity"
+    overlong: Overlong = "warn"
+    precision: Precision = "float32"
 
     @property
     def heavy_tailed(self) -> bool:
@@ -88,12 +89,8 @@ class GptPerplexity(_Perplexity):
     """
 
     name = "gpt-ppl"
-    citation = RADFORD_2019
+    citation = "Radford et al. 2019, Language models are unsupervised multitask learners"
     architecture = "AutoModelForCausalLM"
-    model: str = "smollm2"
-    scale: Scale = "perplexity"
-    overlong: Overlong = "warn"
-    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Run one forward pass over the distinct beginnings of the texts."""
@@ -104,7 +101,6 @@ class GptPerplexity(_Perplexity):
         return self._scores(samples, [owner for owner, _, _ in rows], logs, cuts)
 
     def explain(self, sample: Sample) -> Explanation | None:
-        """Return the probability of each token."""
         loaded = self.load_model()
         ids = content_ids(loaded, [sample.hypothesis])[0][: loaded.limit - 1]
         if not ids:
@@ -118,11 +114,8 @@ class MlmPerplexity(_Perplexity):
     """The negated pseudo-perplexity of a masked model (*blind*, app. A): each token masked in turn."""
 
     name = "mlm-ppl"
-    citation = SALAZAR_2020
+    citation = "Salazar et al. 2020, Masked language model scoring, ACL 2020"
     model: str = "roberta-large"
-    scale: Scale = "perplexity"
-    overlong: Overlong = "warn"
-    precision: Precision = "float32"
 
     def load_model(self) -> Loaded:
         return load_masked(self)
@@ -148,25 +141,32 @@ def split_template(template: str) -> tuple[str, str]:
     return bare, before[len(bare) :]
 
 
-class _Prompted(Neural, Metric):
-    """The mean log p per token of the hypothesis after a given text and a template."""
+@dataclass(frozen=True)
+class GptScore(Neural, Metric):
+    """The mean log p per token of the hypothesis after the reference and a template."""
 
+    name = "gptscore"
     version = 2  # version 1 scored an empty hypothesis by the space that the template puts before it
     paradigm = "generation"
     range = (None, 0.0)
-    citation = FU_2023
+    citation = "Fu et al. 2023, GPTScore: evaluate as you desire, arXiv 2302.04166"
     architecture = "AutoModelForCausalLM"
-    template: str
-    reduce: Reduce
-    overlong: Cut
+    model: str = "smollm2"
+    template: str = "paraphrase"
+    reduce: Reduce = "mean"
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
 
     def __post_init__(self) -> None:
-        """Refuse a template without both places."""
         split_template(self.template)
 
-    def score_after(self, samples: Sequence[Sample], given: Sequence[Sequence[str]]) -> Scores:
+    def given(self, sample: Sample) -> tuple[str, ...]:
+        """Return the texts after which the hypothesis is scored."""
+        return sample.references
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
         """Return the mean or best over each sample's given texts; None for an empty hypothesis."""
-        loaded = self.load_model()
+        loaded, given = self.load_model(), [self.given(sample) for sample in samples]
         rows, cuts = self._rows(loaded, samples, given)
         if self.overlong == "error" and any(cuts):
             raise MetricError(f"{max(cuts)} tokens do not fit into {loaded.path.name}; give overlong=warn")
@@ -195,31 +195,12 @@ class _Prompted(Neural, Metric):
 
 
 @dataclass(frozen=True)
-class GptScore(_Prompted):
-    """The mean log p per token of the hypothesis after the reference and a template."""
-
-    name = "gptscore"
-    model: str = "smollm2"
-    template: str = "paraphrase"
-    reduce: Reduce = "mean"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
-
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return self.score_after(samples, [sample.references for sample in samples])
-
-
-@dataclass(frozen=True)
-class GptScoreFaithful(_Prompted):
+class GptScoreFaithful(GptScore):
     """The mean log p per token of the hypothesis after the source and a template."""
 
     name = "gptscore-faithful"
     needs = frozenset({"source"})
-    model: str = "smollm2"
     template: str = "summary"
-    reduce: Reduce = "mean"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return self.score_after(samples, [(sample.source or "",) for sample in samples])
+    def given(self, sample: Sample) -> tuple[str, ...]:
+        return (sample.source or "",)

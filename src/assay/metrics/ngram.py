@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core import Floats, Metric, Sample
-from assay.metrics.coco import JAVA_BATCH, ptb_prepared
+from assay.metrics.coco import JavaBacked, ptb_prepared
 from assay.metrics.text import Counts, Tokenize, tokens, word_counts
 
 Symbols = str | tuple[str, ...]
@@ -106,8 +106,6 @@ def _look_up(counted: _Counted, wanted: Integers) -> Integers:
 
 
 PAPINENI = "Papineni et al. 2002, BLEU: a Method for Automatic Evaluation of Machine Translation, P02-1040"
-POST = "Post 2018, A Call for Clarity in Reporting BLEU Scores, W18-6319"
-DODDINGTON = "Doddington 2002, Automatic evaluation of machine translation quality using n-gram co-occurrence"
 SacreSmooth = Literal["exp", "floor", "add-k", "none"]
 NltkSmooth = Literal["none", "method1", "method2", "method3", "method4"]
 
@@ -239,7 +237,7 @@ class SacreBleu(Metric):
     name = "sacrebleu"
     paradigm = "n-gram"
     range = (0.0, 100.0)
-    citation = POST
+    citation = "Post 2018, A Call for Clarity in Reporting BLEU Scores, W18-6319"
     identity_highest = True
     tokenize: Tokenize = "13a"
     smooth: SacreSmooth = "exp"
@@ -265,7 +263,7 @@ def coco_bleu(counts: Matches) -> list[float]:
 
 
 @dataclass(frozen=True)
-class CocoBleu(Metric):
+class CocoBleu(JavaBacked, Metric):
     """BLEU-1 to BLEU-4 as captions are scored: Treebank tokens, pycocoevalcap's constants.
 
     `backend=coco` tokenises with the Java tokeniser of pycocoevalcap itself.
@@ -280,12 +278,7 @@ class CocoBleu(Metric):
     tokenize: Tokenize = "ptb"
     backend: Literal["own", "coco"] = "own"
 
-    @property
-    def batch(self) -> int:
-        return JAVA_BATCH if self.backend == "coco" else 1
-
     def score(self, samples: Sequence[Sample]) -> Floats:
-        """Return one column per order."""
         tokenize = self.tokenize
         if self.backend == "coco":
             samples, tokenize = ptb_prepared(samples), "split"
@@ -322,7 +315,9 @@ class Nist(Metric):
     name = "nist"
     paradigm = "n-gram"
     range = (0.0, None)
-    citation = DODDINGTON
+    citation = (
+        "Doddington 2002, Automatic evaluation of machine translation quality using n-gram co-occurrence"
+    )
     n: int = 5
     tokenize: Tokenize = "split"
     lowercase: bool = False

@@ -20,11 +20,6 @@ from assay.vocabulary import Need, NonNegative
 if TYPE_CHECKING:
     import torch
 
-SELLAM_2020 = "Sellam et al. 2020, BLEURT: learning robust metrics for text generation, ACL"
-EDDINE_2022 = "Eddine et al. 2022, FrugalScore: learning cheaper, lighter and faster evaluation metrics, ACL"
-REIMERS_2019 = "Reimers & Gurevych 2019, Sentence-BERT (cross-encoders for pairs of sentences), D19-1410"
-JURASKA_2023 = "Juraska et al. 2023, MetricX-23: the Google submission to the WMT 2023 metrics task"
-
 
 class _Regressor(Neural, Metric):
     """A model with one output per pair of hypothesis and reference; BLEURT's own format is read too."""
@@ -71,7 +66,7 @@ class Bleurt(_Regressor):
     """BLEURT: [CLS] reference [SEP] hypothesis [SEP] to a number; checkpoints in safetensors."""
 
     name = "bleurt"
-    citation = SELLAM_2020
+    citation = "Sellam et al. 2020, BLEURT: learning robust metrics for text generation, ACL"
     model: str = "lucadiliello/BLEURT-20-D12"
     reduce: Reduce = "max"
     adapter: str | None = None
@@ -80,17 +75,13 @@ class Bleurt(_Regressor):
 
 
 @dataclass(frozen=True)
-class FrugalScore(_Regressor):
+class FrugalScore(Bleurt):
     """FrugalScore: a small model trained to predict a large metric; it reads the hypothesis first."""
 
     name = "frugalscore"
-    citation = EDDINE_2022
+    citation = "Eddine et al. 2022, FrugalScore: learning cheaper, lighter and faster evaluation metrics, ACL"
     first = "hypothesis"
     model: str = "moussaKam/frugalscore_tiny_bert-base_bert-score"
-    reduce: Reduce = "max"
-    adapter: str | None = None
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
 
 @dataclass(frozen=True)
@@ -98,16 +89,13 @@ class Regression(_Regressor):
     """Any regressor of the hub on (reference, hypothesis), or the other way round."""
 
     name = "regression"
-    citation = REIMERS_2019
+    citation = "Reimers & Gurevych 2019, Sentence-BERT (cross-encoders for pairs of sentences), D19-1410"
     model: str = "cross-encoder/stsb-distilroberta-base"
     first: Literal["reference", "hypothesis"] = "reference"
     reduce: Reduce = "max"
     adapter: str | None = None
     overlong: Cut = "warn"
     precision: Precision = "float32"
-
-
-LAMBERT_2024 = "Lambert et al. 2024, RewardBench: evaluating reward models for language modeling"
 
 
 @dataclass(frozen=True)
@@ -121,7 +109,7 @@ class Reward(Neural, Metric):
     name = "reward"
     paradigm = "regression"
     needs = frozenset({"source"})
-    citation = LAMBERT_2024
+    citation = "Lambert et al. 2024, RewardBench: evaluating reward models for language modeling"
     architecture = "AutoModelForSequenceClassification"
     model: str = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
     overlong: Cut = "warn"
@@ -194,7 +182,7 @@ class MetricX(Neural, Metric):
     paradigm = "regression"
     range = (-25.0, 0.0)
     original = "lower"
-    citation = JURASKA_2023
+    citation = "Juraska et al. 2023, MetricX-23: the Google submission to the WMT 2023 metrics task"
     architecture = "AutoModelForSeq2SeqLM"
     model: str = "google/metricx-23-large-v2p0"
     token: NonNegative = 250089  # <extra_id_10>, whose logit was trained to be the score

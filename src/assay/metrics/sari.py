@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from assay.core import Metric, Sample
 from assay.metrics.text import Counts, Tokenize, f_measure, word_counts
 
-XU_2016 = "Xu et al. 2016, Optimizing statistical machine translation for text simplification, TACL"
-
 
 @dataclass(frozen=True)
 class Sari(Metric):
@@ -24,7 +22,7 @@ class Sari(Metric):
     paradigm = "n-gram"
     needs = frozenset({"references", "source"})
     range = (0.0, 100.0)
-    citation = XU_2016
+    citation = "Xu et al. 2016, Optimizing statistical machine translation for text simplification, TACL"
     tokenize: Tokenize = "13a"
     lowercase: bool = True
     n: int = 4

@@ -20,11 +20,6 @@ from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Overlong, Precision, content_ids, in_batches, load, padded
 from assay.vocabulary import NonNegative
 
-GAO_2020 = "Gao et al. 2020, SUPERT: towards new frontiers in unsupervised evaluation for summarization, ACL"
-VASILYEV_2020 = (
-    "Vasilyev et al. 2020, Fill in the BLANC: human-free quality estimation of summaries, Eval4NLP"
-)
-
 
 @dataclass(frozen=True)
 class Supert(Neural, Metric):
@@ -39,7 +34,9 @@ class Supert(Neural, Metric):
     paradigm = "matching"
     needs = frozenset({"source"})
     range = (-1.0, 1.0)
-    citation = GAO_2020
+    citation = (
+        "Gao et al. 2020, SUPERT: towards new frontiers in unsupervised evaluation for summarization, ACL"
+    )
     unused = ("pooler",)
     model: str = "minilm"
     top: int = 15
@@ -93,7 +90,7 @@ class Blanc(Neural, Metric):
     paradigm = "qa"
     needs = frozenset({"source"})
     range = (-1.0, 1.0)
-    citation = VASILYEV_2020
+    citation = "Vasilyev et al. 2020, Fill in the BLANC: human-free quality estimation of summaries, Eval4NLP"
     model: str = "bert-base-uncased"
     gap: NonNegative = 6
     shortest: int = 4
@@ -171,9 +168,6 @@ class Blanc(Neural, Metric):
         return counts
 
 
-ZHU_2020 = "Zhu & Bhat 2020, GRUEN for evaluating linguistic quality of generated text, Findings of EMNLP"
-TAO_2018 = "Tao et al. 2018, RUBER: an unsupervised method for automatic evaluation of dialog systems, AAAI"
-SAI_2020 = "Sai et al. 2020, Improving dialog evaluation with a multi-reference adversarial dataset, TACL"
 _FLUENT, _BROKEN = -2.5, -7.5  # mean log p per token that counts as 1 and as 0
 _UNFOCUSED = 0.05  # a smaller cosine between neighbouring sentences counts as lost focus
 _LONGEST = 510  # tokens read of a sentence, as by the authors; a model's own limit may be thousands
@@ -195,7 +189,7 @@ class Gruen(Neural, Metric):
     paradigm = "likelihood"
     needs = frozenset()
     range = (0.0, 1.0)
-    citation = ZHU_2020
+    citation = "Zhu & Bhat 2020, GRUEN for evaluating linguistic quality of generated text, Findings of EMNLP"
     architecture = "AutoModelForCausalLM"
     weights = ("model", "encoder")
     model: str = "smollm2"
@@ -277,7 +271,9 @@ class DialogueRelevance(Neural, Metric):
     paradigm = "matching"
     needs = frozenset({"source"})
     range = (-1.0, 1.0)
-    citation = TAO_2018
+    citation = (
+        "Tao et al. 2018, RUBER: an unsupervised method for automatic evaluation of dialog systems, AAAI"
+    )
     unused = ("pooler",)
     model: str = "minilm"
     turns: int = 2
@@ -314,7 +310,7 @@ class DialogueModel(Neural, Metric):
     paradigm = "regression"
     needs = frozenset({"source"})
     range = (0.0, 1.0)
-    citation = SAI_2020
+    citation = "Sai et al. 2020, Improving dialog evaluation with a multi-reference adversarial dataset, TACL"
     model: str = "bert-base-uncased"
     turns: int = 4
     label: NonNegative | None = None  # of "follows"; None: 0 for next-sentence heads, else the last

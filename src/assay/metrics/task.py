@@ -16,7 +16,6 @@ from assay.errors import MetricError
 from assay.metrics.ngram import coco_bleu, count_matches
 from assay.metrics.text import Counts, f_measure, memo, reduced, segments, tokens, word_counts
 
-NEMA = "Nema & Khapra 2018, Towards a Better Metric for Evaluating Question Generation Systems, D18-1429"
 COCO_BETA = 1.2  # pycocoevalcap's ROUGE-L
 
 
@@ -96,7 +95,9 @@ class _Answerability(Metric):
 
     paradigm = "n-gram"
     range = (0.0, 1.0)
-    citation = NEMA
+    citation = (
+        "Nema & Khapra 2018, Towards a Better Metric for Evaluating Question Generation Systems, D18-1429"
+    )
     delta: float
     entity_weight: float
     question_weight: float
@@ -107,7 +108,6 @@ class _Answerability(Metric):
         """Return one number per (hypothesis, reference)."""
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """Return the score against the best reference, per sample."""
         pairs = [(sample.hypothesis, text) for sample in samples for text in sample.references]
         weights = (self.entity_weight, self.question_weight, self.content_weight)
         both = zip(answerability(pairs, *weights), self.fluency(pairs), strict=True)

@@ -38,7 +38,6 @@ class Memo(Generic[T]):
         self.calls = 0  # how often `make` ran: tests count it
 
     def __call__(self, text: str | tuple[str, ...], *options: Hashable) -> T:
-        """Return what the function returns for the text and options."""
         value = self._known.get((text, options))
         if value is None:
             value = self._make(text, *options)

@@ -56,11 +56,9 @@ class Counterfactual:
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """All three."""
         return self.first, self.second, self.reference
 
     def as_pair(self, number: int) -> Pair:
-        """The same as a pair of the stereotype audit."""
         reference = (self.reference,)
         return Pair(
             f"{self.template}-{number}", self.attribute, self.first, self.second, reference, reference,
@@ -78,7 +76,6 @@ class Ordinary:
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Both."""
         return self.hypothesis, self.reference
 
 
@@ -90,7 +87,6 @@ class Material:
     ordinary: dict[Split, list[Ordinary]]
 
     def digest(self) -> str:
-        """A hash of all texts that are trained on."""
         texts = [text for pair in self.pairs["train"] for text in pair.texts]
         return digest(*texts, *("".join(pair.texts) for pair in self.ordinary["train"]))
 

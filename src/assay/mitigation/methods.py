@@ -147,7 +147,6 @@ class SwapAverage(Metric):
 
     @property
     def signature(self) -> str:
-        """The signature of the metric inside, and what is done with it."""
         return f"{self.name}|({self.of.metric.signature}|output:{self.of.output})|v:{self.version}"
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:

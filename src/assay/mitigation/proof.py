@@ -69,7 +69,6 @@ class Proof:
     labels: Mapping[str, Label]
 
     def of(self, metric: str, statistic: str) -> list[Figure]:
-        """The figures of one metric and statistic, in the order of the run."""
         return [f for f in self.figures if (f.metric, f.statistic) == (metric, statistic)]
 
 

@@ -251,7 +251,6 @@ class Generator:
     images: Any = None
 
     def inputs(self, scenes: Sequence[Scene]) -> dict[str, torch.Tensor]:
-        """What the model reads of the scenes."""
         if self.images is not None:
             images = [scene.image for scene in scenes if scene.image]
             if len(images) < len(scenes):
@@ -284,7 +283,6 @@ class Generator:
         return total
 
     def fit(self, scenes: Sequence[Scene], *, steps: int, seed: int) -> None:
-        """Train on captions by maximum likelihood."""
         import torch
 
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-3)

@@ -18,6 +18,7 @@ from assay.errors import WeightsError
 from assay.models import weights
 from assay.models.convert import convert_file
 from assay.models.loading import check_complete, folder_of, read_tensors
+from assay.models.sentence import Pool, pool_states
 from assay.models.torch import Loaded, framing, load_tokenizer
 from assay.recipe import digest
 
@@ -38,6 +39,8 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 
+_POOLS: dict[str, Pool] = {"cls": "first", "max": "max"}  # all others are the mean
+
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
@@ -53,8 +56,15 @@ class Estimator:
 
     @property
     def reads_jointly(self) -> bool:
-        """Whether the texts are read as one sequence."""
         return self.kind in ("unified_metric", "xcomet_metric")
+
+    @property
+    def reads_reference(self) -> bool:
+        return "ref" in self.segments if self.reads_jointly else self.kind == "regression_metric"
+
+    @property
+    def reads_source_alone(self) -> bool:
+        return "src" in self.segments if self.reads_jointly else self.kind != "regression_metric"
 
     @property
     def segments(self) -> tuple[str, ...]:
@@ -76,14 +86,8 @@ class Estimator:
         return answer.hidden_states  # type: ignore[no-any-return]
 
     def pooled(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Return one vector per text."""
         states = self._mixed(self._states(ids, mask), mask)
-        pool = self.settings.get("pool", "avg")
-        if pool == "cls":
-            return states[:, 0]
-        if pool == "max":
-            return states.masked_fill(mask[..., None] == 0, float("-inf")).amax(1)
-        return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        return pool_states(states, mask, _POOLS.get(self.settings.get("pool", "avg"), "mean"))
 
     def read_jointly(self, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return a score per sequence from its first state, and the labels' probabilities of each token."""

@@ -38,13 +38,14 @@ class Pooling:
 
     def apply(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Turn states (n, length, width) and their mask into vectors (n, width), with gradients."""
-        vectors = _pooled(states, mask, self.pool)
+        vectors = pool_states(states, mask, self.pool)
         for layer in self.layers:
             vectors = layer(vectors)
         return vectors
 
 
-def _pooled(states: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:
+def pool_states(states: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:
+    """Return one vector per text, (n, width)."""
     if pool == "mean":
         return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
     if pool == "max":

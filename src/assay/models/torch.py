@@ -72,7 +72,6 @@ class Framing:
 
     @property
     def size(self) -> int:
-        """How many ids these are."""
         return len(self.prefix) + len(self.suffix)
 
 
@@ -100,7 +99,6 @@ class Loaded:
         return self.limit - self.framing.size
 
     def framed(self, ids: Sequence[int]) -> list[int]:
-        """Put the framing ids around a text's own."""
         return [*self.framing.prefix, *ids, *self.framing.suffix]
 
 

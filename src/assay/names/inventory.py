@@ -108,7 +108,6 @@ def _summary(kind: Any) -> str:
 
 
 def _datasets() -> Rows:
-    """Every embedded set that has a card."""
     folders = [folder for folder in files("assay.data").iterdir() if folder.is_dir()]
     cards = [(folder.name, card.name, card) for folder in folders for card in folder.iterdir()]
     rows = []

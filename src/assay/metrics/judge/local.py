@@ -27,7 +27,6 @@ class LocalJudge:
     precision: Precision
 
     def loaded(self) -> Loaded:
-        """Return the model; it is loaded once per process."""
         return load("AutoModelForCausalLM", self.model, precision=self.precision)
 
     def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
@@ -42,7 +41,7 @@ class LocalJudge:
             return [_generate(loaded, question, prompt, temperature) for question, prompt in both]
         rows: list[Row] = []
         for question, prompt in zip(questions, prompts, strict=True):
-            rows += [(prompt, ids) for ids in _grade_ids(loaded, question.grades)]
+            rows += [(prompt, ids) for ids in _grade_ids(loaded.serial, loaded.tokenizer, question.grades)]
         logs = iter(causal(loaded, rows))
         replies = []
         for question, prompt in zip(questions, prompts, strict=True):
@@ -75,14 +74,11 @@ def defused(loaded: Loaded, text: str) -> str:
     return text
 
 
-def _grade_ids(loaded: Loaded, grades: tuple[str, ...]) -> list[tuple[int, ...]]:
-    return _ids_of(loaded.serial, loaded.tokenizer, grades, loaded.tokenizer.eos_token_id)
-
-
 @cache
-def _ids_of(serial: int, tokenizer: Any, grades: tuple[str, ...], end: int | None) -> list[tuple[int, ...]]:
+def _grade_ids(serial: int, tokenizer: Any, grades: tuple[str, ...]) -> list[tuple[int, ...]]:
     """Return each grade as ids; where one is the start of another (1, 10, 100), with the end of the turn."""
     grade_ids = [tuple(tokenizer.encode(grade, add_special_tokens=False)) for grade in grades]
+    end = tokenizer.eos_token_id
     ambiguous = any(a != b and b[: len(a)] == a for a in grade_ids for b in grade_ids)
     if ambiguous and end is None:
         raise MetricError("this model has no end token to tell 1 from 10; give scale=1-5")

@@ -33,7 +33,6 @@ from assay.recipe import generator
 from assay.vocabulary import Need, NonNegative
 
 log = logging.getLogger("assay")
-ZHENG_2023 = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
 _UNPARSED = "unparsed"
 _NOTES = (_UNPARSED, "read from text", "partly listed")
 _QUOTED = 60  # characters of an answer that names no grade
@@ -52,7 +51,7 @@ class Judge(Neural, Metric):
     name = "judge"
     paradigm = "judge"
     range = (0.0, 1.0)
-    citation = ZHENG_2023
+    citation = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
     model: str = "smollm2"
     endpoint: str = ""  # of an OpenAI-compatible server; empty: the model runs on this machine
     mode: Mode = "pointwise"
@@ -69,7 +68,6 @@ class Judge(Neural, Metric):
     precision: Precision = "float32"
 
     def __post_init__(self) -> None:
-        """Refuse options that do not go together."""
         if self.swap and self.mode != "pairwise":
             raise SpecError("swap=true is for pairs; give mode=pairwise too")
         if not self.temperature >= 0:
@@ -120,7 +118,6 @@ class Judge(Neural, Metric):
             _warn_of_default(self.endpoint, self.model)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """Ask one question per sample, or two about a pair in both orders."""
         form = self._form
         shown = [blinded(sample) if self.blind else sample for sample in samples]
         orders = [[sample, _turned(sample)] if self.swap else [sample] for sample in shown]

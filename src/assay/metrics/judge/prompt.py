@@ -53,7 +53,6 @@ class Form:
         return _ANCHORED["1-5"] if self.scale == "1-5" else tuple(str(ten) for ten in range(0, 101, 10))
 
     def messages(self, sample: Sample) -> tuple[Message, ...]:
-        """Return the conversation that asks for a sample's grade."""
         table = _template(self.template)
         texts = table[self.mode]
         system = Message("system", fill(texts["system"], self._frame(table["parts"])))
@@ -106,7 +105,6 @@ class Form:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all texts that a prompt is built from."""
         whole = "\0".join([_text(self.template), _text("criteria.toml"), _text("shots.toml")])
         return "sha256:" + hashlib.sha256(whole.encode()).hexdigest()[:16]
 
@@ -145,14 +143,10 @@ def _template(name: str) -> dict[str, dict[str, str]]:
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"template {name}: not TOML: {error}") from error
     for section, keys in _SECTIONS.items():
-        absent = _absent(table.get(section, {}), keys)
+        absent = [key for key in keys if not isinstance(table.get(section, {}).get(key), str)]
         if absent:
             raise SpecError(f"template {name}: [{section}] lacks {', '.join(absent)}; see docs/judges.md")
     return table
-
-
-def _absent(table: Mapping[str, str], keys: Sequence[str]) -> list[str]:
-    return [key for key in keys if not isinstance(table.get(key), str)]
 
 
 Reading = Literal["auto", "probabilities", "text"]

@@ -82,7 +82,6 @@ class ServedJudge:
 def _send(
     endpoint: Endpoint, client: httpx.Client, body: dict[str, Any], grades: Sequence[str], cost: Price
 ) -> Reply:
-    """Send one request: reserve budget, post, record usage."""
     size = sum(len(turn["content"]) for turn in body["messages"])
     estimate = (math.ceil(size / _CHARACTERS_PER_TOKEN), WRITTEN)
     reserved = current_budget().reserve(cost, *estimate)
@@ -123,7 +122,6 @@ def _probabilities(logprobs: object, grades: Sequence[str], text: str) -> dict[s
 
 
 def _first_token(logprobs: object) -> dict[str, Any] | None:
-    """Return the first written token that is not blank."""
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     rows = content if isinstance(content, list) else []
     return next((row for row in rows if str(row.get("token", "")).strip()), None)
@@ -170,17 +168,15 @@ class Endpoint:
             except _MalformedError as error:
                 trouble, malformed = str(error), malformed + 1
                 if malformed == BROKEN:
-                    raise self._misunderstood(trouble) from error
+                    raise MetricError(
+                        f"the judge at {self.url} answers, but with {trouble} ({BROKEN} times); check "
+                        f"endpoint=, the address before /chat/completions (most end in /v1), and that model= "
+                        f"writes text"
+                    ) from error
                 self._delay(None, attempt)
         raise MetricError(
             f"the judge at {self.url} did not answer in {ATTEMPTS} attempts ({self._masked(trouble)}); check "
             f"the address, or ask more slowly: ASSAY_JUDGE_CONCURRENCY=1, ASSAY_JUDGE_RATE=60 (per minute)"
-        )
-
-    def _misunderstood(self, said: str) -> MetricError:
-        return MetricError(
-            f"the judge at {self.url} answers, but with {said} ({BROKEN} times); check endpoint=, "
-            f"the address before /chat/completions (most end in /v1), and that model= writes text"
         )
 
     def _headers(self) -> dict[str, str]:
