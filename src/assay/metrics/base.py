@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -91,11 +91,14 @@ def softmax(logits: Floats) -> Floats:
 
 def reduced_scores(values: Floats, cuts: Sequence[int], samples: Sequence[Sample], reduce: Reduce) -> Scores:
     """Return one score per sample from one value and one count of cut tokens per (sample, reference)."""
-    parts = list(segments(len(sample.references) for sample in samples))
-    return Scores(
-        [reduced(values[part], reduce) for part in parts],
-        {"truncated": [sum(cuts[part]) for part in parts]},
-    )
+    parts = segments(len(sample.references) for sample in samples)
+    return scored((reduced(values[part], reduce), sum(cuts[part])) for part in parts)
+
+
+def scored(rows: Iterable[tuple[Any, int]]) -> Scores:
+    """Return values, each given with its count of cut tokens, as scores with that note."""
+    pairs = list(rows)
+    return Scores([value for value, _ in pairs], {"truncated": [cut for _, cut in pairs]})
 
 
 def best_matches(hypothesis: Floats, reference: Floats) -> list[float]:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError
-from assay.metrics.base import Neural
+from assay.metrics.base import Neural, scored
 from assay.metrics.baseline import baseline_digest, own_baseline, read_baseline
 from assay.metrics.layers import find_layer, tuned_layer
 from assay.models.encoder import Differentiable, Embedded, Matrix, Texts, embed, encode_pairs
@@ -130,15 +130,14 @@ class BertScore(Neural, Metric):
         weigh = self._weigher(loaded)
         clean = {text: self._clean(text, loaded) for s in samples for text in (s.hypothesis, *s.references)}
         known = embed(loaded, list(clean.values()), self.overlong)
-        values: list[Any] = []
-        truncated: list[int] = []
+        answers = []
         for sample in samples:
             texts = [known[clean[text]] for text in (sample.hypothesis, *sample.references)]
             rows = [self._pair(texts[0], reference, weigh, loaded) for reference in texts[1:]]
             usable = [row for row in rows if row is not None]
-            values.append(self._rescaled(np.max(usable, axis=0)).tolist() if usable else None)
-            truncated.append(sum(text.truncated for text in texts))
-        return Scores(values, {"truncated": truncated})
+            best = self._rescaled(np.max(usable, axis=0)).tolist() if usable else None
+            answers.append((best, sum(text.truncated for text in texts)))
+        return scored(answers)
 
     def _rescaled(self, values: Floats) -> Floats:
         if not self.rescale:
@@ -206,9 +205,7 @@ class BertScore(Neural, Metric):
     def explain(self, sample: Sample) -> Explanation | None:
         """Return the cosines of all tokens with those of the best reference, special tokens left out."""
         loaded = self.load_model()
-        hypothesis, *references = (
-            self._clean(text, loaded) for text in (sample.hypothesis, *sample.references)
-        )
+        hypothesis, *references = (self._clean(t, loaded) for t in (sample.hypothesis, *sample.references))
         known = embed(loaded, [hypothesis, *references], self.overlong)
         weigh = self._weigher(loaded)
         pairs = [(self._pair(known[hypothesis], known[text], weigh, loaded), text) for text in references]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
-from assay.metrics.base import Neural, unit
+from assay.metrics.base import Neural, scored, unit
 from assay.metrics.bertscore import IdfTable, idf_table, matching_scores, refuse_table
 from assay.metrics.layers import last_layer
 from assay.metrics.text import Reduce, distinct_texts, reduced
@@ -246,18 +246,16 @@ class SmsContextual(_SentenceEncoder):
         """Return a similarity per sample, None where a text has no sentence."""
         sentences = {text: split_sentences(text) for text in distinct_texts(samples)}
         distinct = list(dict.fromkeys(part for parts in sentences.values() for part in parts))
-        vectors, cuts = self._vectors(distinct)
-        known = {part: vectors[index] for index, part in enumerate(distinct)}
-        cut = dict(zip(distinct, cuts, strict=True))
-        values: list[float | None] = []
-        truncated: list[int] = []
+        vectors, counts = self._vectors(distinct)
+        known, cut = (dict(zip(distinct, column, strict=True)) for column in (vectors, counts))
+        answers = []
         for sample in samples:
             hyp = sentences[sample.hypothesis]
             others = [sentences[text] for text in sample.references]
             similarities = [_sentence_similarity(hyp, ref, known) for ref in others if hyp and ref]
-            values.append(reduced(similarities, self.reduce))
-            truncated.append(sum(cut[part] for parts in (hyp, *others) for part in parts))
-        return Scores(values, {"truncated": truncated})
+            cuts = sum(cut[part] for parts in (hyp, *others) for part in parts)
+            answers.append((reduced(similarities, self.reduce), cuts))
+        return scored(answers)
 
     def explain(self, sample: Sample) -> Explanation | None:
         """Return the cosine of each pair of sentences, with the first reference."""

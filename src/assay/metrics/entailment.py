@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics.base import Cut, Neural, softmax
+from assay.metrics.base import Cut, Neural, scored, softmax
 from assay.metrics.text import segments
 from assay.models.encoder import logits
 from assay.models.nlp import split_sentences
@@ -84,14 +84,12 @@ class Nli(_Entailment):
     def score(self, samples: Sequence[Sample]) -> Scores:
         pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
         chances, cuts = self.entailment(pairs)
-        values: list[Any] = []
-        truncated: list[int] = []
+        answers = []
         for part in segments(2 * len(sample.references) for sample in samples):
             p, r = chances[part][::2], chances[part][1::2]
             rows = np.stack([2 * p * r / np.maximum(p + r, 1e-12), p, r], axis=1)
-            values.append(rows.max(axis=0).tolist() if len(rows) else None)
-            truncated.append(sum(cuts[part]))
-        return Scores(values, {"truncated": truncated})
+            answers.append((rows.max(axis=0).tolist() if len(rows) else None, sum(cuts[part])))
+        return scored(answers)
 
 
 @dataclass(frozen=True)
@@ -131,12 +129,12 @@ def _best_support(
     jobs: Sequence[tuple[Sequence[str], Sequence[str]]], chances: Floats, cuts: list[int]
 ) -> Scores:
     """Return the mean over a job's claims of the best of its pieces, from one chance per claim and piece."""
-    values: list[float | None] = []
-    parts = list(segments(len(pieces) * len(claims) for pieces, claims in jobs))
+    answers = []
+    parts = segments(len(pieces) * len(claims) for pieces, claims in jobs)
     for (pieces, claims), part in zip(jobs, parts, strict=True):
         table = chances[part].reshape(len(claims), len(pieces))
-        values.append(float(table.max(axis=1).mean()) if table.size else None)
-    return Scores(values, {"truncated": [sum(cuts[part]) for part in parts]})
+        answers.append((float(table.max(axis=1).mean()) if table.size else None, sum(cuts[part])))
+    return scored(answers)
 
 
 class _Answers(Neural):
@@ -228,17 +226,16 @@ class UniEval(_Answers, Metric):
         sets = [questions(sample) for sample in samples]
         distinct = list(dict.fromkeys(text for four in sets for texts in four for text in texts))
         known = dict(zip(distinct, self.answers(distinct, ("Yes", "No"), _LONGEST), strict=True))
-        values: list[Any] = []
-        truncated: list[int] = []
+        answers: list[tuple[list[float] | None, int]] = []
         for four in sets:
-            truncated.append(sum(known[text][1] for texts in four for text in texts))
+            cut = sum(known[text][1] for texts in four for text in texts)
             groups = [[known[text][0] for text in texts] for texts in four]
             if not all(groups):
-                values.append(None)
+                answers.append((None, cut))
                 continue
             row = [float(np.mean(group)) for group in groups[:3]] + [max(groups[3])]
-            values.append([*row, float(np.mean(row))])
-        return Scores(values, {"truncated": truncated})
+            answers.append(([*row, float(np.mean(row))], cut))
+        return scored(answers)
 
 
 def questions(sample: Sample) -> tuple[list[str], list[str], list[str], list[str]]:

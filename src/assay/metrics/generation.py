@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
-from assay.metrics.base import Cut, Neural
+from assay.metrics.base import Cut, Neural, scored
 from assay.metrics.likelihood import token_explanation
 from assay.metrics.text import Reduce, segments
 from assay.models.encoder import Differentiable, Texts
@@ -82,15 +82,13 @@ class _Rewriting(Neural, Metric):
             for pair in ((text, sample.hypothesis), (sample.hypothesis, text))
         ]
         values, cuts = self.log_likelihoods(pairs)
-        scores: list[Any] = []
-        truncated: list[int] = []
+        answers = []
         for part in segments(2 * len(sample.references) for sample in samples):
             both = zip(values[part][::2], values[part][1::2], strict=True)
             rows = [[p, r, (p + r) / 2] for p, r in both if p is not None and r is not None]
             reduce = np.max if self.reduce == "max" else np.mean
-            scores.append(reduce(rows, axis=0).tolist() if rows else None)
-            truncated.append(sum(cuts[part]))
-        return Scores(scores, {"truncated": truncated})
+            answers.append((reduce(rows, axis=0).tolist() if rows else None, sum(cuts[part])))
+        return scored(answers)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Score the hypothesis given the source, or both ways where the metric reads references."""

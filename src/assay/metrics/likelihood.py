@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +17,7 @@ from assay.models.likelihood import LogProbs, Row, causal, masked, pieces, start
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
 
 Scale = Literal["perplexity", "log"]
+Piece = tuple[list[int], list[int]]  # context ids, scored ids
 # {given} is the reference or the source; only {hypothesis} is scored.
 TEMPLATES = {
     "plain": "{given}\n{hypothesis}",
@@ -32,20 +34,6 @@ def _scaled(logs: Sequence[LogProbs], scale: Scale) -> float | None:
     if not len(values):
         return None
     return float(values.mean()) if scale == "log" else -float(np.exp(-values.mean()))
-
-
-def _pieces(
-    loaded: Loaded, samples: Sequence[Sample], room: int, overlong: Overlong
-) -> tuple[list[tuple[int, list[int], list[int]]], list[int]]:
-    """Return (sample, context ids, scored ids) of all hypotheses in pieces that fit, and the ids cut."""
-    texts = [sample.hypothesis for sample in samples]
-    rows: list[tuple[int, list[int], list[int]]] = []
-    cuts = []
-    for index, (text, ids) in enumerate(zip(texts, content_ids(loaded, texts), strict=True)):
-        parts, cut = pieces(loaded, ids, room, overlong, text)
-        rows += [(index, context, scored) for context, scored in parts if scored]
-        cuts.append(cut)
-    return rows, cuts
 
 
 def token_explanation(loaded: Loaded, ids: Sequence[int], logs: LogProbs) -> Explanation:
@@ -71,11 +59,28 @@ class _Perplexity(Neural, Metric):
     def heavy_tailed(self) -> bool:
         return self.scale == "perplexity"
 
-    def _scores(
-        self, samples: Sequence[Sample], owners: Sequence[int], values: Sequence[LogProbs], cuts: list[int]
-    ) -> Scores:
+    @abstractmethod
+    def room(self, loaded: Loaded) -> int:
+        """Return how many ids fit into one piece of a text."""
+
+    @abstractmethod
+    def log_probabilities(self, loaded: Loaded, pieces: Sequence[Piece]) -> list[LogProbs]:
+        """Return log p of the scored ids of each piece."""
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """Score the texts in pieces that fit."""
+        loaded, texts = self.load_model(), [sample.hypothesis for sample in samples]
+        owners: list[int] = []
+        rows: list[Piece] = []
+        cuts = []
+        for index, (text, ids) in enumerate(zip(texts, content_ids(loaded, texts), strict=True)):
+            parts, cut = pieces(loaded, ids, self.room(loaded), self.overlong, text)
+            usable = [(context, scored) for context, scored in parts if scored]
+            rows += usable
+            owners += [index] * len(usable)
+            cuts.append(cut)
         logs: list[list[LogProbs]] = [[] for _ in samples]
-        for owner, part in zip(owners, values, strict=True):
+        for owner, part in zip(owners, self.log_probabilities(loaded, rows), strict=True):
             logs[owner].append(part)
         return Scores([_scaled(parts, self.scale) for parts in logs], {"truncated": cuts})
 
@@ -92,13 +97,12 @@ class GptPerplexity(_Perplexity):
     citation = "Radford et al. 2019, Language models are unsupervised multitask learners"
     architecture = "AutoModelForCausalLM"
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        """Run one forward pass over the distinct beginnings of the texts."""
-        loaded = self.load_model()
-        rows, cuts = _pieces(loaded, samples, loaded.limit - 1, self.overlong)
+    def room(self, loaded: Loaded) -> int:
+        return loaded.limit - 1
+
+    def log_probabilities(self, loaded: Loaded, pieces: Sequence[Piece]) -> list[LogProbs]:
         start = start_id(loaded)
-        logs = causal(loaded, [((start, *context), tuple(scored)) for _, context, scored in rows])
-        return self._scores(samples, [owner for owner, _, _ in rows], logs, cuts)
+        return causal(loaded, [((start, *context), tuple(scored)) for context, scored in pieces])
 
     def explain(self, sample: Sample) -> Explanation | None:
         loaded = self.load_model()
@@ -120,13 +124,12 @@ class MlmPerplexity(_Perplexity):
     def load_model(self) -> Loaded:
         return load_masked(self)
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        """Run as many rows as there are tokens; windows are scored piece by piece."""
-        loaded = self.load_model()
-        rows, cuts = _pieces(loaded, samples, loaded.room, self.overlong)
-        logs = masked(loaded, [[*context, *scored] for _, context, scored in rows])
-        counted = [values[len(context) :] for values, (_, context, _) in zip(logs, rows, strict=True)]
-        return self._scores(samples, [owner for owner, _, _ in rows], counted, cuts)
+    def room(self, loaded: Loaded) -> int:
+        return loaded.room
+
+    def log_probabilities(self, loaded: Loaded, pieces: Sequence[Piece]) -> list[LogProbs]:
+        logs = masked(loaded, [[*context, *scored] for context, scored in pieces])
+        return [values[len(context) :] for values, (context, _) in zip(logs, pieces, strict=True)]
 
 
 def split_template(template: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -22,17 +23,13 @@ Forms = Callable[[str], Iterable[str]]
 def wordnet() -> Any:
     """Return NLTK's WordNet reader, None where the corpus is not installed."""
     import nltk
-
-    try:
-        nltk.data.find("corpora/wordnet")
-    except LookupError:
-        try:
-            nltk.data.find("corpora/wordnet.zip")
-        except LookupError:
-            return None
     from nltk.corpus import wordnet as reader
 
-    return reader
+    for place in ("corpora/wordnet", "corpora/wordnet.zip"):
+        with suppress(LookupError):
+            nltk.data.find(place)
+            return reader
+    return None
 
 
 @lru_cache(maxsize=50_000)

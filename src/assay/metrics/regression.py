@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.core import Metric, Sample, Scores
 from assay.errors import SpecError, WeightsError
-from assay.metrics.base import Cut, Neural, reduced_scores
+from assay.metrics.base import Cut, Neural, reduced_scores, scored
 from assay.metrics.text import Reduce, reduced, segments
 from assay.models.encoder import Differentiable, Texts, logits
 from assay.models.torch import Loaded, Precision, content_ids, in_batches, padded, within
@@ -153,10 +153,8 @@ class Reward(Neural, Metric):
         fill = loaded.model.config.get_text_config().pad_token_id
         some = [rows[index] for index in batch]
         ids, mask = padded(some, loaded.pad if fill is None else int(fill), loaded.device)
-        return [
-            float(value)
-            for value in loaded.model(input_ids=ids, attention_mask=mask).logits[:, 0].float().cpu()
-        ]
+        logits = loaded.model(input_ids=ids, attention_mask=mask).logits
+        return [float(value) for value in logits[:, 0].float().cpu()]
 
 
 Form = Literal["23", "23-qe", "24", "24-qe"]
@@ -229,17 +227,14 @@ class MetricX(Neural, Metric):
         texts = [self.inputs(sample) for sample in samples]
         flat = [text for some in texts for text in some]
         room = min(loaded.limit, _FORMS[self.chosen_form or "23"][1] - 1)
-        cut = [
-            within(loaded, ids, room, self.overlong, text)
-            for ids, text in zip(content_ids(loaded, flat), flat, strict=True)
-        ]
+        ids = content_ids(loaded, flat)
+        cut = [within(loaded, row, room, self.overlong, t) for row, t in zip(ids, flat, strict=True)]
         rows = [row for row, _ in cut]
         values = in_batches([len(row) for row in rows], lambda batch: self._forward(loaded, rows, batch))
         scores = -np.clip(np.array(values), 0.0, 25.0)
-        parts = list(segments(len(some) for some in texts))
-        return Scores(
-            [reduced(scores[part], self.reduce) for part in parts],
-            {"truncated": [sum(count for _, count in cut[part]) for part in parts]},
+        return scored(
+            (reduced(scores[part], self.reduce), sum(count for _, count in cut[part]))
+            for part in segments(map(len, texts))
         )
 
     def _forward(self, loaded: Loaded, rows: Sequence[Sequence[int]], batch: list[int]) -> list[float]:

@@ -51,9 +51,7 @@ def score_known(
     for sample in samples:
         usable = [text for text in sample.references if known[text].rows and known[sample.hypothesis].rows]
         values.append(reduced([compare(sample.hypothesis, text) for text in usable], reduce))
-    missing = [
-        sum(known[text].missing for text in (sample.hypothesis, *sample.references)) for sample in samples
-    ]
+    missing = [sum(known[t].missing for t in (s.hypothesis, *s.references)) for s in samples]
     return Scores(values, {"out_of_vocabulary": missing})
 
 

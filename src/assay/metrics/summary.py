@@ -12,7 +12,7 @@ from rapidfuzz.distance import Levenshtein
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import MetricError, WeightsError
-from assay.metrics.base import Cut, Neural, best_matches, load_masked, softmax, unit
+from assay.metrics.base import Cut, Neural, best_matches, load_masked, scored, softmax, unit
 from assay.models import weights
 from assay.models.encoder import embed, logits, pooled
 from assay.models.likelihood import causal, start_id
@@ -52,16 +52,15 @@ class Supert(Neural, Metric):
         ]
         known = embed(loaded, [part for side in sides for parts in side for part in parts], self.overlong)
         words = {text: self._content(embedded.ids, loaded) for text, embedded in known.items()}
-        values: list[float | None] = []
-        truncated: list[int] = []
+        answers = []
         for hyp, ref in sides:
             left, right = (
                 np.concatenate([known[p].vectors[words[p]] for p in parts] or [np.empty((0, 1), np.float32)])
                 for parts in (hyp, ref)
             )
-            values.append(best_matches(left, right)[2] if len(left) and len(right) else None)
-            truncated.append(sum(known[part].truncated for part in (*hyp, *ref)))
-        return Scores(values, {"truncated": truncated})
+            f = best_matches(left, right)[2] if len(left) and len(right) else None
+            answers.append((f, sum(known[part].truncated for part in (*hyp, *ref))))
+        return scored(answers)
 
     def _content(self, ids: Sequence[int], loaded: Loaded) -> list[int]:
         """Return the places of tokens that are content words."""
@@ -108,17 +107,15 @@ class Blanc(Neural, Metric):
         for index, sample in enumerate(samples):
             rows, truncated[index] = self._jobs(loaded, sample)
             jobs += [(index, helped, row, wanted) for helped, row, wanted in rows]
-        guessed = in_batches(
-            [len(job[2]) for job in jobs], lambda b: self._guess(loaded, [jobs[i] for i in b]), 2048
-        )
+        lengths = [len(row) for _, _, row, _ in jobs]
+        guessed = in_batches(lengths, lambda batch: self._guess(loaded, [jobs[i] for i in batch]), 2048)
         right, count = np.zeros(len(samples)), np.zeros(len(samples))
         for (index, helped, _, wanted), correct in zip(jobs, guessed, strict=True):
             # The words helped less those hindered are the difference of the two counts of right guesses.
             right[index] += correct if helped else -correct
             count[index] += len(wanted) if helped else 0
-        return Scores(
-            [float(r / n) if n else None for r, n in zip(right, count, strict=True)], {"truncated": truncated}
-        )
+        shares = [float(r / n) if n else None for r, n in zip(right, count, strict=True)]
+        return Scores(shares, {"truncated": truncated})
 
     def _jobs(
         self, loaded: Loaded, sample: Sample
@@ -217,18 +214,17 @@ class Gruen(Neural, Metric):
         vectors, _ = pooled(self._load_encoder(), distinct, "warn")
         place = {part: index for index, part in enumerate(distinct)}
         directions = unit(vectors.astype(np.float64))
-        values: list[float | None] = []
-        truncated: list[int] = []
+        answers: list[tuple[float | None, int]] = []
         for parts in texts:
             at = [place[part] for part in parts]
-            truncated.append(sum(cuts[index] for index in at))
             if not parts:
-                values.append(None)
+                answers.append((None, 0))
                 continue
             near = [float(directions[here] @ directions[after]) for here, after in pairwise(at)]
             penalty = 0.1 * redundancy(parts) + (0.1 if near and min(near) < _UNFOCUSED else 0.0)
-            values.append(float(np.clip(grammar[at].mean() - penalty, 0.0, 1.0)))
-        return Scores(values, {"truncated": truncated})
+            value = float(np.clip(grammar[at].mean() - penalty, 0.0, 1.0))
+            answers.append((value, sum(cuts[index] for index in at)))
+        return scored(answers)
 
     def _grammar(self, texts: Sequence[str]) -> tuple[Floats, list[int]]:
         """Return how grammatical each sentence is, 0..1, and the tokens cut."""

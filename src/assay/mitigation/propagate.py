@@ -97,11 +97,7 @@ class Effect:
 
 
 def propagate(
-    measures: Sequence[Measure],
-    seeds: Sequence[int],
-    experiment: Experiment,
-    world: World,
-    session: Session,
+    measures: Sequence[Measure], seeds: Sequence[int], experiment: Experiment, world: World, session: Session
 ) -> list[Effect]:
     """Both methods with every reward; `world` gives the generator and the scenes of a seed."""
     outcomes: dict[tuple[str, Way], list[_Outcome]] = {}
