@@ -60,22 +60,18 @@ class Neural:
         return self.layer
 
     def load_model(self) -> Loaded:
-        """Return the model with its tokenizer; it is loaded once per process."""
-        return load(
+        """Return the model with its tokenizer, loaded once per process; a masked model must have a mask."""
+        loaded = load(
             self.architecture, self.model, precision=self.precision, adapter=self.adapter,
             unused=self.unused, layers=self.layers, base=self.base, tokenizer=self.tokenizer,
         )  # fmt: skip
+        if self.architecture == "AutoModelForMaskedLM" and loaded.tokenizer.mask_token_id is None:
+            advice = "take a masked language model"
+            raise MetricError(f"the tokenizer in {loaded.path} has no mask token; {advice}")
+        return loaded
 
     def prepare(self) -> None:
         self.load_model()
-
-
-def load_masked(metric: Neural) -> Loaded:
-    """Load a masked language model; refuse a tokenizer without a mask."""
-    loaded = load("AutoModelForMaskedLM", metric.model, precision=metric.precision)
-    if loaded.tokenizer.mask_token_id is None:
-        raise MetricError(f"the tokenizer in {loaded.path} has no mask token; take a masked language model")
-    return loaded
 
 
 def unit(vectors: Floats) -> Floats:

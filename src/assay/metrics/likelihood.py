@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError, suggest
-from assay.metrics.base import Cut, Neural, load_masked
+from assay.metrics.base import Cut, Neural
 from assay.metrics.text import Reduce, reduced, segments
 from assay.models.likelihood import LogProbs, Row, causal, masked, pieces, start_id
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
@@ -119,10 +119,8 @@ class MlmPerplexity(_Perplexity):
 
     name = "mlm-ppl"
     citation = "Salazar et al. 2020, Masked language model scoring, ACL 2020"
+    architecture = "AutoModelForMaskedLM"
     model: str = "roberta-large"
-
-    def load_model(self) -> Loaded:
-        return load_masked(self)
 
     def room(self, loaded: Loaded) -> int:
         return loaded.room

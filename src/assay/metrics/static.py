@@ -94,9 +94,8 @@ class _Pooled(Static):
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         table, known = self.look_up(samples)
-        vectors = {
-            text: unit(self.pool(table.vectors(words.rows))) for text, words in known.items() if words.rows
-        }
+        rows = {text: words.rows for text, words in known.items() if words.rows}
+        vectors = {text: unit(self.pool(table.vectors(words))) for text, words in rows.items()}
         return score_known(samples, known, lambda hyp, ref: float(vectors[hyp] @ vectors[ref]), self.reduce)
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
@@ -157,9 +156,7 @@ class GreedyMatching(Static):
         """Return the cosine of every word with every word of the first reference."""
         table = embeddings(self.model)
         texts = (sample.hypothesis, sample.references[0])
-        hyp, ref = (
-            [word for word in tokens(text, self.tokenize, True) if word in table.rows] for text in texts
-        )
+        hyp, ref = ([w for w in tokens(text, self.tokenize, True) if w in table.rows] for text in texts)
         if not hyp or not ref:
             return None
         cosines = unit(table.vectors(table.known(hyp))) @ unit(table.vectors(table.known(ref))).T

@@ -12,7 +12,7 @@ from rapidfuzz.distance import Levenshtein
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import MetricError, WeightsError
-from assay.metrics.base import Cut, Neural, best_matches, load_masked, scored, softmax, unit
+from assay.metrics.base import Cut, Neural, best_matches, scored, softmax, unit
 from assay.models import weights
 from assay.models.encoder import embed, logits, pooled
 from assay.models.likelihood import causal, start_id
@@ -90,14 +90,12 @@ class Blanc(Neural, Metric):
     needs = frozenset({"source"})
     range = (-1.0, 1.0)
     citation = "Vasilyev et al. 2020, Fill in the BLANC: human-free quality estimation of summaries, Eval4NLP"
+    architecture = "AutoModelForMaskedLM"
     model: str = "bert-base-uncased"
     gap: NonNegative = 6
     shortest: int = 4
     overlong: Cut = "warn"
     precision: Precision = "float32"
-
-    def load_model(self) -> Loaded:
-        return load_masked(self)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a share per sample, None where no token of the source can be masked."""

@@ -233,16 +233,8 @@ _PERIOD = re.compile(
 _CLITIC = re.compile(r"(?<=[^'\s])('s|'m|'d|'ll|'re|'ve|n't|')(?=\s|$)")
 _OPENING = re.compile(r"(?<!\S)'(?!(?:s|m|d|ll|re|ve|t|tis|twas)\b)(?=\w)")
 # Robert MacIntyre's list for the Treebank.
-_FUSED = {
-    "cannot": ("can", "not"),
-    "gimme": ("gim", "me"),
-    "lemme": ("lem", "me"),
-    "gonna": ("gon", "na"),
-    "wanna": ("wan", "na"),
-    "gotta": ("got", "ta"),
-    "'tis": ("'t", "is"),
-    "'twas": ("'t", "was"),
-}
+_PARTED = ("can not", "gim me", "lem me", "gon na", "wan na", "got ta", "'t is", "'t was")
+_FUSED = {parts.replace(" ", ""): tuple(parts.split()) for parts in _PARTED}
 
 
 def ptb_tokens(text: str) -> list[str]:

@@ -183,9 +183,7 @@ def occupation_pairs(seed: int = 0) -> Iterator[Counterfactual]:
             names = rng.sample(occupations, 2)
             person = f"the {names[frame['refers'] - 1]}" + ("'s" if case == "his" else "")
             slots = {"first": names[0], "second": names[1]}
-            first, second, reference = (
-                render(frame["text"], {**slots, case: word}) for word in (*words, person)
-            )
+            first, second, reference = (render(frame["text"], slots | {case: w}) for w in (*words, person))
             yield Counterfactual("gender", first, second, reference, frame["id"], words)
 
 

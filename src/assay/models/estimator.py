@@ -76,10 +76,8 @@ class Estimator:
         if self.mix is None:
             return states[int(self.settings.get("sent_layer", self.settings.get("layer", -1)))]
         chosen = [_normed(state, mask) if self.settings["layer_norm"] else state for state in states]
-        mixed: torch.Tensor = self.gamma * sum(
-            share * state for share, state in zip(self.mix, chosen, strict=True)
-        )
-        return mixed
+        weighted = (share * state for share, state in zip(self.mix, chosen, strict=True))
+        return self.gamma * sum(weighted)  # type: ignore[no-any-return]
 
     def _states(self, ids: torch.Tensor, mask: torch.Tensor) -> Sequence[torch.Tensor]:
         answer = self.encoder.model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
@@ -141,14 +139,11 @@ def load_estimator(name: str, place: str) -> Estimator:
 
 
 def _settings(folder: Path) -> dict[str, Any]:
-    for name in ("hparams.yaml", "hparams.json"):
-        file = folder / name
-        if file.is_file():
-            if name.endswith("json"):
-                return dict(json.loads(file.read_text("utf-8")))
-            import yaml  # type: ignore[import-untyped]
+    import yaml  # type: ignore[import-untyped]
 
-            return dict(yaml.safe_load(file.read_text("utf-8")))
+    for name, parse in (("hparams.yaml", yaml.safe_load), ("hparams.json", json.loads)):
+        if (folder / name).is_file():
+            return dict(parse((folder / name).read_text("utf-8")))
     raise WeightsError(f"{folder} has no hparams.yaml; give the folder of a COMET checkpoint")
 
 
@@ -177,18 +172,14 @@ def _encoder(folder: Path, settings: dict[str, Any], tensors: dict[str, Any], pl
     home = home or weights.resolve_tokenizer(str(settings.get("pretrained_model", "")))
     config = AutoConfig.from_pretrained(home, local_files_only=True)
     body = AutoModel.from_config(config)
-    state = {
-        key.removeprefix("encoder.model."): value
-        for key, value in tensors.items()
-        if key.startswith("encoder.model.")
-    }
+    prefix = "encoder.model."
+    state = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
     missing, _ = body.load_state_dict(state, strict=False)
     check_complete([k for k in missing if not k.endswith("_ids")], type(body).__name__, folder, ("pooler",))
     tokenizer = load_tokenizer(home)
     limit = min(int(tokenizer.model_max_length), 512)
-    return Loaded(
-        body.to(place).eval().requires_grad_(False), tokenizer, folder, place, limit, framing(tokenizer), -1
-    )
+    body = body.to(place).eval().requires_grad_(False)
+    return Loaded(body, tokenizer, folder, place, limit, framing(tokenizer), -1)
 
 
 def _head(tensors: dict[str, Any], settings: dict[str, Any]) -> Any:

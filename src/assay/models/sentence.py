@@ -83,9 +83,8 @@ def _read(file: Path) -> Any:
 def _mode(file: Path) -> Pool:
     settings = _read(file)
     prefix = "pooling_mode_"
-    chosen = [
-        key.removeprefix(prefix) for key, on in settings.items() if key.startswith(prefix) and on is True
-    ]
+    modes = [key for key, on in settings.items() if key.startswith(prefix) and on is True]
+    chosen = [key.removeprefix(prefix) for key in modes]
     chosen = chosen or [str(settings.get("pooling_mode", "mean"))]
     if len(chosen) != 1 or chosen[0] not in _MODES:
         known = "cls_token, mean_tokens, max_tokens or lasttoken"
@@ -101,9 +100,8 @@ def _dense(folder: Path) -> Any:
     name = str(settings.get("activation_function", "torch.nn.modules.linear.Identity")).rsplit(".", 1)[-1]
     if name not in ("Tanh", "Identity", "GELU", "ReLU", "Sigmoid"):
         raise WeightsError(f"{folder}/config.json has the activation {name}, which is not supported")
-    linear = torch.nn.Linear(
-        int(settings["in_features"]), int(settings["out_features"]), bool(settings.get("bias", True))
-    )
+    sizes = int(settings["in_features"]), int(settings["out_features"])
+    linear = torch.nn.Linear(*sizes, bool(settings.get("bias", True)))
     tensors = {
         key.removeprefix("linear."): tensor
         for file in weight_files(folder)

@@ -29,8 +29,7 @@ _TABLES: dict[Kind, str] = {
         edit: ter
         caption: cider cider-plain spice
         diversity: rep-4gram=Rep4Gram ngram-entropy distinct-n
-        task: qbleu=QBleu qrouge=QRouge parent
-        sari: sari
+        task: qbleu=QBleu qrouge=QRouge sari parent
         static: embedding-average vector-extrema greedy-matching wmd=WordMovers
             wmd-relaxed=RelaxedWordMovers sms=SentenceMovers
         bertscore: bertscore-p|r|f=BertScore

@@ -13,7 +13,6 @@ from assay.metrics.base import Neural
 from assay.metrics.judge.blind import blinded
 from assay.metrics.judge.local import LocalJudge
 from assay.metrics.judge.prompt import (
-    Backend,
     Form,
     Mode,
     Question,
@@ -102,7 +101,7 @@ class Judge(Neural, Metric):
         return Form(self.mode, self.scale, self.criterion, self.anchored, *shots)
 
     @property
-    def _backend(self) -> Backend:
+    def _backend(self) -> LocalJudge | ServedJudge:
         if self.endpoint:
             return ServedJudge(self.endpoint, self.model)
         return LocalJudge(self.model, self.precision)
@@ -120,7 +119,8 @@ class Judge(Neural, Metric):
     def score(self, samples: Sequence[Sample]) -> Scores:
         form = self._form
         shown = [blinded(sample) if self.blind else sample for sample in samples]
-        orders = [[sample, _turned(sample)] if self.swap else [sample] for sample in shown]
+        turned = (replace(s, hypothesis=s.rival or "", rival=s.hypothesis) for s in shown)
+        orders = list(zip(shown, turned, strict=True)) if self.swap else [(sample,) for sample in shown]
         flat = [sample for order in orders for sample in order]
         questions = [Question(form.messages(sample), form.grades, sample.draw) for sample in flat]
         replies = self._backend.ask(questions, self.answer, self.temperature)
@@ -141,9 +141,8 @@ class Judge(Neural, Metric):
         whose = "its answers" if self.swap else f"its answers for {count} of {count} samples"
         if self.answer == "probabilities":
             return f"{whose} came without probabilities; leave answer=probabilities out"
-        fault = (
-            "choose neither A nor B" if self.mode == "pairwise" else f"name no single grade of {self.scale}"
-        )
+        no_grade = f"name no single grade of {self.scale}"
+        fault = "choose neither A nor B" if self.mode == "pairwise" else no_grade
         example = current_budget().unread.get(self.signature)
         return f"{whose} {fault}" + ("" if example is None else f", such as {example!r}")
 
@@ -173,10 +172,6 @@ def _warn_of_default(endpoint: str, model: str) -> None:
     log.warning(
         "note: %s is asked for the model %s, the default; model=NAME asks for another", endpoint, model
     )
-
-
-def _turned(sample: Sample) -> Sample:
-    return replace(sample, hypothesis=sample.rival or "", rival=sample.hypothesis)
 
 
 def _averaged(grades: Sequence[float | None]) -> float | None:

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from assay.core import Sample
 from assay.errors import SpecError, suggest
@@ -174,13 +174,6 @@ class Reply:
     text: str | None
     read: int  # tokens
     written: int
-
-
-class Backend(Protocol):
-    """A model that answers, on this machine or behind a server."""
-
-    def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
-        """Return one reply per question."""
 
 
 def share(grades: Sequence[str], probabilities: Mapping[str, float]) -> float | None:
