@@ -11,13 +11,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from assay.core import Sample
 from assay.errors import MetricError
-from assay.metrics.text import PUNCTUATION, distinct_texts
+from assay.metrics.text import PUNCTUATION, distinct_texts, with_texts
 
 JAVA_BATCH = 4096  # samples per call: a virtual machine takes about a second to start
 
@@ -85,15 +84,7 @@ def java_ptb(texts: Sequence[str]) -> list[str]:
 def ptb_prepared(samples: Sequence[Sample]) -> list[Sample]:
     """Return the samples with their texts tokenised by Java."""
     distinct = distinct_texts(samples)
-    tokenised = dict(zip(distinct, java_ptb(distinct), strict=True))
-    return [
-        replace(
-            sample,
-            hypothesis=tokenised[sample.hypothesis],
-            references=tuple(tokenised[text] for text in sample.references),
-        )
-        for sample in samples
-    ]
+    return with_texts(samples, dict(zip(distinct, java_ptb(distinct), strict=True)))
 
 
 def java_meteor(samples: Sequence[Sample], *options: str) -> list[float]:

@@ -23,6 +23,7 @@ _ENTAILED = ("entailment", "entail", "supported", "aligned", "consistent")
 _LONGEST = 1024
 _PIECE_WORDS = 500  # of MiniCheck's pieces of a document
 _CHECK_TOKENS = 2048
+Job = tuple[tuple[str, ...], tuple[str, ...]]  # pieces of a source, claims
 _CHUNK_WORDS = 350  # AlignScore's size of a piece of a document
 
 
@@ -125,9 +126,7 @@ class NliFaithful(_Entailment):
         return tuple(" ".join(words[at : at + _CHUNK_WORDS]) for at in range(0, len(words), _CHUNK_WORDS))
 
 
-def _best_support(
-    jobs: Sequence[tuple[Sequence[str], Sequence[str]]], chances: Floats, cuts: list[int]
-) -> Scores:
+def _best_support(jobs: Sequence[Job], chances: Floats, cuts: list[int]) -> Scores:
     """Return the mean over a job's claims of the best of its pieces, from one chance per claim and piece."""
     answers = []
     parts = segments(len(pieces) * len(claims) for pieces, claims in jobs)

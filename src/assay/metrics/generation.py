@@ -75,12 +75,7 @@ class _Rewriting(Neural, Metric):
 
     def _score_both_ways(self, samples: Sequence[Sample]) -> Scores:
         """Return precision (reference to hypothesis), recall (the other way) and their mean per sample."""
-        pairs = [
-            pair
-            for sample in samples
-            for text in sample.references
-            for pair in ((text, sample.hypothesis), (sample.hypothesis, text))
-        ]
+        pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
         values, cuts = self.log_likelihoods(pairs)
         answers = []
         for part in segments(2 * len(sample.references) for sample in samples):
@@ -126,7 +121,6 @@ class BartScore(_Rewriting):
     prefix: str = ""
 
     def explain(self, sample: Sample) -> Explanation | None:
-        """Return the probability of each token of the hypothesis, given the first reference."""
         return self._explain(sample.references[0], sample.hypothesis)
 
     def differentiable(self) -> Differentiable:
@@ -171,7 +165,6 @@ class BartScoreFaithful(_Rewriting):
     prefix: str = ""
 
     def explain(self, sample: Sample) -> Explanation | None:
-        """Return the probability of each token of the hypothesis, given the source."""
         return self._explain(sample.source or "", sample.hypothesis)
 
 

@@ -68,7 +68,6 @@ class _Perplexity(Neural, Metric):
         """Return log p of the scored ids of each piece."""
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """Score the texts in pieces that fit."""
         loaded, texts = self.load_model(), [sample.hypothesis for sample in samples]
         owners: list[int] = []
         rows: list[Piece] = []

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 
 from rapidfuzz.distance import LCSseq
 
@@ -71,13 +72,8 @@ def answerability(
 ) -> list[float]:
     """Return the weighted agreement of the four parts; function words have the weight that is left."""
     parts = [(question_parts(hypothesis), question_parts(reference)) for hypothesis, reference in pairs]
-    agreements = zip(
-        _agreements([(hyp.entities, ref.entities) for hyp, ref in parts]),
-        _agreements([(hyp.question, ref.question) for hyp, ref in parts]),
-        _agreements([(hyp.content, ref.content) for hyp, ref in parts]),
-        _agreements([(hyp.function, ref.function) for hyp, ref in parts]),
-        strict=True,
-    )
+    kinds = map(attrgetter, ("entities", "question", "content", "function"))
+    agreements = zip(*(_agreements([(of(hyp), of(ref)) for hyp, ref in parts]) for of in kinds), strict=True)
     rest = 1 - entity - question - content
     return [entity * e + question * q + content * c + rest * f for e, q, c, f in agreements]
 
@@ -208,13 +204,11 @@ class Parent(Metric):
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         """Return the score against the best reference, per sample; None without a table."""
-        return [self._one(sample) for sample in samples]
-
-    def _one(self, sample: Sample) -> float | None:
-        values = table_values(sample.source or "")
-        if not values:
-            return None
-        return reduced([self._pair(sample.hypothesis, text, values) for text in sample.references], "max")
+        tables = [table_values(sample.source or "") for sample in samples]
+        return [
+            reduced([self._pair(s.hypothesis, text, table) for text in s.references if table], "max")
+            for s, table in zip(samples, tables, strict=True)
+        ]
 
     def _pair(self, hypothesis: str, reference: str, values: list[list[str]]) -> float:
         known = frozenset(word for value in values for word in value)
@@ -258,8 +252,7 @@ class Sari(Metric):
                 word_counts(text, order, self.tokenize, self.lowercase)
                 for text in (sample.source or "", sample.hypothesis, *sample.references)
             )
-            scores = (_kept, _deleted, _added)
-            for place, part in enumerate(scores):
+            for place, part in enumerate((_kept, _deleted, _added)):
                 parts[place] += part(source, hypothesis, references)
         return 100.0 * sum(parts) / (3 * self.n)
 

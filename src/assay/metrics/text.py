@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -207,6 +208,14 @@ def reduced(values: Sequence[float] | Floats, reduce: Reduce) -> float | None:
 def distinct_texts(samples: Iterable[Sample]) -> list[str]:
     """Return each hypothesis and reference of the samples once."""
     return list(dict.fromkeys(text for sample in samples for text in (sample.hypothesis, *sample.references)))
+
+
+def with_texts(samples: Iterable[Sample], texts: Mapping[str, str]) -> list[Sample]:
+    """Return the samples with each hypothesis and reference replaced as `texts` says."""
+    return [
+        replace(s, hypothesis=texts[s.hypothesis], references=tuple(texts[text] for text in s.references))
+        for s in samples
+    ]
 
 
 def segments(lengths: Iterable[int]) -> Iterator[slice]:

@@ -31,6 +31,7 @@ from assay.recipe import digest, generator
 from assay.vocabulary import Task
 
 Split = Literal["train", "validation", "test"]
+Items = Sequence[tuple[str, str]]  # texts, each with the item it comes from
 P = TypeVar("P", "Counterfactual", "Ordinary")
 # By content: two in ten tested, one in ten validated.
 _SPLITS: tuple[Split, ...] = ("test", "test", "validation", *("train",) * 7)
@@ -212,7 +213,7 @@ def sentences() -> tuple[tuple[str, str], ...]:
     return tuple(items.items())
 
 
-def swapped_pairs(texts: Sequence[tuple[str, str]]) -> Iterator[Counterfactual]:
+def swapped_pairs(texts: Items) -> Iterator[Counterfactual]:
     """Every gendered word swapped, against the text with neutral words (CDA, Zhao et al. 2018)."""
     swapped = swap_texts([text for text, _ in texts], embedded_swaps())
     for (text, item), other in zip(texts, swapped, strict=True):
@@ -221,9 +222,7 @@ def swapped_pairs(texts: Sequence[tuple[str, str]]) -> Iterator[Counterfactual]:
             yield Counterfactual("gender", text, other.text, other.neutral, f"swap-{item}", words)
 
 
-def inserted_pairs(
-    texts: Iterable[tuple[str, str]], lexicon: Lexicon, seed: int = 0
-) -> Iterator[Counterfactual]:
+def inserted_pairs(texts: Items, lexicon: Lexicon, seed: int = 0) -> Iterator[Counterfactual]:
     """Adjectives of two groups before the first person of a text, against the text without either."""
     groups = [group.adjectives for group in lexicon.groups.values() if group.adjectives]
     for text, item in texts:
@@ -394,9 +393,7 @@ def _stereoset(path: Path, text: str, attributes: Sequence[str]) -> list[tuple[s
         raise DataError(f"{path} is not StereoSet ({error!r}); give its dev.json, or JSON Lines") from error
 
 
-def _augmented(
-    texts: Sequence[tuple[str, str]], attributes: Sequence[str], seed: int = 0
-) -> list[Counterfactual]:
+def _augmented(texts: Items, attributes: Sequence[str], seed: int = 0) -> list[Counterfactual]:
     """Counterfactual data augmentation of sentences, for every attribute that has a lexicon."""
     pairs: list[Counterfactual] = []
     for name in attributes:

@@ -90,16 +90,15 @@ def _generate(loaded: Loaded, question: Question, prompt: tuple[int, ...], tempe
     import torch
 
     ids = torch.tensor([prompt], device=loaded.device)
-    sampling = {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
+    options: dict[str, Any] = {
+        "max_new_tokens": WRITTEN,
+        "pad_token_id": loaded.pad,
+        "do_sample": temperature > 0,
+    }
+    options |= {"temperature": temperature} if temperature > 0 else {}
     with torch.random.fork_rng(devices=[]), torch.inference_mode():
         torch.manual_seed(int(digest(str(question.draw), *map(str, prompt))[:12], 16))
-        answer = loaded.model.generate(
-            ids,
-            attention_mask=torch.ones_like(ids),
-            max_new_tokens=WRITTEN,
-            pad_token_id=loaded.pad,
-            **sampling,
-        )[0, len(prompt) :]
+        answer = loaded.model.generate(ids, attention_mask=torch.ones_like(ids), **options)[0, len(prompt) :]
     text = str(loaded.tokenizer.decode(answer, skip_special_tokens=True))
     current_budget().book(Price(), 0.0, 0, len(answer))
     return Reply(None, text, len(prompt), len(answer))

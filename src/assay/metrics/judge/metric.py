@@ -91,7 +91,6 @@ class Judge(Neural, Metric):
         return 32
 
     def pins(self) -> Mapping[str, str]:
-        """The digests of the prompts and, for a model on this machine, of its weights."""
         digests = {"template": self._form.digest}
         return digests if self.endpoint else {**digests, "model": weights.pin(self.model)}
 
@@ -110,7 +109,6 @@ class Judge(Neural, Metric):
         return LocalJudge(self.model, self.precision).loaded()
 
     def prepare(self) -> None:
-        """Load the model; for a server, warn where it is asked for the default model."""
         if not self.endpoint:
             self.load_model()
         elif self.model == type(self).model:

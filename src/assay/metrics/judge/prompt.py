@@ -150,6 +150,7 @@ def _template(name: str) -> dict[str, dict[str, str]]:
 
 
 Reading = Literal["auto", "probabilities", "text"]
+Chances = Mapping[str, float]  # by grade
 _SCALE_WORDS = re.compile(
     r"(?:on a scale (?:of|from)|from|between)\s+\d+\s*(?:to|-|and)\s*\d+|(?:/|out of)\s*\d+", re.I
 )
@@ -170,13 +171,13 @@ class Question:
 class Reply:
     """A backend's answer: probabilities of grades where it gives them, its text where it wrote one."""
 
-    probabilities: Mapping[str, float] | None
+    probabilities: Chances | None
     text: str | None
     read: int  # tokens
     written: int
 
 
-def share(grades: Sequence[str], probabilities: Mapping[str, float]) -> float | None:
+def share(grades: Sequence[str], probabilities: Chances) -> float | None:
     """Return the expected grade on 0..1, or P(A) of a pair; None where no grade has any probability."""
     weights = [probabilities.get(grade, 0.0) for grade in grades]
     total = sum(weights)
@@ -210,9 +211,7 @@ def parsed(grades: Sequence[str], text: str) -> float | None:
     return (number - low) / (high - low)
 
 
-def drawn(
-    grades: Sequence[str], probabilities: Mapping[str, float], temperature: float, rng: Random
-) -> float | None:
+def drawn(grades: Sequence[str], probabilities: Chances, temperature: float, rng: Random) -> float | None:
     """Draw a grade as a model would at this temperature; return it on 0..1."""
     top = max((probabilities.get(grade, 0.0) for grade in grades), default=0.0)
     if top <= 0:

@@ -29,6 +29,7 @@ from assay.models.budget import Price, current_budget, price
 if TYPE_CHECKING:
     import httpx
 
+Body = dict[str, Any]  # of a request, as JSON
 WRITTEN = 8  # tokens an answer may have
 ATTEMPTS = 6
 BROKEN = 3  # malformed responses before giving up: a wrong address never sends anything else
@@ -64,10 +65,8 @@ class ServedJudge:
                 for future in waiting:
                     future.cancel()
 
-    def _body(
-        self, question: Question, reading: Reading, temperature: float, endpoint: Endpoint
-    ) -> dict[str, Any]:
-        body: dict[str, Any] = {
+    def _body(self, question: Question, reading: Reading, temperature: float, endpoint: Endpoint) -> Body:
+        body: Body = {
             "model": self.model,
             "messages": [{"role": turn.role, "content": turn.content} for turn in question.messages],
             "max_tokens": WRITTEN,
@@ -79,9 +78,7 @@ class ServedJudge:
         return body
 
 
-def _send(
-    endpoint: Endpoint, client: httpx.Client, body: dict[str, Any], grades: Sequence[str], cost: Price
-) -> Reply:
+def _send(endpoint: Endpoint, client: httpx.Client, body: Body, grades: Sequence[str], cost: Price) -> Reply:
     size = sum(len(turn["content"]) for turn in body["messages"])
     estimate = (math.ceil(size / _CHARACTERS_PER_TOKEN), WRITTEN)
     reserved = current_budget().reserve(cost, *estimate)
@@ -183,11 +180,10 @@ class Endpoint:
         key = _key(self._host, self.url)
         return {"Authorization": f"Bearer {key}"} if key else {}
 
-    def _refuses_probabilities(self, response: httpx.Response, body: dict[str, Any]) -> bool:
+    def _refuses_probabilities(self, response: httpx.Response, body: Body) -> bool:
         """Whether the server refused the field `logprobs`, which is then left out from now on."""
-        if response.status_code not in (400, 422) or "logprobs" not in body:
-            return False
-        if "logprobs" not in response.text:
+        asked = "logprobs" in body and "logprobs" in response.text
+        if not asked or response.status_code not in (400, 422):
             return False
         self.gives_probabilities = False
         del body["logprobs"], body["top_logprobs"]
