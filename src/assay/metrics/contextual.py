@@ -140,7 +140,7 @@ class MoverScore(Neural, Metric):
         hyp, ref = (self._cloud(known[t], loaded) for t in (sample.hypothesis, sample.references[0]))
         if hyp is None or ref is None:
             return None
-        flow = transport(_distances(hyp, ref), hyp.weights, ref.weights)
+        flow = transport(_distances(hyp.points, ref.points), hyp.weights, ref.weights)
         return Explanation("matching", hyp.tokens, ref.tokens, tuple(tuple(map(float, r)) for r in flow))
 
 
@@ -151,15 +151,15 @@ def _bigrams(points: Floats, weights: Floats, words: list[str]) -> tuple[Floats,
     return joined, total, [f"{word} {after}" for word, after in pairwise(words)]
 
 
-def _distances(hyp: Cloud, ref: Cloud) -> Floats:
+def _distances(hyp: Floats, ref: Floats) -> Floats:
     from scipy.spatial.distance import cdist
 
-    distances: Floats = cdist(hyp.points, ref.points)
+    distances: Floats = cdist(hyp, ref)
     return distances
 
 
 def _similarity(hyp: Cloud, ref: Cloud) -> float:
-    cost = _distances(hyp, ref)
+    cost = _distances(hyp.points, ref.points)
     return 1 / (1 + float((transport(cost, hyp.weights, ref.weights) * cost).sum()))
 
 
@@ -268,9 +268,7 @@ class SmsContextual(_SentenceEncoder):
 
 
 def _sentence_similarity(hyp: tuple[str, ...], ref: tuple[str, ...], known: dict[str, Floats]) -> float:
-    from scipy.spatial.distance import cdist
-
-    cost = cdist(np.stack([known[part] for part in hyp]), np.stack([known[part] for part in ref]))
+    cost = _distances(*(np.stack([known[part] for part in parts]) for parts in (hyp, ref)))
     weights = [np.array([len(part.split()) for part in parts], dtype=float) for parts in (hyp, ref)]
     flow = transport(cost, weights[0] / weights[0].sum(), weights[1] / weights[1].sum())
     return float(np.exp(-(flow * cost).sum()))

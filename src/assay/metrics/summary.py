@@ -282,12 +282,11 @@ class DialogueRelevance(Neural, Metric):
         vectors, cuts = pooled(self.load_model(), texts, self.overlong)
         directions = unit(vectors.astype(np.float64))
         count = len(samples)
-        values = [
-            float(directions[i] @ directions[count + i])
-            if contexts[i] and samples[i].hypothesis.strip()
-            else None
-            for i in range(count)
+        usable = [
+            bool(context and s.hypothesis.strip()) for context, s in zip(contexts, samples, strict=True)
         ]
+        cosines = [float(directions[i] @ directions[count + i]) for i in range(count)]
+        values = [cosine if both else None for cosine, both in zip(cosines, usable, strict=True)]
         return Scores(values, {"truncated": [cuts[i] + cuts[count + i] for i in range(count)]})
 
 

@@ -28,8 +28,7 @@ class Embeddings:
 
     def known(self, words: Sequence[str]) -> list[int]:
         """Return the rows of the words that have a vector, in order."""
-        rows = self.rows
-        return [rows[word] for word in words if word in rows]
+        return [self.rows[word] for word in words if word in self.rows]
 
     def vectors(self, rows: Sequence[int]) -> Floats:
         return np.asarray(self.matrix[rows], dtype=np.float64)

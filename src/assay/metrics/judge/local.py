@@ -36,15 +36,15 @@ class LocalJudge:
         budget = current_budget()
         for ids in prompts:
             budget.book(Price(), budget.reserve(Price(), 0, 0), len(ids), 0)
+        both = list(zip(questions, prompts, strict=True))
         if reading == "text":
-            both = zip(questions, prompts, strict=True)
             return [_generate(loaded, question, prompt, temperature) for question, prompt in both]
         rows: list[Row] = []
-        for question, prompt in zip(questions, prompts, strict=True):
+        for question, prompt in both:
             rows += [(prompt, ids) for ids in _grade_ids(loaded.serial, loaded.tokenizer, question.grades)]
         logs = iter(causal(loaded, rows))
         replies = []
-        for question, prompt in zip(questions, prompts, strict=True):
+        for question, prompt in both:
             chances = {grade: float(np.exp(next(logs).sum())) for grade in question.grades}
             replies.append(Reply(chances, None, len(prompt), 0))
         return replies

@@ -10,20 +10,9 @@ from functools import cache
 from assay.core import Metric, Sample, Scores
 from assay.errors import SpecError
 from assay.metrics.base import Neural
+from assay.metrics.judge import prompt
 from assay.metrics.judge.blind import blinded
 from assay.metrics.judge.local import LocalJudge
-from assay.metrics.judge.prompt import (
-    Form,
-    Mode,
-    Question,
-    Reading,
-    References,
-    Reply,
-    ScaleName,
-    drawn,
-    parsed,
-    share,
-)
 from assay.metrics.judge.server import ServedJudge
 from assay.models import weights
 from assay.models.budget import current_budget
@@ -53,15 +42,15 @@ class Judge(Neural, Metric):
     citation = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
     model: str = "smollm2"
     endpoint: str = ""  # of an OpenAI-compatible server; empty: the model runs on this machine
-    mode: Mode = "pointwise"
-    scale: ScaleName = "1-5"
+    mode: prompt.Mode = "pointwise"
+    scale: prompt.ScaleName = "1-5"
     criterion: str = "overall"
-    references: References = "all"
+    references: prompt.References = "all"
     anchored: bool = False  # says in words what each grade means
     swap: bool = False  # asks about a pair in both orders
     blind: bool = False  # hides authors and words for groups
     shots: NonNegative = 0  # worked examples
-    answer: Reading = "auto"
+    answer: prompt.Reading = "auto"
     temperature: float = 0.0
     template: str = "v1"
     precision: Precision = "float32"
@@ -95,9 +84,9 @@ class Judge(Neural, Metric):
         return digests if self.endpoint else {**digests, "model": weights.pin(self.model)}
 
     @property
-    def _form(self) -> Form:
+    def _form(self) -> prompt.Form:
         shots = (self.references, self.shots, self.template)
-        return Form(self.mode, self.scale, self.criterion, self.anchored, *shots)
+        return prompt.Form(self.mode, self.scale, self.criterion, self.anchored, *shots)
 
     @property
     def _backend(self) -> LocalJudge | ServedJudge:
@@ -120,7 +109,7 @@ class Judge(Neural, Metric):
         turned = (replace(s, hypothesis=s.rival or "", rival=s.hypothesis) for s in shown)
         orders = list(zip(shown, turned, strict=True)) if self.swap else [(sample,) for sample in shown]
         flat = [sample for order in orders for sample in order]
-        questions = [Question(form.messages(sample), form.grades, sample.draw) for sample in flat]
+        questions = [prompt.Question(form.messages(sample), form.grades, sample.draw) for sample in flat]
         replies = self._backend.ask(questions, self.answer, self.temperature)
         graded = iter([self._graded(sample, reply) for sample, reply in zip(flat, replies, strict=True)])
         values: list[float | None] = []
@@ -144,7 +133,7 @@ class Judge(Neural, Metric):
         example = current_budget().unread.get(self.signature)
         return f"{whose} {fault}" + ("" if example is None else f", such as {example!r}")
 
-    def _graded(self, sample: Sample, reply: Reply) -> tuple[float | None, Reply]:
+    def _graded(self, sample: Sample, reply: prompt.Reply) -> tuple[float | None, prompt.Reply]:
         """Return the grade with its reply; the first text that names no grade is kept for the message."""
         grade = self._grade(sample, reply)
         if grade is None and reply.text is not None:
@@ -152,17 +141,17 @@ class Judge(Neural, Metric):
             current_budget().unread.setdefault(self.signature, text)
         return grade, reply
 
-    def _grade(self, sample: Sample, reply: Reply) -> float | None:
+    def _grade(self, sample: Sample, reply: prompt.Reply) -> float | None:
         grades, chances = self._form.grades, reply.probabilities
         sampling = self.temperature > 0
         has_text = reply.text is not None and self.answer == "auto"
         if chances is None or self.answer == "text" or (sampling and has_text):
             readable = reply.text is not None and self.answer != "probabilities"
-            return parsed(grades, reply.text or "") if readable else None
+            return prompt.parsed(grades, reply.text or "") if readable else None
         if sampling:
             rng = generator(sample.draw, self.signature, sample.key)
-            return drawn(grades, chances, self.temperature, rng)
-        return share(grades, chances)
+            return prompt.drawn(grades, chances, self.temperature, rng)
+        return prompt.share(grades, chances)
 
 
 @cache
@@ -180,7 +169,7 @@ def _averaged(grades: Sequence[float | None]) -> float | None:
     return (first + sum(1.0 - grade for grade in turned if grade is not None)) / len(grades)
 
 
-def _counts(answers: Sequence[tuple[float | None, Reply]], grades: int) -> dict[str, int]:
+def _counts(answers: Sequence[tuple[float | None, prompt.Reply]], grades: int) -> dict[str, int]:
     """Count absent grades, grades read from text, and replies that list only some of the grades."""
     chances = [reply.probabilities for _, reply in answers]
     counts = (
