@@ -21,7 +21,7 @@ from typing import Literal
 
 from rapidfuzz.distance import LCSseq
 
-from assay.core import Measure, Metric, Sample
+from assay.core import Metric, Sample
 from assay.errors import MetricError
 from assay.metrics.coco import JAVA_BATCH, java_meteor
 from assay.metrics.ngram import Matches, brevity_penalty, count_matches
@@ -164,7 +164,7 @@ class MultEvalMeteor(Metric):
         return plain.lower() if self.lowercase else plain
 
 
-_DIALECTS: dict[str, Metric] = {
+DIALECTS: dict[str, Metric] = {
     "multeval-bleu": MultEvalBleu(),
     "py-rouge-1": PyRouge("1"),
     "py-rouge-2": PyRouge("2"),
@@ -172,8 +172,3 @@ _DIALECTS: dict[str, Metric] = {
     "coco-rouge": CocoRouge(),
     "multeval-meteor": MultEvalMeteor(),
 }
-
-
-def recipe_measure(spec: str) -> str | Measure:
-    """A dialect of a recipe, or the spec as it is for everyone."""
-    return Measure(spec, _DIALECTS[spec]) if spec in _DIALECTS else spec

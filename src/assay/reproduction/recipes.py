@@ -19,7 +19,7 @@ from assay.core import Measure
 from assay.datasets.lexicon import data_path
 from assay.datasets.rows import read_rows
 from assay.errors import AuditError, DataError, SpecError, suggest
-from assay.reproduction.metrics import recipe_measure
+from assay.reproduction.metrics import DIALECTS
 from assay.run.pipeline import run
 from assay.run.results import Run
 from assay.run.session import Session
@@ -311,7 +311,7 @@ def _each_judgement(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _computed(plan: Plan, cells: Sequence[Cell], options: dict[str, Any], session: Session) -> list[Checked]:
     """All metrics at once; where one cannot run here, one at a time, so that it stops no other."""
     specs = list(dict.fromkeys(str(cell.metric) for cell in cells))
-    measures: list[str | Measure] = [recipe_measure(spec) for spec in specs]
+    measures = [Measure(spec, DIALECTS[spec]) if spec in DIALECTS else spec for spec in specs]
     try:
         return _read(run(plan.audit, measures, session=session, **options), cells)
     except AuditError as error:
