@@ -19,7 +19,7 @@ from assay.core import Sample
 from assay.metrics.chrf import Chrf, ChrfPlusPlus
 from assay.metrics.ngram import Bleu, Nist, SacreBleu, shared_ngrams
 from assay.metrics.rouge import Rouge1, Rouge2, Rouge4, RougeL, RougeLsum, RougeSU4, RougeW, weighted_lcs
-from assay.metrics.sari import Sari
+from assay.metrics.task import Sari
 from assay.metrics.text import _tokens_13a, grams
 
 TEXTS = st.lists(

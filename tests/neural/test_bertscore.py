@@ -231,7 +231,7 @@ def test_rescaling_moves_the_zero(bert: Callable[..., Path], tmp_path: Path) -> 
 def test_own_baseline_is_kept(
     bert: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.metrics.baseline import own_baseline, unrelated
+    from assay.metrics.bertscore import own_baseline, unrelated
 
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
     metric = BertScore(model=str(bert(limit=512, name="bert-long")), layer=3, rescale="own")

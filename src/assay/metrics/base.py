@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -60,22 +60,18 @@ class Neural:
         return self.layer
 
     def load_model(self) -> Loaded:
-        """Return the model with its tokenizer; it is loaded once per process."""
-        return load(
+        """Return the model with its tokenizer, loaded once per process; a masked model must have a mask."""
+        loaded = load(
             self.architecture, self.model, precision=self.precision, adapter=self.adapter,
             unused=self.unused, layers=self.layers, base=self.base, tokenizer=self.tokenizer,
         )  # fmt: skip
+        if self.architecture == "AutoModelForMaskedLM" and loaded.tokenizer.mask_token_id is None:
+            advice = "take a masked language model"
+            raise MetricError(f"the tokenizer in {loaded.path} has no mask token; {advice}")
+        return loaded
 
     def prepare(self) -> None:
         self.load_model()
-
-
-def load_masked(metric: Neural) -> Loaded:
-    """Load a masked language model; refuse a tokenizer without a mask."""
-    loaded = load("AutoModelForMaskedLM", metric.model, precision=metric.precision)
-    if loaded.tokenizer.mask_token_id is None:
-        raise MetricError(f"the tokenizer in {loaded.path} has no mask token; take a masked language model")
-    return loaded
 
 
 def unit(vectors: Floats) -> Floats:
@@ -91,11 +87,14 @@ def softmax(logits: Floats) -> Floats:
 
 def reduced_scores(values: Floats, cuts: Sequence[int], samples: Sequence[Sample], reduce: Reduce) -> Scores:
     """Return one score per sample from one value and one count of cut tokens per (sample, reference)."""
-    parts = list(segments(len(sample.references) for sample in samples))
-    return Scores(
-        [reduced(values[part], reduce) for part in parts],
-        {"truncated": [sum(cuts[part]) for part in parts]},
-    )
+    parts = segments(len(sample.references) for sample in samples)
+    return scored((reduced(values[part], reduce), sum(cuts[part])) for part in parts)
+
+
+def scored(rows: Iterable[tuple[Any, int]]) -> Scores:
+    """Return values, each given with its count of cut tokens, as scores with that note."""
+    pairs = list(rows)
+    return Scores([value for value, _ in pairs], {"truncated": [cut for _, cut in pairs]})
 
 
 def best_matches(hypothesis: Floats, reference: Floats) -> list[float]:

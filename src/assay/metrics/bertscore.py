@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import math
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from functools import cache, partial
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
-from assay.errors import MetricError, SpecError
-from assay.metrics.base import Neural
-from assay.metrics.baseline import baseline_digest, own_baseline, read_baseline
+from assay.errors import DataError, MetricError, SpecError
+from assay.metrics.base import Neural, scored
 from assay.metrics.layers import find_layer, tuned_layer
 from assay.models.encoder import Differentiable, Embedded, Matrix, Texts, embed, encode_pairs
 from assay.models.torch import Loaded, Overlong, Precision, clean_text, content_ids
+from assay.models.weights import cache_folder, file_digest
 from assay.recipe import digest
 from assay.vocabulary import Layer
 
 if TYPE_CHECKING:
     import torch
 
-ZHANG_2020 = "Zhang et al. 2020, BERTScore: evaluating text generation with BERT, ICLR"
 _GRID_CELLS = 4_000_000  # cosines held at once
 _PIECE = 1024  # samples whose embeddings are held at once
 Weigher = Callable[[Embedded], Floats | None]
@@ -39,7 +43,6 @@ class IdfTable:
 
     @property
     def digest(self) -> str:
-        """Content hash, for signatures."""
         return digest(*(f"{key}:{value!r}" for key, value in sorted(self.values.items())), repr(self.unseen))
 
 
@@ -65,7 +68,7 @@ class BertScore(Neural, Metric):
     paradigm = "matching"
     outputs = ("p", "r", "f")
     range = (-1.0, 1.0)
-    citation = ZHANG_2020
+    citation = "Zhang et al. 2020, BERTScore: evaluating text generation with BERT, ICLR"
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
@@ -132,15 +135,14 @@ class BertScore(Neural, Metric):
         weigh = self._weigher(loaded)
         clean = {text: self._clean(text, loaded) for s in samples for text in (s.hypothesis, *s.references)}
         known = embed(loaded, list(clean.values()), self.overlong)
-        values: list[Any] = []
-        truncated: list[int] = []
+        answers = []
         for sample in samples:
             texts = [known[clean[text]] for text in (sample.hypothesis, *sample.references)]
             rows = [self._pair(texts[0], reference, weigh, loaded) for reference in texts[1:]]
             usable = [row for row in rows if row is not None]
-            values.append(self._rescaled(np.max(usable, axis=0)).tolist() if usable else None)
-            truncated.append(sum(text.truncated for text in texts))
-        return Scores(values, {"truncated": truncated})
+            best = self._rescaled(np.max(usable, axis=0)).tolist() if usable else None
+            answers.append((best, sum(text.truncated for text in texts)))
+        return scored(answers)
 
     def _rescaled(self, values: Floats) -> Floats:
         if not self.rescale:
@@ -163,15 +165,13 @@ class BertScore(Neural, Metric):
 
         return weigh
 
-    def _pair(
-        self, hypothesis: Embedded, reference: Embedded, weigh: Weigher, loaded: Loaded
-    ) -> Floats | None:
-        if min(len(hypothesis.ids), len(reference.ids)) <= loaded.framing.size:
+    def _pair(self, hyp: Embedded, ref: Embedded, weigh: Weigher, loaded: Loaded) -> Floats | None:
+        if min(len(hyp.ids), len(ref.ids)) <= loaded.framing.size:
             return np.zeros(3)
-        weights, others = weigh(hypothesis), weigh(reference)
+        weights, others = weigh(hyp), weigh(ref)
         if weights is None or others is None:
             return None
-        cosines = hypothesis.vectors @ reference.vectors.T
+        cosines = hyp.vectors @ ref.vectors.T
         precision = float(cosines.max(axis=1) @ weights)
         recall = float(cosines.max(axis=0) @ others)
         return _with_f(np.array([precision, recall]), self.beta)
@@ -208,9 +208,7 @@ class BertScore(Neural, Metric):
     def explain(self, sample: Sample) -> Explanation | None:
         """Return the cosines of all tokens with those of the best reference, special tokens left out."""
         loaded = self.load_model()
-        hypothesis, *references = (
-            self._clean(text, loaded) for text in (sample.hypothesis, *sample.references)
-        )
+        hypothesis, *references = (self._clean(t, loaded) for t in (sample.hypothesis, *sample.references))
         known = embed(loaded, [hypothesis, *references], self.overlong)
         weigh = self._weigher(loaded)
         pairs = [(self._pair(known[hypothesis], known[text], weigh, loaded), text) for text in references]
@@ -297,3 +295,75 @@ def _content_mask(mask: torch.Tensor, loaded: Loaded) -> torch.Tensor:
     for back in range(1, len(loaded.framing.suffix) + 1):
         content[range(len(content)), last - back] = 0
     return content
+
+
+# The zero of a rescaled score is the BERTScore of unrelated texts, computed for any model and kept in the
+# cache folder by model, layer and texts. bert-score ships such baselines for some models, from a million
+# pairs of Common Crawl lines, and a file of its own can be given instead. Ours come from the embedded
+# corpora: each text is paired with texts of other tasks, which share neither topic nor form.
+_TEXTS = 120  # clean texts taken from the corpora; each is paired with five others
+
+
+@cache
+def unrelated() -> tuple[tuple[str, str], ...]:
+    """Return pairs of clean texts from different tasks of the embedded corpora."""
+    golds: list[tuple[str, str]] = []
+    folder = resources.files("assay.data") / "corpora"
+    for file in sorted(folder.iterdir(), key=lambda item: item.name):
+        if file.name.endswith(".jsonl"):
+            lines = file.read_text(encoding="utf-8").splitlines()
+            texts = [str(json.loads(line).get("gold", "")) for line in lines if line.strip()]
+            golds += [(file.name, text) for text in texts if text][: _TEXTS // 6]
+    steps = [len(golds) * share // 7 for share in range(1, 6)]
+    return tuple(
+        (text, golds[(index + step) % len(golds)][1])
+        for index, (task, text) in enumerate(golds)
+        for step in steps
+        if golds[(index + step) % len(golds)][0] != task
+    )
+
+
+def baseline_digest(rescale: str) -> str:
+    """Return the digest of the unrelated texts (rescale="own") or of a baseline file, for signatures."""
+    if rescale == "own":
+        return digest(*(text for pair in unrelated() for text in pair))
+    return file_digest(_existing(rescale))
+
+
+def _existing(rescale: str) -> Path:
+    path = Path(rescale).expanduser()
+    if not path.is_file():
+        raise DataError(f"no baseline file {path}; give rescale=own, or a table of bert-score (LAYER,P,R,F)")
+    return path
+
+
+def own_baseline(plain: Metric) -> Floats:
+    """Return (P, R, F) of unrelated texts under a metric that does not rescale."""
+    return _own(plain, digest(plain.signature, baseline_digest("own")))
+
+
+@cache
+def _own(plain: Metric, key: str) -> Floats:
+    place = cache_folder() / "baselines" / f"{key}.json"
+    if place.is_file():
+        return np.array(json.loads(place.read_text("utf-8")))
+    answer = plain.score([Sample(text, (other,)) for text, other in unrelated()])
+    values = answer.values if isinstance(answer, Scores) else answer
+    rows = [row for row in values if row is not None]
+    means: Floats = np.asarray(np.mean(rows, axis=0))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    scratch = place.with_suffix(f".{os.getpid()}")
+    scratch.write_text(json.dumps(means.tolist()), "utf-8")
+    scratch.replace(place)
+    return means
+
+
+def read_baseline(rescale: str, layer: int | None) -> Floats:
+    """Read the row of a layer in a table of bert-score: LAYER,P,R,F with a header."""
+    path = _existing(rescale)
+    with path.open(encoding="utf-8", newline="") as lines:
+        rows = {row[0]: row[1:4] for row in csv.reader(lines)}
+    try:
+        return np.array([float(cell) for cell in rows[str(layer)]])
+    except (KeyError, ValueError) as error:
+        raise DataError(f"{path} has no row P,R,F for layer {layer}; name one of its layers") from error

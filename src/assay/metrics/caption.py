@@ -11,11 +11,10 @@ from typing import ClassVar, Literal, Self
 
 from assay.core import Metric, Sample
 from assay.errors import MetricError
-from assay.metrics.coco import JAVA_BATCH, java_spice, ptb_prepared, spice_state
+from assay.metrics.coco import JAVA_BATCH, JavaBacked, java_spice, ptb_prepared, spice_state
 from assay.metrics.text import Counts, Tokenize, distinct_texts, grams, memo, tokens
 from assay.recipe import digest
 
-VEDANTAM = "Vedantam et al. 2015, CIDEr: Consensus-based Image Description Evaluation, arXiv:1411.5726"
 ORDERS = 4
 SIGMA = 6.0
 Gram = tuple[str, ...]
@@ -38,7 +37,6 @@ class DocumentFrequencies:
 
     @cached_property
     def digest(self) -> str:
-        """Content hash, for signatures."""
         rows = (f"{' '.join(gram)}\t{count}" for gram, count in sorted(self.counts.items()))
         return digest(str(self.documents), *rows)
 
@@ -116,12 +114,12 @@ def cider_scores(
 
 
 @dataclass(frozen=True)
-class _Consensus(Metric):
+class _Consensus(JavaBacked, Metric):
     """The fields and formula of both CIDErs."""
 
     paradigm = "caption"
     range = (0.0, 10.0)
-    citation = VEDANTAM
+    citation = "Vedantam et al. 2015, CIDEr: Consensus-based Image Description Evaluation, arXiv:1411.5726"
     identity_highest = True
     clipped: ClassVar[bool]
     tokenize: Tokenize = "ptb"
@@ -129,12 +127,7 @@ class _Consensus(Metric):
     df: Literal["corpus"] = "corpus"
     table: DocumentFrequencies | None = None
 
-    @property
-    def batch(self) -> int:
-        return JAVA_BATCH if self.backend == "coco" else 1
-
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
-        """With the document frequencies of the run's references."""
         tokenize: Tokenize = self.tokenize
         if self.backend == "coco":
             prepared = ptb_prepared([Sample("", texts) for texts in references])
@@ -142,7 +135,6 @@ class _Consensus(Metric):
         return replace(self, table=document_frequencies(references, tokenize))
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """Return the mean over references, per sample."""
         if self.backend == "coco":
             return cider_scores(ptb_prepared(samples), self.table, "split", clipped=self.clipped)
         return cider_scores(samples, self.table, self.tokenize, clipped=self.clipped)
@@ -186,5 +178,4 @@ class Spice(Metric):
         return JAVA_BATCH
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """Compare with one graph of all references."""
         return java_spice(samples) if samples else []

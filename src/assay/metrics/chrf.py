@@ -14,7 +14,6 @@ from assay.metrics.text import reduced, segments
 from assay.vocabulary import NonNegative
 
 POPOVIC_2015 = "Popović 2015, chrF: character n-gram F-score for automatic MT evaluation, W15-3049"
-POPOVIC_2017 = "Popović 2017, chrF++: words helping character n-grams, W17-4770"
 PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 NLTK_EPSILON = 1e-16
 
@@ -117,7 +116,6 @@ class Chrf(Metric):
     backend: Literal["sacrebleu", "nltk"] = "sacrebleu"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """Return the score against the best reference, per sample."""
         statistics = pair_statistics(samples, self.n, 0, self.lowercase)
         if self.backend == "nltk":
             return _best(samples, nltk_scores(statistics, 3.0 if self.beta is None else self.beta))
@@ -131,7 +129,7 @@ class ChrfPlusPlus(Metric):
     name = "chrf++"
     paradigm = "n-gram"
     range = (0.0, 100.0)
-    citation = POPOVIC_2017
+    citation = "Popović 2017, chrF++: words helping character n-grams, W17-4770"
     identity_highest = True
     n: int = 6
     word_order: NonNegative = 2
@@ -139,6 +137,5 @@ class ChrfPlusPlus(Metric):
     lowercase: bool = False
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """Return the score against the best reference, per sample."""
         statistics = pair_statistics(samples, self.n, self.word_order, self.lowercase)
         return _best(samples, chrf_scores(statistics, self.beta))

@@ -9,18 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from assay.core import Floats, Image, Metric, Sample, Scores
-from assay.metrics.base import Cut, Neural, best_matches, unit
+from assay.metrics.base import Cut, Neural, best_matches, scored, unit
 from assay.models.encoder import Embedded, remembered
 from assay.models.loading import image_processor, pixels
 from assay.models.torch import Loaded, Precision, framed_rows, in_batches, padded
 
-HESSEL_2021 = "Hessel et al. 2021, CLIPScore: a reference-free evaluation metric for image captioning, EMNLP"
-LEE_2020 = "Lee et al. 2020, ViLBERTScore: evaluating image caption using vision-and-language BERT, Eval4NLP"
 _IMAGES = 16  # images per batch
 
 
 def _features(answer: Any) -> list[Any]:
-    """Return the projected vectors, whether the model wraps them or not."""
     vectors = answer.pooler_output if hasattr(answer, "pooler_output") else answer
     return list(vectors.float().cpu().numpy())
 
@@ -64,7 +61,7 @@ class _Clip(Neural, Metric):
 
     paradigm = "image-text"
     range = (0.0, 2.5)
-    citation = HESSEL_2021
+    citation = "Hessel et al. 2021, CLIPScore: a reference-free evaluation metric for image captioning, EMNLP"
     reads_references: ClassVar[bool]
     model: str = "openai/clip-vit-base-patch32"
     w: float = 2.5
@@ -123,7 +120,9 @@ class VilbertScore(Neural, Metric):
     needs = frozenset({"image", "references"})
     outputs = ("p", "r", "f")
     range = (-1.0, 1.0)
-    citation = LEE_2020
+    citation = (
+        "Lee et al. 2020, ViLBERTScore: evaluating image caption using vision-and-language BERT, Eval4NLP"
+    )
     unused = ("pooler",)
     model: str = "dandelin/vilt-b32-mlm"
     overlong: Cut = "warn"
@@ -131,22 +130,19 @@ class VilbertScore(Neural, Metric):
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Read each text with the sample's image; the best reference counts."""
-        jobs = list(
-            dict.fromkeys((s.image, t) for s in samples if s.image for t in (s.hypothesis, *s.references))
-        )
+        pairs = ((s.image, t) for s in samples if s.image for t in (s.hypothesis, *s.references))
+        jobs = list(dict.fromkeys(pairs))
         known = dict(zip(jobs, self._encode(jobs), strict=True))
-        values: list[Any] = []
-        truncated: list[int] = []
+        answers: list[tuple[list[float] | None, int]] = []
         for sample in samples:
             if sample.image is None:
-                values.append(None)
-                truncated.append(0)
+                answers.append((None, 0))
                 continue
             hyp, *ref = [known[sample.image, text] for text in (sample.hypothesis, *sample.references)]
             rows = [best_matches(hyp[0], other) for other, _ in ref if len(other) and len(hyp[0])]
-            values.append(np.max(rows, axis=0).tolist() if rows else None)
-            truncated.append(sum(cut for _, cut in (hyp, *ref)))
-        return Scores(values, {"truncated": truncated})
+            best = np.max(rows, axis=0).tolist() if rows else None
+            answers.append((best, sum(cut for _, cut in (hyp, *ref))))
+        return scored(answers)
 
     def _encode(self, jobs: Sequence[tuple[Image, str]]) -> list[tuple[Floats, int]]:
         """Return unit vectors of each text's tokens, read with the image's patches, and the tokens cut."""

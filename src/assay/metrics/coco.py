@@ -11,14 +11,24 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from assay.core import Sample
 from assay.errors import MetricError
-from assay.metrics.text import PUNCTUATION, distinct_texts
+from assay.metrics.text import PUNCTUATION, distinct_texts, with_texts
 
 JAVA_BATCH = 4096  # samples per call: a virtual machine takes about a second to start
+
+
+class JavaBacked:
+    """A metric that may leave its tokens, or all of its work, to Java, which wants large batches."""
+
+    backend: Literal["own", "coco"]
+
+    @property
+    def batch(self) -> int:
+        return JAVA_BATCH if self.backend == "coco" else 1
 
 
 def jar(path: str) -> Path:
@@ -74,23 +84,15 @@ def java_ptb(texts: Sequence[str]) -> list[str]:
 def ptb_prepared(samples: Sequence[Sample]) -> list[Sample]:
     """Return the samples with their texts tokenised by Java."""
     distinct = distinct_texts(samples)
-    tokenised = dict(zip(distinct, java_ptb(distinct), strict=True))
-    return [
-        replace(
-            sample,
-            hypothesis=tokenised[sample.hypothesis],
-            references=tuple(tokenised[text] for text in sample.references),
-        )
-        for sample in samples
-    ]
+    return with_texts(samples, dict(zip(distinct, java_ptb(distinct), strict=True)))
 
 
-def java_meteor(samples: Sequence[Sample]) -> list[float]:
-    """Return METEOR 1.5 for English, normalised, as pycocoevalcap runs it on its tokens, per sample."""
+def java_meteor(samples: Sequence[Sample], *options: str) -> list[float]:
+    """Return METEOR 1.5 for English, per sample; pycocoevalcap runs it on its tokens, with -norm."""
     program = jar("meteor/meteor-1.5.jar")
-    command = ["-Xmx2G", "-jar", program.name, "-", "-", "-stdio", "-l", "en", "-norm"]
+    command = ["-Xmx2G", "-jar", program.name, "-", "-", "-stdio", "-l", "en", *options]
     lines = []
-    for sample in ptb_prepared(samples):
+    for sample in samples:
         texts = [text.replace("|||", "") for text in (*sample.references, sample.hypothesis)]
         lines.append(" ||| ".join(["SCORE", *texts]))
     statistics = run_java(command, lines, program.parent)
@@ -127,8 +129,5 @@ def java_spice(samples: Sequence[Sample]) -> list[float | None]:
         run_java(command, (), program.parent)
         rows = json.loads(answer.read_text("utf-8"))
     scores = {row["image_id"]: row["scores"]["All"]["f"] for row in rows}
-    return [_number(scores[at]) for at in range(len(samples))]
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and value == value else None
+    values = (scores[at] for at in range(len(samples)))
+    return [float(v) if isinstance(v, int | float) and v == v else None for v in values]

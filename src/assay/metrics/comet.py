@@ -6,7 +6,8 @@ unified metric reads the texts as one sequence; XCOMET, which is unified too, al
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,6 @@ from assay.models.torch import content_ids, device, framed_rows, in_batches, pad
 
 REI_2020 = "Rei et al. 2020, COMET: a neural framework for MT evaluation, EMNLP"
 GUERREIRO_2024 = "Guerreiro et al. 2024, xCOMET: transparent MT evaluation through error detection, TACL"
-REI_2022 = "Rei et al. 2022, CometKiwi: IST-Unbabel 2022 submission for quality estimation, WMT"
 
 
 class _Comet(Neural, Metric):
@@ -40,22 +40,49 @@ class _Comet(Neural, Metric):
         """Load the checkpoint; subclasses refuse one of another kind."""
         return load_estimator(self.model, device())
 
+    @abstractmethod
+    def groups(self, estimator: Estimator, sample: Sample) -> Iterator[list[tuple[str, ...]]]:
+        """Iterate over what is read jointly for one score: hypothesis and source, or per reference."""
+
+    def _joint_scores(self, estimator: Estimator, samples: Sequence[Sample]) -> tuple[Floats, list[int]]:
+        """Return one score per list of groups, and the ids cut."""
+        groups = [some for sample in samples for some in self.groups(estimator, sample)]
+        distinct = list(dict.fromkeys(group for some in groups for group in some))
+        known = dict(zip(distinct, _joint_readings(estimator, distinct, self.overlong), strict=True))
+        readings = [[known[group] for group in some] for some in groups]
+        if estimator.kind == "xcomet_metric":
+            values = [_xcomet_score(estimator, some) for some in readings]
+        else:
+            values = [float(np.mean([reading.score for reading in some])) for some in readings]
+        return np.array(values), [sum(reading.cut for reading in some) for some in readings]
+
+    def explain(self, sample: Sample) -> Explanation | None:
+        """Return each error label's probability per token, with the first reference; None without labels."""
+        estimator = self.load_checkpoint()
+        if estimator.tagger is None:
+            return None
+        readings = _joint_readings(estimator, next(self.groups(estimator, sample)), self.overlong)
+        labels = _label_table(readings)
+        if labels is None:
+            return None
+        words = [estimator.encoder.tokenizer.decode([token]) for token in readings[0].ids[: len(labels)]]
+        columns = ("no error", *estimator.settings["error_labels"])
+        return Explanation("tokens", tuple(words), columns, tuple(tuple(map(float, row)) for row in labels))
+
     def _vectors(self, estimator: Estimator, texts: Sequence[str]) -> dict[str, tuple[Any, int]]:
-        """Return each distinct text's vector and the ids cut."""
         distinct = list(dict.fromkeys(texts))
         rows, cuts = framed_rows(estimator.encoder, distinct, self.overlong)
-        lengths = [len(row) for row in rows]
-        vectors = in_batches(lengths, lambda batch: list(_pooled(estimator, rows, batch).float()))
+        encoder = estimator.encoder
+
+        def forward(batch: list[int]) -> list[Any]:
+            some = padded([rows[index] for index in batch], encoder.pad, encoder.device)
+            return list(estimator.pooled(*some).float())
+
+        vectors = in_batches([len(row) for row in rows], forward)
         return {text: (vector, cut) for text, vector, cut in zip(distinct, vectors, cuts, strict=True)}
 
 
-def _pooled(estimator: Estimator, rows: Sequence[list[int]], batch: list[int]) -> Any:
-    encoder = estimator.encoder
-    return estimator.pooled(*padded([rows[index] for index in batch], encoder.pad, encoder.device))
-
-
 def _estimated(estimator: Estimator, rows: list[Any]) -> Floats:
-    """Return the estimator's number for each row of features."""
     import torch
 
     if not rows:
@@ -160,22 +187,6 @@ def _xcomet_score(estimator: Estimator, readings: Sequence[_Reading]) -> float:
     return float(total + _ERROR_WEIGHT * (_WORST - penalty) / _WORST)
 
 
-def _joint_score(estimator: Estimator, readings: Sequence[_Reading]) -> float:
-    if estimator.kind == "xcomet_metric":
-        return _xcomet_score(estimator, readings)
-    return float(np.mean([reading.score for reading in readings]))
-
-
-def _explained(estimator: Estimator, readings: Sequence[_Reading]) -> Explanation | None:
-    """Return the probability of each label for each token of the hypothesis."""
-    labels = _label_table(readings)
-    if labels is None:
-        return None
-    words = [estimator.encoder.tokenizer.decode([token]) for token in readings[0].ids[: len(labels)]]
-    columns = ("no error", *estimator.settings["error_labels"])
-    return Explanation("tokens", tuple(words), columns, tuple(tuple(map(float, row)) for row in labels))
-
-
 @dataclass(frozen=True)
 class Comet(_Comet):
     """COMET with source and reference: regression metrics, unified metrics (UniTE) and XCOMET."""
@@ -189,21 +200,16 @@ class Comet(_Comet):
 
     def load_checkpoint(self) -> Estimator:
         estimator = super().load_checkpoint()
-        reads = (
-            "ref" in estimator.segments if estimator.reads_jointly else estimator.kind == "regression_metric"
-        )
-        if not reads:
+        if not estimator.reads_reference:
             raise WeightsError(f"{self.model} is a {estimator.kind}, which reads no reference; use comet-qe")
         return estimator
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """Return the mean or best over the references."""
         estimator = self.load_checkpoint()
-        if estimator.reads_jointly:
-            return self._score_jointly(estimator, samples)
-        return self._score_vectors(estimator, samples)
+        score = self._joint_scores if estimator.reads_jointly else self._vector_scores
+        return reduced_scores(*score(estimator, samples), samples, self.reduce)
 
-    def _score_vectors(self, estimator: Estimator, samples: Sequence[Sample]) -> Scores:
+    def _vector_scores(self, estimator: Estimator, samples: Sequence[Sample]) -> tuple[Floats, list[int]]:
         """Estimate from [hyp; ref; hyp*ref; |hyp-ref|; hyp*src; |hyp-src|]."""
         import torch
 
@@ -217,31 +223,16 @@ class Comet(_Comet):
                 parts = [hyp, ref, hyp * ref, (hyp - ref).abs(), hyp * src, (hyp - src).abs()]
                 rows.append(torch.cat(parts))
                 cuts.append(cut + cut_source + cut_reference)
-        return reduced_scores(_estimated(estimator, rows), cuts, samples, self.reduce)
+        return _estimated(estimator, rows), cuts
 
-    def _groups(self, estimator: Estimator, sample: Sample, reference: str) -> list[tuple[str, ...]]:
-        """Return what is read of one reference: with the source, with the reference, with both."""
+    def groups(self, estimator: Estimator, sample: Sample) -> Iterator[list[tuple[str, ...]]]:
+        """Read the hypothesis with the source, with the reference and with both, for each reference."""
         hypothesis, source = sample.hypothesis, sample.source or ""
-        if "src" not in estimator.segments:
-            return [(hypothesis, reference)]
-        return [(hypothesis, source), (hypothesis, reference), (hypothesis, source, reference)]
-
-    def _score_jointly(self, estimator: Estimator, samples: Sequence[Sample]) -> Scores:
-        groups = [self._groups(estimator, s, text) for s in samples for text in s.references]
-        distinct = list(dict.fromkeys(group for some in groups for group in some))
-        known = dict(zip(distinct, _joint_readings(estimator, distinct, self.overlong), strict=True))
-        readings = [[known[group] for group in some] for some in groups]
-        values = np.array([_joint_score(estimator, some) for some in readings])
-        cuts = [sum(reading.cut for reading in some) for some in readings]
-        return reduced_scores(values, cuts, samples, self.reduce)
-
-    def explain(self, sample: Sample) -> Explanation | None:
-        """Return which tokens XCOMET takes for errors, with the first reference; None without labels."""
-        estimator = self.load_checkpoint()
-        if estimator.tagger is None:
-            return None
-        groups = self._groups(estimator, sample, sample.references[0])
-        return _explained(estimator, _joint_readings(estimator, groups, self.overlong))
+        for reference in sample.references:
+            if "src" not in estimator.segments:
+                yield [(hypothesis, reference)]
+            else:
+                yield [(hypothesis, source), (hypothesis, reference), (hypothesis, source, reference)]
 
 
 @dataclass(frozen=True)
@@ -251,30 +242,24 @@ class CometQe(_Comet):
     name = "comet-qe"
     version = 2
     needs = frozenset({"source"})
-    citation = REI_2022
+    citation = "Rei et al. 2022, CometKiwi: IST-Unbabel 2022 submission for quality estimation, WMT"
     model: str = "Unbabel/wmt20-comet-qe-da"
     overlong: Cut = "warn"
 
     def load_checkpoint(self) -> Estimator:
         estimator = super().load_checkpoint()
-        if estimator.kind == "regression_metric" or (
-            estimator.reads_jointly and "src" not in estimator.segments
-        ):
+        if not estimator.reads_source_alone:
             raise WeightsError(f"{self.model} reads a reference; use comet")
         return estimator
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        estimator = self.load_checkpoint()
-        pairs = [(sample.hypothesis, sample.source or "") for sample in samples]
-        if estimator.reads_jointly:
-            readings = _joint_readings(estimator, pairs, self.overlong)
-            values = [_joint_score(estimator, [reading]) for reading in readings]
-            return Scores(values, {"truncated": [reading.cut for reading in readings]})
-        return self._score_vectors(estimator, pairs)
-
-    def _score_vectors(self, estimator: Estimator, pairs: Sequence[tuple[str, str]]) -> Scores:
         import torch
 
+        estimator = self.load_checkpoint()
+        if estimator.reads_jointly:
+            values, cuts = self._joint_scores(estimator, samples)
+            return Scores(values, {"truncated": cuts})
+        pairs = [(sample.hypothesis, sample.source or "") for sample in samples]
         known = self._vectors(estimator, [text for pair in pairs for text in pair])
         rows, cuts = [], []
         for hypothesis, source in pairs:
@@ -283,10 +268,5 @@ class CometQe(_Comet):
             cuts.append(cut + cut_source)
         return Scores(_estimated(estimator, rows), {"truncated": cuts})
 
-    def explain(self, sample: Sample) -> Explanation | None:
-        """Return which tokens XCOMET takes for errors; None for other checkpoints."""
-        estimator = self.load_checkpoint()
-        if estimator.tagger is None:
-            return None
-        pair = (sample.hypothesis, sample.source or "")
-        return _explained(estimator, _joint_readings(estimator, [pair], self.overlong))
+    def groups(self, estimator: Estimator, sample: Sample) -> Iterator[list[tuple[str, ...]]]:
+        yield [(sample.hypothesis, sample.source or "")]

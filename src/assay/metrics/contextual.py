@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
-from assay.metrics.base import Neural, unit
+from assay.metrics.base import Neural, scored, unit
 from assay.metrics.bertscore import IdfTable, idf_table, matching_scores, refuse_table
 from assay.metrics.layers import last_layer
 from assay.metrics.text import Reduce, distinct_texts, reduced
@@ -25,7 +25,6 @@ from assay.vocabulary import Layer
 if TYPE_CHECKING:
     import torch
 
-ZHAO_2019 = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"
 _PUNCTUATION = frozenset(string.punctuation)
 
 
@@ -66,7 +65,7 @@ class MoverScore(Neural, Metric):
     paradigm = "matching"
     range = (0.0, 1.0)
     symmetric = True
-    citation = ZHAO_2019
+    citation = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"
     identity_highest = True
     unused = ("pooler",)
     model: str = "minilm"
@@ -141,7 +140,7 @@ class MoverScore(Neural, Metric):
         hyp, ref = (self._cloud(known[t], loaded) for t in (sample.hypothesis, sample.references[0]))
         if hyp is None or ref is None:
             return None
-        flow = transport(_distances(hyp, ref), hyp.weights, ref.weights)
+        flow = transport(_distances(hyp.points, ref.points), hyp.weights, ref.weights)
         return Explanation("matching", hyp.tokens, ref.tokens, tuple(tuple(map(float, r)) for r in flow))
 
 
@@ -152,22 +151,16 @@ def _bigrams(points: Floats, weights: Floats, words: list[str]) -> tuple[Floats,
     return joined, total, [f"{word} {after}" for word, after in pairwise(words)]
 
 
-def _distances(hyp: Cloud, ref: Cloud) -> Floats:
+def _distances(hyp: Floats, ref: Floats) -> Floats:
     from scipy.spatial.distance import cdist
 
-    distances: Floats = cdist(hyp.points, ref.points)
+    distances: Floats = cdist(hyp, ref)
     return distances
 
 
 def _similarity(hyp: Cloud, ref: Cloud) -> float:
-    cost = _distances(hyp, ref)
+    cost = _distances(hyp.points, ref.points)
     return 1 / (1 + float((transport(cost, hyp.weights, ref.weights) * cost).sum()))
-
-
-REIMERS_2019 = "Reimers & Gurevych 2019, Sentence-BERT: sentence embeddings using siamese networks, D19-1410"
-CLARK_2019 = (
-    "Clark et al. 2019, Sentence mover's similarity: automatic evaluation for multi-sentence texts, ACL"
-)
 
 
 @dataclass(frozen=True)
@@ -207,7 +200,7 @@ class SentenceCosine(_SentenceEncoder):
 
     name = "sentence-cosine"
     range = (-1.0, 1.0)
-    citation = REIMERS_2019
+    citation = "Reimers & Gurevych 2019, Sentence-BERT: sentence embeddings using siamese networks, D19-1410"
 
     def differentiable(self) -> Differentiable:
         return Differentiable(self.load_model, partial(_cosine_scores, prefix=self._prompt()))
@@ -245,24 +238,24 @@ class SmsContextual(_SentenceEncoder):
 
     name = "sms-contextual"
     range = (0.0, 1.0)
-    citation = CLARK_2019
+    citation = (
+        "Clark et al. 2019, Sentence mover's similarity: automatic evaluation for multi-sentence texts, ACL"
+    )
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a similarity per sample, None where a text has no sentence."""
         sentences = {text: split_sentences(text) for text in distinct_texts(samples)}
         distinct = list(dict.fromkeys(part for parts in sentences.values() for part in parts))
-        vectors, cuts = self._vectors(distinct)
-        known = {part: vectors[index] for index, part in enumerate(distinct)}
-        cut = dict(zip(distinct, cuts, strict=True))
-        values: list[float | None] = []
-        truncated: list[int] = []
+        vectors, counts = self._vectors(distinct)
+        known, cut = (dict(zip(distinct, column, strict=True)) for column in (vectors, counts))
+        answers = []
         for sample in samples:
             hyp = sentences[sample.hypothesis]
             others = [sentences[text] for text in sample.references]
             similarities = [_sentence_similarity(hyp, ref, known) for ref in others if hyp and ref]
-            values.append(reduced(similarities, self.reduce))
-            truncated.append(sum(cut[part] for parts in (hyp, *others) for part in parts))
-        return Scores(values, {"truncated": truncated})
+            cuts = sum(cut[part] for parts in (hyp, *others) for part in parts)
+            answers.append((reduced(similarities, self.reduce), cuts))
+        return scored(answers)
 
     def explain(self, sample: Sample) -> Explanation | None:
         """Return the cosine of each pair of sentences, with the first reference."""
@@ -275,9 +268,7 @@ class SmsContextual(_SentenceEncoder):
 
 
 def _sentence_similarity(hyp: tuple[str, ...], ref: tuple[str, ...], known: dict[str, Floats]) -> float:
-    from scipy.spatial.distance import cdist
-
-    cost = cdist(np.stack([known[part] for part in hyp]), np.stack([known[part] for part in ref]))
+    cost = _distances(*(np.stack([known[part] for part in parts]) for parts in (hyp, ref)))
     weights = [np.array([len(part.split()) for part in parts], dtype=float) for parts in (hyp, ref)]
     flow = transport(cost, weights[0] / weights[0].sum(), weights[1] / weights[1].sum())
     return float(np.exp(-(flow * cost).sum()))

@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
@@ -102,15 +103,7 @@ def align(rows: Sequence[Band], hypothesis: str, reference: str) -> Alignment:
             column -= 1
             places[column] = at - 1
             wrong_theirs[column + 1] = 1
-    return Alignment(places, _running(wrong_mine), _running(wrong_theirs))
-
-
-def _running(flags: list[int]) -> list[int]:
-    total = 0
-    for at, flag in enumerate(flags):
-        total += flag
-        flags[at] = total
-    return flags
+    return Alignment(places, list(accumulate(wrong_mine)), list(accumulate(wrong_theirs)))
 
 
 def shifted_pairs(hypothesis: str, reference: str, errors: Sequence[int]) -> Iterator[tuple[int, int, int]]:
@@ -259,7 +252,4 @@ class Ter(Metric):
     tokenize: TerTokenize = "tercom"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        return [
-            -edit_rate(*ter_statistics(sample, self.tokenize)) if sample.references else None
-            for sample in samples
-        ]
+        return [-edit_rate(*ter_statistics(s, self.tokenize)) if s.references else None for s in samples]

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics.base import Cut, Neural, softmax
+from assay.metrics.base import Cut, Neural, scored, softmax
 from assay.metrics.text import segments
 from assay.models.encoder import logits
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Precision, content_ids, framed_rows, in_batches, padded
 
-CHEN_2023 = "Chen & Eger 2023, MENLI: robust evaluation metrics from natural language inference, TACL"
 LABAN_2022 = "Laban et al. 2022, SummaC: re-visiting NLI-based models for inconsistency detection, TACL"
 TANG_2024 = "Tang et al. 2024, MiniCheck: efficient fact-checking of LLMs on grounding documents, EMNLP"
-ZHONG_2022 = "Zhong et al. 2022, Towards a unified multi-dimensional evaluator for text generation, EMNLP"
 _ENTAILED = ("entailment", "entail", "supported", "aligned", "consistent")
 # The authors' length of a question; the tokenizer's 512 is that of T5's training, not of its positions.
 _LONGEST = 1024
 _PIECE_WORDS = 500  # of MiniCheck's pieces of a document
 _CHECK_TOKENS = 2048
+Job = tuple[tuple[str, ...], tuple[str, ...]]  # pieces of a source, claims
 _CHUNK_WORDS = 350  # AlignScore's size of a piece of a document
 
 
@@ -77,7 +76,7 @@ class Nli(_Entailment):
 
     name = "nli"
     outputs = ("f", "p", "r")
-    citation = CHEN_2023
+    citation = "Chen & Eger 2023, MENLI: robust evaluation metrics from natural language inference, TACL"
     model: str = "cross-encoder/nli-deberta-v3-small"
     label: str | None = None
     overlong: Cut = "warn"
@@ -86,14 +85,12 @@ class Nli(_Entailment):
     def score(self, samples: Sequence[Sample]) -> Scores:
         pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
         chances, cuts = self.entailment(pairs)
-        values: list[Any] = []
-        truncated: list[int] = []
+        answers = []
         for part in segments(2 * len(sample.references) for sample in samples):
             p, r = chances[part][::2], chances[part][1::2]
             rows = np.stack([2 * p * r / np.maximum(p + r, 1e-12), p, r], axis=1)
-            values.append(rows.max(axis=0).tolist() if len(rows) else None)
-            truncated.append(sum(cuts[part]))
-        return Scores(values, {"truncated": truncated})
+            answers.append((rows.max(axis=0).tolist() if len(rows) else None, sum(cuts[part])))
+        return scored(answers)
 
 
 @dataclass(frozen=True)
@@ -118,14 +115,7 @@ class NliFaithful(_Entailment):
         jobs = [(self._pieces(s.source or ""), split_sentences(s.hypothesis)) for s in samples]
         pairs = [(piece, claim) for pieces, claims in jobs for claim in claims for piece in pieces]
         chances, cuts = self.entailment(pairs)
-        values: list[float | None] = []
-        truncated: list[int] = []
-        parts = segments(len(pieces) * len(claims) for pieces, claims in jobs)
-        for (pieces, claims), part in zip(jobs, parts, strict=True):
-            table = chances[part].reshape(len(claims), len(pieces))
-            values.append(float(table.max(axis=1).mean()) if table.size else None)
-            truncated.append(sum(cuts[part]))
-        return Scores(values, {"truncated": truncated})
+        return _best_support(jobs, chances, cuts)
 
     def _pieces(self, source: str) -> tuple[str, ...]:
         if self.by == "summac":
@@ -136,15 +126,27 @@ class NliFaithful(_Entailment):
         return tuple(" ".join(words[at : at + _CHUNK_WORDS]) for at in range(0, len(words), _CHUNK_WORDS))
 
 
+def _best_support(jobs: Sequence[Job], chances: Floats, cuts: list[int]) -> Scores:
+    """Return the mean over a job's claims of the best of its pieces, from one chance per claim and piece."""
+    answers = []
+    parts = segments(len(pieces) * len(claims) for pieces, claims in jobs)
+    for (pieces, claims), part in zip(jobs, parts, strict=True):
+        table = chances[part].reshape(len(claims), len(pieces))
+        answers.append((float(table.max(axis=1).mean()) if table.size else None, sum(cuts[part])))
+    return scored(answers)
+
+
 class _Answers(Neural):
     """A T5 that answers with one token: the probability of one answer against another."""
 
     architecture: ClassVar[str] = "AutoModelForSeq2SeqLM"
     overlong: Cut
 
-    def answers(self, texts: Sequence[str], pair: tuple[int, int], longest: int) -> list[tuple[float, int]]:
-        """Return P(first answer) and the tokens cut, per text; the answers are ids of the vocabulary."""
+    def answers(self, texts: Sequence[str], pair: tuple[str, str], longest: int) -> list[tuple[float, int]]:
+        """Return P(first answer) and the tokens cut, per text."""
         loaded = self.load_model()
+        # The first id of each answer: T5 writes 0 as a space and a digit, and its first id is the space.
+        first_ids = [ids[0] for ids in content_ids(loaded, pair)]
         rows, cuts = framed_rows(loaded, texts, self.overlong, longest - loaded.framing.size)
 
         def forward(batch: list[int]) -> list[float]:
@@ -154,7 +156,7 @@ class _Answers(Neural):
             begin = loaded.model.config.decoder_start_token_id
             start = torch.full((len(batch), 1), begin, device=loaded.device)
             answer = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits[:, 0]
-            return [float(v) for v in torch.softmax(answer[:, list(pair)].double(), dim=-1)[:, 0]]
+            return [float(v) for v in torch.softmax(answer[:, first_ids].double(), dim=-1)[:, 0]]
 
         return list(zip(in_batches([len(row) for row in rows], forward), cuts, strict=True))
 
@@ -181,22 +183,9 @@ class MiniCheck(_Answers, Metric):
         jobs = [(whole_pieces(s.source or "", _PIECE_WORDS), split_sentences(s.hypothesis)) for s in samples]
         end = self.load_model().tokenizer.eos_token
         texts = [f"predict: {p}{end}{claim}" for pieces, claims in jobs for claim in claims for p in pieces]
-        answers = self.answers(texts, self._pair(), _CHECK_TOKENS)
-        values: list[float | None] = []
-        truncated: list[int] = []
-        parts = segments(len(pieces) * len(claims) for pieces, claims in jobs)
-        for (pieces, claims), part in zip(jobs, parts, strict=True):
-            table = np.array([chance for chance, _ in answers[part]]).reshape(len(claims), len(pieces))
-            values.append(float(table.max(axis=1).mean()) if table.size else None)
-            truncated.append(sum(cut for _, cut in answers[part]))
-        return Scores(values, {"truncated": truncated})
-
-    def _pair(self) -> tuple[int, int]:
-        """Return the ids that the model was trained to answer with: of 1, supported, and of 0, not."""
-        loaded = self.load_model()
-        yes, no = (content_ids(loaded, [digit])[0] for digit in ("1", "0"))
-        # T5 writes 0 as a space and a digit: its first id is the space.
-        return yes[0], no[0]
+        # The answers that it was trained to give: 1, supported, and 0, not.
+        answers = self.answers(texts, ("1", "0"), _CHECK_TOKENS)
+        return _best_support(jobs, np.array([chance for chance, _ in answers]), [cut for _, cut in answers])
 
 
 def whole_pieces(text: str, words: int) -> tuple[str, ...]:
@@ -226,7 +215,7 @@ class UniEval(_Answers, Metric):
     needs = frozenset({"references", "source"})
     outputs = ("coherence", "consistency", "fluency", "relevance", "overall")
     range = (0.0, 1.0)
-    citation = ZHONG_2022
+    citation = "Zhong et al. 2022, Towards a unified multi-dimensional evaluator for text generation, EMNLP"
     model: str = "MingZhong/unieval-sum"
     overlong: Cut = "warn"
     precision: Precision = "float32"
@@ -235,23 +224,17 @@ class UniEval(_Answers, Metric):
         """Ask all questions about all samples in one stream of batches."""
         sets = [questions(sample) for sample in samples]
         distinct = list(dict.fromkeys(text for four in sets for texts in four for text in texts))
-        known = dict(zip(distinct, self.answers(distinct, self._pair(), _LONGEST), strict=True))
-        values: list[Any] = []
-        truncated: list[int] = []
+        known = dict(zip(distinct, self.answers(distinct, ("Yes", "No"), _LONGEST), strict=True))
+        answers: list[tuple[list[float] | None, int]] = []
         for four in sets:
-            truncated.append(sum(known[text][1] for texts in four for text in texts))
+            cut = sum(known[text][1] for texts in four for text in texts)
             groups = [[known[text][0] for text in texts] for texts in four]
             if not all(groups):
-                values.append(None)
+                answers.append((None, cut))
                 continue
             row = [float(np.mean(group)) for group in groups[:3]] + [max(groups[3])]
-            values.append([*row, float(np.mean(row))])
-        return Scores(values, {"truncated": truncated})
-
-    def _pair(self) -> tuple[int, int]:
-        loaded = self.load_model()
-        yes, no = (content_ids(loaded, [word])[0][0] for word in ("Yes", "No"))
-        return yes, no
+            answers.append(([*row, float(np.mean(row))], cut))
+        return scored(answers)
 
 
 def questions(sample: Sample) -> tuple[list[str], list[str], list[str], list[str]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
-from assay.metrics.base import Cut, Neural
+from assay.metrics.base import Cut, Neural, scored
 from assay.metrics.likelihood import token_explanation
 from assay.metrics.text import Reduce, segments
 from assay.models.encoder import Differentiable, Texts
@@ -73,32 +73,26 @@ class _Rewriting(Neural, Metric):
             values.append(float(total) if len(counted) else None)
         return values, [a + b for a, b in zip(source_cuts, target_cuts, strict=True)]
 
-    def score_both_ways(self, samples: Sequence[Sample]) -> Scores:
+    def _score_both_ways(self, samples: Sequence[Sample]) -> Scores:
         """Return precision (reference to hypothesis), recall (the other way) and their mean per sample."""
-        pairs = [
-            pair
-            for sample in samples
-            for text in sample.references
-            for pair in ((text, sample.hypothesis), (sample.hypothesis, text))
-        ]
+        pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
         values, cuts = self.log_likelihoods(pairs)
-        scores: list[Any] = []
-        truncated: list[int] = []
+        answers = []
         for part in segments(2 * len(sample.references) for sample in samples):
             both = zip(values[part][::2], values[part][1::2], strict=True)
             rows = [[p, r, (p + r) / 2] for p, r in both if p is not None and r is not None]
             reduce = np.max if self.reduce == "max" else np.mean
-            scores.append(reduce(rows, axis=0).tolist() if rows else None)
-            truncated.append(sum(cuts[part]))
-        return Scores(scores, {"truncated": truncated})
+            answers.append((reduce(rows, axis=0).tolist() if rows else None, sum(cuts[part])))
+        return scored(answers)
 
-    def score_from_source(self, samples: Sequence[Sample]) -> Scores:
-        """Return log p of the hypothesis given the source, per sample."""
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """Score the hypothesis given the source, or both ways where the metric reads references."""
+        if "references" in self.needs:
+            return self._score_both_ways(samples)
         values, cuts = self.log_likelihoods([(s.source or "", s.hypothesis) for s in samples])
         return Scores(values, {"truncated": cuts})
 
-    def explain_tokens(self, given: str, text: str) -> Explanation:
-        """Return the probability of each token of a text, given another."""
+    def _explain(self, given: str, text: str) -> Explanation:
         loaded = self.load_model()
         source = self._ids(loaded, [self._given(given)], target=False)[0][0]
         ids = self._ids(loaded, [text], target=True)[0][0]
@@ -126,12 +120,8 @@ class BartScore(_Rewriting):
     precision: Precision = "float32"
     prefix: str = ""
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return self.score_both_ways(samples)
-
     def explain(self, sample: Sample) -> Explanation | None:
-        """Return the probability of each token of the hypothesis, given the first reference."""
-        return self.explain_tokens(sample.references[0], sample.hypothesis)
+        return self._explain(sample.references[0], sample.hypothesis)
 
     def differentiable(self) -> Differentiable:
         return Differentiable(self.load_model, _both_ways_with_gradients)
@@ -174,12 +164,8 @@ class BartScoreFaithful(_Rewriting):
     precision: Precision = "float32"
     prefix: str = ""
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return self.score_from_source(samples)
-
     def explain(self, sample: Sample) -> Explanation | None:
-        """Return the probability of each token of the hypothesis, given the source."""
-        return self.explain_tokens(sample.source or "", sample.hypothesis)
+        return self._explain(sample.source or "", sample.hypothesis)
 
 
 @dataclass(frozen=True)
@@ -201,9 +187,6 @@ class Prism(_Rewriting):
     overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return self.score_both_ways(samples)
-
 
 @dataclass(frozen=True)
 class PrismQe(_Rewriting):
@@ -219,9 +202,6 @@ class PrismQe(_Rewriting):
     target_language: str = "en"
     overlong: Cut = "warn"
     precision: Precision = "float32"
-
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return self.score_from_source(samples)
 
 
 def _is_tagged(loaded: Loaded) -> bool:

@@ -23,7 +23,6 @@ class Hybrid(Metric):
     paradigm = "hybrid"
 
     def __post_init__(self) -> None:
-        """Refuse set metrics, whose scores do not add up sample by sample."""
         for member in self.members:
             if not isinstance(member.metric, Metric):
                 raise SpecError(f"{member.label} scores whole sets; a hybrid takes sample metrics only")
@@ -34,7 +33,6 @@ class Hybrid(Metric):
 
     @property
     def signature(self) -> str:
-        """The weights and the parts' own signatures."""
         terms = (
             f"{scale}*({member.metric.signature}|output:{member.output})"
             for scale, member in zip(self.scales, self.members, strict=True)

@@ -20,12 +20,6 @@ def _tables() -> dict[str, dict[str, Any]]:
     return tomllib.loads(Path(__file__).with_name("layers.toml").read_text("utf-8"))
 
 
-def canonical_name(model: str) -> str:
-    """Return a model's name as bert-score spells it: without the owner for the hub's first models."""
-    owner, _, name = model.partition("/")
-    return name if owner in _OWNERS else model
-
-
 def last_layer(model: str) -> int | None:
     """Return the number of the last layer of a carried sentence encoder, None for any other model."""
     number: int | None = _tables()["last"].get(model)
@@ -34,7 +28,9 @@ def last_layer(model: str) -> int | None:
 
 def tuned_layer(model: str) -> int | None:
     """Return the layer for a model by its name alone; no file is opened."""
-    number: int | None = _tables()["tuned"].get(canonical_name(model), last_layer(model))
+    owner, _, name = model.partition("/")
+    known = name if owner in _OWNERS else model  # as bert-score spells it
+    number: int | None = _tables()["tuned"].get(known, last_layer(model))
     return number
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,15 +11,13 @@ import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError, suggest
-from assay.metrics.base import Cut, Neural, load_masked
+from assay.metrics.base import Cut, Neural
 from assay.metrics.text import Reduce, reduced, segments
 from assay.models.likelihood import LogProbs, Row, causal, masked, pieces, start_id
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
 
-RADFORD_2019 = "Radford et al. 2019, Language models are unsupervised multitask learners"
-SALAZAR_2020 = "Salazar et al. 2020, Masked language model scoring, ACL 2020"
-FU_2023 = "Fu et al. 2023, GPTScore: evaluate as you desire, arXiv 2302.04166"
 Scale = Literal["perplexity", "log"]
+Piece = tuple[list[int], list[int]]  # context ids, scored ids
 # {given} is the reference or the source; only {hypothesis} is scored.
 TEMPLATES = {
     "plain": "{given}\n{hypothesis}",
@@ -37,26 +36,13 @@ def _scaled(logs: Sequence[LogProbs], scale: Scale) -> float | None:
     return float(values.mean()) if scale == "log" else -float(np.exp(-values.mean()))
 
 
-def _pieces(
-    loaded: Loaded, samples: Sequence[Sample], room: int, overlong: Overlong
-) -> tuple[list[tuple[int, list[int], list[int]]], list[int]]:
-    """Return (sample, context ids, scored ids) of all hypotheses in pieces that fit, and the ids cut."""
-    texts = [sample.hypothesis for sample in samples]
-    rows: list[tuple[int, list[int], list[int]]] = []
-    cuts = []
-    for index, (text, ids) in enumerate(zip(texts, content_ids(loaded, texts), strict=True)):
-        parts, cut = pieces(loaded, ids, room, overlong, text)
-        rows += [(index, context, scored) for context, scored in parts if scored]
-        cuts.append(cut)
-    return rows, cuts
-
-
 def token_explanation(loaded: Loaded, ids: Sequence[int], logs: LogProbs) -> Explanation:
     """Return tokens with their probabilities."""
     words = tuple(loaded.tokenizer.decode([token]) for token in ids)
     return Explanation("tokens", words, ("probability",), tuple((float(np.exp(v)),) for v in logs))
 
 
+@dataclass(frozen=True)
 class _Perplexity(Neural, Metric):
     """A perplexity: negated, so that higher is better."""
 
@@ -64,17 +50,36 @@ class _Perplexity(Neural, Metric):
     needs = frozenset()
     range = (None, 0.0)
     original = "lower"
-    scale: Scale
+    model: str = "smollm2"
+    scale: Scale = "perplexity"
+    overlong: Overlong = "warn"
+    precision: Precision = "float32"
 
     @property
     def heavy_tailed(self) -> bool:
         return self.scale == "perplexity"
 
-    def _scores(
-        self, samples: Sequence[Sample], owners: Sequence[int], values: Sequence[LogProbs], cuts: list[int]
-    ) -> Scores:
+    @abstractmethod
+    def room(self, loaded: Loaded) -> int:
+        """Return how many ids fit into one piece of a text."""
+
+    @abstractmethod
+    def log_probabilities(self, loaded: Loaded, pieces: Sequence[Piece]) -> list[LogProbs]:
+        """Return log p of the scored ids of each piece."""
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        loaded, texts = self.load_model(), [sample.hypothesis for sample in samples]
+        owners: list[int] = []
+        rows: list[Piece] = []
+        cuts = []
+        for index, (text, ids) in enumerate(zip(texts, content_ids(loaded, texts), strict=True)):
+            parts, cut = pieces(loaded, ids, self.room(loaded), self.overlong, text)
+            usable = [(context, scored) for context, scored in parts if scored]
+            rows += usable
+            owners += [index] * len(usable)
+            cuts.append(cut)
         logs: list[list[LogProbs]] = [[] for _ in samples]
-        for owner, part in zip(owners, values, strict=True):
+        for owner, part in zip(owners, self.log_probabilities(loaded, rows), strict=True):
             logs[owner].append(part)
         return Scores([_scaled(parts, self.scale) for parts in logs], {"truncated": cuts})
 
@@ -88,23 +93,17 @@ class GptPerplexity(_Perplexity):
     """
 
     name = "gpt-ppl"
-    citation = RADFORD_2019
+    citation = "Radford et al. 2019, Language models are unsupervised multitask learners"
     architecture = "AutoModelForCausalLM"
-    model: str = "smollm2"
-    scale: Scale = "perplexity"
-    overlong: Overlong = "warn"
-    precision: Precision = "float32"
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        """Run one forward pass over the distinct beginnings of the texts."""
-        loaded = self.load_model()
-        rows, cuts = _pieces(loaded, samples, loaded.limit - 1, self.overlong)
+    def room(self, loaded: Loaded) -> int:
+        return loaded.limit - 1
+
+    def log_probabilities(self, loaded: Loaded, pieces: Sequence[Piece]) -> list[LogProbs]:
         start = start_id(loaded)
-        logs = causal(loaded, [((start, *context), tuple(scored)) for _, context, scored in rows])
-        return self._scores(samples, [owner for owner, _, _ in rows], logs, cuts)
+        return causal(loaded, [((start, *context), tuple(scored)) for context, scored in pieces])
 
     def explain(self, sample: Sample) -> Explanation | None:
-        """Return the probability of each token."""
         loaded = self.load_model()
         ids = content_ids(loaded, [sample.hypothesis])[0][: loaded.limit - 1]
         if not ids:
@@ -118,22 +117,16 @@ class MlmPerplexity(_Perplexity):
     """The negated pseudo-perplexity of a masked model (*blind*, app. A): each token masked in turn."""
 
     name = "mlm-ppl"
-    citation = SALAZAR_2020
+    citation = "Salazar et al. 2020, Masked language model scoring, ACL 2020"
+    architecture = "AutoModelForMaskedLM"
     model: str = "roberta-large"
-    scale: Scale = "perplexity"
-    overlong: Overlong = "warn"
-    precision: Precision = "float32"
 
-    def load_model(self) -> Loaded:
-        return load_masked(self)
+    def room(self, loaded: Loaded) -> int:
+        return loaded.room
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        """Run as many rows as there are tokens; windows are scored piece by piece."""
-        loaded = self.load_model()
-        rows, cuts = _pieces(loaded, samples, loaded.room, self.overlong)
-        logs = masked(loaded, [[*context, *scored] for _, context, scored in rows])
-        counted = [values[len(context) :] for values, (_, context, _) in zip(logs, rows, strict=True)]
-        return self._scores(samples, [owner for owner, _, _ in rows], counted, cuts)
+    def log_probabilities(self, loaded: Loaded, pieces: Sequence[Piece]) -> list[LogProbs]:
+        logs = masked(loaded, [[*context, *scored] for context, scored in pieces])
+        return [values[len(context) :] for values, (context, _) in zip(logs, pieces, strict=True)]
 
 
 def split_template(template: str) -> tuple[str, str]:
@@ -148,25 +141,32 @@ def split_template(template: str) -> tuple[str, str]:
     return bare, before[len(bare) :]
 
 
-class _Prompted(Neural, Metric):
-    """The mean log p per token of the hypothesis after a given text and a template."""
+@dataclass(frozen=True)
+class GptScore(Neural, Metric):
+    """The mean log p per token of the hypothesis after the reference and a template."""
 
+    name = "gptscore"
     version = 2  # version 1 scored an empty hypothesis by the space that the template puts before it
     paradigm = "generation"
     range = (None, 0.0)
-    citation = FU_2023
+    citation = "Fu et al. 2023, GPTScore: evaluate as you desire, arXiv 2302.04166"
     architecture = "AutoModelForCausalLM"
-    template: str
-    reduce: Reduce
-    overlong: Cut
+    model: str = "smollm2"
+    template: str = "paraphrase"
+    reduce: Reduce = "mean"
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
 
     def __post_init__(self) -> None:
-        """Refuse a template without both places."""
         split_template(self.template)
 
-    def score_after(self, samples: Sequence[Sample], given: Sequence[Sequence[str]]) -> Scores:
+    def given(self, sample: Sample) -> tuple[str, ...]:
+        """Return the texts after which the hypothesis is scored."""
+        return sample.references
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
         """Return the mean or best over each sample's given texts; None for an empty hypothesis."""
-        loaded = self.load_model()
+        loaded, given = self.load_model(), [self.given(sample) for sample in samples]
         rows, cuts = self._rows(loaded, samples, given)
         if self.overlong == "error" and any(cuts):
             raise MetricError(f"{max(cuts)} tokens do not fit into {loaded.path.name}; give overlong=warn")
@@ -195,31 +195,12 @@ class _Prompted(Neural, Metric):
 
 
 @dataclass(frozen=True)
-class GptScore(_Prompted):
-    """The mean log p per token of the hypothesis after the reference and a template."""
-
-    name = "gptscore"
-    model: str = "smollm2"
-    template: str = "paraphrase"
-    reduce: Reduce = "mean"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
-
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return self.score_after(samples, [sample.references for sample in samples])
-
-
-@dataclass(frozen=True)
-class GptScoreFaithful(_Prompted):
+class GptScoreFaithful(GptScore):
     """The mean log p per token of the hypothesis after the source and a template."""
 
     name = "gptscore-faithful"
     needs = frozenset({"source"})
-    model: str = "smollm2"
     template: str = "summary"
-    reduce: Reduce = "mean"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return self.score_after(samples, [(sample.source or "",) for sample in samples])
+    def given(self, sample: Sample) -> tuple[str, ...]:
+        return (sample.source or "",)

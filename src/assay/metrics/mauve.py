@@ -16,7 +16,6 @@ from assay.models.loading import is_decoder
 from assay.models.sentence import Pool
 from assay.models.torch import Overlong, Precision
 
-PILLUTLA_2021 = "Pillutla et al. 2021, MAUVE: measuring the gap between neural text and human text, NeurIPS"
 _POINTS = 25  # mixtures on the frontier
 _EXPLAINED = 0.9  # share of the variance kept by the principal components
 _ITERATIONS, _RESTARTS = 500, 5
@@ -38,7 +37,7 @@ class Mauve(Neural, SetMetric):
     pools = True
     paradigm = "distribution"
     range = (0.0, 1.0)
-    citation = PILLUTLA_2021
+    citation = "Pillutla et al. 2021, MAUVE: measuring the gap between neural text and human text, NeurIPS"
     packages = ("torch", "transformers", "faiss")
     smallest = 500
     unused = ("pooler",)
@@ -62,15 +61,12 @@ class Mauve(Neural, SetMetric):
         return {**super().pins(), **({"pool": self.pooling} if self.pool == "auto" else {})}
 
     def features(self, texts: Sequence[str]) -> Floats:
-        """Return one vector per text."""
         return pooled(self.load_model(), texts, self.overlong, pool=self.pooling)[0].astype(np.float64)
 
     def score_set(self, samples: Sequence[Sample]) -> float:
-        """Return the mean over the seeds."""
         return float(self.scores(samples).mean())
 
     def scores(self, samples: Sequence[Sample]) -> Floats:
-        """Return one score per seed."""
         references = list(dict.fromkeys(text for sample in samples for text in sample.references))
         return self.between(self.features(references), self.features([s.hypothesis for s in samples]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -11,10 +12,9 @@ from typing import Any, Literal
 
 from assay.core import Metric, Sample, Scores
 from assay.errors import MetricError
-from assay.metrics.coco import JAVA_BATCH, java_meteor
+from assay.metrics.coco import JavaBacked, java_meteor, ptb_prepared
 from assay.metrics.text import Tokenize, stem, tokens
 
-BANERJEE = "Banerjee & Lavie 2005, METEOR: An Automatic Metric for MT Evaluation, W05-0909"
 Words = list[tuple[int, str]]
 Forms = Callable[[str], Iterable[str]]
 
@@ -23,17 +23,13 @@ Forms = Callable[[str], Iterable[str]]
 def wordnet() -> Any:
     """Return NLTK's WordNet reader, None where the corpus is not installed."""
     import nltk
-
-    try:
-        nltk.data.find("corpora/wordnet")
-    except LookupError:
-        try:
-            nltk.data.find("corpora/wordnet.zip")
-        except LookupError:
-            return None
     from nltk.corpus import wordnet as reader
 
-    return reader
+    for place in ("corpora/wordnet", "corpora/wordnet.zip"):
+        with suppress(LookupError):
+            nltk.data.find(place)
+            return reader
+    return None
 
 
 @lru_cache(maxsize=50_000)
@@ -94,7 +90,7 @@ def meteor(
 
 
 @dataclass(frozen=True)
-class Meteor(Metric):
+class Meteor(JavaBacked, Metric):
     """METEOR; `backend=coco` is Java METEOR 1.5.
 
     Without the WordNet corpus the synonym stage does not run: the signature names the stages that did, and a
@@ -104,7 +100,7 @@ class Meteor(Metric):
     name = "meteor"
     paradigm = "n-gram"
     range = (0.0, 1.0)
-    citation = BANERJEE
+    citation = "Banerjee & Lavie 2005, METEOR: An Automatic Metric for MT Evaluation, W05-0909"
     identity_highest = True
     tokenize: Tokenize = "split"
     synonyms: Literal["auto", "on", "off"] = "auto"
@@ -113,23 +109,17 @@ class Meteor(Metric):
     gamma: float = 0.5
     backend: Literal["own", "coco"] = "own"
 
-    @property
-    def batch(self) -> int:
-        return JAVA_BATCH if self.backend == "coco" else 1
-
     def pins(self) -> Mapping[str, str]:
         return {} if self.backend == "coco" else {"synonyms": "+".join(self.stages)}
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The stages that run on this machine."""
         complete = self.synonyms != "off" and wordnet() is not None
         return ("exact", "stem", "synonym") if complete else ("exact", "stem")
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """Return the score against the best reference, per sample."""
         if self.backend == "coco":
-            return Scores(java_meteor(samples) if samples else [])
+            return Scores(java_meteor(ptb_prepared(samples), "-norm") if samples else [])
         complete = "synonym" in self.stages
         if self.synonyms == "on" and not complete:
             raise MetricError(

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core import Floats, Metric, Sample
-from assay.metrics.coco import JAVA_BATCH, ptb_prepared
+from assay.metrics.coco import JavaBacked, ptb_prepared
 from assay.metrics.text import Counts, Tokenize, tokens, word_counts
 
 Symbols = str | tuple[str, ...]
 Integers = NDArray[np.int64]
+Bits = dict[tuple[str, ...], float]
 _PIECE = 128  # pairs per round: their sorted n-grams fit the processor's cache
 _LARGEST = 2**62  # of the numbers that stand for a text's n-gram
 
@@ -90,9 +91,8 @@ def _matches(counted: _Counted, hyp: Integers, ref: Integers) -> Integers:
     widths = counted.starts[hyp + 1] - starts
     pair = np.repeat(np.arange(len(hyp)), widths)
     at = np.arange(len(pair)) + np.repeat(starts - (np.cumsum(widths) - widths), widths)
-    others = (
-        _look_up(counted, counted.numbers[at] + ((column - hyp) * counted.size)[pair]) for column in ref.T
-    )
+    shifts = (((column - hyp) * counted.size)[pair] for column in ref.T)
+    others = (_look_up(counted, counted.numbers[at] + shift) for shift in shifts)
     shared = np.minimum(reduce(np.maximum, others), counted.counts[at])
     return np.bincount(pair, weights=shared, minlength=len(hyp)).astype(np.int64)
 
@@ -106,8 +106,6 @@ def _look_up(counted: _Counted, wanted: Integers) -> Integers:
 
 
 PAPINENI = "Papineni et al. 2002, BLEU: a Method for Automatic Evaluation of Machine Translation, P02-1040"
-POST = "Post 2018, A Call for Clarity in Reporting BLEU Scores, W18-6319"
-DODDINGTON = "Doddington 2002, Automatic evaluation of machine translation quality using n-gram co-occurrence"
 SacreSmooth = Literal["exp", "floor", "add-k", "none"]
 NltkSmooth = Literal["none", "method1", "method2", "method3", "method4"]
 
@@ -122,9 +120,7 @@ class Matches:
     total: tuple[int, ...]
 
 
-def match_statistics(
-    samples: Sequence[Sample], n: int, tokenize: Tokenize, lowercase: bool = False
-) -> Integers:
+def match_statistics(samples: Sequence[Sample], n: int, tokenize: Tokenize, lowercase: bool) -> Integers:
     """Return length, closest length, matches and totals by order, in sacreBLEU's layout, per sample."""
     hypotheses = [tokens(sample.hypothesis, tokenize, lowercase) for sample in samples]
     references = [[tokens(text, tokenize, lowercase) for text in sample.references] for sample in samples]
@@ -199,12 +195,9 @@ class Bleu(Metric):
     lowercase: bool = False
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        counts = iter(count_matches(_referenced(samples), self.n, self.tokenize, self.lowercase))
+        usable = [sample for sample in samples if sample.references]
+        counts = iter(count_matches(usable, self.n, self.tokenize, self.lowercase))
         return [nltk_bleu(next(counts), self.smooth) if sample.references else None for sample in samples]
-
-
-def _referenced(samples: Sequence[Sample]) -> list[Sample]:
-    return [sample for sample in samples if sample.references]
 
 
 def sacrebleu_scores(rows: Floats, smooth: SacreSmooth, effective_order: bool) -> Floats:
@@ -226,10 +219,8 @@ def sacrebleu_scores(rows: Floats, smooth: SacreSmooth, effective_order: bool) -
     orders = np.maximum(counted.sum(axis=1), 1) if effective_order else order
     with np.errstate(divide="ignore", invalid="ignore"):
         penalty = np.where(length < closest, np.exp(1 - closest / length), 1.0)
-    scores = np.where(
-        matched & whole, 100 * penalty * np.exp(np.where(usable, logs, 0.0).sum(axis=1) / orders), 0.0
-    )
-    return np.asarray(scores)
+    means = np.exp(np.where(usable, logs, 0.0).sum(axis=1) / orders)
+    return np.asarray(np.where(matched & whole, 100 * penalty * means, 0.0))
 
 
 @dataclass(frozen=True)
@@ -239,7 +230,7 @@ class SacreBleu(Metric):
     name = "sacrebleu"
     paradigm = "n-gram"
     range = (0.0, 100.0)
-    citation = POST
+    citation = "Post 2018, A Call for Clarity in Reporting BLEU Scores, W18-6319"
     identity_highest = True
     tokenize: Tokenize = "13a"
     smooth: SacreSmooth = "exp"
@@ -248,7 +239,8 @@ class SacreBleu(Metric):
     effective_order: bool = True
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        rows = match_statistics(_referenced(samples), self.n, self.tokenize, self.lowercase)
+        usable = [sample for sample in samples if sample.references]
+        rows = match_statistics(usable, self.n, self.tokenize, self.lowercase)
         scores = iter(sacrebleu_scores(rows.astype(np.float64), self.smooth, self.effective_order).tolist())
         return [next(scores) if sample.references else None for sample in samples]
 
@@ -265,7 +257,7 @@ def coco_bleu(counts: Matches) -> list[float]:
 
 
 @dataclass(frozen=True)
-class CocoBleu(Metric):
+class CocoBleu(JavaBacked, Metric):
     """BLEU-1 to BLEU-4 as captions are scored: Treebank tokens, pycocoevalcap's constants.
 
     `backend=coco` tokenises with the Java tokeniser of pycocoevalcap itself.
@@ -280,31 +272,21 @@ class CocoBleu(Metric):
     tokenize: Tokenize = "ptb"
     backend: Literal["own", "coco"] = "own"
 
-    @property
-    def batch(self) -> int:
-        return JAVA_BATCH if self.backend == "coco" else 1
-
     def score(self, samples: Sequence[Sample]) -> Floats:
-        """Return one column per order."""
         tokenize = self.tokenize
         if self.backend == "coco":
             samples, tokenize = ptb_prepared(samples), "split"
         return np.array([coco_bleu(counts) for counts in count_matches(samples, 4, tokenize)]).reshape(-1, 4)
 
 
-def _information(
-    references: Sequence[str], n: int, tokenize: Tokenize, lowercase: bool
-) -> dict[tuple[str, ...], float]:
+def _information(references: Sequence[str], n: int, tokenize: Tokenize, lowercase: bool) -> Bits:
     """Return the bits that an n-gram adds to its beginning, from the references (Doddington's equation 2)."""
     counts: Counts = Counter()
     for text in references:
         for order in range(1, n + 1):
             counts.update(word_counts(text, order, tokenize, lowercase))
-    words = sum(len(tokens(text, tokenize, lowercase)) for text in references)
-    return {
-        gram: math.log((counts[gram[:-1]] if len(gram) > 1 else words) / count, 2)
-        for gram, count in counts.items()
-    }
+    starts = {**counts, (): sum(len(tokens(text, tokenize, lowercase)) for text in references)}
+    return {gram: math.log(starts[gram[:-1]] / count, 2) for gram, count in counts.items()}
 
 
 def nist_penalty(length: int, reference: int) -> float:
@@ -322,7 +304,9 @@ class Nist(Metric):
     name = "nist"
     paradigm = "n-gram"
     range = (0.0, None)
-    citation = DODDINGTON
+    citation = (
+        "Doddington 2002, Automatic evaluation of machine translation quality using n-gram co-occurrence"
+    )
     n: int = 5
     tokenize: Tokenize = "split"
     lowercase: bool = False
@@ -347,7 +331,7 @@ class Nist(Metric):
         return precision * nist_penalty(self.n * length, lengths)
 
 
-def _weighted(hyp: Counts, ref: Counts, bits: dict[tuple[str, ...], float], total: int) -> float:
+def _weighted(hyp: Counts, ref: Counts, bits: Bits, total: int) -> float:
     # NLTK's order of summation and its logarithm: the last digit may decide which reference is best.
     shared = sum(min(count, ref[gram]) * bits[gram] for gram, count in hyp.items() if gram in ref)
     return shared / total if total else 0.0

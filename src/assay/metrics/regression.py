@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.core import Metric, Sample, Scores
 from assay.errors import SpecError, WeightsError
-from assay.metrics.base import Cut, Neural, reduced_scores
+from assay.metrics.base import Cut, Neural, reduced_scores, scored
 from assay.metrics.text import Reduce, reduced, segments
 from assay.models.encoder import Differentiable, Texts, logits
 from assay.models.torch import Loaded, Precision, content_ids, in_batches, padded, within
@@ -19,11 +19,6 @@ from assay.vocabulary import Need, NonNegative
 
 if TYPE_CHECKING:
     import torch
-
-SELLAM_2020 = "Sellam et al. 2020, BLEURT: learning robust metrics for text generation, ACL"
-EDDINE_2022 = "Eddine et al. 2022, FrugalScore: learning cheaper, lighter and faster evaluation metrics, ACL"
-REIMERS_2019 = "Reimers & Gurevych 2019, Sentence-BERT (cross-encoders for pairs of sentences), D19-1410"
-JURASKA_2023 = "Juraska et al. 2023, MetricX-23: the Google submission to the WMT 2023 metrics task"
 
 
 class _Regressor(Neural, Metric):
@@ -71,7 +66,7 @@ class Bleurt(_Regressor):
     """BLEURT: [CLS] reference [SEP] hypothesis [SEP] to a number; checkpoints in safetensors."""
 
     name = "bleurt"
-    citation = SELLAM_2020
+    citation = "Sellam et al. 2020, BLEURT: learning robust metrics for text generation, ACL"
     model: str = "lucadiliello/BLEURT-20-D12"
     reduce: Reduce = "max"
     adapter: str | None = None
@@ -80,17 +75,13 @@ class Bleurt(_Regressor):
 
 
 @dataclass(frozen=True)
-class FrugalScore(_Regressor):
+class FrugalScore(Bleurt):
     """FrugalScore: a small model trained to predict a large metric; it reads the hypothesis first."""
 
     name = "frugalscore"
-    citation = EDDINE_2022
+    citation = "Eddine et al. 2022, FrugalScore: learning cheaper, lighter and faster evaluation metrics, ACL"
     first = "hypothesis"
     model: str = "moussaKam/frugalscore_tiny_bert-base_bert-score"
-    reduce: Reduce = "max"
-    adapter: str | None = None
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
 
 @dataclass(frozen=True)
@@ -98,16 +89,13 @@ class Regression(_Regressor):
     """Any regressor of the hub on (reference, hypothesis), or the other way round."""
 
     name = "regression"
-    citation = REIMERS_2019
+    citation = "Reimers & Gurevych 2019, Sentence-BERT (cross-encoders for pairs of sentences), D19-1410"
     model: str = "cross-encoder/stsb-distilroberta-base"
     first: Literal["reference", "hypothesis"] = "reference"
     reduce: Reduce = "max"
     adapter: str | None = None
     overlong: Cut = "warn"
     precision: Precision = "float32"
-
-
-LAMBERT_2024 = "Lambert et al. 2024, RewardBench: evaluating reward models for language modeling"
 
 
 @dataclass(frozen=True)
@@ -121,7 +109,7 @@ class Reward(Neural, Metric):
     name = "reward"
     paradigm = "regression"
     needs = frozenset({"source"})
-    citation = LAMBERT_2024
+    citation = "Lambert et al. 2024, RewardBench: evaluating reward models for language modeling"
     architecture = "AutoModelForSequenceClassification"
     model: str = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
     overlong: Cut = "warn"
@@ -165,10 +153,8 @@ class Reward(Neural, Metric):
         fill = loaded.model.config.get_text_config().pad_token_id
         some = [rows[index] for index in batch]
         ids, mask = padded(some, loaded.pad if fill is None else int(fill), loaded.device)
-        return [
-            float(value)
-            for value in loaded.model(input_ids=ids, attention_mask=mask).logits[:, 0].float().cpu()
-        ]
+        logits = loaded.model(input_ids=ids, attention_mask=mask).logits
+        return [float(value) for value in logits[:, 0].float().cpu()]
 
 
 Form = Literal["23", "23-qe", "24", "24-qe"]
@@ -194,7 +180,7 @@ class MetricX(Neural, Metric):
     paradigm = "regression"
     range = (-25.0, 0.0)
     original = "lower"
-    citation = JURASKA_2023
+    citation = "Juraska et al. 2023, MetricX-23: the Google submission to the WMT 2023 metrics task"
     architecture = "AutoModelForSeq2SeqLM"
     model: str = "google/metricx-23-large-v2p0"
     token: NonNegative = 250089  # <extra_id_10>, whose logit was trained to be the score
@@ -241,17 +227,14 @@ class MetricX(Neural, Metric):
         texts = [self.inputs(sample) for sample in samples]
         flat = [text for some in texts for text in some]
         room = min(loaded.limit, _FORMS[self.chosen_form or "23"][1] - 1)
-        cut = [
-            within(loaded, ids, room, self.overlong, text)
-            for ids, text in zip(content_ids(loaded, flat), flat, strict=True)
-        ]
+        ids = content_ids(loaded, flat)
+        cut = [within(loaded, row, room, self.overlong, t) for row, t in zip(ids, flat, strict=True)]
         rows = [row for row, _ in cut]
         values = in_batches([len(row) for row in rows], lambda batch: self._forward(loaded, rows, batch))
         scores = -np.clip(np.array(values), 0.0, 25.0)
-        parts = list(segments(len(some) for some in texts))
-        return Scores(
-            [reduced(scores[part], self.reduce) for part in parts],
-            {"truncated": [sum(count for _, count in cut[part]) for part in parts]},
+        return scored(
+            (reduced(scores[part], self.reduce), sum(count for _, count in cut[part]))
+            for part in segments(map(len, texts))
         )
 
     def _forward(self, loaded: Loaded, rows: Sequence[Sequence[int]], batch: list[int]) -> list[float]:

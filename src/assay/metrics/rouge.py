@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
 from assay.core import Metric, Sample
-from assay.metrics.text import Reduce, Tokenize, f_measure, matches, memo, reduced, tokens, word_counts
+from assay.metrics.text import (
+    Counts,
+    Reduce,
+    Tokenize,
+    f_measure,
+    matches,
+    memo,
+    reduced,
+    tokens,
+    word_counts,
+)
 from assay.models.nlp import split_sentences
 from assay.vocabulary import NonNegative
 
-LIN = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries, W04-1013"
 
-
-def rouge_n(hypothesis: str, reference: str, n: int, tokenize: Tokenize, stemmer: bool) -> float:
-    """Return F of shared n-grams, as rouge-score computes it."""
-    hyp = word_counts(hypothesis, n, tokenize, False, stemmer)
-    ref = word_counts(reference, n, tokenize, False, stemmer)
+def _shared_f(hyp: Counts, ref: Counts) -> float:
     shared = matches(hyp, ref)
     return f_measure(shared / max(hyp.total(), 1), shared / max(ref.total(), 1))
-
-
-def rouge_l(hypothesis: str, reference: str, tokenize: Tokenize, stemmer: bool) -> float:
-    """Return F of the longest common subsequence."""
-    hyp = tokens(hypothesis, tokenize, False, stemmer)
-    ref = tokens(reference, tokenize, False, stemmer)
-    if not hyp or not ref:
-        return 0.0
-    length = LCSseq.similarity(hyp, ref)
-    return f_measure(length / len(hyp), length / len(ref))
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Rouge(Metric):
 
     paradigm = "n-gram"
     range = (0.0, 1.0)
-    citation = LIN
+    citation = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries, W04-1013"
     symmetric = True
     identity_highest = True
     stemmer: bool = False
@@ -56,8 +53,7 @@ class Rouge(Metric):
         ]
 
     @abstractmethod
-    def pair(self, hypothesis: str, reference: str) -> float:
-        """Return F of one hypothesis and one reference."""
+    def pair(self, hypothesis: str, reference: str) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -65,29 +61,27 @@ class Rouge1(Rouge):
     """Shared words."""
 
     name = "rouge1"
+    order: ClassVar[int] = 1
 
     def pair(self, hypothesis: str, reference: str) -> float:
-        return rouge_n(hypothesis, reference, 1, self.tokenize, self.stemmer)
+        options = (self.order, self.tokenize, False, self.stemmer)
+        return _shared_f(word_counts(hypothesis, *options), word_counts(reference, *options))
 
 
 @dataclass(frozen=True)
-class Rouge2(Rouge):
+class Rouge2(Rouge1):
     """Shared bigrams."""
 
     name = "rouge2"
-
-    def pair(self, hypothesis: str, reference: str) -> float:
-        return rouge_n(hypothesis, reference, 2, self.tokenize, self.stemmer)
+    order = 2
 
 
 @dataclass(frozen=True)
-class Rouge4(Rouge):
+class Rouge4(Rouge1):
     """Shared four-grams."""
 
     name = "rouge4"
-
-    def pair(self, hypothesis: str, reference: str) -> float:
-        return rouge_n(hypothesis, reference, 4, self.tokenize, self.stemmer)
+    order = 4
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,12 @@ class RougeL(Rouge):
     name = "rougeL"
 
     def pair(self, hypothesis: str, reference: str) -> float:
-        return rouge_l(hypothesis, reference, self.tokenize, self.stemmer)
+        hyp, ref = (tokens(text, self.tokenize, False, self.stemmer) for text in (hypothesis, reference))
+        length = self.common(hyp, ref) if hyp and ref else 0.0
+        return f_measure(length / max(len(hyp), 1), length / max(len(ref), 1))
+
+    def common(self, hyp: tuple[str, ...], ref: tuple[str, ...]) -> float:
+        return LCSseq.similarity(hyp, ref)
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def common_places(words: Sequence[str], other: Sequence[str]) -> list[int]:
 
 
 @memo(budget=200_000)
-def skip_counts(text: str, gap: int, tokenize: Tokenize, stemmer: bool) -> Counter[tuple[str, ...]]:
+def skip_counts(text: str, gap: int, tokenize: Tokenize, stemmer: bool) -> Counts:
     """Count words, and pairs of words in order with at most `gap` words between them."""
     words = tokens(text, tokenize, False, stemmer)
     pairs = (pair for step in range(1, gap + 2) for pair in zip(words, words[step:], strict=False))
@@ -170,10 +169,8 @@ class RougeSU4(Rouge):
     gap: NonNegative = 4
 
     def pair(self, hypothesis: str, reference: str) -> float:
-        hyp = skip_counts(hypothesis, self.gap, self.tokenize, self.stemmer)
-        ref = skip_counts(reference, self.gap, self.tokenize, self.stemmer)
-        shared = matches(hyp, ref)
-        return f_measure(shared / max(hyp.total(), 1), shared / max(ref.total(), 1))
+        options = (self.gap, self.tokenize, self.stemmer)
+        return _shared_f(skip_counts(hypothesis, *options), skip_counts(reference, *options))
 
 
 def weighted_lcs(hyp: Sequence[str], ref: Sequence[str], weight: float) -> float:
@@ -206,16 +203,11 @@ def weighted_lcs(hyp: Sequence[str], ref: Sequence[str], weight: float) -> float
 
 
 @dataclass(frozen=True)
-class RougeW(Rouge):
+class RougeW(RougeL):
     """The longest common subsequence, runs of neighbouring words counted more (ROUGE-1.5.5 -w 1.2)."""
 
     name = "rouge-w"
     weight: float = 1.2
 
-    def pair(self, hypothesis: str, reference: str) -> float:
-        hyp = tokens(hypothesis, self.tokenize, False, self.stemmer)
-        ref = tokens(reference, self.tokenize, False, self.stemmer)
-        if not hyp or not ref:
-            return 0.0
-        root = weighted_lcs(hyp, ref, self.weight) ** (1 / self.weight)
-        return f_measure(root / len(hyp), root / len(ref))
+    def common(self, hyp: tuple[str, ...], ref: tuple[str, ...]) -> float:
+        return math.pow(weighted_lcs(hyp, ref, self.weight), 1 / self.weight)

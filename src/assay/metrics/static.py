@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -18,8 +19,6 @@ from assay.metrics.base import unit
 from assay.metrics.text import Reduce, Tokenize, distinct_texts, reduced, tokens
 from assay.models.vectors import Embeddings, embeddings
 from assay.models.weights import pin
-
-Pool = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +51,8 @@ def score_known(
     for sample in samples:
         usable = [text for text in sample.references if known[text].rows and known[sample.hypothesis].rows]
         values.append(reduced([compare(sample.hypothesis, text) for text in usable], reduce))
-    missing = [
-        sum(known[text].missing for text in (sample.hypothesis, *sample.references)) for sample in samples
-    ]
+    missing = [sum(known[t].missing for t in (s.hypothesis, *s.references)) for s in samples]
     return Scores(values, {"out_of_vocabulary": missing})
-
-
-def average(vectors: Floats) -> Floats:
-    """Return the mean word vector."""
-    return np.asarray(vectors.mean(axis=0))
-
-
-def extrema(vectors: Floats) -> Floats:
-    """Return in each dimension the value farthest from 0."""
-    high, low = vectors.max(axis=0), vectors.min(axis=0)
-    return np.asarray(np.where(-low > high, low, high))
 
 
 @dataclass(frozen=True)
@@ -78,6 +64,7 @@ class Static(Metric):
     symmetric = True
     identity_highest = True
     weights = ("model",)
+    solves: ClassVar[bool] = False  # whether it needs the transport solver
     model: str = "glove"
     tokenize: Tokenize = "ptb"
     reduce: Reduce = "max"
@@ -87,6 +74,8 @@ class Static(Metric):
 
     def prepare(self) -> None:
         embeddings(self.model)
+        if self.solves:
+            _solver()  # importing its package takes seconds
 
     def look_up(self, samples: Sequence[Sample]) -> tuple[Embeddings, dict[str, Known]]:
         """Return the vectors, and the known words of each distinct text."""
@@ -94,51 +83,56 @@ class Static(Metric):
         return table, {text: known_words(text, self.tokenize, table) for text in distinct_texts(samples)}
 
 
-def _pooled_scores(metric: Static, samples: Sequence[Sample], pool: Pool) -> Scores:
-    """Return the cosine of one vector per text."""
-    table, known = metric.look_up(samples)
-    vectors = {text: unit(pool(table.vectors(words.rows))) for text, words in known.items() if words.rows}
-    return score_known(samples, known, lambda hyp, ref: float(vectors[hyp] @ vectors[ref]), metric.reduce)
+@dataclass(frozen=True)
+class _Pooled(Static):
+    """The cosine of one vector per text."""
 
+    @staticmethod
+    @abstractmethod
+    def pool(vectors: Floats) -> Floats:
+        """Return one vector of a text's word vectors."""
 
-def _pooled_grid(metric: Static, rows: Sequence[str], columns: Sequence[str], pool: Pool) -> Floats:
-    """Return all cosines, nan for a text without any known word."""
-    table = embeddings(metric.model)
-    absent = np.full(table.matrix.shape[1], np.nan)
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        table, known = self.look_up(samples)
+        rows = {text: words.rows for text, words in known.items() if words.rows}
+        vectors = {text: unit(self.pool(table.vectors(words))) for text, words in rows.items()}
+        return score_known(samples, known, lambda hyp, ref: float(vectors[hyp] @ vectors[ref]), self.reduce)
 
-    def stacked(texts: Sequence[str]) -> Floats:
-        known = [known_words(text, metric.tokenize, table).rows for text in texts]
-        return np.stack([unit(pool(table.vectors(words))) if words else absent for words in known])
+    def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
+        """Return all cosines, nan for a text without any known word."""
+        table = embeddings(self.model)
+        absent = np.full(table.matrix.shape[1], np.nan)
 
-    return np.asarray(stacked(rows) @ stacked(columns).T)
+        def stacked(texts: Sequence[str]) -> Floats:
+            known = [known_words(text, self.tokenize, table).rows for text in texts]
+            return np.stack([unit(self.pool(table.vectors(words))) if words else absent for words in known])
+
+        return np.asarray(stacked(rows) @ stacked(columns).T)
 
 
 @dataclass(frozen=True)
-class EmbeddingAverage(Static):
+class EmbeddingAverage(_Pooled):
     """The cosine of the texts' mean word vectors."""
 
     name = "embedding-average"
     citation = "Landauer & Dumais 1997, A solution to Plato's problem; as in Liu et al. 2016, D16-1230"
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return _pooled_scores(self, samples, average)
-
-    def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
-        return _pooled_grid(self, rows, columns, average)
+    @staticmethod
+    def pool(vectors: Floats) -> Floats:
+        return np.asarray(vectors.mean(axis=0))
 
 
 @dataclass(frozen=True)
-class VectorExtrema(Static):
+class VectorExtrema(_Pooled):
     """The cosine of the texts' most extreme values in each dimension."""
 
     name = "vector-extrema"
     citation = "Forgues et al. 2014, Bootstrapping Dialog Systems with Word Embeddings"
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return _pooled_scores(self, samples, extrema)
-
-    def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
-        return _pooled_grid(self, rows, columns, extrema)
+    @staticmethod
+    def pool(vectors: Floats) -> Floats:
+        high, low = vectors.max(axis=0), vectors.min(axis=0)
+        return np.asarray(np.where(-low > high, low, high))
 
 
 @dataclass(frozen=True)
@@ -162,16 +156,13 @@ class GreedyMatching(Static):
         """Return the cosine of every word with every word of the first reference."""
         table = embeddings(self.model)
         texts = (sample.hypothesis, sample.references[0])
-        hyp, ref = (
-            [word for word in tokens(text, self.tokenize, True) if word in table.rows] for text in texts
-        )
+        hyp, ref = ([w for w in tokens(text, self.tokenize, True) if w in table.rows] for text in texts)
         if not hyp or not ref:
             return None
         cosines = unit(table.vectors(table.known(hyp))) @ unit(table.vectors(table.known(ref))).T
         return Explanation("matching", tuple(hyp), tuple(ref), tuple(map(tuple, cosines.tolist())))
 
 
-KUSNER = "Kusner et al. 2015, From Word Embeddings To Document Distances"
 ROUNDING = 1e-15
 SAME_WORD = 1e-5  # rounding gives a word at most this distance from itself
 MAX_ITERATIONS = 1_000_000
@@ -220,40 +211,9 @@ class Space:
         return np.asarray(np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares))
 
 
-Distance = Callable[[Bag, Bag, Space], float]
-
-
-def word_movers_distance(hyp: Bag, ref: Bag, space: Space) -> float:
-    """Return the exact distance; what both texts have stays in place, since no detour is shorter."""
-    common = hyp.keys() & ref.keys()
-    excess, lack = (_surplus(hyp, ref, common), _surplus(ref, hyp, common)) if common else (hyp, ref)
-    if not excess or not lack:
-        return 0.0
-    scale = sum(excess.values()) / sum(lack.values())
-    weights = np.array([*excess.values()]), np.array([weight * scale for weight in lack.values()])
-    return earth_mover(*weights, space.distances([*excess], [*lack]))
-
-
 def _surplus(hyp: Bag, ref: Bag, common: Set[int]) -> Bag:
     more = {word: hyp[word] - ref[word] for word in common if hyp[word] - ref[word] > ROUNDING}
     return {word: weight for word, weight in hyp.items() if word not in common} | more
-
-
-def relaxed_distance(hyp: Bag, ref: Bag, space: Space) -> float:
-    """Return a lower bound: each word moves to its nearest; the larger of the two directions."""
-    costs = space.distances([*hyp], [*ref])
-    costs[costs < SAME_WORD] = 0.0
-    forth = np.array([*hyp.values()]) @ costs.min(axis=1)
-    back = np.array([*ref.values()]) @ costs.min(axis=0)
-    return float(max(forth, back))
-
-
-def mover_scores(metric: Static, samples: Sequence[Sample], distance: Distance) -> Scores:
-    """Return negated distances between bags of words, per sample."""
-    table, known = metric.look_up(samples)
-    space = Space(known, table)
-    bags = space.bags
-    return score_known(samples, known, lambda hyp, ref: -distance(bags[hyp], bags[ref], space), metric.reduce)
 
 
 @dataclass(frozen=True)
@@ -263,36 +223,42 @@ class WordMovers(Static):
     name = "wmd"
     range = (None, 0.0)
     original = "lower"
-    citation = KUSNER
-
-    def prepare(self) -> None:
-        """Import the solver too, whose package takes seconds."""
-        super().prepare()
-        _solver()
+    citation = "Kusner et al. 2015, From Word Embeddings To Document Distances"
+    solves = True
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        return mover_scores(self, samples, word_movers_distance)
+        table, known = self.look_up(samples)
+        space = Space(known, table)
+        bags = space.bags
+        return score_known(
+            samples, known, lambda hyp, ref: -self.distance(bags[hyp], bags[ref], space), self.reduce
+        )
+
+    def distance(self, hyp: Bag, ref: Bag, space: Space) -> float:
+        """Return the exact distance; what both texts have stays in place, since no detour is shorter."""
+        common = hyp.keys() & ref.keys()
+        excess, lack = (_surplus(hyp, ref, common), _surplus(ref, hyp, common)) if common else (hyp, ref)
+        if not excess or not lack:
+            return 0.0
+        scale = sum(excess.values()) / sum(lack.values())
+        weights = np.array([*excess.values()]), np.array([weight * scale for weight in lack.values()])
+        return earth_mover(*weights, space.distances([*excess], [*lack]))
 
 
 @dataclass(frozen=True)
-class RelaxedWordMovers(Static):
+class RelaxedWordMovers(WordMovers):
     """The relaxed Word Mover's Distance, a quick lower bound, negated."""
 
     name = "wmd-relaxed"
-    range = (None, 0.0)
-    original = "lower"
-    citation = KUSNER
+    solves = False
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return mover_scores(self, samples, relaxed_distance)
-
-
-@dataclass(frozen=True, slots=True)
-class Sentences:
-    """A text as sentence vectors, weighted by their share of the words."""
-
-    vectors: Floats
-    weights: Floats
+    def distance(self, hyp: Bag, ref: Bag, space: Space) -> float:
+        """Let each word move to its nearest; the larger of the two directions counts."""
+        costs = space.distances([*hyp], [*ref])
+        costs[costs < SAME_WORD] = 0.0
+        forth = np.array([*hyp.values()]) @ costs.min(axis=1)
+        back = np.array([*ref.values()]) @ costs.min(axis=0)
+        return float(max(forth, back))
 
 
 @dataclass(frozen=True)
@@ -302,26 +268,23 @@ class SentenceMovers(Static):
     name = "sms"
     range = (0.0, 1.0)
     citation = "Clark et al. 2019, Sentence Mover's Similarity: Evaluation for Multi-Sentence Texts, P19-1264"
-
-    def prepare(self) -> None:
-        """Import the solver too, whose package takes seconds."""
-        super().prepare()
-        _solver()
+    solves = True
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         table, known = self.look_up(samples)
         parts = {text: self._sentences(text, table) for text, words in known.items() if words.rows}
 
         def compare(hyp: str, ref: str) -> float:
-            here, there = parts[hyp], parts[ref]
-            gaps = here.vectors[:, None, :] - there.vectors[None, :, :]
-            return math.exp(-earth_mover(here.weights, there.weights, np.linalg.norm(gaps, axis=2)))
+            (here, weights), (there, other_weights) = parts[hyp], parts[ref]
+            gaps = here[:, None, :] - there[None, :, :]
+            return math.exp(-earth_mover(weights, other_weights, np.linalg.norm(gaps, axis=2)))
 
         return score_known(samples, known, compare, self.reduce)
 
-    def _sentences(self, text: str, table: Embeddings) -> Sentences:
+    def _sentences(self, text: str, table: Embeddings) -> tuple[Floats, Floats]:
+        """Return sentence vectors, and their weights by the share of the words."""
         words = (known_words(part, self.tokenize, table).rows for part in _SENTENCE_END.split(text))
         rows = [part for part in words if part]
         counts = np.array([len(part) for part in rows], dtype=np.float64)
         vectors = np.array([table.vectors(part).mean(axis=0) for part in rows])
-        return Sentences(vectors, counts / counts.sum())
+        return vectors, counts / counts.sum()

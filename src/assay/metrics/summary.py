@@ -12,18 +12,13 @@ from rapidfuzz.distance import Levenshtein
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import MetricError, WeightsError
-from assay.metrics.base import Cut, Neural, best_matches, load_masked, softmax, unit
+from assay.metrics.base import Cut, Neural, best_matches, scored, softmax, unit
 from assay.models import weights
 from assay.models.encoder import embed, logits, pooled
 from assay.models.likelihood import causal, start_id
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Overlong, Precision, content_ids, in_batches, load, padded
 from assay.vocabulary import NonNegative
-
-GAO_2020 = "Gao et al. 2020, SUPERT: towards new frontiers in unsupervised evaluation for summarization, ACL"
-VASILYEV_2020 = (
-    "Vasilyev et al. 2020, Fill in the BLANC: human-free quality estimation of summaries, Eval4NLP"
-)
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,9 @@ class Supert(Neural, Metric):
     paradigm = "matching"
     needs = frozenset({"source"})
     range = (-1.0, 1.0)
-    citation = GAO_2020
+    citation = (
+        "Gao et al. 2020, SUPERT: towards new frontiers in unsupervised evaluation for summarization, ACL"
+    )
     unused = ("pooler",)
     model: str = "minilm"
     top: int = 15
@@ -55,16 +52,15 @@ class Supert(Neural, Metric):
         ]
         known = embed(loaded, [part for side in sides for parts in side for part in parts], self.overlong)
         words = {text: self._content(embedded.ids, loaded) for text, embedded in known.items()}
-        values: list[float | None] = []
-        truncated: list[int] = []
+        answers = []
         for hyp, ref in sides:
             left, right = (
                 np.concatenate([known[p].vectors[words[p]] for p in parts] or [np.empty((0, 1), np.float32)])
                 for parts in (hyp, ref)
             )
-            values.append(best_matches(left, right)[2] if len(left) and len(right) else None)
-            truncated.append(sum(known[part].truncated for part in (*hyp, *ref)))
-        return Scores(values, {"truncated": truncated})
+            f = best_matches(left, right)[2] if len(left) and len(right) else None
+            answers.append((f, sum(known[part].truncated for part in (*hyp, *ref))))
+        return scored(answers)
 
     def _content(self, ids: Sequence[int], loaded: Loaded) -> list[int]:
         """Return the places of tokens that are content words."""
@@ -93,15 +89,13 @@ class Blanc(Neural, Metric):
     paradigm = "qa"
     needs = frozenset({"source"})
     range = (-1.0, 1.0)
-    citation = VASILYEV_2020
+    citation = "Vasilyev et al. 2020, Fill in the BLANC: human-free quality estimation of summaries, Eval4NLP"
+    architecture = "AutoModelForMaskedLM"
     model: str = "bert-base-uncased"
     gap: NonNegative = 6
     shortest: int = 4
     overlong: Cut = "warn"
     precision: Precision = "float32"
-
-    def load_model(self) -> Loaded:
-        return load_masked(self)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a share per sample, None where no token of the source can be masked."""
@@ -111,17 +105,15 @@ class Blanc(Neural, Metric):
         for index, sample in enumerate(samples):
             rows, truncated[index] = self._jobs(loaded, sample)
             jobs += [(index, helped, row, wanted) for helped, row, wanted in rows]
-        guessed = in_batches(
-            [len(job[2]) for job in jobs], lambda b: self._guess(loaded, [jobs[i] for i in b]), 2048
-        )
+        lengths = [len(row) for _, _, row, _ in jobs]
+        guessed = in_batches(lengths, lambda batch: self._guess(loaded, [jobs[i] for i in batch]), 2048)
         right, count = np.zeros(len(samples)), np.zeros(len(samples))
         for (index, helped, _, wanted), correct in zip(jobs, guessed, strict=True):
             # The words helped less those hindered are the difference of the two counts of right guesses.
             right[index] += correct if helped else -correct
             count[index] += len(wanted) if helped else 0
-        return Scores(
-            [float(r / n) if n else None for r, n in zip(right, count, strict=True)], {"truncated": truncated}
-        )
+        shares = [float(r / n) if n else None for r, n in zip(right, count, strict=True)]
+        return Scores(shares, {"truncated": truncated})
 
     def _jobs(
         self, loaded: Loaded, sample: Sample
@@ -171,9 +163,6 @@ class Blanc(Neural, Metric):
         return counts
 
 
-ZHU_2020 = "Zhu & Bhat 2020, GRUEN for evaluating linguistic quality of generated text, Findings of EMNLP"
-TAO_2018 = "Tao et al. 2018, RUBER: an unsupervised method for automatic evaluation of dialog systems, AAAI"
-SAI_2020 = "Sai et al. 2020, Improving dialog evaluation with a multi-reference adversarial dataset, TACL"
 _FLUENT, _BROKEN = -2.5, -7.5  # mean log p per token that counts as 1 and as 0
 _UNFOCUSED = 0.05  # a smaller cosine between neighbouring sentences counts as lost focus
 _LONGEST = 510  # tokens read of a sentence, as by the authors; a model's own limit may be thousands
@@ -195,7 +184,7 @@ class Gruen(Neural, Metric):
     paradigm = "likelihood"
     needs = frozenset()
     range = (0.0, 1.0)
-    citation = ZHU_2020
+    citation = "Zhu & Bhat 2020, GRUEN for evaluating linguistic quality of generated text, Findings of EMNLP"
     architecture = "AutoModelForCausalLM"
     weights = ("model", "encoder")
     model: str = "smollm2"
@@ -223,18 +212,17 @@ class Gruen(Neural, Metric):
         vectors, _ = pooled(self._load_encoder(), distinct, "warn")
         place = {part: index for index, part in enumerate(distinct)}
         directions = unit(vectors.astype(np.float64))
-        values: list[float | None] = []
-        truncated: list[int] = []
+        answers: list[tuple[float | None, int]] = []
         for parts in texts:
             at = [place[part] for part in parts]
-            truncated.append(sum(cuts[index] for index in at))
             if not parts:
-                values.append(None)
+                answers.append((None, 0))
                 continue
             near = [float(directions[here] @ directions[after]) for here, after in pairwise(at)]
             penalty = 0.1 * redundancy(parts) + (0.1 if near and min(near) < _UNFOCUSED else 0.0)
-            values.append(float(np.clip(grammar[at].mean() - penalty, 0.0, 1.0)))
-        return Scores(values, {"truncated": truncated})
+            value = float(np.clip(grammar[at].mean() - penalty, 0.0, 1.0))
+            answers.append((value, sum(cuts[index] for index in at)))
+        return scored(answers)
 
     def _grammar(self, texts: Sequence[str]) -> tuple[Floats, list[int]]:
         """Return how grammatical each sentence is, 0..1, and the tokens cut."""
@@ -277,7 +265,9 @@ class DialogueRelevance(Neural, Metric):
     paradigm = "matching"
     needs = frozenset({"source"})
     range = (-1.0, 1.0)
-    citation = TAO_2018
+    citation = (
+        "Tao et al. 2018, RUBER: an unsupervised method for automatic evaluation of dialog systems, AAAI"
+    )
     unused = ("pooler",)
     model: str = "minilm"
     turns: int = 2
@@ -292,12 +282,11 @@ class DialogueRelevance(Neural, Metric):
         vectors, cuts = pooled(self.load_model(), texts, self.overlong)
         directions = unit(vectors.astype(np.float64))
         count = len(samples)
-        values = [
-            float(directions[i] @ directions[count + i])
-            if contexts[i] and samples[i].hypothesis.strip()
-            else None
-            for i in range(count)
+        usable = [
+            bool(context and s.hypothesis.strip()) for context, s in zip(contexts, samples, strict=True)
         ]
+        cosines = [float(directions[i] @ directions[count + i]) for i in range(count)]
+        values = [cosine if both else None for cosine, both in zip(cosines, usable, strict=True)]
         return Scores(values, {"truncated": [cuts[i] + cuts[count + i] for i in range(count)]})
 
 
@@ -314,7 +303,7 @@ class DialogueModel(Neural, Metric):
     paradigm = "regression"
     needs = frozenset({"source"})
     range = (0.0, 1.0)
-    citation = SAI_2020
+    citation = "Sai et al. 2020, Improving dialog evaluation with a multi-reference adversarial dataset, TACL"
     model: str = "bert-base-uncased"
     turns: int = 4
     label: NonNegative | None = None  # of "follows"; None: 0 for next-sentence heads, else the last

@@ -1,12 +1,14 @@
-"""Metrics for one task: answerable questions (Q-BLEU, Q-ROUGE) and texts true to a table (PARENT)."""
+"""Metrics for one task: questions (Q-BLEU, Q-ROUGE), tables in words (PARENT), simplification (SARI)."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 
 from rapidfuzz.distance import LCSseq
 
@@ -14,9 +16,8 @@ from assay.core import Metric, Sample
 from assay.datasets.lexicon import toml_file
 from assay.errors import MetricError
 from assay.metrics.ngram import coco_bleu, count_matches
-from assay.metrics.text import Counts, f_measure, memo, reduced, segments, tokens, word_counts
+from assay.metrics.text import Counts, Tokenize, f_measure, memo, reduced, segments, tokens, word_counts
 
-NEMA = "Nema & Khapra 2018, Towards a Better Metric for Evaluating Question Generation Systems, D18-1429"
 COCO_BETA = 1.2  # pycocoevalcap's ROUGE-L
 
 
@@ -71,13 +72,8 @@ def answerability(
 ) -> list[float]:
     """Return the weighted agreement of the four parts; function words have the weight that is left."""
     parts = [(question_parts(hypothesis), question_parts(reference)) for hypothesis, reference in pairs]
-    agreements = zip(
-        _agreements([(hyp.entities, ref.entities) for hyp, ref in parts]),
-        _agreements([(hyp.question, ref.question) for hyp, ref in parts]),
-        _agreements([(hyp.content, ref.content) for hyp, ref in parts]),
-        _agreements([(hyp.function, ref.function) for hyp, ref in parts]),
-        strict=True,
-    )
+    kinds = map(attrgetter, ("entities", "question", "content", "function"))
+    agreements = zip(*(_agreements([(of(hyp), of(ref)) for hyp, ref in parts]) for of in kinds), strict=True)
     rest = 1 - entity - question - content
     return [entity * e + question * q + content * c + rest * f for e, q, c, f in agreements]
 
@@ -96,7 +92,9 @@ class _Answerability(Metric):
 
     paradigm = "n-gram"
     range = (0.0, 1.0)
-    citation = NEMA
+    citation = (
+        "Nema & Khapra 2018, Towards a Better Metric for Evaluating Question Generation Systems, D18-1429"
+    )
     delta: float
     entity_weight: float
     question_weight: float
@@ -107,7 +105,6 @@ class _Answerability(Metric):
         """Return one number per (hypothesis, reference)."""
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """Return the score against the best reference, per sample."""
         pairs = [(sample.hypothesis, text) for sample in samples for text in sample.references]
         weights = (self.entity_weight, self.question_weight, self.content_weight)
         both = zip(answerability(pairs, *weights), self.fluency(pairs), strict=True)
@@ -207,13 +204,11 @@ class Parent(Metric):
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         """Return the score against the best reference, per sample; None without a table."""
-        return [self._one(sample) for sample in samples]
-
-    def _one(self, sample: Sample) -> float | None:
-        values = table_values(sample.source or "")
-        if not values:
-            return None
-        return reduced([self._pair(sample.hypothesis, text, values) for text in sample.references], "max")
+        tables = [table_values(sample.source or "") for sample in samples]
+        return [
+            reduced([self._pair(s.hypothesis, text, table) for text in s.references if table], "max")
+            for s, table in zip(samples, tables, strict=True)
+        ]
 
     def _pair(self, hypothesis: str, reference: str, values: list[list[str]]) -> float:
         known = frozenset(word for value in values for word in value)
@@ -228,3 +223,70 @@ class Parent(Metric):
         table = sum(mentioned) / len(values) or self.smoothing
         recall = math.pow(covered, 1 - self.table_weight) * math.pow(table, self.table_weight)
         return 2 * precision * recall / (precision + recall + 1e-8)
+
+
+@dataclass(frozen=True)
+class Sari(Metric):
+    """The mean of keeping (F), adding (F) and deleting (precision) n-grams, n = 1 to 4, on 0..100.
+
+    Counts of source and hypothesis are multiplied by the number of references, as in the authors' code, with
+    the recall of keeping by counts (the fix of its public versions). A part without any n-gram scores 1.
+    """
+
+    name = "sari"
+    paradigm = "n-gram"
+    needs = frozenset({"references", "source"})
+    range = (0.0, 100.0)
+    citation = "Xu et al. 2016, Optimizing statistical machine translation for text simplification, TACL"
+    tokenize: Tokenize = "13a"
+    lowercase: bool = True
+    n: int = 4
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        return [self._sentence(sample) if sample.references else None for sample in samples]
+
+    def _sentence(self, sample: Sample) -> float:
+        parts = [0.0, 0.0, 0.0]
+        for order in range(1, self.n + 1):
+            source, hypothesis, *references = (
+                word_counts(text, order, self.tokenize, self.lowercase)
+                for text in (sample.source or "", sample.hypothesis, *sample.references)
+            )
+            for place, part in enumerate((_kept, _deleted, _added)):
+                parts[place] += part(source, hypothesis, references)
+        return 100.0 * sum(parts) / (3 * self.n)
+
+
+def _times(counts: Counts, number: int) -> Counts:
+    return Counter({gram: number * count for gram, count in counts.items()})
+
+
+def _together(references: Sequence[Counts]) -> Counts:
+    return sum(references, Counter())
+
+
+def _mean_share(part: Counts, whole: Counts) -> float:
+    """Return the mean share of each n-gram's count that is in `part`; 1 where there is none."""
+    return sum(part[gram] / whole[gram] for gram in part) / len(whole) if whole else 1.0
+
+
+def _kept(source: Counts, hypothesis: Counts, references: Sequence[Counts]) -> float:
+    wanted, count = _together(references), len(references)
+    kept = _times(source, count) & _times(hypothesis, count)
+    right, possible = kept & wanted, _times(source, count) & wanted
+    recall = right.total() / possible.total() if possible else 1.0
+    return f_measure(_mean_share(right, kept), recall)
+
+
+def _deleted(source: Counts, hypothesis: Counts, references: Sequence[Counts]) -> float:
+    count = len(references)
+    deleted = _times(source, count) - _times(hypothesis, count)
+    return _mean_share(deleted - _together(references), deleted)
+
+
+def _added(source: Counts, hypothesis: Counts, references: Sequence[Counts]) -> float:
+    added, possible = set(hypothesis) - set(source), set(_together(references)) - set(source)
+    right = added & possible
+    return f_measure(
+        len(right) / len(added) if added else 1.0, len(right) / len(possible) if possible else 1.0
+    )

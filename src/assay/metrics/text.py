@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -38,7 +39,6 @@ class Memo(Generic[T]):
         self.calls = 0  # how often `make` ran: tests count it
 
     def __call__(self, text: str | tuple[str, ...], *options: Hashable) -> T:
-        """Return what the function returns for the text and options."""
         value = self._known.get((text, options))
         if value is None:
             value = self._make(text, *options)
@@ -210,6 +210,14 @@ def distinct_texts(samples: Iterable[Sample]) -> list[str]:
     return list(dict.fromkeys(text for sample in samples for text in (sample.hypothesis, *sample.references)))
 
 
+def with_texts(samples: Iterable[Sample], texts: Mapping[str, str]) -> list[Sample]:
+    """Return the samples with each hypothesis and reference replaced as `texts` says."""
+    return [
+        replace(s, hypothesis=texts[s.hypothesis], references=tuple(texts[text] for text in s.references))
+        for s in samples
+    ]
+
+
 def segments(lengths: Iterable[int]) -> Iterator[slice]:
     """Iterate over consecutive slices of these lengths."""
     start = 0
@@ -234,16 +242,8 @@ _PERIOD = re.compile(
 _CLITIC = re.compile(r"(?<=[^'\s])('s|'m|'d|'ll|'re|'ve|n't|')(?=\s|$)")
 _OPENING = re.compile(r"(?<!\S)'(?!(?:s|m|d|ll|re|ve|t|tis|twas)\b)(?=\w)")
 # Robert MacIntyre's list for the Treebank.
-_FUSED = {
-    "cannot": ("can", "not"),
-    "gimme": ("gim", "me"),
-    "lemme": ("lem", "me"),
-    "gonna": ("gon", "na"),
-    "wanna": ("wan", "na"),
-    "gotta": ("got", "ta"),
-    "'tis": ("'t", "is"),
-    "'twas": ("'t", "was"),
-}
+_PARTED = ("can not", "gim me", "lem me", "gon na", "wan na", "got ta", "'t is", "'t was")
+_FUSED = {parts.replace(" ", ""): tuple(parts.split()) for parts in _PARTED}
 
 
 def ptb_tokens(text: str) -> list[str]:

@@ -31,6 +31,7 @@ from assay.recipe import digest, generator
 from assay.vocabulary import Task
 
 Split = Literal["train", "validation", "test"]
+Items = Sequence[tuple[str, str]]  # texts, each with the item it comes from
 P = TypeVar("P", "Counterfactual", "Ordinary")
 # By content: two in ten tested, one in ten validated.
 _SPLITS: tuple[Split, ...] = ("test", "test", "validation", *("train",) * 7)
@@ -56,11 +57,9 @@ class Counterfactual:
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """All three."""
         return self.first, self.second, self.reference
 
     def as_pair(self, number: int) -> Pair:
-        """The same as a pair of the stereotype audit."""
         reference = (self.reference,)
         return Pair(
             f"{self.template}-{number}", self.attribute, self.first, self.second, reference, reference,
@@ -78,7 +77,6 @@ class Ordinary:
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Both."""
         return self.hypothesis, self.reference
 
 
@@ -90,7 +88,6 @@ class Material:
     ordinary: dict[Split, list[Ordinary]]
 
     def digest(self) -> str:
-        """A hash of all texts that are trained on."""
         texts = [text for pair in self.pairs["train"] for text in pair.texts]
         return digest(*texts, *("".join(pair.texts) for pair in self.ordinary["train"]))
 
@@ -187,9 +184,7 @@ def occupation_pairs(seed: int = 0) -> Iterator[Counterfactual]:
             names = rng.sample(occupations, 2)
             person = f"the {names[frame['refers'] - 1]}" + ("'s" if case == "his" else "")
             slots = {"first": names[0], "second": names[1]}
-            first, second, reference = (
-                render(frame["text"], {**slots, case: word}) for word in (*words, person)
-            )
+            first, second, reference = (render(frame["text"], slots | {case: w}) for w in (*words, person))
             yield Counterfactual("gender", first, second, reference, frame["id"], words)
 
 
@@ -218,7 +213,7 @@ def sentences() -> tuple[tuple[str, str], ...]:
     return tuple(items.items())
 
 
-def swapped_pairs(texts: Sequence[tuple[str, str]]) -> Iterator[Counterfactual]:
+def swapped_pairs(texts: Items) -> Iterator[Counterfactual]:
     """Every gendered word swapped, against the text with neutral words (CDA, Zhao et al. 2018)."""
     swapped = swap_texts([text for text, _ in texts], embedded_swaps())
     for (text, item), other in zip(texts, swapped, strict=True):
@@ -227,9 +222,7 @@ def swapped_pairs(texts: Sequence[tuple[str, str]]) -> Iterator[Counterfactual]:
             yield Counterfactual("gender", text, other.text, other.neutral, f"swap-{item}", words)
 
 
-def inserted_pairs(
-    texts: Iterable[tuple[str, str]], lexicon: Lexicon, seed: int = 0
-) -> Iterator[Counterfactual]:
+def inserted_pairs(texts: Items, lexicon: Lexicon, seed: int = 0) -> Iterator[Counterfactual]:
     """Adjectives of two groups before the first person of a text, against the text without either."""
     groups = [group.adjectives for group in lexicon.groups.values() if group.adjectives]
     for text, item in texts:
@@ -400,9 +393,7 @@ def _stereoset(path: Path, text: str, attributes: Sequence[str]) -> list[tuple[s
         raise DataError(f"{path} is not StereoSet ({error!r}); give its dev.json, or JSON Lines") from error
 
 
-def _augmented(
-    texts: Sequence[tuple[str, str]], attributes: Sequence[str], seed: int = 0
-) -> list[Counterfactual]:
+def _augmented(texts: Items, attributes: Sequence[str], seed: int = 0) -> list[Counterfactual]:
     """Counterfactual data augmentation of sentences, for every attribute that has a lexicon."""
     pairs: list[Counterfactual] = []
     for name in attributes:

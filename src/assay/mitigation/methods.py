@@ -24,6 +24,7 @@ from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES
 from assay.errors import DataError, SpecError
 from assay.metrics.hybrid import Hybrid
+from assay.metrics.text import distinct_texts, with_texts
 from assay.mitigation.data import Counterfactual, counterfactuals, ordinary_pairs
 from assay.mitigation.proof import Proof, prove
 from assay.mitigation.train import form_of, with_key
@@ -137,7 +138,6 @@ class SwapAverage(Metric):
     paradigm = "hybrid"
 
     def __post_init__(self) -> None:
-        """Refuse set metrics, which have no score per sample."""
         if not isinstance(self.of.metric, Metric):
             raise SpecError(f"{self.of.label} scores whole sets; averaging over swaps takes sample metrics")
 
@@ -147,7 +147,6 @@ class SwapAverage(Metric):
 
     @property
     def signature(self) -> str:
-        """The signature of the metric inside, and what is done with it."""
         return f"{self.name}|({self.of.metric.signature}|output:{self.of.output})|v:{self.version}"
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
@@ -170,12 +169,9 @@ class SwapAverage(Metric):
 
 def swapped_samples(samples: Sequence[Sample]) -> list[Sample]:
     """The samples with every gendered word of all their texts swapped."""
-    texts = list(dict.fromkeys(t for s in samples for t in (s.hypothesis, *s.references)))
-    swapped = dict(zip(texts, (s.text for s in swap_texts(texts, embedded_swaps())), strict=True))
-    return [
-        replace(s, hypothesis=swapped[s.hypothesis], references=tuple(swapped[t] for t in s.references))
-        for s in samples
-    ]
+    texts = distinct_texts(samples)
+    swapped = (swap.text for swap in swap_texts(texts, embedded_swaps()))
+    return with_texts(samples, dict(zip(texts, swapped, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,11 +281,9 @@ def compare(
     return Comparison(tuple(methods), proof, counts, front(metrics, bias, agreement), best, reason)
 
 
-def mean_value(
-    proof: Proof, metric: str, statistic: str, slices: Sequence[str] | None = None
-) -> float | None:
+def mean_value(proof: Proof, name: str, statistic: str, slices: Sequence[str] | None = None) -> float | None:
     """The mean of a metric's figures, of all slices or some; None where there are none."""
-    figures = proof.of(metric, statistic)
+    figures = proof.of(name, statistic)
     values = [figure.value for figure in figures if slices is None or figure.slice in slices]
     return fmean(values) if values else None
 
@@ -325,8 +319,10 @@ def recommend(
         if (value := bias[name]) is not None and labels[name] == "fairer" and agrees(name)
     }
     if not fairer:
-        reason = "no method is fairer without blinding the metric or costing agreement: keep it, and say so"
-        return None, reason
+        return (
+            None,
+            "no method is fairer without blinding the metric or costing agreement: keep it, and say so",
+        )
     best = min(fairer, key=lambda name: fairer[name])
     people = "agreement was not measured" if old is None else f"agreement {old:.4f} to {agreement[best]:.4f}"
     return best, f"bias {bias[metrics[0]]:.2f} to {fairer[best]:.2f}, {people}, and it still sees gender"
@@ -339,13 +335,9 @@ def stress_counts(run: Run, metrics: Sequence[str]) -> dict[str, tuple[int, int]
         if row["audit"] == "stress" and row["metric"] in verdicts:
             verdicts[row["metric"]][row["slice"], row["statistic"]] = row["passed"]
     first = verdicts[metrics[0]]
-    return {
-        name: (
-            sum(passed is False for passed in own.values()),
-            sum(first[key] != own.get(key) for key in first),
-        )
-        for name, own in verdicts.items()
-    }
+    failed = {name: sum(passed is False for passed in own.values()) for name, own in verdicts.items()}
+    changed = {name: sum(first[key] != own.get(key) for key in first) for name, own in verdicts.items()}
+    return {name: (failed[name], changed[name]) for name in verdicts}
 
 
 def document(comparison: Comparison) -> str:

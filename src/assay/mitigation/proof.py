@@ -34,6 +34,7 @@ from assay.statistics.intervals import bootstrap_weighted
 
 Label = Literal["fairer", "blinded", "no fairer"]
 Row = dict[str, Any]
+Sets = Mapping[str, Sequence[Pair]]  # pairs by the name of their set
 Interval = tuple[float, float] | None
 SEES_GENDER = "sees gender"  # the category of the caption audit's data
 CAPTIONS, CHANGE_GENDER = "captions with a gendered reference", "checklist change-gender"
@@ -69,7 +70,6 @@ class Proof:
     labels: Mapping[str, Label]
 
     def of(self, metric: str, statistic: str) -> list[Figure]:
-        """The figures of one metric and statistic, in the order of the run."""
         return [f for f in self.figures if (f.metric, f.statistic) == (metric, statistic)]
 
 
@@ -100,7 +100,7 @@ def _refuse_same_names(paths: Sequence[Path]) -> None:
 
 def prove(
     measures: Sequence[Measure],
-    sets: Mapping[str, Sequence[Pair]],
+    sets: Sets,
     human: Sequence[Path],
     folder: Path,
     session: Session,
@@ -191,9 +191,7 @@ def _rating_row(name: str, item: Rated, folder: Path) -> Row:
     }  # fmt: skip
 
 
-def _figures(
-    run: Run, measures: Sequence[Measure], sets: Mapping[str, Sequence[Pair]], seed: int
-) -> tuple[Figure, ...]:
+def _figures(run: Run, measures: Sequence[Measure], sets: Sets, seed: int) -> tuple[Figure, ...]:
     first, labels = measures[0].label, {measure.label for measure in measures}
     rows = [row for row in run.findings.iter_rows(named=True) if row["metric"] in labels]
     shown = [row for row in rows if _is_shown(row, sets)]
@@ -217,16 +215,11 @@ def _figures(
             return -difference["value"] if difference else None, (-ci[1], -ci[0]) if ci else None
         return row["value"] - old["value"], None
 
-    return tuple(
-        Figure(
-            row["metric"], row["statistic"], row["slice"], row["versus"], row["value"], row["n"], _ci(row),
-            *change(row),
-        )
-        for row in shown
-    )  # fmt: skip
+    columns = ("metric", "statistic", "slice", "versus", "value", "n")
+    return tuple(Figure(*[*(row[name] for name in columns), _ci(row), *change(row)]) for row in shown)
 
 
-def _is_shown(row: Row, sets: Mapping[str, Sequence[Pair]]) -> bool:
+def _is_shown(row: Row, sets: Sets) -> bool:
     """Bias of whole sets, accuracies, and agreement over all texts; not groups, words or documents."""
     if row["audit"] == "stereotype" and row["slice"] not in sets:
         return False

@@ -97,11 +97,7 @@ class Effect:
 
 
 def propagate(
-    measures: Sequence[Measure],
-    seeds: Sequence[int],
-    experiment: Experiment,
-    world: World,
-    session: Session,
+    measures: Sequence[Measure], seeds: Sequence[int], experiment: Experiment, world: World, session: Session
 ) -> list[Effect]:
     """Both methods with every reward; `world` gives the generator and the scenes of a seed."""
     outcomes: dict[tuple[str, Way], list[_Outcome]] = {}
@@ -251,7 +247,6 @@ class Generator:
     images: Any = None
 
     def inputs(self, scenes: Sequence[Scene]) -> dict[str, torch.Tensor]:
-        """What the model reads of the scenes."""
         if self.images is not None:
             images = [scene.image for scene in scenes if scene.image]
             if len(images) < len(scenes):
@@ -284,7 +279,6 @@ class Generator:
         return total
 
     def fit(self, scenes: Sequence[Scene], *, steps: int, seed: int) -> None:
-        """Train on captions by maximum likelihood."""
         import torch
 
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-3)

@@ -18,16 +18,7 @@ from assay.core import Measure, Metric
 from assay.datasets.pairs import Pair
 from assay.datasets.templates import ATTRIBUTES
 from assay.errors import DataError, SpecError
-from assay.mitigation.data import (
-    Counterfactual,
-    Material,
-    Ordinary,
-    check_attribute,
-    counterfactuals,
-    is_held_out,
-    ordinary_pairs,
-    read_material,
-)
+from assay.mitigation import data
 from assay.mitigation.proof import Proof, check_ratings, prove, read_test_pairs
 from assay.models import adapters
 from assay.models.convert import write_tensors
@@ -123,16 +114,16 @@ def with_key(spec: str, key: str, value: object) -> str:
     return f"{name}:{','.join([*others, f'{key}={value}'])}"
 
 
-def read_own(job: Job) -> list[Material]:
+def read_own(job: Job) -> list[data.Material]:
     """The user's files; an attribute is one that assay has words for, or one that these have pairs of."""
     unknown = [name for name in job.attributes if name not in ATTRIBUTES]
     if unknown and not job.data:
-        check_attribute(unknown[0], _OWN)
-    own = [read_material(path, job.attributes) for path in job.data]
+        data.check_attribute(unknown[0], _OWN)
+    own = [data.read_material(path, job.attributes) for path in job.data]
     named = {pair.attribute for material in own for pairs in material.pairs.values() for pair in pairs}
     for name in unknown:
         if name not in named:
-            check_attribute(name, f"; {', '.join(map(str, job.data))} has no pair of it{_OWN}")
+            data.check_attribute(name, f"; {', '.join(map(str, job.data))} has no pair of it{_OWN}")
     return own
 
 
@@ -141,30 +132,32 @@ def proof_sets(job: Job) -> dict[str, list[Pair]]:
     sets = read_test_pairs(job.test)
     for name in job.attributes:
         if name in ATTRIBUTES:
-            held_out = counterfactuals([name], job.plan.seed)["test"]
-            fresh = [p for p in held_out if p.words and all(is_held_out(w, name) for w in p.words)]
+            held_out = data.counterfactuals([name], job.plan.seed)["test"]
+            fresh = [p for p in held_out if p.words and all(data.is_held_out(w, name) for w in p.words)]
             for title, pairs in ((HELD_OUT, held_out), (f"{HELD_OUT} and words", fresh)):
                 if pairs:
                     sets[f"{name}, {title}"] = [pair.as_pair(n) for n, pair in enumerate(pairs)]
     return sets
 
 
-def gather(job: Job, own: Sequence[Material], tests: Mapping[str, Sequence[Pair]]) -> Material:
+def gather(job: Job, own: Sequence[data.Material], tests: Mapping[str, Sequence[Pair]]) -> data.Material:
     """Embedded and the user's texts by split; whatever is tested on is left out of training."""
-    pairs = counterfactuals([name for name in job.attributes if name in ATTRIBUTES], job.plan.seed)
+    pairs = data.counterfactuals([name for name in job.attributes if name in ATTRIBUTES], job.plan.seed)
     tested = {text for some in tests.values() for p in some for text in (p.stereotype, p.anti_stereotype)}
     for split in pairs:
         pairs[split] += [pair for material in own for pair in material.pairs[split]]
         if split != "test":
             pairs[split] = [pair for pair in pairs[split] if not tested & {pair.first, pair.second}]
     check_enough(job, own, len(pairs["train"]), tests)
-    ordinary = ordinary_pairs(job.plan.seed)
+    ordinary = data.ordinary_pairs(job.plan.seed)
     for split in ordinary:
         ordinary[split] += [pair for material in own for pair in material.ordinary[split]]
-    return Material(pairs, ordinary)
+    return data.Material(pairs, ordinary)
 
 
-def check_enough(job: Job, own: Sequence[Material], left: int, tests: Mapping[str, Sequence[Pair]]) -> None:
+def check_enough(
+    job: Job, own: Sequence[data.Material], left: int, tests: Mapping[str, Sequence[Pair]]
+) -> None:
     """Refuse what nothing general can be learnt from, or nothing proved on."""
     names = [name for name in job.attributes if name not in ATTRIBUTES]
     given = sum(len(pairs) for material in own for pairs in material.pairs.values())
@@ -228,7 +221,7 @@ class Course:
 class Trainer:
     """One training: a model with adapters, its data, and a folder for what must survive a stop."""
 
-    def __init__(self, metric: Trainable, material: Material, plan: Plan, folder: Path) -> None:
+    def __init__(self, metric: Trainable, material: data.Material, plan: Plan, folder: Path) -> None:
         import torch
 
         self.metric, self.material, self.plan = metric, material, plan
@@ -239,7 +232,7 @@ class Trainer:
         self.optimizer = torch.optim.AdamW(self.parameters, lr=plan.rate, weight_decay=0.01)
         self.course = Course()
         self.originals: dict[tuple[str, str], torch.Tensor] = {}  # scores of ordinary pairs without adapters
-        self._by_attribute: dict[str, list[Counterfactual]] = {}
+        self._by_attribute: dict[str, list[data.Counterfactual]] = {}
         for pair in material.pairs["train"]:
             self._by_attribute.setdefault(pair.attribute, []).append(pair)
 
@@ -280,20 +273,20 @@ class Trainer:
         done = (step - self.plan.warmup) / max(1, self.plan.steps - self.plan.warmup)
         return 0.1 + 0.9 * (1 + math.cos(math.pi * done)) / 2
 
-    def _drawn(self, step: int) -> tuple[list[Counterfactual], list[Ordinary]]:
+    def _drawn(self, step: int) -> tuple[list[data.Counterfactual], list[data.Ordinary]]:
         """One batch per loss; attributes take turns."""
         rng = generator(self.plan.seed, "batch", str(step))
         groups = list(self._by_attribute.values())
         pairs = [rng.choice(groups[place % len(groups)]) for place in range(self.plan.batch)]
         return pairs, rng.choices(self.material.ordinary["train"], k=self.plan.batch)
 
-    def _fair_loss(self, pairs: Sequence[Counterfactual]) -> torch.Tensor:
+    def _fair_loss(self, pairs: Sequence[data.Counterfactual]) -> torch.Tensor:
         """Eq. 4: both texts of a pair score the same against the neutral reference."""
         texts = [(p.first, p.reference) for p in pairs] + [(p.second, p.reference) for p in pairs]
         scores = self.metric(texts)
         return (scores[: len(pairs)] - scores[len(pairs) :]).square().sum(1).mean()
 
-    def _keep_loss(self, pairs: Sequence[Ordinary]) -> torch.Tensor:
+    def _keep_loss(self, pairs: Sequence[data.Ordinary]) -> torch.Tensor:
         """Eq. 5: ordinary pairs keep the score of the model without adapters."""
         import torch
 

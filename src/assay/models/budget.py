@@ -24,7 +24,6 @@ class Price:
     known: bool = True  # False for a server whose price the user has not set
 
     def of(self, read: int, written: int) -> float:
-        """Return the cost of tokens."""
         return (read * self.read + written * self.written) / _MILLION
 
 
@@ -82,7 +81,6 @@ class Budget:
             self.cost += price.of(read, written)
 
     def retried(self) -> None:
-        """Count a repeated call."""
         with self._lock:
             self.retries += 1
 
@@ -94,7 +92,6 @@ class Budget:
         return {**{name: getattr(self, name) for name in names}, "cost": self.cost if self.priced else None}
 
     def sentence(self) -> str:
-        """Return the spending in words."""
         guess = f" (estimated for {self.estimated:,} questions)" if self.estimated else ""
         return (
             f"judges: {self.calls:,} questions ({self.retries} asked again), {self.read:,} tokens read, "

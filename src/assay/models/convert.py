@@ -16,7 +16,7 @@ import shutil
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay.errors import WeightsError
 from assay.models.weights import PICKLED, build_folder, cache_folder, pickled_paths, stamped_digest
@@ -37,26 +37,29 @@ def pickled_files(folder: Path) -> list[Path]:
     files = pickled_paths(folder)
     usual = [path for path in files if path.name.startswith("pytorch_model")]
     files = usual or files
-    shards = {re.sub(r"-\d+-of-\d+", "", path.name) for path in files}
-    if len(shards) > 1:
-        raise WeightsError(
-            f"{folder} holds several models: {', '.join(path.name for path in files)}; "
-            f"leave one of them there, or give the file itself as model=PATH"
-        )
+    if len(_models(files)) > 1:
+        raise _several_models(folder, files, ", or give the file itself as model=PATH")
     return files
+
+
+def _models(files: Sequence[Path]) -> set[str]:
+    """Return the files' names without the numbers of shards: one per model."""
+    return {re.sub(r"-\d+-of-\d+", "", path.name) for path in files}
+
+
+def _several_models(folder: Path, files: Sequence[Path], advice: str = "") -> WeightsError:
+    names = ", ".join(path.name for path in files)
+    return WeightsError(f"{folder} holds several models: {names}; leave one of them there{advice}")
 
 
 def weight_files(folder: Path) -> list[Path]:
     """Return the safetensors files of a folder's model; pickled ones are converted first."""
     plain = sorted(folder.glob("*.safetensors"))
     if plain:
-        shards = {re.sub(r"-\d+-of-\d+", "", path.name) for path in plain}
-        if len(shards) > 1 and "model.safetensors" not in shards:
-            raise WeightsError(
-                f"{folder} holds several models: {', '.join(path.name for path in plain)}; "
-                f"leave one of them there"
-            )
-        return [path for path in plain if len(shards) == 1 or path.name.startswith("model")]
+        models = _models(plain)
+        if len(models) > 1 and "model.safetensors" not in models:
+            raise _several_models(folder, plain)
+        return [path for path in plain if len(models) == 1 or path.name.startswith("model")]
     return [convert_file(path) for path in pickled_files(folder)]
 
 
@@ -156,16 +159,11 @@ def _tensors(whole: object) -> dict[str, torch.Tensor]:
             inner = _tensors(whole[nest])
             if inner:
                 return inner
-    # Tied tensors share memory, which safetensors does not take: each gets a copy.
-    return {
-        str(key): value.detach().clone().contiguous() for key, value in whole.items() if _is_tensor(value)
-    }
-
-
-def _is_tensor(value: Any) -> bool:
     import torch
 
-    return isinstance(value, torch.Tensor)
+    # Tied tensors share memory, which safetensors does not take: each gets a copy.
+    tensors = {str(key): value for key, value in whole.items() if isinstance(value, torch.Tensor)}
+    return {key: tensor.detach().clone().contiguous() for key, tensor in tensors.items()}
 
 
 def write_tensors(tensors: Mapping[str, torch.Tensor], file: Path) -> None:

@@ -259,7 +259,6 @@ class Trainable:
     score: Form
 
     def __call__(self, pairs: Texts) -> torch.Tensor:
-        """Return the scores of pairs, (n, outputs), with gradients."""
         return self.score(self.loaded, pairs)
 
 

@@ -18,6 +18,7 @@ from assay.errors import WeightsError
 from assay.models import weights
 from assay.models.convert import convert_file
 from assay.models.loading import check_complete, folder_of, read_tensors
+from assay.models.sentence import Pool, pool_states
 from assay.models.torch import Loaded, framing, load_tokenizer
 from assay.recipe import digest
 
@@ -38,6 +39,8 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 
+_POOLS: dict[str, Pool] = {"cls": "first", "max": "max"}  # all others are the mean
+
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
@@ -53,8 +56,15 @@ class Estimator:
 
     @property
     def reads_jointly(self) -> bool:
-        """Whether the texts are read as one sequence."""
         return self.kind in ("unified_metric", "xcomet_metric")
+
+    @property
+    def reads_reference(self) -> bool:
+        return "ref" in self.segments if self.reads_jointly else self.kind == "regression_metric"
+
+    @property
+    def reads_source_alone(self) -> bool:
+        return "src" in self.segments if self.reads_jointly else self.kind != "regression_metric"
 
     @property
     def segments(self) -> tuple[str, ...]:
@@ -66,24 +76,16 @@ class Estimator:
         if self.mix is None:
             return states[int(self.settings.get("sent_layer", self.settings.get("layer", -1)))]
         chosen = [_normed(state, mask) if self.settings["layer_norm"] else state for state in states]
-        mixed: torch.Tensor = self.gamma * sum(
-            share * state for share, state in zip(self.mix, chosen, strict=True)
-        )
-        return mixed
+        weighted = (share * state for share, state in zip(self.mix, chosen, strict=True))
+        return self.gamma * sum(weighted)  # type: ignore[no-any-return]
 
     def _states(self, ids: torch.Tensor, mask: torch.Tensor) -> Sequence[torch.Tensor]:
         answer = self.encoder.model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
         return answer.hidden_states  # type: ignore[no-any-return]
 
     def pooled(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Return one vector per text."""
         states = self._mixed(self._states(ids, mask), mask)
-        pool = self.settings.get("pool", "avg")
-        if pool == "cls":
-            return states[:, 0]
-        if pool == "max":
-            return states.masked_fill(mask[..., None] == 0, float("-inf")).amax(1)
-        return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        return pool_states(states, mask, _POOLS.get(self.settings.get("pool", "avg"), "mean"))
 
     def read_jointly(self, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return a score per sequence from its first state, and the labels' probabilities of each token."""
@@ -137,14 +139,11 @@ def load_estimator(name: str, place: str) -> Estimator:
 
 
 def _settings(folder: Path) -> dict[str, Any]:
-    for name in ("hparams.yaml", "hparams.json"):
-        file = folder / name
-        if file.is_file():
-            if name.endswith("json"):
-                return dict(json.loads(file.read_text("utf-8")))
-            import yaml  # type: ignore[import-untyped]
+    import yaml  # type: ignore[import-untyped]
 
-            return dict(yaml.safe_load(file.read_text("utf-8")))
+    for name, parse in (("hparams.yaml", yaml.safe_load), ("hparams.json", json.loads)):
+        if (folder / name).is_file():
+            return dict(parse((folder / name).read_text("utf-8")))
     raise WeightsError(f"{folder} has no hparams.yaml; give the folder of a COMET checkpoint")
 
 
@@ -173,18 +172,14 @@ def _encoder(folder: Path, settings: dict[str, Any], tensors: dict[str, Any], pl
     home = home or weights.resolve_tokenizer(str(settings.get("pretrained_model", "")))
     config = AutoConfig.from_pretrained(home, local_files_only=True)
     body = AutoModel.from_config(config)
-    state = {
-        key.removeprefix("encoder.model."): value
-        for key, value in tensors.items()
-        if key.startswith("encoder.model.")
-    }
+    prefix = "encoder.model."
+    state = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
     missing, _ = body.load_state_dict(state, strict=False)
     check_complete([k for k in missing if not k.endswith("_ids")], type(body).__name__, folder, ("pooler",))
     tokenizer = load_tokenizer(home)
     limit = min(int(tokenizer.model_max_length), 512)
-    return Loaded(
-        body.to(place).eval().requires_grad_(False), tokenizer, folder, place, limit, framing(tokenizer), -1
-    )
+    body = body.to(place).eval().requires_grad_(False)
+    return Loaded(body, tokenizer, folder, place, limit, framing(tokenizer), -1)
 
 
 def _head(tensors: dict[str, Any], settings: dict[str, Any]) -> Any:

@@ -31,16 +31,10 @@ def continuations(name: str, prompts: Sequence[str], *, tokens: int, top_k: int,
             torch.manual_seed(int(digest(str(seed), Path(name).name, prompt)[:12], 16))
             given = torch.tensor([_ids(loaded, prompt)], device=loaded.device)
             written = loaded.model.generate(
-                given,
-                attention_mask=torch.ones_like(given),
-                max_new_tokens=tokens,
-                min_new_tokens=min(tokens, 8),
-                do_sample=True,
-                top_k=top_k,
-                top_p=1.0,
-                temperature=1.0,
+                given, attention_mask=torch.ones_like(given), max_new_tokens=tokens,
+                min_new_tokens=min(tokens, 8), do_sample=True, top_k=top_k, top_p=1.0, temperature=1.0,
                 pad_token_id=loaded.pad,
-            )[0, given.shape[1] :]
+            )[0, given.shape[1] :]  # fmt: skip
             texts.append(str(loaded.tokenizer.decode(written, skip_special_tokens=True)).strip())
     return texts
 

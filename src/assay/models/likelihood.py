@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LogProbs = NDArray[np.float64]
 Row = tuple[tuple[int, ...], tuple[int, ...]]  # ids given, ids scored
+Tables = Callable[[Sequence[Row]], Iterable["torch.Tensor"]]
 _START = "<|endoftext|>"  # stands before a text in training; smollm2's bos opens a chat turn instead
 _TREE_NODES = 512  # tokens per tree: the cost of attention grows with the square
 _LOGIT_TOKENS = 1024  # rows of logits held at once, each as wide as the vocabulary
@@ -134,9 +135,7 @@ def _in_padded_batches(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
     return _by_tables(rows, tables)
 
 
-def _by_tables(
-    rows: Sequence[Row], tables: Callable[[Sequence[Row]], Iterable[torch.Tensor]]
-) -> list[LogProbs]:
+def _by_tables(rows: Sequence[Row], tables: Tables) -> list[LogProbs]:
     """Run `tables` on batches of rows; it returns each row's logits from its first scored id on."""
 
     def forward(batch: list[int]) -> list[LogProbs]:

@@ -245,9 +245,8 @@ def _bleurt_network(settings: dict[str, Any]) -> Any:
     from transformers import ElectraConfig, ElectraModel
 
     known = {name: settings[name] for name in _SHARED if settings.get(name) is not None}
-    config = ElectraConfig(
-        **known, embedding_size=settings.get("embedding_size") or settings["hidden_size"], num_labels=1
-    )
+    width = settings.get("embedding_size") or settings["hidden_size"]
+    config = ElectraConfig(**known, embedding_size=width, num_labels=1)
 
     class Network(torch.nn.Module):
         """Body, pooler, one number."""

@@ -20,7 +20,6 @@ class BoundedCache(Generic[T]):
         self._lock = Lock()
 
     def get(self, key: Hashable) -> T | None:
-        """Return the value under the key, None where there is none."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -40,7 +39,6 @@ class BoundedCache(Generic[T]):
                 self._size -= self._entries.popitem(last=False)[1][0]
 
     def clear(self) -> None:
-        """Forget everything."""
         with self._lock:
             self._entries.clear()
             self._size = 0

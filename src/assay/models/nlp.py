@@ -34,7 +34,6 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Character offset of the word's end."""
         return self.start + len(self.text)
 
 
@@ -62,7 +61,6 @@ class Parse:
         return self.text[self.tokens[span.start].start : self.tokens[span.end - 1].end]
 
     def sentence_texts(self) -> list[str]:
-        """Return the sentences, in order."""
         return [self.piece(span).strip() for span in self.sentences]
 
     def replaced(self, changes: dict[int, str]) -> str:
@@ -113,7 +111,6 @@ def parse_one(text: str) -> Parse:
 
 @cache
 def _pipeline() -> Any:
-    """Load spaCy's small English pipeline from its carrier."""
     import warnings
 
     config = min(resolve("spacy-en").rglob("config.cfg"), key=lambda path: len(path.parts))

@@ -38,13 +38,14 @@ class Pooling:
 
     def apply(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Turn states (n, length, width) and their mask into vectors (n, width), with gradients."""
-        vectors = _pooled(states, mask, self.pool)
+        vectors = pool_states(states, mask, self.pool)
         for layer in self.layers:
             vectors = layer(vectors)
         return vectors
 
 
-def _pooled(states: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:
+def pool_states(states: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:
+    """Return one vector per text, (n, width)."""
     if pool == "mean":
         return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
     if pool == "max":
@@ -82,9 +83,8 @@ def _read(file: Path) -> Any:
 def _mode(file: Path) -> Pool:
     settings = _read(file)
     prefix = "pooling_mode_"
-    chosen = [
-        key.removeprefix(prefix) for key, on in settings.items() if key.startswith(prefix) and on is True
-    ]
+    modes = [key for key, on in settings.items() if key.startswith(prefix) and on is True]
+    chosen = [key.removeprefix(prefix) for key in modes]
     chosen = chosen or [str(settings.get("pooling_mode", "mean"))]
     if len(chosen) != 1 or chosen[0] not in _MODES:
         known = "cls_token, mean_tokens, max_tokens or lasttoken"
@@ -100,9 +100,8 @@ def _dense(folder: Path) -> Any:
     name = str(settings.get("activation_function", "torch.nn.modules.linear.Identity")).rsplit(".", 1)[-1]
     if name not in ("Tanh", "Identity", "GELU", "ReLU", "Sigmoid"):
         raise WeightsError(f"{folder}/config.json has the activation {name}, which is not supported")
-    linear = torch.nn.Linear(
-        int(settings["in_features"]), int(settings["out_features"]), bool(settings.get("bias", True))
-    )
+    sizes = int(settings["in_features"]), int(settings["out_features"])
+    linear = torch.nn.Linear(*sizes, bool(settings.get("bias", True)))
     tensors = {
         key.removeprefix("linear."): tensor
         for file in weight_files(folder)

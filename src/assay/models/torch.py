@@ -72,7 +72,6 @@ class Framing:
 
     @property
     def size(self) -> int:
-        """How many ids these are."""
         return len(self.prefix) + len(self.suffix)
 
 
@@ -100,7 +99,6 @@ class Loaded:
         return self.limit - self.framing.size
 
     def framed(self, ids: Sequence[int]) -> list[int]:
-        """Put the framing ids around a text's own."""
         return [*self.framing.prefix, *ids, *self.framing.suffix]
 
 
@@ -170,9 +168,8 @@ def load_tokenizer(folder: Path, spare: str | None = None) -> Any:
         )
     own = [kind for name, kind in _BLEURT.items() if "Bleurt" in settings and (folder / name).is_file()]
     try:
-        return getattr(transformers, own[0] if own else "AutoTokenizer").from_pretrained(
-            folder, local_files_only=True
-        )
+        kind = getattr(transformers, own[0] if own else "AutoTokenizer")
+        return kind.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, ImportError, KeyError, AttributeError) as error:
         raise WeightsError(f"the tokenizer in {folder} cannot be loaded: {error}") from error
 

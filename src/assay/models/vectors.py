@@ -28,11 +28,9 @@ class Embeddings:
 
     def known(self, words: Sequence[str]) -> list[int]:
         """Return the rows of the words that have a vector, in order."""
-        rows = self.rows
-        return [rows[word] for word in words if word in rows]
+        return [self.rows[word] for word in words if word in self.rows]
 
     def vectors(self, rows: Sequence[int]) -> Floats:
-        """Return the vectors of some rows."""
         return np.asarray(self.matrix[rows], dtype=np.float64)
 
 

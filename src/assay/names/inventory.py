@@ -41,7 +41,8 @@ def _metrics() -> Rows:
         low, high = ("?" if bound is None else f"{bound:g}" for bound in metric.range)
         row = {
             "name": name,
-            "shown": _shown(metric),
+            # The name with its backbone, where a metric rests on one.
+            "shown": metric().shown if isinstance(getattr(metric, "shown", None), property) else None,
             "paradigm": metric.paradigm,
             "needs": ", ".join(sorted(_needs(metric))),
             "range": f"{low}..{high}",
@@ -51,12 +52,6 @@ def _metrics() -> Rows:
         }
         rows.append(row)
     return rows
-
-
-def _shown(metric: Any) -> str | None:
-    """The name with its backbone; None where a metric rests on none."""
-    shown: str | None = metric().shown if isinstance(getattr(metric, "shown", None), property) else None
-    return shown
 
 
 def _needs(metric: Any) -> Iterable[str]:
@@ -108,7 +103,6 @@ def _summary(kind: Any) -> str:
 
 
 def _datasets() -> Rows:
-    """Every embedded set that has a card."""
     folders = [folder for folder in files("assay.data").iterdir() if folder.is_dir()]
     cards = [(folder.name, card.name, card) for folder in folders for card in folder.iterdir()]
     rows = []

@@ -21,9 +21,9 @@ from typing import Literal
 
 from rapidfuzz.distance import LCSseq
 
-from assay.core import Measure, Metric, Sample
+from assay.core import Metric, Sample
 from assay.errors import MetricError
-from assay.metrics.coco import JAVA_BATCH, jar, run_java
+from assay.metrics.coco import JAVA_BATCH, java_meteor
 from assay.metrics.ngram import Matches, brevity_penalty, count_matches
 from assay.metrics.text import f_measure, grams, memo, tokens
 
@@ -156,24 +156,15 @@ class MultEvalMeteor(Metric):
         return JAVA_BATCH  # every call starts Java twice
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        program = jar("meteor/meteor-1.5.jar")
-        command = ["-Xmx2G", "-jar", program.name, "-", "-", "-stdio", "-l", "en"]
-        lines = []
-        for sample in samples:
-            texts = map(self._line, (*sample.references, sample.hypothesis))
-            lines.append(" ||| ".join(["SCORE", *texts]))
-        statistics = run_java(command, lines, program.parent)
-        scores = run_java(command, [" ||| ".join(["EVAL", *statistics])], program.parent)
-        if len(scores) != len(samples) + 1:  # the last is the score of all
-            raise MetricError(f"Java METEOR gave {len(scores) - 1} scores for {len(samples)} samples")
-        return [float(score) for score in scores[:-1]]
+        plain = [Sample(self._line(s.hypothesis), tuple(map(self._line, s.references))) for s in samples]
+        return [*java_meteor(plain)]
 
     def _line(self, text: str) -> str:
         plain = " ".join(text.replace("|||", "").split())
         return plain.lower() if self.lowercase else plain
 
 
-_DIALECTS: dict[str, Metric] = {
+DIALECTS: dict[str, Metric] = {
     "multeval-bleu": MultEvalBleu(),
     "py-rouge-1": PyRouge("1"),
     "py-rouge-2": PyRouge("2"),
@@ -181,8 +172,3 @@ _DIALECTS: dict[str, Metric] = {
     "coco-rouge": CocoRouge(),
     "multeval-meteor": MultEvalMeteor(),
 }
-
-
-def recipe_measure(spec: str) -> str | Measure:
-    """A dialect of a recipe, or the spec as it is for everyone."""
-    return Measure(spec, _DIALECTS[spec]) if spec in _DIALECTS else spec

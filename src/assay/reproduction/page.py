@@ -43,7 +43,6 @@ _MOST_PLACES = 4
 
 
 def _shown(item: Checked) -> str:
-    """A cell of a matrix."""
     if item.ours is None:
         return "·"
     if item.verdict == "equal":

@@ -19,7 +19,7 @@ from assay.core import Measure
 from assay.datasets.lexicon import data_path
 from assay.datasets.rows import read_rows
 from assay.errors import AuditError, DataError, SpecError, suggest
-from assay.reproduction.metrics import recipe_measure
+from assay.reproduction.metrics import DIALECTS
 from assay.run.pipeline import run
 from assay.run.results import Run
 from assay.run.session import Session
@@ -49,7 +49,6 @@ class Plan:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every file it reads."""
         scores = (self.scores or "").rpartition(":")[0]
         paths = (*self.data, self.references, scores)
         return tuple(dict.fromkeys(path for path in paths if path))
@@ -88,7 +87,6 @@ class Cell:
 
     @property
     def source(self) -> str:
-        """What ours is computed from."""
         return "released scores" if self.released else "text"
 
 
@@ -106,7 +104,6 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """As people ask for it: unfair:table6."""
         return f"{self.paper}:{self.table}"
 
     @property
@@ -116,7 +113,6 @@ class Recipe:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The data files it expects."""
         return tuple(dict.fromkeys(path for plan in self.runs.values() for path in plan.paths))
 
 
@@ -286,7 +282,6 @@ def _run_plan(plan: Plan, cells: Sequence[Cell], folder: Path, session: Session)
 
 
 def _options(plan: Plan, folder: Path, scratch: Path) -> dict[str, Any]:
-    """The audit's options, with whole paths."""
     data = [folder / path for path in plan.data]
     if plan.each_judgement or plan.first_reference:
         data = [_prepared(plan, path, scratch / path.name) for path in data]
@@ -307,7 +302,6 @@ def _prepared(plan: Plan, path: Path, copy: Path) -> Path:
 
 
 def _each_judgement(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One record per rating."""
     ratings = record["human"]
     for place in range(max(map(len, ratings.values()))):
         human = {name: given[place] for name, given in ratings.items() if place < len(given)}
@@ -317,7 +311,7 @@ def _each_judgement(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _computed(plan: Plan, cells: Sequence[Cell], options: dict[str, Any], session: Session) -> list[Checked]:
     """All metrics at once; where one cannot run here, one at a time, so that it stops no other."""
     specs = list(dict.fromkeys(str(cell.metric) for cell in cells))
-    measures: list[str | Measure] = [recipe_measure(spec) for spec in specs]
+    measures = [Measure(spec, DIALECTS[spec]) if spec in DIALECTS else spec for spec in specs]
     try:
         return _read(run(plan.audit, measures, session=session, **options), cells)
     except AuditError as error:
@@ -330,7 +324,6 @@ def _computed(plan: Plan, cells: Sequence[Cell], options: dict[str, Any], sessio
 
 
 def _read(done: Run, cells: Sequence[Cell]) -> list[Checked]:
-    """The findings that the cells name."""
     table: dict[tuple[str, str, str, str | None], dict[str, Any]] = {}
     for row in done.findings.iter_rows(named=True):
         # Without `versus` a cell reads the finding that stands first, as `assay run` prints it.

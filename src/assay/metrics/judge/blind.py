@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from assay.core import Sample
 from assay.datasets.lexicon import toml_file
@@ -55,16 +54,10 @@ def _words() -> tuple[re.Pattern[str], dict[str, str]]:
     listed: dict[str, str] = {}
     for attribute in _ATTRIBUTES:
         for group in toml_file("identities", attribute)["group"]:
-            listed |= _group_words(group)
+            for noun in group["nouns"]:
+                listed[noun["singular"].lower()] = noun["neutral"]
+                listed[noun["plural"].lower()] = noun["neutral_plural"]
     # A neutral word may itself name another group (Muslim man, man): take that group's neutral word.
     neutral = {word: listed.get(other.lower(), other) for word, other in listed.items()}
     longest = sorted(neutral, key=len, reverse=True)
     return re.compile(r"\b(?:" + "|".join(map(re.escape, longest)) + r")\b", re.I), neutral
-
-
-def _group_words(group: dict[str, Any]) -> dict[str, str]:
-    words = {}
-    for noun in group["nouns"]:
-        words[noun["singular"].lower()] = noun["neutral"]
-        words[noun["plural"].lower()] = noun["neutral_plural"]
-    return words

@@ -27,7 +27,6 @@ class LocalJudge:
     precision: Precision
 
     def loaded(self) -> Loaded:
-        """Return the model; it is loaded once per process."""
         return load("AutoModelForCausalLM", self.model, precision=self.precision)
 
     def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
@@ -37,15 +36,15 @@ class LocalJudge:
         budget = current_budget()
         for ids in prompts:
             budget.book(Price(), budget.reserve(Price(), 0, 0), len(ids), 0)
+        both = list(zip(questions, prompts, strict=True))
         if reading == "text":
-            both = zip(questions, prompts, strict=True)
             return [_generate(loaded, question, prompt, temperature) for question, prompt in both]
         rows: list[Row] = []
-        for question, prompt in zip(questions, prompts, strict=True):
-            rows += [(prompt, ids) for ids in _grade_ids(loaded, question.grades)]
+        for question, prompt in both:
+            rows += [(prompt, ids) for ids in _grade_ids(loaded.serial, loaded.tokenizer, question.grades)]
         logs = iter(causal(loaded, rows))
         replies = []
-        for question, prompt in zip(questions, prompts, strict=True):
+        for question, prompt in both:
             chances = {grade: float(np.exp(next(logs).sum())) for grade in question.grades}
             replies.append(Reply(chances, None, len(prompt), 0))
         return replies
@@ -75,14 +74,11 @@ def defused(loaded: Loaded, text: str) -> str:
     return text
 
 
-def _grade_ids(loaded: Loaded, grades: tuple[str, ...]) -> list[tuple[int, ...]]:
-    return _ids_of(loaded.serial, loaded.tokenizer, grades, loaded.tokenizer.eos_token_id)
-
-
 @cache
-def _ids_of(serial: int, tokenizer: Any, grades: tuple[str, ...], end: int | None) -> list[tuple[int, ...]]:
+def _grade_ids(serial: int, tokenizer: Any, grades: tuple[str, ...]) -> list[tuple[int, ...]]:
     """Return each grade as ids; where one is the start of another (1, 10, 100), with the end of the turn."""
     grade_ids = [tuple(tokenizer.encode(grade, add_special_tokens=False)) for grade in grades]
+    end = tokenizer.eos_token_id
     ambiguous = any(a != b and b[: len(a)] == a for a in grade_ids for b in grade_ids)
     if ambiguous and end is None:
         raise MetricError("this model has no end token to tell 1 from 10; give scale=1-5")
@@ -94,16 +90,15 @@ def _generate(loaded: Loaded, question: Question, prompt: tuple[int, ...], tempe
     import torch
 
     ids = torch.tensor([prompt], device=loaded.device)
-    sampling = {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
+    options: dict[str, Any] = {
+        "max_new_tokens": WRITTEN,
+        "pad_token_id": loaded.pad,
+        "do_sample": temperature > 0,
+    }
+    options |= {"temperature": temperature} if temperature > 0 else {}
     with torch.random.fork_rng(devices=[]), torch.inference_mode():
         torch.manual_seed(int(digest(str(question.draw), *map(str, prompt))[:12], 16))
-        answer = loaded.model.generate(
-            ids,
-            attention_mask=torch.ones_like(ids),
-            max_new_tokens=WRITTEN,
-            pad_token_id=loaded.pad,
-            **sampling,
-        )[0, len(prompt) :]
+        answer = loaded.model.generate(ids, attention_mask=torch.ones_like(ids), **options)[0, len(prompt) :]
     text = str(loaded.tokenizer.decode(answer, skip_special_tokens=True))
     current_budget().book(Price(), 0.0, 0, len(answer))
     return Reply(None, text, len(prompt), len(answer))

@@ -10,21 +10,9 @@ from functools import cache
 from assay.core import Metric, Sample, Scores
 from assay.errors import SpecError
 from assay.metrics.base import Neural
+from assay.metrics.judge import prompt
 from assay.metrics.judge.blind import blinded
 from assay.metrics.judge.local import LocalJudge
-from assay.metrics.judge.prompt import (
-    Backend,
-    Form,
-    Mode,
-    Question,
-    Reading,
-    References,
-    Reply,
-    ScaleName,
-    drawn,
-    parsed,
-    share,
-)
 from assay.metrics.judge.server import ServedJudge
 from assay.models import weights
 from assay.models.budget import current_budget
@@ -33,7 +21,6 @@ from assay.recipe import generator
 from assay.vocabulary import Need, NonNegative
 
 log = logging.getLogger("assay")
-ZHENG_2023 = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
 _UNPARSED = "unparsed"
 _NOTES = (_UNPARSED, "read from text", "partly listed")
 _QUOTED = 60  # characters of an answer that names no grade
@@ -52,24 +39,23 @@ class Judge(Neural, Metric):
     name = "judge"
     paradigm = "judge"
     range = (0.0, 1.0)
-    citation = ZHENG_2023
+    citation = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
     model: str = "smollm2"
     endpoint: str = ""  # of an OpenAI-compatible server; empty: the model runs on this machine
-    mode: Mode = "pointwise"
-    scale: ScaleName = "1-5"
+    mode: prompt.Mode = "pointwise"
+    scale: prompt.ScaleName = "1-5"
     criterion: str = "overall"
-    references: References = "all"
+    references: prompt.References = "all"
     anchored: bool = False  # says in words what each grade means
     swap: bool = False  # asks about a pair in both orders
     blind: bool = False  # hides authors and words for groups
     shots: NonNegative = 0  # worked examples
-    answer: Reading = "auto"
+    answer: prompt.Reading = "auto"
     temperature: float = 0.0
     template: str = "v1"
     precision: Precision = "float32"
 
     def __post_init__(self) -> None:
-        """Refuse options that do not go together."""
         if self.swap and self.mode != "pairwise":
             raise SpecError("swap=true is for pairs; give mode=pairwise too")
         if not self.temperature >= 0:
@@ -94,17 +80,16 @@ class Judge(Neural, Metric):
         return 32
 
     def pins(self) -> Mapping[str, str]:
-        """The digests of the prompts and, for a model on this machine, of its weights."""
         digests = {"template": self._form.digest}
         return digests if self.endpoint else {**digests, "model": weights.pin(self.model)}
 
     @property
-    def _form(self) -> Form:
+    def _form(self) -> prompt.Form:
         shots = (self.references, self.shots, self.template)
-        return Form(self.mode, self.scale, self.criterion, self.anchored, *shots)
+        return prompt.Form(self.mode, self.scale, self.criterion, self.anchored, *shots)
 
     @property
-    def _backend(self) -> Backend:
+    def _backend(self) -> LocalJudge | ServedJudge:
         if self.endpoint:
             return ServedJudge(self.endpoint, self.model)
         return LocalJudge(self.model, self.precision)
@@ -113,19 +98,18 @@ class Judge(Neural, Metric):
         return LocalJudge(self.model, self.precision).loaded()
 
     def prepare(self) -> None:
-        """Load the model; for a server, warn where it is asked for the default model."""
         if not self.endpoint:
             self.load_model()
         elif self.model == type(self).model:
             _warn_of_default(self.endpoint, self.model)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        """Ask one question per sample, or two about a pair in both orders."""
         form = self._form
         shown = [blinded(sample) if self.blind else sample for sample in samples]
-        orders = [[sample, _turned(sample)] if self.swap else [sample] for sample in shown]
+        turned = (replace(s, hypothesis=s.rival or "", rival=s.hypothesis) for s in shown)
+        orders = list(zip(shown, turned, strict=True)) if self.swap else [(sample,) for sample in shown]
         flat = [sample for order in orders for sample in order]
-        questions = [Question(form.messages(sample), form.grades, sample.draw) for sample in flat]
+        questions = [prompt.Question(form.messages(sample), form.grades, sample.draw) for sample in flat]
         replies = self._backend.ask(questions, self.answer, self.temperature)
         graded = iter([self._graded(sample, reply) for sample, reply in zip(flat, replies, strict=True)])
         values: list[float | None] = []
@@ -144,13 +128,12 @@ class Judge(Neural, Metric):
         whose = "its answers" if self.swap else f"its answers for {count} of {count} samples"
         if self.answer == "probabilities":
             return f"{whose} came without probabilities; leave answer=probabilities out"
-        fault = (
-            "choose neither A nor B" if self.mode == "pairwise" else f"name no single grade of {self.scale}"
-        )
+        no_grade = f"name no single grade of {self.scale}"
+        fault = "choose neither A nor B" if self.mode == "pairwise" else no_grade
         example = current_budget().unread.get(self.signature)
         return f"{whose} {fault}" + ("" if example is None else f", such as {example!r}")
 
-    def _graded(self, sample: Sample, reply: Reply) -> tuple[float | None, Reply]:
+    def _graded(self, sample: Sample, reply: prompt.Reply) -> tuple[float | None, prompt.Reply]:
         """Return the grade with its reply; the first text that names no grade is kept for the message."""
         grade = self._grade(sample, reply)
         if grade is None and reply.text is not None:
@@ -158,17 +141,17 @@ class Judge(Neural, Metric):
             current_budget().unread.setdefault(self.signature, text)
         return grade, reply
 
-    def _grade(self, sample: Sample, reply: Reply) -> float | None:
+    def _grade(self, sample: Sample, reply: prompt.Reply) -> float | None:
         grades, chances = self._form.grades, reply.probabilities
         sampling = self.temperature > 0
         has_text = reply.text is not None and self.answer == "auto"
         if chances is None or self.answer == "text" or (sampling and has_text):
             readable = reply.text is not None and self.answer != "probabilities"
-            return parsed(grades, reply.text or "") if readable else None
+            return prompt.parsed(grades, reply.text or "") if readable else None
         if sampling:
             rng = generator(sample.draw, self.signature, sample.key)
-            return drawn(grades, chances, self.temperature, rng)
-        return share(grades, chances)
+            return prompt.drawn(grades, chances, self.temperature, rng)
+        return prompt.share(grades, chances)
 
 
 @cache
@@ -176,10 +159,6 @@ def _warn_of_default(endpoint: str, model: str) -> None:
     log.warning(
         "note: %s is asked for the model %s, the default; model=NAME asks for another", endpoint, model
     )
-
-
-def _turned(sample: Sample) -> Sample:
-    return replace(sample, hypothesis=sample.rival or "", rival=sample.hypothesis)
 
 
 def _averaged(grades: Sequence[float | None]) -> float | None:
@@ -190,7 +169,7 @@ def _averaged(grades: Sequence[float | None]) -> float | None:
     return (first + sum(1.0 - grade for grade in turned if grade is not None)) / len(grades)
 
 
-def _counts(answers: Sequence[tuple[float | None, Reply]], grades: int) -> dict[str, int]:
+def _counts(answers: Sequence[tuple[float | None, prompt.Reply]], grades: int) -> dict[str, int]:
     """Count absent grades, grades read from text, and replies that list only some of the grades."""
     chances = [reply.probabilities for _, reply in answers]
     counts = (

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from assay.core import Sample
 from assay.errors import SpecError, suggest
@@ -53,7 +53,6 @@ class Form:
         return _ANCHORED["1-5"] if self.scale == "1-5" else tuple(str(ten) for ten in range(0, 101, 10))
 
     def messages(self, sample: Sample) -> tuple[Message, ...]:
-        """Return the conversation that asks for a sample's grade."""
         table = _template(self.template)
         texts = table[self.mode]
         system = Message("system", fill(texts["system"], self._frame(table["parts"])))
@@ -106,7 +105,6 @@ class Form:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all texts that a prompt is built from."""
         whole = "\0".join([_text(self.template), _text("criteria.toml"), _text("shots.toml")])
         return "sha256:" + hashlib.sha256(whole.encode()).hexdigest()[:16]
 
@@ -145,17 +143,14 @@ def _template(name: str) -> dict[str, dict[str, str]]:
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"template {name}: not TOML: {error}") from error
     for section, keys in _SECTIONS.items():
-        absent = _absent(table.get(section, {}), keys)
+        absent = [key for key in keys if not isinstance(table.get(section, {}).get(key), str)]
         if absent:
             raise SpecError(f"template {name}: [{section}] lacks {', '.join(absent)}; see docs/judges.md")
     return table
 
 
-def _absent(table: Mapping[str, str], keys: Sequence[str]) -> list[str]:
-    return [key for key in keys if not isinstance(table.get(key), str)]
-
-
 Reading = Literal["auto", "probabilities", "text"]
+Chances = Mapping[str, float]  # by grade
 _SCALE_WORDS = re.compile(
     r"(?:on a scale (?:of|from)|from|between)\s+\d+\s*(?:to|-|and)\s*\d+|(?:/|out of)\s*\d+", re.I
 )
@@ -176,20 +171,13 @@ class Question:
 class Reply:
     """A backend's answer: probabilities of grades where it gives them, its text where it wrote one."""
 
-    probabilities: Mapping[str, float] | None
+    probabilities: Chances | None
     text: str | None
     read: int  # tokens
     written: int
 
 
-class Backend(Protocol):
-    """A model that answers, on this machine or behind a server."""
-
-    def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
-        """Return one reply per question."""
-
-
-def share(grades: Sequence[str], probabilities: Mapping[str, float]) -> float | None:
+def share(grades: Sequence[str], probabilities: Chances) -> float | None:
     """Return the expected grade on 0..1, or P(A) of a pair; None where no grade has any probability."""
     weights = [probabilities.get(grade, 0.0) for grade in grades]
     total = sum(weights)
@@ -223,9 +211,7 @@ def parsed(grades: Sequence[str], text: str) -> float | None:
     return (number - low) / (high - low)
 
 
-def drawn(
-    grades: Sequence[str], probabilities: Mapping[str, float], temperature: float, rng: Random
-) -> float | None:
+def drawn(grades: Sequence[str], probabilities: Chances, temperature: float, rng: Random) -> float | None:
     """Draw a grade as a model would at this temperature; return it on 0..1."""
     top = max((probabilities.get(grade, 0.0) for grade in grades), default=0.0)
     if top <= 0:

@@ -29,6 +29,7 @@ from assay.models.budget import Price, current_budget, price
 if TYPE_CHECKING:
     import httpx
 
+Body = dict[str, Any]  # of a request, as JSON
 WRITTEN = 8  # tokens an answer may have
 ATTEMPTS = 6
 BROKEN = 3  # malformed responses before giving up: a wrong address never sends anything else
@@ -64,10 +65,8 @@ class ServedJudge:
                 for future in waiting:
                     future.cancel()
 
-    def _body(
-        self, question: Question, reading: Reading, temperature: float, endpoint: Endpoint
-    ) -> dict[str, Any]:
-        body: dict[str, Any] = {
+    def _body(self, question: Question, reading: Reading, temperature: float, endpoint: Endpoint) -> Body:
+        body: Body = {
             "model": self.model,
             "messages": [{"role": turn.role, "content": turn.content} for turn in question.messages],
             "max_tokens": WRITTEN,
@@ -79,10 +78,7 @@ class ServedJudge:
         return body
 
 
-def _send(
-    endpoint: Endpoint, client: httpx.Client, body: dict[str, Any], grades: Sequence[str], cost: Price
-) -> Reply:
-    """Send one request: reserve budget, post, record usage."""
+def _send(endpoint: Endpoint, client: httpx.Client, body: Body, grades: Sequence[str], cost: Price) -> Reply:
     size = sum(len(turn["content"]) for turn in body["messages"])
     estimate = (math.ceil(size / _CHARACTERS_PER_TOKEN), WRITTEN)
     reserved = current_budget().reserve(cost, *estimate)
@@ -123,7 +119,6 @@ def _probabilities(logprobs: object, grades: Sequence[str], text: str) -> dict[s
 
 
 def _first_token(logprobs: object) -> dict[str, Any] | None:
-    """Return the first written token that is not blank."""
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     rows = content if isinstance(content, list) else []
     return next((row for row in rows if str(row.get("token", "")).strip()), None)
@@ -170,28 +165,25 @@ class Endpoint:
             except _MalformedError as error:
                 trouble, malformed = str(error), malformed + 1
                 if malformed == BROKEN:
-                    raise self._misunderstood(trouble) from error
+                    raise MetricError(
+                        f"the judge at {self.url} answers, but with {trouble} ({BROKEN} times); check "
+                        f"endpoint=, the address before /chat/completions (most end in /v1), and that model= "
+                        f"writes text"
+                    ) from error
                 self._delay(None, attempt)
         raise MetricError(
             f"the judge at {self.url} did not answer in {ATTEMPTS} attempts ({self._masked(trouble)}); check "
             f"the address, or ask more slowly: ASSAY_JUDGE_CONCURRENCY=1, ASSAY_JUDGE_RATE=60 (per minute)"
         )
 
-    def _misunderstood(self, said: str) -> MetricError:
-        return MetricError(
-            f"the judge at {self.url} answers, but with {said} ({BROKEN} times); check endpoint=, "
-            f"the address before /chat/completions (most end in /v1), and that model= writes text"
-        )
-
     def _headers(self) -> dict[str, str]:
         key = _key(self._host, self.url)
         return {"Authorization": f"Bearer {key}"} if key else {}
 
-    def _refuses_probabilities(self, response: httpx.Response, body: dict[str, Any]) -> bool:
+    def _refuses_probabilities(self, response: httpx.Response, body: Body) -> bool:
         """Whether the server refused the field `logprobs`, which is then left out from now on."""
-        if response.status_code not in (400, 422) or "logprobs" not in body:
-            return False
-        if "logprobs" not in response.text:
+        asked = "logprobs" in body and "logprobs" in response.text
+        if not asked or response.status_code not in (400, 422):
             return False
         self.gives_probabilities = False
         del body["logprobs"], body["top_logprobs"]
