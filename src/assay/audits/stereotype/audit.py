@@ -41,10 +41,8 @@ class Stereotype(Audit):
         "on your own pairs with `assay run stereotype --data`, or train an adapter with `assay debias`."
     )
     statistics: ClassVar[tuple[Statistic, ...]] = (
-        *groups.STATISTICS,
-        *bias.STATISTICS,
-        *directions.STATISTICS,
-    )
+        *groups.STATISTICS, *bias.STATISTICS, *directions.STATISTICS,
+    )  # fmt: skip
     charts: ClassVar[tuple[Chart, ...]] = (
         Chart("bars", "group_effect", "Effect of naming a group"),
         Chart("bars", "bias", "Size of the bias, whichever its side"),
@@ -104,20 +102,15 @@ class Stereotype(Audit):
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Findings per metric and attribute, then what direction, paradigm, backbone and size explain."""
         findings: list[Finding] = []
-        notes = self._notes()
         for answer in scored:
             controls = PairScores.of(answer, CONTROL)
             for name in dict.fromkeys(case.slice for case in answer.cases if case.slice != CONTROL):
                 pairs = PairScores.of(answer, name)
                 findings += attribute_findings(answer, pairs, controls, rule=self.rule, seed=self.seed)
-        across = [
-            *directions.fairest_directions(scored, findings),
-            *directions.across_metrics(scored, findings),
-        ]
-        return Judgement([*findings, *across], notes)
+        fairest = directions.fairest_directions(scored, findings)
+        return Judgement([*findings, *fairest, *directions.across_metrics(scored, findings)], self._notes())
 
     def _notes(self) -> list[str]:
-        """What was left out of the data, and what does not fit."""
         notes, pairs = list(self._read[1]), self.pairs
         apart = sum(not pair.shared for pair in pairs)
         if apart:
