@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assay.audits.human.compare import DIFFERENCE
 from assay.audits.human.sentinels import CONSTANT, SENTINELS
@@ -65,15 +65,10 @@ def _row(finding: Finding, findings: Sequence[Finding]) -> AgreementRow:
         if metric == finding.metric and other is not None
     ]
     over = next((f for f in findings if f.statistic == "over_sentinel" and f.metric == finding.metric), None)
-    verdict: Verdict = "not judged" if over is None else over.verdict
     row = AgreementRow(
         finding.metric, finding.slice, finding.statistic, finding.value, finding.ci, finding.n, tuple(tied),
-        verdict, "",
+        "not judged" if over is None else over.verdict, "",
     )  # fmt: skip
-    return _with_sentence(row, over)
-
-
-def _with_sentence(row: AgreementRow, over: Finding | None) -> AgreementRow:
     criterion = row.slice.split("/")[1]
     baseline = "a baseline" if over is None or over.versus in (None, CONSTANT) else over.versus
     claims: dict[Verdict, str] = {
@@ -82,10 +77,7 @@ def _with_sentence(row: AgreementRow, over: Finding | None) -> AgreementRow:
         "inconclusive": f"may agree with people on {criterion} no better than {baseline}",
     }
     claim = claims.get(row.verdict, f"is not judged on {criterion}")
-    return AgreementRow(
-        row.metric, row.slice, row.statistic, row.value, row.ci, row.n, row.tied, row.verdict,
-        f"{row.metric} {claim}: {_figure(row)}{_tied(row)}.",
-    )  # fmt: skip
+    return replace(row, sentence=f"{row.metric} {claim}: {_figure(row)}{_tied(row)}.")
 
 
 def _figure(row: AgreementRow) -> str:
