@@ -235,16 +235,12 @@ def _notes(changes: list[Change], reasons: Mapping[str, list[str]]) -> list[str]
         if differences
     ]
     insensitive = sum("insensitive" in change.verdicts and not reasons[change.key[1]] for change in changes)
-    if insensitive:
-        notes.append(
-            f"{insensitive} findings are not compared: in a run the metric does not tell clean from "
-            "worthless texts there"
-        )
     tested = [change for change in changes if change.p_value is not None and change.before != change.after]
     unpaired = sum(not change.is_paired for change in tested)
-    if unpaired:
-        notes.append(
-            f"{unpaired} of {len(tested)} differences are tested as if the runs had other items, since "
-            "their items could not be paired"
-        )
-    return notes
+    counted = {
+        "findings are not compared: in a run the metric does not tell clean from worthless texts "
+        "there": insensitive,
+        f"of {len(tested)} differences are tested as if the runs had other items, since their items could "
+        "not be paired": unpaired,
+    }
+    return notes + [f"{count} {what}" for what, count in counted.items() if count]

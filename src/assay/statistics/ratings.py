@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtrit
 
-from assay.statistics.correlation import correlate, system_means
+from assay.statistics.correlation import correlate_present, system_means
 from assay.statistics.estimates import standard_error
 from assay.statistics.intervals import Floats, Interval, Labels, Seed, generator, label_codes, matched, vector
 
@@ -87,9 +87,8 @@ def split_half_kendall(ratings: ArrayLike, *, splits: int = 5, seed: Seed) -> fl
     for _ in range(splits):
         halves = np.split(rng.permutation(len(matrix)), [len(matrix) // 2])
         x, y = (system_means(matrix[half].T) for half in halves)
-        both = np.isfinite(x) & np.isfinite(y)
-        values.append(correlate(x[both], y[both], "kendall_b") if both.any() else None)
-    defined = [value for value in values if value is not None]
+        values.append(correlate_present(x, y, "kendall_b"))
+    defined = [value for value in values if np.isfinite(value)]
     return float(np.mean(defined)) if defined else None
 
 

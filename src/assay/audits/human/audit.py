@@ -234,7 +234,7 @@ class Human(Audit):
         repeated = sum(part.repeated for part in items.by_part.values())
         if repeated:
             notes.append(f"{repeated} texts repeat a (doc, system): averaged at the level of systems")
-        if 1 < levels.fewest_systems(items) < levels.CROSSED_SYSTEMS:
+        if 1 < min(len(part.system_names) for part in items.by_part.values()) < levels.CROSSED_SYSTEMS:
             few = f"fewer than {levels.CROSSED_SYSTEMS} systems"
             notes.append(f"{few}: intervals and verdicts speak of these systems alone")
         if all(item.doc is None for item in items.rated):

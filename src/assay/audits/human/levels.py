@@ -57,11 +57,6 @@ STATISTICS = tuple(
 )
 
 
-def fewest_systems(items: Items) -> int:
-    """How many systems the part with the fewest has."""
-    return min(len(part.system_names) for part in items.by_part.values())
-
-
 def labelled(part: str, criterion: str) -> str:
     """A criterion of one part of the data, as slices name it."""
     return f"{part}:{criterion}" if part else criterion

@@ -86,9 +86,8 @@ def _over_baselines(agreement: Agreement, own: int, sentinels: Sequence[int], ma
             mde=mde_interval(Interval(low, high, LEVEL), n_clusters=draws.clusters),
         )  # fmt: skip
     versus = CONSTANT if best is None else names[best]
-    return Finding.of(
-        names[own], agreement.slice, "over_sentinel", estimate, versus=versus, judged=agreement.judgeable
-    )
+    place = names[own], agreement.slice, "over_sentinel"
+    return Finding.of(*place, estimate, versus=versus, judged=agreement.judgeable)
 
 
 def sentinel_scores(items: Items, criterion: str) -> dict[str, Floats]:
