@@ -135,12 +135,11 @@ def _fit(wins: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class PredictionPowered:
-    """The corrected mean, the mean of the labels alone, and how many labels the corrected mean is worth."""
+    """The corrected mean, the interval of the labels alone, and how many labels the mean is worth."""
 
     value: float
     interval: Interval
     power: float
-    labels_alone: float
     labels_interval: Interval
     effective_labels: float
 
@@ -179,7 +178,6 @@ def prediction_powered_mean(
         value,
         Interval(value - t * error, value + t * error, level),
         weight,
-        alone,
         Interval(alone - t * labels_error, alone + t * labels_error, level),
         judged.size * (labels_error / error) ** 2 if error > 0 else float(judged.size),
     )

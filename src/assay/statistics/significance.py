@@ -41,7 +41,6 @@ class Comparison:
 
     differences: Floats
     p_values: Floats
-    n_arrangements: int
     exact: bool
 
     @classmethod
@@ -55,7 +54,7 @@ class Comparison:
         for (i, j), column in zip(combinations(range(n_metrics), 2), table.T, strict=True):
             differences[i, j], differences[j, i] = column[0], -column[0]
             p_values[i, j] = p_values[j, i] = np.maximum(_two_sided_p(column, exact), smallest_p(n_units))
-        return cls(differences, p_values, len(table) - 1, exact)
+        return cls(differences, p_values, exact)
 
 
 def permutation_both(

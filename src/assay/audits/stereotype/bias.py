@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,11 +73,6 @@ class PairScores:
             draws = (scored.resamples["stereotype"] - scored.resamples["anti_stereotype"])[rows[0]]
         cases = tuple(scored.cases[row] for row in rows)
         return cls(scored.metric, slice_, cases, first[rows], second[rows], worthless[rows], draws)
-
-    def subset(self, rows: Sequence[int], part: str = "") -> PairScores:
-        """Some of the pairs, by position, as a part of the slice."""
-        scores = (column[list(rows)] for column in (self.first, self.second, self.worthless))
-        return PairScores(self.metric, self.slice + part, tuple(self.cases[row] for row in rows), *scores)
 
     def finding(self, statistic: str, estimate: Estimate, by: Floats | None = None, **more: Any) -> Finding:
         """An estimate on these pairs; its evidence is the pairs where `by` is largest."""
@@ -152,7 +147,8 @@ def _comparable(scored: Scored, pairs: PairScores) -> PairScores:
     far = outlying(columns, np.concatenate(columns))
     texts = [[case.samples[role].hypothesis for role in PAIR if role in case.samples] for case in pairs.cases]
     rows = [row for row, pair in enumerate(texts) if not far[row] and equally_long(*pair)]
-    return replace(pairs, first=columns[0], second=columns[1], worthless=columns[2]).subset(rows)
+    cases = tuple(pairs.cases[row] for row in rows)
+    return PairScores(pairs.metric, pairs.slice, cases, *(column[rows] for column in columns))
 
 
 def _mean(values: Floats, clusters: Clusters | None, seed: int) -> Estimate:
