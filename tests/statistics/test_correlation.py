@@ -10,7 +10,6 @@ from assay.statistics.correlation import (
     correlate,
     correlate_rows,
     grouped_correlations,
-    pearson,
     system_means,
     weighted_correlation,
     weighted_system_means,
@@ -74,11 +73,6 @@ def test_a_constant_has_no_correlation(kind):
     assert np.isnan(correlate_rows([[0.3, 0.3, 0.3]], [[1.0, 2.0, 3.0]], kind)[0])
     constant = weighted_correlation(np.ones(3), np.arange(3.0), kind)
     assert bootstrap_weighted(constant, 3, seed=0) is None
-
-
-def test_pearson_is_the_named_form():
-    x, y = pair(40, 9)
-    assert pearson(x, y) == correlate(x, y, "pearson")
 
 
 @pytest.mark.parametrize("kind", KINDS)

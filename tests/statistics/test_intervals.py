@@ -8,7 +8,6 @@ from assay.statistics.intervals import (
     bootstrap_callable,
     bootstrap_mean,
     bootstrap_p_value,
-    bootstrap_paired,
     bootstrap_weighted,
     cluster_codes,
     draw_counts,
@@ -53,11 +52,6 @@ def test_weights_are_copies():
     labels = np.repeat(np.arange(40), weights.astype(int))
     copied = bootstrap_mean(np.repeat(SKEWED, weights.astype(int)), clusters=labels, seed=7)
     assert bootstrap_mean(SKEWED, weights=weights, seed=7).pair == pytest.approx(copied.pair)
-
-
-def test_paired_is_the_mean_of_differences():
-    other = SKEWED + 1.0
-    assert bootstrap_paired(SKEWED, other, seed=1).pair == pytest.approx((-1.0, -1.0))
 
 
 def test_too_few_clusters_give_no_interval():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from assay.statistics.pairwise import (
-    agreement_curve,
     better_p_values,
     calibrated_accuracy,
     pairwise_accuracy,
@@ -65,8 +64,3 @@ def test_p_values_of_better_systems_equal_enumeration():
         gap = scores[i] - scores[j]
         null = [np.dot(signs, gap) for signs in product([1, -1], repeat=7)]
         assert p_values[i, j] == pytest.approx(np.mean(np.array(null) >= gap.sum() - 1e-10))
-
-
-def test_curve_of_differences():
-    points = agreement_curve([0.1, -0.2, 0.9, 1.5, 0.0], [1.0, 1.0, 2.0, 3.0, 1.0], edges=[0, 0.5, 1, 2, 4])
-    assert [(p.share, p.n_pairs) for p in points] == [(0.5, 2), (1.0, 1), (1.0, 1)]

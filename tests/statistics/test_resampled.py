@@ -9,8 +9,7 @@ import scipy.stats as ss
 from assay.statistics.correlation import correlate_rows
 from assay.statistics.intervals import interval_of
 from assay.statistics.resampled import (
-    bootstrap_correlation_difference,
-    bootstrap_system_difference,
+    difference,
     grouped_draws,
     pooled_draws,
     soft_accuracy_draws,
@@ -116,33 +115,34 @@ def test_resampled_systems_and_documents_agree_with_plain_resampling(over):
 def test_differences_between_metrics_at_system_level():
     metric, human = systems(2)
     worse = metric + 3.0 * np.random.default_rng(1).normal(size=(8, 1))
-    gap = bootstrap_system_difference(metric, worse, human, "pearson", over="documents", seed=0)
+    drawing = {"resamples": 2000, "seed": 0}
+    gap = difference(system_draws([metric, worse], human, "pearson", over="documents", **drawing))
     means = [scores.mean(axis=1) for scores in (metric, worse, human)]
     r = [ss.pearsonr(side, means[2]).statistic for side in means[:2]]
     assert gap.value == pytest.approx(r[0] - r[1])
     assert gap.interval.low > 0
     assert gap.p_value < 0.01
-    same = bootstrap_system_difference(metric, metric, human, "pearson", seed=0)
+    same = difference(system_draws([metric, metric], human, "pearson", over="both", **drawing))
     assert (same.value, same.p_value) == (0.0, 1.0)
-    single = bootstrap_system_difference(metric[:, :1], worse[:, :1], human[:, :1], "pearson", seed=0)
-    assert (single.value, single.interval, single.p_value) == (None, None, None)
+    pair = [metric[:, :1], worse[:, :1]]
+    single = difference(system_draws(pair, human[:, :1], "pearson", over="both", **drawing))
+    assert (single.interval, single.p_value) == (None, None)
 
 
 def test_differences_of_two_metrics_under_the_null_and_not():
     p_values = []
     for seed in range(100):
         human, first, second = np.random.default_rng(seed).normal(size=(3, 80))
-        gap = bootstrap_correlation_difference(
-            human + first, human + second, human, "spearman", resamples=300, seed=seed
-        )
+        pair = [human + first, human + second]
+        gap = difference(pooled_draws(pair, human, "spearman", resamples=300, seed=seed))
         p_values.append(gap.p_value)
     assert np.mean(np.array(p_values) <= 0.05) <= 0.1
     metrics = human + 0.2 * first, human + 2 * second
-    better = bootstrap_correlation_difference(*metrics, human, "pearson", seed=0)
+    better = difference(pooled_draws(metrics, human, "pearson", resamples=2000, seed=0))
     assert better.p_value < 0.01
     for side, metric in zip(better.sides, metrics, strict=True):
         assert np.corrcoef(metric, human)[0, 1] in side
-    flat = bootstrap_correlation_difference(human, np.ones(80), human, "pearson", seed=0)
+    flat = difference(pooled_draws([human, np.ones(80)], human, "pearson", resamples=2000, seed=0))
     assert (flat.value, flat.interval, flat.p_value) == (None, None, None)
 
 
@@ -217,5 +217,5 @@ def test_the_choice_of_systems_widens_a_mean_over_documents():
 @pytest.mark.parametrize("n", [2, 4])
 def test_few_rows_are_never_sure_of_a_difference(n):
     human = np.arange(float(n))
-    difference = bootstrap_correlation_difference(human, -human, human, "pearson", seed=0)
-    assert difference.p_value is None or difference.p_value >= 2.0 ** (1 - n)
+    gap = difference(pooled_draws([human, -human], human, "pearson", resamples=2000, seed=0))
+    assert gap.p_value is None or gap.p_value >= 2.0 ** (1 - n)

@@ -83,12 +83,10 @@ class Answer:
     gravest: tuple[str, ...] = ()  # the gravest failed slices of fairness, with their values
 
     def count(self, outcome: Outcome) -> int:
-        """How many slices came out this way."""
         return self.counts.get(outcome, 0)
 
     @property
     def total(self) -> int:
-        """How many slices were judged."""
         return sum(self.counts.values())
 
     @property
@@ -114,7 +112,6 @@ class Answer:
 
     @property
     def words(self) -> str:
-        """The verdict in the question's own words."""
         _, _, failed, passed = _WORDS[self.question]
         if self.verdict == "fail" and not self.count("fail"):
             return "over-sensitive"

@@ -51,7 +51,6 @@ class Card:
 
     @property
     def kind(self) -> str:
-        """The paradigm and the pretrained model of the metric."""
         size = f" ({self.about['parameters']:,} parameters)" if self.about.get("parameters") else ""
         paradigm, model = self.about.get("paradigm", "custom"), self.about.get("backbone") or "none"
         return f"Kind of metric: {paradigm}. Pretrained model: {model}{size}."
@@ -120,18 +119,16 @@ def _failures(run: Run, audits: Mapping[str, AuditInfo], rows: Sequence[Row]) ->
             continue  # two slices of which the same can be said
         room = sum(known["audit"] == row["audit"] for known in chosen) < 2 and len(chosen) < LISTED
         (chosen if room else others).append(row)
-    lines = [f"{sentence(audits[row['audit']], row)} {_sureness(row)}" for row in chosen]
+    lines = []
+    for row in chosen:
+        sureness = ", ".join(filter(None, (interval(row), f"n = {row['n']}")))
+        lines.append(f"{sentence(audits[row['audit']], row)} ({sureness})")
     named = failed_names(run, others)
     if named:
         rest = len(named) - NAMED
         more = f" and {rest} more, which are in the report" if rest > 0 else ""
         lines.append(f"Also: {', '.join(named[:NAMED])}{more}.")
     return tuple(lines)
-
-
-def _sureness(row: Row) -> str:
-    facts = (interval(row), f"n = {row['n']}")
-    return f"({', '.join(fact for fact in facts if fact)})"
 
 
 def _agreement(run: Run, audits: Mapping[str, AuditInfo], metric: str) -> tuple[str, ...]:
@@ -152,11 +149,8 @@ def _advice(audits: Mapping[str, AuditInfo], judged: Sequence[Row]) -> tuple[str
     """What the failures of the metric ask of its user, and what this run could not say."""
     failed = [audits[name] for name in dict.fromkeys(r["audit"] for r in judged if r["verdict"] == "fail")]
     general = dict.fromkeys(_ADVICE[audit.question] for audit in failed if not audit.advice)
-    own = [
-        f"{audit.title}{'' if audit.title.endswith('?') else ':'} {audit.advice}"
-        for audit in failed
-        if audit.advice
-    ]
+    titles = [audit.title if audit.title.endswith("?") else f"{audit.title}:" for audit in failed]
+    own = [f"{title} {audit.advice}" for title, audit in zip(titles, failed, strict=True) if audit.advice]
     lines = [*own, *general]
     if not any(audits[row["audit"]].question == "agreement" for row in judged):
         lines.append(

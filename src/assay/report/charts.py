@@ -49,7 +49,6 @@ class Panel:
 
     @property
     def whole(self) -> Spec:
-        """The specification with its data, for a renderer."""
         return self.spec | {"data": {"values": list(self.rows)}}
 
     @property
@@ -70,8 +69,7 @@ def panels(run: Run) -> list[Panel]:
         for chart in audit.charts or _undeclared(audit, own):
             drawn += _chosen(list(_DRAWN[chart.kind](audit, chart, own)), most)
             if chart.kind == "bars":
-                changes = before_after(run, [row for row in own if row["statistic"] == chart.value])
-                drawn += [Panel(audit.name, "before and after mitigation", *change) for change in changes]
+                drawn += _before_after(run, audit, [row for row in own if row["statistic"] == chart.value])
     return drawn
 
 
@@ -163,21 +161,19 @@ def _label(row: Row, path: str, *, several: bool) -> str:
 def _bar_spec(title: str) -> Spec:
     label = {"field": "label", "type": "nominal", "title": None, "sort": None}  # the rows are in order
     tips = _tips("label", "value", "low", "high", "n", "verdict")
-    return {
-        "height": {"step": 20},
-        "layer": [
-            {
-                "mark": {"type": "bar", "opacity": 0.75},
-                "encoding": {
-                    "y": label, "x": _quantity("value", title), "color": _verdict_colour(), "tooltip": tips,
-                },
-            },
-            {
-                "mark": {"type": "rule", "strokeWidth": 1.5},
-                "encoding": {"y": label, "x": _quantity("low", title), "x2": {"field": "high"}},
-            },
-        ],
-    }  # fmt: skip
+    bars = {"x": _quantity("value", title), "color": _verdict_colour(), "tooltip": tips}
+    rules = {"x": _quantity("low", title), "x2": {"field": "high"}}
+    return _layers(20, {"y": label}, ({"opacity": 0.75}, bars), ({"strokeWidth": 1.5}, rules))
+
+
+def _layers(step: int, where: Spec, bars: tuple[Spec, Spec], rules: tuple[Spec, Spec]) -> Spec:
+    """Bars, and their intervals as rules: for each the look of the mark, and the encoding."""
+    kinds = {"bar": bars, "rule": rules}
+    layer = [
+        {"mark": {"type": kind, **look}, "encoding": where | encoding}
+        for kind, (look, encoding) in kinds.items()
+    ]
+    return {"height": {"step": step}, "layer": layer}
 
 
 def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
@@ -207,18 +203,14 @@ def _points(
     points = []
     for row in rows:
         last = row["slice"].rpartition("/")[2]
-        x = across.get((row["metric"], row["slice"])) if chart.x else _number_in(last)
+        number = _NUMBER.search(last)  # 3 of `top-3`
+        own = float(number[0]) if number else None
+        x = across.get((row["metric"], row["slice"])) if chart.x else own
         verdict = "fail" if row["metric"] in failed else "not failed"
         point = {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
         if chart.x or x is not None:
             points.append(point)
     return points
-
-
-def _number_in(part: str) -> float | None:
-    """The number in the last part of a slice: 3 of `top-3`; None where there is none."""
-    number = _NUMBER.search(part)
-    return float(number[0]) if number else None
 
 
 def _failed(chart: Chart, rows: Iterable[Row], path: str) -> set[str]:
@@ -344,10 +336,8 @@ def _with_legend(view: Spec) -> Spec:
 _WITHOUT = "adapter:None"
 
 
-def before_after(
-    run: Run, rows: Sequence[Row]
-) -> Iterator[tuple[str, dict[str, Any], tuple[dict[str, Any], ...]]]:
-    """One statistic per slice, without and with each adapter (unfair table 4): title, chart and its rows."""
+def _before_after(run: Run, audit: AuditInfo, rows: Sequence[Row]) -> Iterator[Panel]:
+    """One statistic per slice, without and with each adapter (unfair table 4)."""
     values = {(row["metric"], row["slice"]): row for row in rows if "/" not in row["slice"]}
     for before, after in adapter_pairs(run):
         points = tuple(
@@ -359,7 +349,8 @@ def before_after(
             if metric in (before, after) and (before, slice_) in values and (after, slice_) in values
         )  # fmt: skip
         if points:
-            yield f"{before} to {after}", _change_bars(rows[0]["statistic"].replace("_", " ")), points
+            spec, title = _change_bars(in_words(rows[0]["statistic"])), f"{before} to {after}"
+            yield Panel(audit.name, "before and after mitigation", title, spec, points)
 
 
 def adapter_pairs(run: Run) -> list[tuple[str, str]]:
@@ -380,30 +371,16 @@ def adapter_pairs(run: Run) -> list[tuple[str, str]]:
     ]
 
 
-def _change_bars(title: str) -> dict[str, Any]:
+def _change_bars(title: str) -> Spec:
     colour = {
         "field": "when", "type": "nominal", "title": None, "legend": {"orient": "bottom"},
         "scale": {"domain": ["before", "after"], "range": ["#b7791f", "#2b6cb0"]},
     }  # fmt: skip
-    where = {"field": "slice", "type": "nominal", "title": None}
-    beside = {"field": "when", "sort": ["before", "after"]}
-    tips = [{"field": name} for name in ("slice", "when", "value", "low", "high")]
-    return {
-        "height": {"step": 14},
-        "layer": [
-            {
-                "mark": {"type": "bar", "opacity": 0.8},
-                "encoding": {
-                    "y": where, "yOffset": beside, "color": colour, "tooltip": tips,
-                    "x": {"field": "value", "type": "quantitative", "title": title},
-                },
-            },
-            {
-                "mark": {"type": "rule"},
-                "encoding": {
-                    "y": where, "yOffset": beside, "x": {"field": "low", "type": "quantitative"},
-                    "x2": {"field": "high"},
-                },
-            },
-        ],
-    }  # fmt: skip
+    where = {
+        "y": {"field": "slice", "type": "nominal", "title": None},
+        "yOffset": {"field": "when", "sort": ["before", "after"]},
+    }
+    tips = _tips("slice", "when", "value", "low", "high")
+    bars = {"color": colour, "tooltip": tips, "x": _quantity("value", title)}
+    rules = {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}
+    return _layers(14, where, ({"opacity": 0.8}, bars), ({}, rules))

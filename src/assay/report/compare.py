@@ -49,13 +49,11 @@ class Change:
 
     @property
     def document(self) -> dict[str, Any]:
-        """As JSON."""
-        metric, audit, slice_, statistic, versus = self.key
+        names = zip(("metric", "audit", "slice", "statistic", "versus"), self.key, strict=True)
         passed = [{"pass": True, "fail": False}.get(verdict) for verdict in self.verdicts]
-        return {
-            "metric": metric, "audit": audit, "slice": slice_, "statistic": statistic,
-            "versus": versus or None, "before": self.before, "after": self.after, "p_value": self.p_value,
-            "q_value": self.q_value, "verdict_before": self.verdicts[0], "verdict_after": self.verdicts[1],
+        return {name: value or None for name, value in names} | {
+            "before": self.before, "after": self.after, "p_value": self.p_value, "q_value": self.q_value,
+            "verdict_before": self.verdicts[0], "verdict_after": self.verdicts[1],
             "passed_before": passed[0], "passed_after": passed[1], "direction": self.direction,
         }  # fmt: skip
 
@@ -76,7 +74,6 @@ class Comparison:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per finding that both runs have."""
         return pl.DataFrame([change.document for change in self.shared], infer_schema_length=None)
 
 
@@ -126,17 +123,13 @@ def unlike(before: Run, after: Run, audit: str) -> list[str]:
 
 
 def _texts(run: Run, audit: str) -> pl.DataFrame:
-    """What was scored in an audit, without the cases that it made for one metric (their ids name it)."""
+    """What was scored in an audit, without the cases that it made for one metric."""
     cases = run.cases.filter(pl.col("audit") == audit).select(
         "slice", "case", "role", "hypothesis", pl.col("references").list.join("\n"), "source"
     )
-    return cases.filter(~pl.any_horizontal([pl.lit(False), *_names_metric(run)]))
-
-
-def _names_metric(run: Run) -> list[pl.Expr]:
-    """Ids of cases that an audit made in a search for one metric end in its name or in a digest of a try."""
-    ends = [pl.col("case").str.ends_with(f"/{metric}") for metric in run.metrics]
-    return [*ends, pl.col("case").str.contains("/try/", literal=True)]
+    # Ids of cases that an audit made in a search for one metric end in its name or in a digest of a try.
+    named = [pl.col("case").str.ends_with(f"/{metric}") for metric in run.metrics]
+    return cases.filter(~pl.any_horizontal([pl.col("case").str.contains("/try/", literal=True), *named]))
 
 
 class _Paired:
@@ -154,12 +147,10 @@ class _Paired:
     def correlation(self, key: Key) -> float | None:
         """The lower end of the 95% interval of the correlation; None where too few items can be paired."""
         metric, audit, slice_, *_ = key
+        cases, names = self._of(audit, slice_), (self._old_names.get(metric, metric), metric)
         effects = [
-            [
-                _effect(self._scores[place].get((audit, name, case), {}), slice_)
-                for case in self._of(audit, slice_)
-            ]
-            for place, name in enumerate((self._old_names.get(metric, metric), metric))
+            [_effect(scores.get((audit, name, case), {}), slice_) for case in cases]
+            for scores, name in zip(self._scores, names, strict=True)
         ]
         both = [pair for pair in zip(*effects, strict=True) if None not in pair]
         if len(both) < FEWEST:
@@ -244,16 +235,12 @@ def _notes(changes: list[Change], reasons: Mapping[str, list[str]]) -> list[str]
         if differences
     ]
     insensitive = sum("insensitive" in change.verdicts and not reasons[change.key[1]] for change in changes)
-    if insensitive:
-        notes.append(
-            f"{insensitive} findings are not compared: in a run the metric does not tell clean from "
-            "worthless texts there"
-        )
     tested = [change for change in changes if change.p_value is not None and change.before != change.after]
     unpaired = sum(not change.is_paired for change in tested)
-    if unpaired:
-        notes.append(
-            f"{unpaired} of {len(tested)} differences are tested as if the runs had other items, since "
-            "their items could not be paired"
-        )
-    return notes
+    counted = {
+        "findings are not compared: in a run the metric does not tell clean from worthless texts "
+        "there": insensitive,
+        f"of {len(tested)} differences are tested as if the runs had other items, since their items could "
+        "not be paired": unpaired,
+    }
+    return notes + [f"{count} {what}" for what, count in counted.items() if count]

@@ -73,12 +73,7 @@ def _case(case: str, roles: Mapping[str, Row]) -> dict[str, Any]:
     first = next(iter(roles.values()))
     meta = json.loads(first["meta"]) if first["meta"] else {}
     shown = {key: value for key, value in meta.items() if isinstance(value, str | int | float)}
-    return {
-        "id": case,
-        **_scored_with(first),
-        "meta": shown,
-        "roles": {},
-    }
+    return {"id": case, **_scored_with(first), "meta": shown, "roles": {}}
 
 
 def _role(row: Row, case: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,6 @@ class Outcome:
 
     @property
     def name(self) -> str:
-        """Which finding."""
         versus = f" against {self.row['versus']}" if self.row["versus"] else ""
         return f"{self.row['metric']} {self.row['slice']} {self.row['statistic']}{versus}"
 
@@ -132,9 +131,9 @@ def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
         matching = [row for row in rows if _matches(row, bound)]
         if not matching:
             raise SpecError(f"bound {place} matches no finding of this run: {_unmatched(rows, bound)}")
+        rule = ", ".join(f"{key} {bound[key]}" for key in ("at-least", "at-most") if key in bound)
         checked += [
-            Outcome(row, _rule(bound), _beyond(row, bound), sentence(audits[row["audit"]], row))
-            for row in matching
+            Outcome(row, rule, _beyond(row, bound), sentence(audits[row["audit"]], row)) for row in matching
         ]
     for row in checks(run):
         gate = _gate(row, audits[row["audit"]].question, asked.fail_on)
@@ -175,14 +174,10 @@ def unchecked(run: Run, asked: Bounds) -> list[str]:
         covered = _gate(row, audits[row["audit"]].question, asked.fail_on) is not None
         if not covered and not any(_matches(row, bound) for bound in asked.bounds):
             counts[row["verdict"]] += 1
-    words: dict[Verdict, tuple[str, Gate]] = {
-        "fail": ("failed", "fail"),
-        "inconclusive": ("inconclusive", "inconclusive"),
-        "insensitive": ("insensitive", "insensitive"),
-    }
+    words = {"fail": "failed", "inconclusive": "inconclusive", "insensitive": "insensitive"}
     return [
-        f"{counts[verdict]} {word} verdicts; --fail-on {gate} makes them count"
-        for verdict, (word, gate) in words.items()
+        f"{counts[verdict]} {word} verdicts; --fail-on {verdict} makes them count"
+        for verdict, word in words.items()
         if counts[verdict]
     ]
 
@@ -210,10 +205,6 @@ def _unmatched(rows: Sequence[Row], bound: Mapping[str, Any]) -> str:
 
 def _matches(row: Row, patterns: Mapping[str, Any]) -> bool:
     return all(fnmatchcase(str(row[key] or ""), str(patterns[key])) for key in _PATTERNS if key in patterns)
-
-
-def _rule(bound: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {bound[key]}" for key in ("at-least", "at-most") if key in bound)
 
 
 def _beyond(row: Row, bound: Mapping[str, Any]) -> str | None:

@@ -58,16 +58,10 @@ def shown(run: Run) -> Run:
     changed = {metric: name for metric, name in names.items() if metric != name}
     if not changed:
         return replace(run, about=about)
-    return replace(
-        run,
-        about=about,
-        findings=_renamed_findings(run.findings, changed),
-        scores=run.scores.with_columns(pl.col("metric").replace(changed)),
-        explanations=[
-            replace(explained, metric=names.get(explained.metric, explained.metric))
-            for explained in run.explanations
-        ],
-    )
+    findings = _renamed_findings(run.findings, changed)
+    scores = run.scores.with_columns(pl.col("metric").replace(changed))
+    reasons = [replace(reason, metric=names.get(reason.metric, reason.metric)) for reason in run.explanations]
+    return replace(run, about=about, findings=findings, scores=scores, explanations=reasons)
 
 
 def _renamed(counts: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

@@ -46,14 +46,10 @@ _ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "insensitive", "pass", "n
 def environment() -> Environment:
     """Templates that escape everything; a missing name is an error."""
     templates = Environment(loader=PackageLoader("assay.report"), autoescape=True, undefined=StrictUndefined)
-    templates.filters |= {"number": number, "words": in_words, "interval": interval, "slug": _slug}
-    templates.filters["probability"] = probability
+    templates.filters |= {"number": number, "words": in_words, "interval": interval}
+    # A verdict as the name of a style is its slug.
+    templates.filters |= {"probability": probability, "slug": lambda verdict: verdict.replace(" ", "-")}
     return templates
-
-
-def _slug(verdict: str) -> str:
-    """A verdict as the name of a style."""
-    return verdict.replace(" ", "-")
 
 
 def asset(name: str) -> str:
@@ -86,7 +82,7 @@ def page(run: Run) -> str:
         notes=run.notes,
         questions=QUESTION_TITLES,
         answers=answers(run),
-        gravest=_gravest(audits, worst(run, rows), rows),
+        gravest=_gravest(run, audits, rows),
         failures=sum(row["verdict"] == "fail" for row in rows),
         verdicts=_ORDER,
         sections=[_section(run, audit, finite, charts) for audit in audits.values()],
@@ -113,17 +109,11 @@ def ordered(run: Run, rows: Sequence[Row]) -> list[Row]:
     return [*failed, *sorted(others, key=lambda row: _ORDER.index(row["verdict"]))]
 
 
-def _gravest(
-    audits: dict[str, AuditInfo], gravest: Sequence[Row], rows: Sequence[Row]
-) -> list[dict[str, Any]]:
+def _gravest(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> list[dict[str, Any]]:
+    places = [(row, audits[row["audit"]]) for row in worst(run, rows)]
     return [
-        {
-            "row": row,
-            "sentence": sentence(audits[row["audit"]], row),
-            "place": rows.index(row),
-            "offensive": _offends(audits[row["audit"]]),
-        }
-        for row in gravest
+        {"row": row, "sentence": sentence(audit, row), "place": rows.index(row), "offensive": _offends(audit)}
+        for row, audit in places
     ]
 
 

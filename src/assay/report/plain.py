@@ -19,11 +19,8 @@ _LATEX = str.maketrans({mark: "\\" + mark for mark in "&%$#_{}"} | _SPECIAL)
 def _summary(run: Run) -> list[tuple[str, ...]]:
     """One line per metric: the answer to each question."""
     answered = answers(run)
-    lines = []
-    for metric in run.metrics:
-        given = [answered[metric, question] for question in QUESTIONS]
-        lines.append((metric, *(f"{answer.words}: {answer.detail}" for answer in given)))
-    return lines
+    given = {metric: [answered[metric, question] for question in QUESTIONS] for metric in run.metrics}
+    return [(name, *(f"{each.words}: {each.detail}" for each in listed)) for name, listed in given.items()]
 
 
 def _table(run: Run) -> list[tuple[str, ...]]:
@@ -60,9 +57,8 @@ def latex(run: Run) -> str:
     """Two tabulars, for the package booktabs."""
     run = shown(run)
     head = ("metric", *QUESTION_TITLES.values())
-    return "\n\n".join(
-        (_tabular("lp{4cm}p{6cm}p{3cm}", head, _summary(run)), _tabular("llllrrrrl", _COLUMNS, _table(run)))
-    )
+    summary = _tabular("lp{4cm}p{6cm}p{3cm}", head, _summary(run))
+    return summary + "\n\n" + _tabular("llllrrrrl", _COLUMNS, _table(run))
 
 
 def _tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

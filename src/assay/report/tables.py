@@ -102,7 +102,7 @@ def _by_pair(statistic: Statistic, rows: Sequence[Row]) -> list[Table]:
         here = {(row["metric"], row["versus"]): row for row in rows if row["slice"] == slice_}
         columns = tuple(dict.fromkeys(versus for _, versus in here))
         lines = tuple(
-            (metric, tuple(_compared(here.get((metric, versus))) for versus in columns))
+            (metric, tuple(_cell(here.get((metric, versus)), None) for versus in columns))
             for metric in dict.fromkeys(metric for metric, _ in here)
         )
         title = f"{heading(statistic)}, {slice_}"
@@ -110,21 +110,13 @@ def _by_pair(statistic: Statistic, rows: Sequence[Row]) -> list[Table]:
     return drawn
 
 
-def _compared(row: Row | None) -> Cell | None:
+def _cell(row: Row | None, largest: float | None) -> Cell | None:
+    """A finding of one metric, as dark as its share of the largest value; without one, of two metrics."""
     if row is None:
         return None
-    p_value = row["p_value"]
-    stars = "" if p_value is None else "**" if p_value < 0.01 else "*" if p_value < 0.05 else ""
-    return Cell(number(row["value"]) + stars, row["verdict"], _facts(row), 0.0)
-
-
-def _cell(row: Row | None, largest: float) -> Cell | None:
-    if row is None:
-        return None
-    return Cell(number(row["value"]), row["verdict"], _facts(row), min(1.0, abs(row["value"]) / largest))
-
-
-def _facts(row: Row) -> str:
+    p_value = 1.0 if largest is not None or row["p_value"] is None else row["p_value"]
+    stars = "**" if p_value < 0.01 else "*" if p_value < 0.05 else ""
+    depth = 0.0 if largest is None else min(1.0, abs(row["value"]) / largest)
     q_value = "" if row["q_value"] is None else f"q = {probability(row['q_value'])}"
-    parts = (row["metric"], row["verdict"], interval(row), q_value, f"n = {row['n']}")
-    return ", ".join(part for part in parts if part)
+    facts = (row["metric"], row["verdict"], interval(row), q_value, f"n = {row['n']}")
+    return Cell(number(row["value"]) + stars, row["verdict"], ", ".join(filter(None, facts)), depth)

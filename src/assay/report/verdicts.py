@@ -45,7 +45,6 @@ class AuditInfo:
 
     @property
     def headlines(self) -> list[str]:
-        """The statistics that tables and charts show first."""
         return list(dict.fromkeys(statistic.name for statistic in self.statistics if statistic.headline))
 
 

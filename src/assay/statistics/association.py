@@ -44,8 +44,8 @@ def target_associations(scores: ArrayLike, n_a: int) -> Floats:
     matrix = _matrix(scores)
     if not 0 < n_a < matrix.shape[1]:
         raise ValueError(f"A must have from 1 to {matrix.shape[1] - 1} of the attributes, not {n_a}")
-    difference: Floats = matrix[:, :n_a].mean(axis=1) - matrix[:, n_a:].mean(axis=1)
-    return difference
+    values: Floats = matrix[:, :n_a].mean(axis=1) - matrix[:, n_a:].mean(axis=1)
+    return values
 
 
 def average_units(associations: ArrayLike, units: Labels) -> Floats:
@@ -58,8 +58,7 @@ def average_units(associations: ArrayLike, units: Labels) -> Floats:
     """
     values = vector(associations, "associations")
     codes, n_units = label_codes(units, values.size)
-    means: Floats = cluster_sums(values, codes, n_units) / np.bincount(codes)
-    return means
+    return cluster_sums(values, codes, n_units) / np.bincount(codes)
 
 
 def partition_test(first: ArrayLike, second: ArrayLike, *, scale: float = 0.0, seed: int) -> Association:
@@ -98,8 +97,8 @@ def pulls(scores: ArrayLike, n_x: int, n_a: int) -> Floats:
     rows = np.where(np.arange(matrix.shape[0]) < n_x, 1.0 / n_x, -1.0 / (matrix.shape[0] - n_x))
     columns = np.where(np.arange(matrix.shape[1]) < n_a, 1.0 / n_a, -1.0 / (matrix.shape[1] - n_a))
     centred = matrix - matrix.mean(axis=1, keepdims=True) - matrix.mean(axis=0) + matrix.mean()
-    shares: Floats = centred * rows[:, None] * columns
-    return shares
+    values: Floats = centred * rows[:, None] * columns
+    return values
 
 
 def _matrix(scores: ArrayLike) -> Floats:

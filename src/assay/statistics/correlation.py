@@ -21,6 +21,7 @@ from assay.statistics.intervals import (
     in_pieces,
     label_codes,
     matched,
+    ratio,
 )
 
 Kind = Literal["pearson", "spearman", "kendall_b", "kendall_c"]
@@ -32,19 +33,14 @@ _SMALL_GROUP = 200
 
 
 def correlate(x: ArrayLike, y: ArrayLike, kind: Kind) -> float | None:
-    """Return a correlation of two vectors, or None where either is constant."""
+    """Return a correlation of two vectors, or None where either is constant.
+
+    >>> correlate([1.0, 2.0, 3.0], [5.0, 5.0, 5.0], "pearson") is None
+    True
+    """
     first, second = matched(x, y)
     value = float(weighted_correlation(first, second, kind)(np.ones((1, first.size)))[0])
     return None if np.isnan(value) else value
-
-
-def pearson(x: ArrayLike, y: ArrayLike) -> float | None:
-    """Return Pearson's r, or None where either vector is constant.
-
-    >>> pearson([1.0, 2.0, 3.0], [5.0, 5.0, 5.0]) is None
-    True
-    """
-    return correlate(x, y, "pearson")
 
 
 def weighted_correlation(x: Floats, y: Floats, kind: Kind) -> Statistic:
@@ -117,10 +113,7 @@ def system_means(scores: ArrayLike) -> Floats:
     """Average each system (row) over the documents it has; nan for a system without any."""
     matrix = np.asarray(scores, dtype=np.float64)
     present = np.isfinite(matrix)
-    count = present.sum(axis=1)
-    total = np.where(present, matrix, 0.0).sum(axis=1)
-    means: Floats = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return means
+    return ratio(np.where(present, matrix, 0.0).sum(axis=1), present.sum(axis=1).astype(np.float64))
 
 
 def weighted_system_means(scores: Floats, documents: Floats) -> Floats:
@@ -129,18 +122,14 @@ def weighted_system_means(scores: Floats, documents: Floats) -> Floats:
     nan where none of a system's documents was drawn.
     """
     present = np.isfinite(scores)
-    total = documents @ np.where(present, scores, 0.0).T
-    count = documents @ present.T.astype(np.float64)
-    means: Floats = np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
-    return means
+    return ratio(documents @ np.where(present, scores, 0.0).T, documents @ present.T.astype(np.float64))
 
 
 def _root_ratio(numerator: Floats, first: Floats, second: Floats, flat: float = 0.0) -> Floats:
     """Return numerator / sqrt(first * second), clipped to [-1, 1]; nan where a factor is at most `flat`."""
     defined = (first > flat) & (second > flat)
     product = np.where(defined, first, 1.0) * np.where(defined, second, 1.0)
-    ratio: Floats = np.where(defined, np.clip(numerator / np.sqrt(product), -1.0, 1.0), np.nan)
-    return ratio
+    return np.where(defined, np.clip(numerator / np.sqrt(product), -1.0, 1.0), np.nan)
 
 
 def _weighted_pearson(x: Floats, y: Floats) -> Statistic:
@@ -181,8 +170,7 @@ def _standard(values: Floats, weights: Floats) -> Floats:
     centred = np.where(weights > 0, values - (values * weights).sum(axis=1, keepdims=True) / total, 0.0)
     size = np.abs(centred).max(axis=1, keepdims=True)
     flat = size <= 1e-12 * np.abs(np.where(weights > 0, values, 0.0)).max(axis=1, keepdims=True)
-    scaled: Floats = np.where(flat, 0.0, centred / np.where(flat, 1.0, size))
-    return scaled
+    return np.where(flat, 0.0, centred / np.where(flat, 1.0, size))
 
 
 def _row_ranks(values: Floats, weights: Floats) -> Floats:
@@ -219,8 +207,7 @@ def _tau_c(surplus: Floats, total: Floats, values_x: Floats, values_y: Floats) -
     """
     m = np.minimum(values_x, values_y)
     shape = np.where(m > 1, total**2 * (m - 1.0) / np.maximum(m, 1.0), 1.0)
-    tau: Floats = np.where(m > 1, 2.0 * surplus / shape, np.nan)
-    return tau
+    return np.where(m > 1, 2.0 * surplus / shape, np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,12 +230,9 @@ class _Ties:
         return cls(order, np.concatenate([[0], np.flatnonzero(steps) + 1]), group)
 
     def sums(self, weights: Floats) -> Floats:
-        """Return the weight of every run (resamples x runs)."""
-        totals: Floats = np.add.reduceat(weights[:, self.order], self.starts, axis=1)
-        return totals
+        return np.add.reduceat(weights[:, self.order], self.starts, axis=1)
 
     def ranks(self, weights: Floats) -> Floats:
-        """Return the average rank of each row in each resample."""
         totals = self.sums(weights)
         middle: Floats = np.cumsum(totals, axis=1) - (totals - 1.0) / 2.0
         return middle[:, self.group]
@@ -292,7 +276,6 @@ class _Pairs:
         return _tau_c(surplus, total, values_x, values_y)
 
     def falls(self, weights: Floats) -> Floats:
-        """Return the weight of discordant pairs in every resample."""
         rank = self.y.group[self.both.order]
         # Data rows are moved in every step: as rows of the array they move as whole blocks of memory.
         columns = np.ascontiguousarray(weights[:, self.both.order].T)
@@ -316,5 +299,5 @@ def _falls_in_bit(columns: Floats, rank: Integers, bit: int) -> Floats:
     seen = before[clear]
     later = start > 0
     seen[later] -= before[start[later] - 1]
-    falls: Floats = np.einsum("ij,ij->j", seen, columns[clear])
-    return falls
+    values: Floats = np.einsum("ij,ij->j", seen, columns[clear])
+    return values

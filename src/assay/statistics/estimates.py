@@ -48,29 +48,25 @@ def detectable_effect(
     return float(nctdtrinc(freedom, 1.0 - power, critical)) * error
 
 
-def mde_mean(
-    values: ArrayLike, *, clusters: Labels | None = None, alpha: float = 0.05, power: float = 0.8
-) -> float | None:
+def mde_mean(values: ArrayLike, *, clusters: Labels | None = None) -> float | None:
     """Return the MDE of a mean, or of a mean paired difference; None below two clusters."""
     row = vector(values)
     error = standard_error(row, clusters=clusters)
     if error is None:
         return None
     _, n_clusters = label_codes(clusters, row.size)
-    return detectable_effect(error, n_clusters=n_clusters, alpha=alpha, power=power)
+    return detectable_effect(error, n_clusters=n_clusters)
 
 
-def mde_proportion(n: int, *, share: float = 0.5, alpha: float = 0.05, power: float = 0.8) -> float | None:
+def mde_proportion(n: int, *, share: float = 0.5) -> float | None:
     """Return the MDE of a share of n independent items around a null share; None without items.
 
     The null share fixes the standard error: nothing is estimated, so there are no degrees of freedom.
     """
-    return None if n < 1 else detectable_effect(sqrt(share * (1.0 - share) / n), alpha=alpha, power=power)
+    return None if n < 1 else detectable_effect(sqrt(share * (1.0 - share) / n))
 
 
-def mde_interval(
-    interval: Interval | None, *, n_clusters: int | None = None, alpha: float = 0.05, power: float = 0.8
-) -> float | None:
+def mde_interval(interval: Interval | None, *, n_clusters: int | None = None) -> float | None:
     """Return the MDE behind an interval that reaches t (without a number of clusters: z) standard errors.
 
     None for None, and below two clusters.
@@ -79,8 +75,7 @@ def mde_interval(
         return None
     tail = (1.0 + interval.level) / 2.0
     reach = float(ndtri(tail) if n_clusters is None else stdtrit(n_clusters - 1, tail))
-    error = (interval.high - interval.low) / 2.0 / reach
-    return detectable_effect(error, n_clusters=n_clusters, alpha=alpha, power=power)
+    return detectable_effect((interval.high - interval.low) / 2.0 / reach, n_clusters=n_clusters)
 
 
 def smallest_p(n: int) -> float:

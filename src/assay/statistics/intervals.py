@@ -108,7 +108,7 @@ def draw_rows(codes: ClusterCodes, resamples: int, rng: np.random.Generator) -> 
 
 def weighted_mean(weights: Floats, values: Floats) -> Floats:
     """Return one weighted mean per row of weights (resamples x rows), nan where all weights are 0."""
-    return _ratio(weights @ values, weights.sum(axis=1))
+    return ratio(weights @ values, weights.sum(axis=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,6 @@ class Interval:
 
     @property
     def pair(self) -> tuple[float, float]:
-        """The two ends."""
         return self.low, self.high
 
 
@@ -183,24 +182,11 @@ def bootstrap_mean(
         return None
 
     def means(counts: Floats) -> Floats:
-        return _ratio(*(counts @ totals).T)
+        return ratio(*(counts @ totals).T)
 
     draws = _resample(means, len(totals), plan.resamples, generator(seed))
     observed = float(totals[:, 0].sum() / totals[:, 1].sum())
-    return _interval(draws, observed, _ratio(*(totals.sum(axis=0) - totals).T), plan)
-
-
-def bootstrap_paired(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    clusters: Labels | None = None,
-    seed: Seed,
-    **options: Unpack[Options],
-) -> Interval | None:
-    """Return an interval for the mean of `first - second`, row by row."""
-    x, y = matched(first, second)
-    return bootstrap_mean(x - y, clusters=clusters, seed=seed, **options)
+    return _interval(draws, observed, ratio(*(totals.sum(axis=0) - totals).T), plan)
 
 
 def bootstrap_weighted(
@@ -387,7 +373,7 @@ def _resample(statistic: Statistic, n_clusters: int, resamples: int, rng: np.ran
     return in_pieces(values, resamples, n_clusters)
 
 
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+def ratio(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; nan where the denominator is 0: a resample that caught no weight at all."""
     quotient = np.full(numerator.shape, np.nan)
     np.divide(numerator, denominator, out=quotient, where=denominator > 0)

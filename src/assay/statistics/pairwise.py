@@ -1,8 +1,6 @@
 """Pairs of outputs or systems in, how often the metric orders them as people do out."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,16 +16,6 @@ class PairwiseAccuracy:
     accuracy: float | None
     n_pairs: int
     epsilon: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """Of the pairs whose metric scores differ by low to high, the share that people order the same way."""
-
-    low: float
-    high: float
-    share: float
-    n_pairs: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,23 +83,6 @@ def better_p_values(scores: Floats, resamples: int, seed: Seed) -> Floats:
             null = moved[:, system : system + 1] - moved
             hits[system] += (null >= observed[system] - observed - slack).sum(axis=0)
     return hits / count
-
-
-def agreement_curve(metric: ArrayLike, human: ArrayLike, *, edges: Sequence[float]) -> tuple[CurvePoint, ...]:
-    """Return how often people agree with a metric difference, by its size ("is +0.8 real?").
-
-    Takes the metric's and people's differences of the same pairs. Pairs without a difference on either side
-    are left out; `edges` are the bounds of the bins, each of which contains its lower bound.
-    """
-    first, second = matched(metric, human)
-    differ = (first != 0) & (second != 0)
-    size, right = np.abs(first[differ]), np.sign(first[differ]) == np.sign(second[differ])
-    points = []
-    for low, high in pairwise(edges):
-        inside = (size >= low) & (size < high)
-        if inside.any():
-            points.append(CurvePoint(low, high, float(right[inside].mean()), int(inside.sum())))
-    return tuple(points)
 
 
 def _pairs(metric: ArrayLike, human: ArrayLike, groups: Labels | None) -> _Pairs | None:

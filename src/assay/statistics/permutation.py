@@ -187,7 +187,6 @@ class Partitions:
     packed: Bytes | None  # None: too many to store, so the same ones are drawn again whenever needed
 
     def sums(self, values: Floats) -> Floats:
-        """Return the sum of the chosen units' values for every arrangement."""
         batches = [self.packed] if self.packed is not None else _draws(self.n, self.k, self.seed)
         return np.concatenate([packed_sums(values, batch, batch.shape[1]) for batch in batches])
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtrit
 
-from assay.statistics.correlation import correlate, system_means
+from assay.statistics.correlation import correlate_present, system_means
 from assay.statistics.estimates import standard_error
 from assay.statistics.intervals import Floats, Interval, Labels, Seed, generator, label_codes, matched, vector
 
@@ -87,9 +87,8 @@ def split_half_kendall(ratings: ArrayLike, *, splits: int = 5, seed: Seed) -> fl
     for _ in range(splits):
         halves = np.split(rng.permutation(len(matrix)), [len(matrix) // 2])
         x, y = (system_means(matrix[half].T) for half in halves)
-        both = np.isfinite(x) & np.isfinite(y)
-        values.append(correlate(x[both], y[both], "kendall_b") if both.any() else None)
-    defined = [value for value in values if value is not None]
+        values.append(correlate_present(x, y, "kendall_b"))
+    defined = [value for value in values if np.isfinite(value)]
     return float(np.mean(defined)) if defined else None
 
 
@@ -136,12 +135,11 @@ def _fit(wins: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class PredictionPowered:
-    """The corrected mean, the mean of the labels alone, and how many labels the corrected mean is worth."""
+    """The corrected mean, the interval of the labels alone, and how many labels the mean is worth."""
 
     value: float
     interval: Interval
     power: float
-    labels_alone: float
     labels_interval: Interval
     effective_labels: float
 
@@ -180,7 +178,6 @@ def prediction_powered_mean(
         value,
         Interval(value - t * error, value + t * error, level),
         weight,
-        alone,
         Interval(alone - t * labels_error, alone + t * labels_error, level),
         judged.size * (labels_error / error) ** 2 if error > 0 else float(judged.size),
     )

@@ -32,8 +32,9 @@ from assay.statistics.intervals import (
     draw_rows,
     generator,
     interval_of,
-    matched,
     pieces,
+    ratio,
+    weighted_mean,
 )
 from assay.statistics.pairwise import better_p_values
 
@@ -189,8 +190,7 @@ def soft_accuracy_draws(metric: ArrayLike, human: ArrayLike, *, resamples: int, 
     closeness = 1.0 - distance[i, j]
     counts = draw_counts(len(ours), resamples, rng)
     weight = counts[:, i] * counts[:, j]
-    total = weight.sum(axis=1)
-    draws = np.where(total > 0, weight @ closeness / np.maximum(total, 1.0), np.nan)
+    draws = weighted_mean(weight, closeness)
     value = closeness.mean() if closeness.size else np.nan
     return Draws(np.array([value]), draws[None, :], np.array([closeness.size], dtype=np.intp), len(ours))
 
@@ -213,46 +213,8 @@ def set_draws(scores: ArrayLike, resampled: ArrayLike, human: ArrayLike, kind: K
     return Draws(observed, draws[None, :], np.array([n_systems], dtype=np.intp), n_systems)
 
 
-def bootstrap_correlation_difference(
-    first: ArrayLike,
-    second: ArrayLike,
-    human: ArrayLike,
-    kind: Kind,
-    *,
-    clusters: Labels | None = None,
-    resamples: int = 2000,
-    seed: int,
-) -> Difference:
-    """Compare how two metrics correlate with people on the same rows, resampled together.
-
-    Null hypothesis: the two correlations are equal.
-    """
-    (x, judged), (y, _) = matched(first, human), matched(second, human)
-    return _difference(
-        pooled_draws(np.stack([x, y]), judged, kind, clusters=clusters, resamples=resamples, seed=seed)
-    )
-
-
-def bootstrap_system_difference(
-    first: ArrayLike,
-    second: ArrayLike,
-    human: ArrayLike,
-    kind: Kind,
-    *,
-    over: Over = "both",
-    resamples: int = 2000,
-    seed: int,
-) -> Difference:
-    """Compare two metrics' system-level correlations (systems x documents) under the same resamples.
-
-    Null hypothesis: the two correlations are equal. All None below two systems or documents to resample.
-    """
-    pair = [np.asarray(metric, dtype=np.float64) for metric in (first, second)]
-    draws = system_draws(pair, human, kind, over=over, resamples=resamples, seed=seed)
-    return _difference(draws) if draws.clusters > 1 else Difference(None, None, None)
-
-
-def _difference(draws: Draws) -> Difference:
+def difference(draws: Draws) -> Difference:
+    """Compare two metrics that were resampled together; the null hypothesis is that they agree equally."""
     value = float(draws.values[0] - draws.values[1])
     if not np.isfinite(value):
         return Difference(None, None, None)
@@ -298,9 +260,7 @@ def _accuracies(scores: Floats, judged: Floats, systems: Floats, documents: Floa
     metric_gaps, human_gaps = ours[:, i] - ours[:, j], theirs[:, i] - theirs[:, j]
     weight = systems[:, i] * systems[:, j] * (np.isfinite(metric_gaps + human_gaps) & (human_gaps != 0))
     right = np.sign(metric_gaps) == np.sign(human_gaps)
-    total = weight.sum(axis=1)
-    shares: Floats = np.where(total > 0, (weight * right).sum(axis=1) / np.maximum(total, 1.0), np.nan)
-    return shares
+    return ratio((weight * right).sum(axis=1), weight.sum(axis=1))
 
 
 def _draw_systems(
@@ -308,13 +268,11 @@ def _draw_systems(
 ) -> tuple[Floats, Floats]:
     """Return how often each system and each document was drawn; ones along an axis that was not sampled."""
     n_systems, n_documents = judged.shape
-    systems = (
-        np.ones((resamples, n_systems)) if over == "documents" else draw_counts(n_systems, resamples, rng)
-    )
-    documents = (
-        np.ones((resamples, n_documents)) if over == "systems" else draw_counts(n_documents, resamples, rng)
-    )
-    return systems, documents
+
+    def draw(size: int, sampled: bool) -> Floats:
+        return draw_counts(size, resamples, rng) if sampled else np.ones((resamples, size))
+
+    return draw(n_systems, over != "documents"), draw(n_documents, over != "systems")
 
 
 def _sampled(judged: Floats, over: Over) -> int:

@@ -41,7 +41,6 @@ class Comparison:
 
     differences: Floats
     p_values: Floats
-    n_arrangements: int
     exact: bool
 
     @classmethod
@@ -55,15 +54,7 @@ class Comparison:
         for (i, j), column in zip(combinations(range(n_metrics), 2), table.T, strict=True):
             differences[i, j], differences[j, i] = column[0], -column[0]
             p_values[i, j] = p_values[j, i] = np.maximum(_two_sided_p(column, exact), smallest_p(n_units))
-        return cls(differences, p_values, len(table) - 1, exact)
-
-
-@dataclass(frozen=True, slots=True)
-class WilliamsTest:
-    """Williams's t, with n - 3 degrees of freedom, and its two-sided p-value."""
-
-    t: float
-    p_value: float
+        return cls(differences, p_values, exact)
 
 
 def permutation_both(
@@ -160,8 +151,8 @@ def _better_shares(tables: Floats, signs: Floats) -> Floats:
     i, j = np.triu_indices(tables.shape[1], 1)
     slack = TOLERANCE * max(float(np.abs(tables).max()), 1e-300) * tables.shape[2]
     gaps = (observed[:, i] - observed[:, j])[:, :, None]
-    shares: Floats = (moved[:, i] - moved[:, j] >= gaps - slack).mean(axis=2)
-    return shares
+    values: Floats = (moved[:, i] - moved[:, j] >= gaps - slack).mean(axis=2)
+    return values
 
 
 def swap_groups(by_group: ArrayLike, *, resamples: int = 9999, seed: Seed) -> Comparison:
@@ -184,8 +175,8 @@ def swap_groups(by_group: ArrayLike, *, resamples: int = 9999, seed: Seed) -> Co
     return Comparison.of(deltas, len(values), n_units=n_groups, exact=exact)
 
 
-def williams_test(first: float, second: float, between: float, n: int) -> WilliamsTest:
-    """Test that two metrics' Pearson correlations with people are equal (Williams, 1959).
+def williams_test(first: float, second: float, between: float, n: int) -> tuple[float, float]:
+    """Test that two metrics' Pearson correlations with people are equal (Williams, 1959): t and its p-value.
 
     With r1 and r2 the correlations with people, r12 = `between` that of the two metrics, and
     K = 1 - r1^2 - r2^2 - r12^2 + 2 r1 r2 r12:
@@ -199,9 +190,9 @@ def williams_test(first: float, second: float, between: float, n: int) -> Willia
     determinant = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
     variance = 2 * determinant * (n - 1) / (n - 3) + ((first + second) / 2) ** 2 * (1 - between) ** 3
     if first == second or variance <= 0:
-        return WilliamsTest(0.0, 1.0)
+        return 0.0, 1.0
     t = (first - second) * sqrt((n - 1) * (1 + between) / variance)
-    return WilliamsTest(t, 2.0 * float(stdtr(n - 3, -abs(t))))
+    return t, 2.0 * float(stdtr(n - 3, -abs(t)))
 
 
 def metric_clusters(values: ArrayLike, apart: ArrayLike) -> tuple[int, ...]:
@@ -240,8 +231,7 @@ def _standardised(scores: Floats) -> Floats:
     centred = scores - scores.mean(axis=1, keepdims=True)
     size = centred.std(axis=1, keepdims=True)
     flat = size <= 1e-12 * np.abs(scores).max(axis=1, keepdims=True)
-    standard: Floats = np.where(flat, 0.0, centred / np.where(flat, 1.0, size))
-    return standard
+    return np.where(flat, 0.0, centred / np.where(flat, 1.0, size))
 
 
 def _swapped_differences(scores: Floats, judged: Floats, signs: Floats, codes: Integers) -> Floats:

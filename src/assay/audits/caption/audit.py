@@ -86,7 +86,6 @@ class Caption(Audit):
         return rows, notes
 
     def _chosen(self, rows: Sequence[Row]) -> list[Row]:
-        """The captions of the categories and concepts in `only`."""
         if self.captions and not self.data:
             raise DataError("--only chooses among captions of --data; leave it out, or give --data too")
         known = {name for row in rows for name in (row.category, row.concept)}
@@ -106,7 +105,6 @@ class Caption(Audit):
 
     @cached_property
     def groups(self) -> tuple[str, str]:
-        """The two groups compared, in the order of the data."""
         names = tuple(dict.fromkeys(row.group for row in self.items))
         if len(names) != 2:
             raise DataError(f"captions need two groups to compare, not {len(names)} ({', '.join(names)})")
@@ -157,7 +155,6 @@ class Caption(Audit):
         return left_out
 
     def _notes(self) -> list[str]:
-        """Counts, ties and small groups."""
         notes = list(self._read[1])
         if not self.items:
             return notes

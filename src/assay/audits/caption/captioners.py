@@ -81,9 +81,8 @@ def caption_genders(items: Sequence[Rated]) -> list[Content]:
 def image_genders(items: Sequence[Rated]) -> list[Content]:
     """An image's gender: given as `group`, else named by at least one reference and contradicted by none."""
     texts = list(dict.fromkeys(text for item in items for text in item.sample.references))
-    contents = {
-        text: swap.content for text, swap in zip(texts, swap_texts(texts, embedded_swaps()), strict=True)
-    }
+    swaps = zip(texts, swap_texts(texts, embedded_swaps()), strict=True)
+    contents = {text: swap.content for text, swap in swaps}
     genders: list[Content] = []
     for item in items:
         named = {contents[text] for text in item.sample.references} - {"neutral"}
@@ -133,9 +132,7 @@ def _gender_errors(
     for slice_, genders in (("all", ("male", "female")), ("male", ("male",)), ("female", ("female",))):
         results = [outcome(i, c) for i, c in zip(images, captions, strict=True) if i in genders]
         for kind in get_args(Outcome) if results else ():
-            share = mean_estimate(
-                np.array([result == kind for result in results], dtype=np.float64), seed=seed
-            )
+            share = mean_estimate(np.array([float(result == kind) for result in results]), seed=seed)
             statistic = "gender_error" if kind == "wrong" else f"gender_{kind}"
             yield Finding.of(f"captioner:{name}", f"gender/{slice_}", statistic, share)
 

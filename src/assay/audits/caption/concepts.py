@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.audits.gap import (
     RESAMPLES,
@@ -19,7 +20,7 @@ from assay.audits.gap import (
     tells_apart,
 )
 from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, largest, mean_estimate
-from assay.core import Estimate, Finding, Floats, Scored, Statistic
+from assay.core import Case, Estimate, Finding, Floats, Scored, Statistic
 from assay.statistics.intervals import (
     Interval,
     bootstrap_p_value,
@@ -104,7 +105,6 @@ class Group:
 
     @property
     def images(self) -> int:
-        """How many images the outcomes stand for."""
         return int(self.counts[np.isfinite(self.outcomes)].sum())
 
     @property
@@ -132,12 +132,10 @@ class Concept:
 
     @property
     def path(self) -> str:
-        """The slice of its findings."""
         return f"{self.category}/{self.name}"
 
     @property
     def images(self) -> list[int]:
-        """The number of images of each group."""
         return [accuracy.n for accuracy in self.accuracies.values()]
 
     @property
@@ -206,10 +204,8 @@ def _accuracies(
         if drawn is not None:
             own = [interval_of(values, n_clusters=size) for values, size in zip(drawn, sizes, strict=True)]
             p_value = bootstrap_p_value(drawn[0] - drawn[1])
-        accuracies = [
-            interval_estimate(group.accuracy, group.images, ends)
-            for group, ends in zip(groups, own, strict=True)
-        ]
+        pairs = zip(groups, own, strict=True)
+        accuracies = [interval_estimate(group.accuracy, group.images, ends) for group, ends in pairs]
         estimate = interval_estimate(gap, sum(sizes), interval, p_value=p_value, with_mde=True)
         paper = gap == 0.0 if p_value is None else p_value >= ALPHA
         estimates.append((accuracies, replace(estimate, paper=paper)))
@@ -221,9 +217,7 @@ def _draws(groups: Sequence[Group], seed: int) -> tuple[Floats, Floats] | None:
     known = [group.outcomes[np.isfinite(group.outcomes)] for group in groups]
     if not all(outcomes.size for outcomes in known):
         return None
-    first, second = (
-        resampled_means(outcomes, seed=seed + place)[:, 0] for place, outcomes in enumerate(known)
-    )
+    first, second = (resampled_means(outcomes, seed=seed + n)[:, 0] for n, outcomes in enumerate(known))
     return first, second
 
 
@@ -234,9 +228,7 @@ def _gap_intervals(
 ) -> list[Interval | None]:
     intervals: list[Interval | None] = [None] * len(concepts)
     for category in dict.fromkeys(categories):
-        places = [
-            place for place, name in enumerate(categories) if name == category and draws[place] is not None
-        ]
+        places = [n for n, name in enumerate(categories) if name == category and draws[n] is not None]
         if places:
             gaps = [concepts[place][0].accuracy - concepts[place][1].accuracy for place in places]
             table = np.stack([both[0] - both[1] for place in places if (both := draws[place])], axis=1)
@@ -333,18 +325,13 @@ def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int)
     codes = cluster_codes(len(cases), concepts)
     weights = draw_rows(codes, RESAMPLES, np.random.default_rng(seed))
     first = np.array([case.meta["group"] == names[0] for case in cases])
-    slices = dict.fromkeys([*(case.slice for case in cases), "all"])
-    here = {name: np.array([name in (case.slice, "all") for case in cases]) for name in slices}
+    here = _by_category(cases)
 
     def gaps(drawn: Floats) -> Floats:
-        return np.stack(
-            [
-                weighted_mean(drawn[:, at & first], outcomes[at & first])
-                - weighted_mean(drawn[:, at & ~first], outcomes[at & ~first])
-                for at in here.values()
-            ],
-            axis=1,
-        )
+        def means(rows: NDArray[np.bool_]) -> Floats:
+            return weighted_mean(drawn[:, rows], outcomes[rows])
+
+        return np.stack([means(at & first) - means(at & ~first) for at in here.values()], axis=1)
 
     values = gaps(np.ones((1, len(cases))))[0]
     sizes = [min(len(np.unique(code[at])) for code, _ in codes) for at in here.values()]
@@ -354,14 +341,19 @@ def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int)
     for (name, at), value, interval in zip(here.items(), values.tolist(), intervals, strict=True):
         n_concepts = len({concept for concept, there in zip(concepts, at, strict=True) if there})
         wrong = np.where(at & (first == (value < 0)), 1 - outcomes, 0.0)
-        estimate = replace(
-            interval_estimate(value, int(at.sum()), interval, with_mde=True), sensitive=sensitive
-        )
+        estimate = interval_estimate(value, int(at.sum()), interval, with_mde=True)
+        estimate = replace(estimate, sensitive=sensitive)
         yield Finding.of(
             scored, name, "caption_gap", estimate, versus=" - ".join(names),
             evidence=largest([case.id for case in cases], wrong), judged=n_concepts >= FEWEST_CONCEPTS,
         )  # fmt: skip
         yield Finding.of(scored, name, "tie_share", float(ties_here[at].mean()), n=int(at.sum()))
+
+
+def _by_category(cases: Sequence[Case]) -> dict[str, NDArray[np.bool_]]:
+    """Which cases belong to each category, and to all."""
+    names = dict.fromkeys([*(case.slice for case in cases), "all"])
+    return {name: np.array([name in (case.slice, "all") for case in cases]) for name in names}
 
 
 def effect_findings(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Finding]:
@@ -379,8 +371,7 @@ def effect_findings(scored: Scored, names: tuple[str, str], seed: int) -> Iterat
             continue
         rows, signed, gaps, scale = table
         cases = [scored.cases[row] for row in rows]
-        slices = dict.fromkeys([*(case.slice for case in cases), "all"])
-        here = {name: np.array([name in (case.slice, "all") for case in cases]) for name in slices}
+        here = _by_category(cases)
         effects = np.stack([np.where(there, signed, np.nan) for there in here.values()], axis=1)
         concepts = [f"{case.slice}/{case.meta['concept']}" for case in cases]
         _, estimates = paired_effects(effects, gaps, clusters=concepts, seed=seed, scale=scale)
@@ -401,11 +392,9 @@ def _signed_differences(
     first, second, clean, worthless = (
         on_effect_scale(scored, scored.values.get(role, absent)) for role in (good, bad, "good", WORTHLESS)
     )
-    rows = [
-        row
-        for row, case in enumerate(scored.cases)
-        if case.meta.get("kind") == "caption" and np.isfinite(first[row]) and np.isfinite(second[row])
-    ]
+    known = np.isfinite(first) & np.isfinite(second)
+    cases = enumerate(scored.cases)
+    rows = [row for row, case in cases if case.meta.get("kind") == "caption" and known[row]]
     if not rows:
         return None
     signs = np.array([1.0 if scored.cases[row].meta.get("group") == names[0] else -1.0 for row in rows])

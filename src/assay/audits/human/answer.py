@@ -1,51 +1,25 @@
-"""Which metric agrees best with people? Findings of the human audit in, one ranked table per slice out."""
+"""Which metric agrees best with people? Findings of the human audit in, one sentence per slice out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.audits.human.compare import DIFFERENCE
-from assay.audits.human.sentinels import CONSTANT, SENTINELS
-from assay.core import Finding, Interval
-from assay.vocabulary import Verdict
+from assay.audits.human.sentinels import SENTINELS
+from assay.core import Finding
 
 _NAMES = {"spearman": "Spearman", "kendall_b": "tau-b", "kendall_c": "tau-c"}
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementRow:
-    """One metric's agreement with people in one slice, and the metrics it cannot be told apart from."""
-
-    metric: str
-    slice: str
-    statistic: str
-    value: float
-    ci: Interval | None
-    n: int
-    tied: tuple[str, ...]
-    verdict: Verdict
-    sentence: str
-
-
-def agreement_tables(findings: Sequence[Finding]) -> dict[str, list[AgreementRow]]:
-    """For every slice with a verdict on agreement, its metrics and sentinels, best first."""
-    tables: dict[str, list[AgreementRow]] = {}
+def agreement_notes(findings: Sequence[Finding]) -> list[str]:
+    """The best metric of every slice over all texts or systems that has a verdict on agreement."""
+    notes = []
     for slice_ in dict.fromkeys(f.slice for f in findings if f.statistic == "over_sentinel"):
         here = [f for f in findings if f.slice == slice_]
         statistic = _headline(here)
-        rows = [_row(finding, here) for finding in here if finding.statistic == statistic]
-        tables[slice_] = sorted(rows, key=lambda row: -row.value)
-    return tables
-
-
-def agreement_notes(findings: Sequence[Finding]) -> list[str]:
-    """The best metric of every slice over all texts or systems, in one sentence each."""
-    notes = []
-    for slice_, rows in agreement_tables(findings).items():
-        metrics = [row for row in rows if row.metric not in SENTINELS]
+        metrics = [f for f in here if f.statistic == statistic and f.metric not in SENTINELS]
         if slice_.count("/") == 1 and metrics:
-            notes.append(_best(slice_, metrics[0]))
+            notes.append(_say_best(max(metrics, key=lambda finding: finding.value), here))
     return notes
 
 
@@ -56,48 +30,17 @@ def _headline(findings: Sequence[Finding]) -> str:
     return next(compared, next((name for name in _NAMES if name in present), "spearman"))
 
 
-def _row(finding: Finding, findings: Sequence[Finding]) -> AgreementRow:
+def _say_best(best: Finding, findings: Sequence[Finding]) -> str:
+    ends = "" if best.ci is None else f" [{best.ci[0]:.2f}, {best.ci[1]:.2f}]"
+    figure = f"{best.metric} ({_NAMES[best.statistic]} {best.value:.3f}{ends}, n = {best.n})"
+    if best.ci is None or best.ci[0] <= 0.0:
+        return f"{best.slice}: no metric surely agrees with people; closest is {figure}"
     tied = [
         other
         for f in findings
-        if f.statistic == finding.statistic + DIFFERENCE and f.ci is not None and f.ci[0] <= 0.0 <= f.ci[1]
+        if f.statistic == best.statistic + DIFFERENCE and f.ci is not None and f.ci[0] <= 0.0 <= f.ci[1]
         for metric, other in ((f.metric, f.versus), (f.versus, f.metric))
-        if metric == finding.metric and other is not None
+        if metric == best.metric and other is not None
     ]
-    over = next((f for f in findings if f.statistic == "over_sentinel" and f.metric == finding.metric), None)
-    verdict: Verdict = "not judged" if over is None else over.verdict
-    row = AgreementRow(
-        finding.metric, finding.slice, finding.statistic, finding.value, finding.ci, finding.n, tuple(tied),
-        verdict, "",
-    )  # fmt: skip
-    return _with_sentence(row, over)
-
-
-def _with_sentence(row: AgreementRow, over: Finding | None) -> AgreementRow:
-    criterion = row.slice.split("/")[1]
-    baseline = "a baseline" if over is None or over.versus in (None, CONSTANT) else over.versus
-    claims: dict[Verdict, str] = {
-        "pass": f"agrees with people on {criterion}",
-        "fail": f"agrees with people on {criterion} less than {baseline}",
-        "inconclusive": f"may agree with people on {criterion} no better than {baseline}",
-    }
-    claim = claims.get(row.verdict, f"is not judged on {criterion}")
-    return AgreementRow(
-        row.metric, row.slice, row.statistic, row.value, row.ci, row.n, row.tied, row.verdict,
-        f"{row.metric} {claim}: {_figure(row)}{_tied(row)}.",
-    )  # fmt: skip
-
-
-def _figure(row: AgreementRow) -> str:
-    ends = "" if row.ci is None else f" [{row.ci[0]:.2f}, {row.ci[1]:.2f}]"
-    return f"{_NAMES[row.statistic]} {row.value:.3f}{ends}, n = {row.n}"
-
-
-def _tied(row: AgreementRow) -> str:
-    return f", not told apart from {', '.join(row.tied)}" if row.tied else ""
-
-
-def _best(slice_: str, row: AgreementRow) -> str:
-    if row.ci is None or row.ci[0] <= 0.0:
-        return f"{slice_}: no metric surely agrees with people; closest is {row.metric} ({_figure(row)})"
-    return f"{slice_}: best is {row.metric} ({_figure(row)}){_tied(row)}"
+    also = f", not told apart from {', '.join(tied)}" if tied else ""
+    return f"{best.slice}: best is {figure}{also}"

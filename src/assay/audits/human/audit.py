@@ -12,9 +12,10 @@ verdict: a metric fails where its agreement surely lies below that of the best s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
@@ -26,7 +27,6 @@ from assay.audits.human.items import PART_COLUMNS, Items, limited, part_names
 from assay.audits.human.levels import Agreement, Study
 from assay.core import Audit, Case, Chart, Finding, Floats, Judgement, Scored, Statistic
 from assay.datasets.published.ratings import read_ratings
-from assay.datasets.ratings import Rated
 from assay.errors import DataError, suggest
 from assay.statistics.correlation import Kind, system_means
 from assay.statistics.resampled import Over
@@ -72,9 +72,8 @@ class Human(Audit):
     only: tuple[str, ...] = ()  # criteria
     skip_missing: bool = False
     level: Literal["example", "system"] | None = None  # both by default
-    tau: Literal["b", "c"] | None = (
-        None  # both by default; metrics are then compared by Spearman, else by tau
-    )
+    # Both by default; metrics are then compared by Spearman, else by tau.
+    tau: Literal["b", "c"] | None = None
     each_judgement: bool = False  # one row per single rating (caption table 7), at the level of all texts
     drop_self_references: bool = False  # leave out texts that are among their own references
     over: Over = "both"  # what is resampled: documents, systems or both (Deutsch, Dror & Roth, 2021)
@@ -104,13 +103,11 @@ class Human(Audit):
 
     @cached_property
     def items(self) -> Items:
-        """The texts that are scored."""
-        kept = [
-            (item, part)
-            for item, part in zip(self._read.rated, self._read.parts, strict=True)
-            if not (self.drop_self_references and _is_own_reference(item))
-        ]
-        items = Items(tuple(item for item, _ in kept), tuple(part for _, part in kept))
+        read = self._read
+        texts = [item.sample for item in read.rated]
+        own = [text.hypothesis.strip() in map(str.strip, text.references) for text in texts]
+        used = [not (self.drop_self_references and same) for same in own]
+        items = Items(tuple(compress(read.rated, used)), tuple(compress(read.parts, used)))
         if not items.criteria:
             raise DataError(
                 f"{self.data[0]}: no text has a rating; give a column human{{criterion: number or [numbers]}}"
@@ -120,7 +117,6 @@ class Human(Audit):
 
     @cached_property
     def criteria(self) -> list[str]:
-        """The criteria asked for."""
         for name in self.only:
             if name not in self.items.criteria:
                 raise DataError(f"nobody judged {name!r}{suggest(name, self.items.criteria)}")
@@ -128,7 +124,6 @@ class Human(Audit):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The correlations that are reported."""
         taus: dict[str | None, tuple[Kind, ...]] = {"b": ("kendall_b",), "c": ("kendall_c",)}
         return ("pearson", "spearman", *taus.get(self.tau, ("kendall_b", "kendall_c")))
 
@@ -195,29 +190,36 @@ class Human(Audit):
         findings: list[Finding] = []
         notes: list[str] = []
         if self.level != "system":
-            for agreement in levels.example_agreements(full):
-                self._judge_agreement(full, agreement, findings, notes)
+            agreements = list(levels.example_agreements(full))
+            findings += self._agreement_findings(full, agreements, notes)
             findings += compare.williams_findings(study)
         if self.level != "example":
             agreements = list(levels.system_agreements(full))
-            for agreement in agreements:
-                self._judge_agreement(full, agreement, findings, notes)
+            findings += self._agreement_findings(full, agreements, notes)
             if not agreements:
-                notes.append(_too_few_systems(study))
+                rated = int(np.isfinite(system_means(study.human_table)).sum())
+                notes.append(
+                    f"system/{study.label}: {rated} systems; at least {levels.FEWEST_SYSTEMS} that people "
+                    "judged are needed (column 'system')"
+                )
             elif self.details:
                 findings += use.top_findings(full) + use.curve_findings(full)
         return Judgement(findings + (use.label_findings(study) if self.details else []), notes)
 
-    def _judge_agreement(
-        self, study: Study, agreement: Agreement, findings: list[Finding], notes: list[str]
-    ) -> None:
-        """Add the agreement of every metric and, for the headline statistic, comparisons between them."""
-        findings += levels.agreement_findings(study, agreement)
-        if agreement.statistic != self.headline:
-            return
-        notes += _undefined(agreement)
-        findings += sentinels.sentinel_findings(agreement, self.sentinel_margin)
-        findings += compare.comparison_findings(study, agreement)
+    def _agreement_findings(
+        self, study: Study, agreements: Sequence[Agreement], notes: list[str]
+    ) -> Iterator[Finding]:
+        """The agreement of every metric and, for the headline statistic, comparisons between them."""
+        for agreement in agreements:
+            yield from levels.agreement_findings(study, agreement)
+            if agreement.statistic == self.headline:
+                notes += [
+                    f"{agreement.slice}: {metric} does not vary there, so it has no correlation"
+                    for metric, value in zip(agreement.metrics, agreement.draws.values, strict=True)
+                    if not np.isfinite(value) and metric not in sentinels.SENTINELS
+                ]
+                yield from sentinels.sentinel_findings(agreement, self.sentinel_margin)
+                yield from compare.comparison_findings(study, agreement)
 
     def _data_notes(self) -> list[str]:
         """What was dropped, averaged or taken for granted in the data."""
@@ -232,7 +234,7 @@ class Human(Audit):
         repeated = sum(part.repeated for part in items.by_part.values())
         if repeated:
             notes.append(f"{repeated} texts repeat a (doc, system): averaged at the level of systems")
-        if 1 < levels.fewest_systems(items) < levels.CROSSED_SYSTEMS:
+        if 1 < min(len(part.system_names) for part in items.by_part.values()) < levels.CROSSED_SYSTEMS:
             few = f"fewer than {levels.CROSSED_SYSTEMS} systems"
             notes.append(f"{few}: intervals and verdicts speak of these systems alone")
         if all(item.doc is None for item in items.rated):
@@ -259,11 +261,6 @@ def _rating_notes(items: Items, criterion: str) -> list[str]:
     return notes
 
 
-def _is_own_reference(item: Rated) -> bool:
-    text = item.sample.hypothesis.strip()
-    return any(text == reference.strip() for reference in item.sample.references)
-
-
 def _unusable(study: Study) -> str | None:
     """Why nothing can be correlated with a criterion's ratings; None where something can."""
     ratings = study.human[study.rated]
@@ -272,19 +269,3 @@ def _unusable(study: Study) -> str | None:
     if np.ptp(ratings) == 0:
         return f"{study.label}: people gave every text {ratings[0]:g}; nothing can correlate with that"
     return None
-
-
-def _too_few_systems(study: Study) -> str:
-    rated = int(np.isfinite(system_means(study.human_table)).sum())
-    return (
-        f"system/{study.label}: {rated} systems; at least {levels.FEWEST_SYSTEMS} that people judged are "
-        "needed (column 'system')"
-    )
-
-
-def _undefined(agreement: Agreement) -> list[str]:
-    return [
-        f"{agreement.slice}: {metric} does not vary there, so it has no correlation"
-        for metric, value in zip(agreement.metrics, agreement.draws.values, strict=True)
-        if not np.isfinite(value) and metric not in sentinels.SENTINELS
-    ]

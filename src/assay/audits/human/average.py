@@ -26,8 +26,7 @@ def average_findings(findings: Sequence[Finding], parts: Sequence[str], criterio
         slices = [level.format(labelled(part, criterion)) for part in parts]
         listed = [f for f in findings if f.slice in slices and f.statistic not in _NOT_AVERAGED]
         slice_ = level.format(labelled(AVERAGE, criterion))
-        named = dict.fromkeys(f.statistic for f in listed)
-        for statistic in named:
+        for statistic in dict.fromkeys(f.statistic for f in listed):
             averages += _averaged([f for f in listed if f.statistic == statistic], slice_)
         averages += _clusters([f for f in averages if f.slice == slice_], slice_)
     return averages

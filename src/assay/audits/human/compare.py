@@ -19,7 +19,7 @@ from assay.audits.human.levels import BY_DOCUMENT, Agreement, Study
 from assay.audits.slices import interval_estimate
 from assay.core import Estimate, Finding, Floats, Statistic
 from assay.statistics import significance
-from assay.statistics.correlation import pearson
+from assay.statistics.correlation import correlate
 from assay.statistics.estimates import mde_interval, smallest_p
 from assay.statistics.intervals import bootstrap_p_value
 from assay.statistics.resampled import Draws
@@ -150,24 +150,16 @@ def williams_findings(study: Study) -> list[Finding]:
     """Williams's test of two Pearson correlations: valid only where every row is a document of its own."""
     if study.items.grouped or study.audit.each_judgement:
         return []
-    findings = []
-    for i, j in combinations(range(len(study.metrics)), 2):
+    findings, names = [], study.metrics
+    for i, j in combinations(range(len(names)), 2):
         rows = np.isfinite(study.scores[[i, j]]).all(axis=0) & np.isfinite(study.human)
         first, second, human = study.scores[i, rows], study.scores[j, rows], study.human[rows]
         if human.size < 4:
             continue
-        r = pearson(first, human), pearson(second, human), pearson(first, second)
-        if r[0] is None or r[1] is None or r[2] is None or abs(r[2]) > 1 - 1e-12:
-            continue
-        test = significance.williams_test(r[0], r[1], r[2], human.size)
-        estimate = Estimate(test.t, human.size, p_value=test.p_value)
-        findings.append(
-            Finding.of(
-                study.metrics[i],
-                f"example/{study.label}",
-                "williams_t",
-                estimate,
-                versus=study.metrics[j],
-            )
-        )
+        sides = (first, human), (second, human), (first, second)
+        r, s, between = (correlate(x, y, "pearson") for x, y in sides)
+        if r is not None and s is not None and between is not None and abs(between) <= 1 - 1e-12:
+            t, p_value = significance.williams_test(r, s, between, human.size)
+            estimate, slice_ = Estimate(t, human.size, p_value=p_value), f"example/{study.label}"
+            findings.append(Finding.of(names[i], slice_, "williams_t", estimate, versus=names[j]))
     return findings

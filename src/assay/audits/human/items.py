@@ -19,6 +19,7 @@ from assay.audits.slices import spread_out
 from assay.core import Floats
 from assay.datasets.ratings import Rated
 from assay.recipe import digest
+from assay.statistics.intervals import ratio
 
 PART_COLUMNS = ("dataset", "language_pair", "lp", "language", "lang")
 
@@ -41,7 +42,6 @@ class Items:
 
     @cached_property
     def by_part(self) -> dict[str, Items]:
-        """The texts of every part."""
         return {
             name: Items(tuple(self.rated[place] for place in places)) for name, places in self.places.items()
         }
@@ -58,12 +58,10 @@ class Items:
 
     @cached_property
     def system_names(self) -> list[str]:
-        """The named systems, in order of first appearance."""
         return [name for name in dict.fromkeys(self.systems) if name]
 
     @cached_property
     def criteria(self) -> list[str]:
-        """Every criterion that people rated, in order of first appearance."""
         return list(dict.fromkeys(name for item in self.rated for name in item.human))
 
     @cached_property
@@ -113,8 +111,7 @@ class Items:
         total, count = np.zeros(shape), np.zeros(shape)
         np.add.at(total, (rows[used], columns[used]), values[used])
         np.add.at(count, (rows[used], columns[used]), 1.0)
-        answer: Floats = np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
-        return answer
+        return ratio(total, count)
 
 
 def _document(item: Rated) -> str:

@@ -57,11 +57,6 @@ STATISTICS = tuple(
 )
 
 
-def fewest_systems(items: Items) -> int:
-    """How many systems the part with the fewest has."""
-    return min(len(part.system_names) for part in items.by_part.values())
-
-
 def labelled(part: str, criterion: str) -> str:
     """A criterion of one part of the data, as slices name it."""
     return f"{part}:{criterion}" if part else criterion
@@ -86,12 +81,10 @@ class Study:
 
     @cached_property
     def human(self) -> Floats:
-        """The mean rating of each text; nan where nobody rated it."""
         return self.items.human(self.criterion)
 
     @cached_property
     def rated(self) -> np.ndarray:
-        """The numbers of the rated texts."""
         return np.flatnonzero(np.isfinite(self.human))
 
     @cached_property
@@ -144,7 +137,6 @@ class Agreement:
     sampled: bool = True  # whether what is correlated was resampled, and not only what its means rest on
 
     def interval(self, index: int, level: float = LEVEL) -> Interval | None:
-        """The interval of one metric's agreement."""
         value, draws, clusters = self.draws.values[index], self.draws.draws[index], self.draws.clusters
         if self.rule == "paper":
             return interval(draws, clusters, self.rule)
@@ -156,7 +148,6 @@ class Agreement:
         return correlation_interval(value, draws, kind, n_clusters=clusters, n_rows=rows, level=level)
 
     def difference(self, i: int, j: int, level: float = LEVEL) -> Interval | None:
-        """The interval of the difference between two metrics' agreement."""
         draws = self.draws.draws
         if self.rule == "paper":
             return interval(draws[i] - draws[j], self.draws.clusters, self.rule)
@@ -188,8 +179,7 @@ def example_agreements(study: Study) -> Iterator[Agreement]:
         draws = resampled.pooled_draws(scores, human, kind, clusters=clusters, crossed=crossed, **drawing)
         yield Agreement(slice_, kind, study.metrics, draws, rule)
     for kind in kinds if study.items.grouped else ():
-        draws = _document_draws(study, kind)
-        yield Agreement(slice_ + BY_DOCUMENT, kind, study.metrics, draws, rule)
+        yield Agreement(slice_ + BY_DOCUMENT, kind, study.metrics, _document_draws(study, kind), rule)
     accuracy = _accuracy(study)
     if accuracy is not None:
         yield Agreement(slice_, _ACCURACY, study.metrics, accuracy, rule)
@@ -240,14 +230,11 @@ def _group_accuracies(scores: Floats, human: Floats, groups: Sequence[np.ndarray
         return [np.nan] * len(groups)
     labels = np.repeat(np.arange(len(scored)), [places.size for places in scored])
     epsilon = calibrated_accuracy(scores[used], human[used], groups=labels).epsilon
-    accuracies = []
-    for places in scored:
-        several = places.size > 1
-        value = (
-            pairwise_accuracy(scores[places], human[places], epsilon=epsilon).accuracy if several else None
-        )
-        accuracies.append(np.nan if value is None else value)
-    return accuracies
+    accuracies = (
+        pairwise_accuracy(scores[places], human[places], epsilon=epsilon).accuracy if places.size else None
+        for places in scored
+    )
+    return [np.nan if value is None else value for value in accuracies]
 
 
 def system_agreements(study: Study) -> Iterator[Agreement]:
@@ -309,9 +296,6 @@ def agreement_findings(study: Study, agreement: Agreement) -> list[Finding]:
         estimate = replace(interval_estimate(value, int(draws.sizes[index]), ci), mde=mde)
         headline = agreement.statistic == study.audit.headline
         evidence = study.disagreements.get(metric, ()) if headline else ()
-        findings.append(
-            Finding.of(
-                metric, agreement.slice, agreement.statistic, estimate, evidence=evidence, judged=False
-            )
-        )
+        place = agreement.slice, agreement.statistic
+        findings.append(Finding.of(metric, *place, estimate, evidence=evidence, judged=False))
     return findings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -60,20 +59,20 @@ def annotator_findings(audit: Human, items: Items, part: str, criterion: str) ->
     documents = [items.documents[place] for place in np.flatnonzero(several)]
     findings = []
     for name, agreement in _AGREEMENTS.items():
+
+        def resampled(texts: NDArray[np.intp], agreement: _Agreement = agreement) -> float:
+            value = agreement(table[:, texts], seed)
+            return np.nan if value is None else value
+
         value = agreement(table, seed)
         if value is not None:
             ci = bootstrap_callable(
-                partial(_resampled, agreement, table, seed), table.shape[1], clusters=documents, seed=seed,
+                resampled, table.shape[1], clusters=documents, seed=seed,
                 resamples=min(_RESAMPLES, audit.resamples), method="percentile",
             )  # fmt: skip
             estimate = interval_estimate(value, table.shape[1], ci)
             findings.append(Finding.of(PEOPLE, f"annotators/{labelled(part, criterion)}", name, estimate))
     return findings
-
-
-def _resampled(agreement: _Agreement, table: Floats, seed: int, texts: NDArray[np.intp]) -> float:
-    value = agreement(table[:, texts], seed)
-    return np.nan if value is None else value
 
 
 def _alpha(table: Floats, seed: int) -> float | None:
@@ -98,10 +97,6 @@ def interval_alpha(table: Floats) -> float | None:
     return 1.0 - float((counts * within / (counts - 1)).sum()) / ratings.size / expected
 
 
-def _split_half(table: Floats, seed: int) -> float | None:
-    return split_half_kendall(table, splits=5, seed=seed)
-
-
 def _mean_kappa(table: Floats, seed: int) -> float | None:
     """The mean over pairs of raters who share texts."""
     kappas = [cohen_kappa(one, other, weights="quadratic") for one, other in combinations(table, 2)]
@@ -112,7 +107,7 @@ def _mean_kappa(table: Floats, seed: int) -> float | None:
 _AGREEMENTS: dict[str, _Agreement] = {
     "krippendorff_alpha": _alpha,
     "cohen_kappa": _mean_kappa,
-    "split_half_kendall": _split_half,
+    "split_half_kendall": lambda table, seed: split_half_kendall(table, splits=5, seed=seed),
 }
 
 
@@ -145,11 +140,8 @@ def criteria_notes(findings: Sequence[Finding]) -> list[str]:
         for finding in findings
         if finding.statistic == "kendall_b" and finding.ci is not None and finding.ci[1] < APART
     ]
-    return (
-        [f"one score cannot stand for these criteria, on which people differ: {', '.join(apart)}"]
-        if apart
-        else []
-    )
+    note = f"one score cannot stand for these criteria, on which people differ: {', '.join(apart)}"
+    return [note] if apart else []
 
 
 WINS = "wins:"
@@ -170,23 +162,17 @@ def with_strengths(rated: Sequence[Rated]) -> list[Rated]:
 
 
 def _strengths(criterion: str, compared: Sequence[Rated]) -> dict[str, float]:
-    games = [
-        (item.system or "", rival, share)
+    outcomes = [
+        (item.system or "", *pair)
         for item in compared
-        for rival, share in zip(
-            item.meta[RIVALS].get(criterion, ()), item.human.get(criterion, ()), strict=True
-        )
-        if rival != item.system
+        for pair in zip(item.meta[RIVALS].get(criterion, ()), item.human.get(criterion, ()), strict=True)
     ]
+    games = [(system, rival, share) for system, rival, share in outcomes if rival != system]
     names = list(dict.fromkeys(name for winner, rival, _ in games for name in (winner, rival)))
     if len(names) < 2:
         raise DataError(f"{criterion}: preferences between at least two systems are needed")
     wins = np.zeros((len(names), len(names)))
-    for (
-        winner,
-        rival,
-        share,
-    ) in games:  # a comparison is listed with both of its texts; each counts its own side
+    for winner, rival, share in games:  # listed with both of its texts; each counts its own side
         wins[names.index(winner), names.index(rival)] += share
     return dict(zip(names, bradley_terry(wins, prior=_PRIOR).tolist(), strict=True))
 

@@ -71,12 +71,9 @@ def _over_baselines(agreement: Agreement, own: int, sentinels: Sequence[int], ma
     draws, names = agreement.draws, agreement.metrics
     shared = 1.0 - (1.0 - LEVEL) / (1 + len(sentinels))
     ends = [(agreement.interval(own), agreement.interval(own, shared))]
-    ends += [
-        (agreement.difference(own, index), agreement.difference(own, index, shared)) for index in sentinels
-    ]
-    best = max(sentinels, key=lambda index: draws.values[index], default=None)
-    if best is not None and draws.values[best] <= 0.0:
-        best = None
+    ends += [(agreement.difference(own, i), agreement.difference(own, i, shared)) for i in sentinels]
+    better = [index for index in sentinels if draws.values[index] > 0.0]
+    best = max(better, key=lambda index: draws.values[index], default=None)
     apart = draws.draws[own] - (0.0 if best is None else draws.draws[best])
     value = float(draws.values[own] - (0.0 if best is None else draws.values[best]))
     estimate = Estimate(value, int(draws.sizes[own]))
@@ -89,9 +86,8 @@ def _over_baselines(agreement: Agreement, own: int, sentinels: Sequence[int], ma
             mde=mde_interval(Interval(low, high, LEVEL), n_clusters=draws.clusters),
         )  # fmt: skip
     versus = CONSTANT if best is None else names[best]
-    return Finding.of(
-        names[own], agreement.slice, "over_sentinel", estimate, versus=versus, judged=agreement.judgeable
-    )
+    place = names[own], agreement.slice, "over_sentinel"
+    return Finding.of(*place, estimate, versus=versus, judged=agreement.judgeable)
 
 
 def sentinel_scores(items: Items, criterion: str) -> dict[str, Floats]:
@@ -152,7 +148,9 @@ def _held_out(
             if len(np.unique(systems)) > 1:
                 train &= systems != system
             if test.any() and train.sum() > features.shape[1]:
-                answer[test] = standard[test] @ _ridge(standard[train], human[train])
+                x, y = (side[train] - side[train].mean(axis=0) for side in (standard, human))
+                ridge = np.linalg.solve(x.T @ x + _RIDGE * np.eye(x.shape[1]), x.T @ y)
+                answer[test] = standard[test] @ ridge
     return answer
 
 
@@ -163,9 +161,3 @@ def _folds(labels: Sequence[str]) -> NDArray[np.intp]:
         places.setdefault(label, len(places))
     folds = _FOLDS if len(places) >= _FOLDS else 1
     return np.array([places[label] % folds for label in labels], dtype=np.intp)
-
-
-def _ridge(features: Floats, target: Floats) -> Floats:
-    x, y = features - features.mean(axis=0), target - target.mean()
-    weights: Floats = np.linalg.solve(x.T @ x + _RIDGE * np.eye(x.shape[1]), x.T @ y)
-    return weights

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from assay.audits.human.levels import FEWEST_SYSTEMS, Agreement, Study, interval
 from assay.audits.slices import interval_estimate
 from assay.core import Finding, Floats, Statistic
 from assay.statistics.correlation import system_means, weighted_system_means
-from assay.statistics.intervals import draw_counts
-from assay.statistics.pairwise import agreement_curve
+from assay.statistics.intervals import draw_counts, ratio
 from assay.statistics.ratings import prediction_powered_mean
 from assay.statistics.resampled import system_draws
 
@@ -78,24 +79,25 @@ def curve_findings(study: Study) -> list[Finding]:
         used = np.isfinite(gaps + human_gaps) & (gaps != 0) & (human_gaps != 0)
         if used.sum() >= _FEWEST_PAIRS:
             same = np.sign(gaps[used]) == np.sign(human_gaps[used])
-            findings += _curve(study, metric, gaps, human_gaps, used)
+            findings += _curve(study, metric, gaps, same, used)
             findings += _reliable(study, metric, np.abs(gaps[used]), same)
     return findings
 
 
-def _curve(study: Study, metric: str, gaps: Floats, human_gaps: Floats, used: np.ndarray) -> list[Finding]:
+def _curve(study: Study, metric: str, gaps: Floats, same: np.ndarray, used: np.ndarray) -> list[Finding]:
     sizes = np.abs(gaps[used])
     edges = np.unique(np.quantile(sizes, np.linspace(0.0, 1.0, _BINS + 1)))
     edges[-1] = np.nextafter(edges[-1], np.inf)  # the last bin holds its upper bound
     weight, right = _agreeing(study, gaps, used)
     findings = []
-    for point in agreement_curve(gaps[used], human_gaps[used], edges=edges.tolist()):
-        inside = (sizes >= point.low) & (sizes < point.high)
-        total = weight[:, inside].sum(axis=1)
-        shares = np.where(total > 0, (weight * right)[:, inside].sum(axis=1) / np.maximum(total, 1.0), np.nan)
-        ci = interval(shares, int(inside.sum()), study.audit.rule)
-        slice_ = f"system/{study.label}/difference-{point.low:.3g}-{point.high:.3g}"
-        estimate = interval_estimate(point.share, point.n_pairs, ci)
+    for low, high in pairwise(edges.tolist()):
+        inside = (sizes >= low) & (sizes < high)
+        n = int(inside.sum())
+        if not n:
+            continue
+        shares = ratio((weight * right)[:, inside].sum(axis=1), weight[:, inside].sum(axis=1))
+        estimate = interval_estimate(same[inside].mean(), n, interval(shares, n, study.audit.rule))
+        slice_ = f"system/{study.label}/difference-{low:.3g}-{high:.3g}"
         findings.append(Finding.of(metric, slice_, "people_agree", estimate))
     return findings
 
@@ -112,8 +114,7 @@ def _reliable(study: Study, metric: str, sizes: Floats, right: np.ndarray) -> li
 
 def _gaps(values: Floats) -> Floats:
     i, j = np.triu_indices(values.size, 1)
-    gaps: Floats = values[i] - values[j]
-    return gaps
+    return values[i] - values[j]
 
 
 def _agreeing(study: Study, gaps: Floats, used: np.ndarray) -> tuple[Floats, Floats]:

@@ -43,11 +43,8 @@ def soft_cluster_findings(studies: Sequence[Study]) -> list[Finding]:
             scores, human = tables
             drawing, sizes = study.audit.drawing, [*sizes, len(human)]
             swaps = min(_SWAPS, drawing["resamples"])
-            swapped.append(
-                swapped_soft_accuracies(
-                    scores, human, resamples=swaps, patterns=_PATTERNS, seed=drawing["seed"]
-                )
-            )
+            options = {"resamples": swaps, "patterns": _PATTERNS, "seed": drawing["seed"]}
+            swapped.append(swapped_soft_accuracies(scores, human, **options))
             values = [soft_accuracy_draws(table, human, **drawing).values[0] for table in scores]
             accuracies.append(np.array(values))
             findings += _clusters(study.label, study.metrics, accuracies[-1], swapped[-1], len(human))

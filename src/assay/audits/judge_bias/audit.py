@@ -53,7 +53,6 @@ class JudgeBias(Audit):
 
     @cached_property
     def items(self) -> list[Item]:
-        """The questions, at most `limit`."""
         return spread_out(pairs.read_items(self.data) if self.data else pairs.embedded_items(), self.limit)
 
     @cached_property
@@ -114,7 +113,6 @@ class JudgeBias(Audit):
         return [*pairs.own_name_cases(self.items, own), *pairs.own_text_cases(self._rated, own)]
 
     def panel(self) -> Sequence[str]:
-        """The judge to be mitigated, and its mitigations."""
         return list(mitigation.variants(self.mitigate)) if self.mitigate else []
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:

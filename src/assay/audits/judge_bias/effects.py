@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-9  # batches differ in the last digits of a model's probabilities
 _LOW, _HIGH = 5, 95  # percentiles between which the scale counts as used
-_UNIT = UNIT
 
 _EFFECT = Statistic(
     "judge_effect", "How far something that must not matter moves a judge's grade or preference.",
-    _UNIT, "far", "margin", headline=True,
+    UNIT, "far", "margin", headline=True,
     sentence=lambda f: f"{f.slice} moves {f.metric}, though it must not matter ({f.versus}: {f.value:+.3g}"
     f"{UNIT}).",
 )  # fmt: skip
@@ -47,7 +46,7 @@ STATISTICS = (
     ),
     Statistic(
         "inconsistency", "SD of a judge's answers to one and the same question.",
-        _UNIT, "high", "margin", headline=True,
+        UNIT, "high", "margin", headline=True,
         sentence=lambda f: f"{f.metric} answers one question differently each time: the SD is {f.value:.3g}"
         f"{UNIT}.",
     ),
@@ -68,10 +67,11 @@ class Effects:
 
     @property
     def by_item(self) -> dict[str, float]:
-        """Effects by the id of the item they are about."""
-        return {
-            str(case.meta["item"]): float(value) for case, value in zip(self.cases, self.values, strict=True)
-        }
+        return dict(zip(self.items, self.values.tolist(), strict=True))
+
+    @property
+    def items(self) -> list[str]:
+        return [str(case.meta["item"]) for case in self.cases]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,7 @@ def effect(judge: Judge, name: str, audit: JudgeBias, versus: str | None = None)
     effects = judge.effects.get(name)
     if effects is None or not effects.values.size:
         return []
-    items = [str(case.meta["item"]) for case in effects.cases]
-    estimate = judge.percent(items, effects.values, audit.seed)
+    estimate = judge.percent(effects.items, effects.values, audit.seed)
     towards = effects.values * (-1.0 if estimate.value < 0 else 1.0)
     return [
         Finding.of(
@@ -163,9 +162,8 @@ def position(judge: Judge, audit: JudgeBias) -> list[Finding]:
     n = findings[0].n
     # A tie in either order is no winner, and so no consistency.
     same = int((((first > 0.5) & (second < 0.5)) | ((first < 0.5) & (second > 0.5))).sum())
-    estimate = replace(
-        interval_estimate(same / n, n, proportion_interval(same, n)), sensitive=judge.sensitive
-    )
+    estimate = interval_estimate(same / n, n, proportion_interval(same, n))
+    estimate = replace(estimate, sensitive=judge.sensitive)
     return [*findings, Finding.of(judge.scored, POSITION, "swap_consistency", estimate, judged=n >= FEWEST)]
 
 

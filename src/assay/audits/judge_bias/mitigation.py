@@ -14,7 +14,7 @@ from assay.audits.slices import interval_estimate
 from assay.core import Estimate, Finding, Floats, Statistic
 from assay.errors import SpecError
 from assay.names.spec import measure
-from assay.statistics.intervals import bootstrap_weighted
+from assay.statistics.intervals import bootstrap_weighted, ratio
 
 _FILE = ".py:"  # a judge of the user's own
 _BLINDABLE = ("author/", "people/", f"{SELF}/")
@@ -78,11 +78,9 @@ def changes(judges: Sequence[Judge], spec: str, seed: int) -> list[Finding]:
             if min(before.shape) > 0 and len(before) > 1:
                 metric, versus = (by_kind[name].scored.metric for name in (kind, base))
                 estimate = _change(100 * before / by_kind[base].unit, 100 * after / by_kind[kind].unit, seed)
-                both = by_kind[base].sensitive and by_kind[kind].sensitive
-                estimate = replace(estimate, sensitive=both)
-                findings.append(
-                    Finding.of(metric, f"mitigation/{kind}", "effect_change", estimate, versus=versus)
-                )
+                estimate = replace(estimate, sensitive=by_kind[base].sensitive and by_kind[kind].sensitive)
+                place = metric, f"mitigation/{kind}", "effect_change"
+                findings.append(Finding.of(*place, estimate, versus=versus))
     return findings
 
 
@@ -123,5 +121,4 @@ def _mean_size(weights: Floats, table: Floats) -> Floats:
     """The mean over slices of the size of the mean effect over items."""
     there = np.isfinite(table)
     sums, counts = weights @ np.where(there, table, 0.0), weights @ there.astype(np.float64)
-    means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    return np.asarray(np.nanmean(np.abs(means), axis=1))
+    return np.asarray(np.nanmean(np.abs(ratio(sums, counts)), axis=1))

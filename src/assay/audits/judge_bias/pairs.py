@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from assay.core import Case, Sample
 from assay.datasets.lexicon import indefinite_article, jsonl_file, toml_file
 from assay.datasets.ratings import Rated
 from assay.datasets.rows import read_rows
-from assay.datasets.templates import Noun, load_lexicon
+from assay.datasets.templates import load_lexicon
 from assay.errors import DataError
 from assay.perturbations.degenerate import CONTROL, injections
 
@@ -136,14 +137,10 @@ def noun_pairs(attribute: str) -> list[tuple[str, str]]:
     groups = [load_lexicon(attribute).groups[name] for name in wordings()["groups"][attribute]]
     pairs = []
     for noun in groups[0].nouns:
-        twin = next((other for other in groups[1].nouns if _alike(noun, other)), None)
-        if twin:
-            pairs.append((noun.singular, twin.singular))
+        alike = noun.neutral, len(noun.singular.split())
+        twins = (twin for twin in groups[1].nouns if (twin.neutral, len(twin.singular.split())) == alike)
+        pairs += [(noun.singular, twin.singular) for twin in islice(twins, 1)]
     return pairs
-
-
-def _alike(one: Noun, other: Noun) -> bool:
-    return one.neutral == other.neutral and len(one.singular.split()) == len(other.singular.split())
 
 
 def _injected(item: Item, number: int) -> tuple[str, str]:

@@ -41,10 +41,8 @@ class Stereotype(Audit):
         "on your own pairs with `assay run stereotype --data`, or train an adapter with `assay debias`."
     )
     statistics: ClassVar[tuple[Statistic, ...]] = (
-        *groups.STATISTICS,
-        *bias.STATISTICS,
-        *directions.STATISTICS,
-    )
+        *groups.STATISTICS, *bias.STATISTICS, *directions.STATISTICS,
+    )  # fmt: skip
     charts: ClassVar[tuple[Chart, ...]] = (
         Chart("bars", "group_effect", "Effect of naming a group"),
         Chart("bars", "bias", "Size of the bias, whichever its side"),
@@ -104,45 +102,35 @@ class Stereotype(Audit):
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Findings per metric and attribute, then what direction, paradigm, backbone and size explain."""
         findings: list[Finding] = []
-        notes = self._notes()
         for answer in scored:
             controls = PairScores.of(answer, CONTROL)
             for name in dict.fromkeys(case.slice for case in answer.cases if case.slice != CONTROL):
                 pairs = PairScores.of(answer, name)
                 findings += attribute_findings(answer, pairs, controls, rule=self.rule, seed=self.seed)
-        across = [
-            *directions.fairest_directions(scored, findings),
-            *directions.across_metrics(scored, findings),
-        ]
-        return Judgement([*findings, *across], notes)
+        fairest = directions.fairest_directions(scored, findings)
+        return Judgement([*findings, *fairest, *directions.across_metrics(scored, findings)], self._notes())
 
     def _notes(self) -> list[str]:
-        """What was left out of the data, and what does not fit."""
-        notes, pairs = list(self._read[1]), self.pairs
+        pairs, careful = self.pairs, self.rule == "careful"
         apart = sum(not pair.shared for pair in pairs)
-        if apart:
-            notes.append(f"{apart} of {len(pairs)} pairs do not share one reference")
         unknown = sorted({column for pair in pairs for column in pair.unknown})
-        if unknown:
-            notes.append(f"columns not used: {', '.join(unknown)}")
-        if self.rule == "careful":
-            whose = "your" if self._own_controls else "the embedded"
-            notes.append(
-                f"pairs are compared with the nearest of {len(self.controls)} pairs of {whose} controls; "
-                "imported scores without controls are taken as they are, and have no excess_bias"
-            )
-            uneven = sum(not equally_long(*_texts(pair)) for pair in pairs)
-            if uneven:
-                notes.append(f"{uneven} pairs have more words on one side and are left out of the verdicts")
+        whose = "your" if self._own_controls else "the embedded"
+        uneven = sum(not equally_long(*_texts(pair)) for pair in pairs)
         counts = Counter(pair.attribute for pair in pairs)
         small = [f"{name} ({count})" for name, count in counts.items() if count < FEWEST]
-        if small:
-            notes.append(f"fewer than {FEWEST} pairs, too few for a verdict: {', '.join(small)}")
         named = Counter((pair.attribute, pair.meta["group"]) for pair in pairs if pair.meta.get("group"))
         few = sum(count < FEWEST for count in named.values())
-        if few:
-            notes.append(f"{few} groups have fewer than {FEWEST} pairs: too few to say more")
-        return notes
+        notes: list[tuple[object, str]] = [
+            (apart, f"{apart} of {len(pairs)} pairs do not share one reference"),
+            (unknown, f"columns not used: {', '.join(unknown)}"),
+            (careful, f"pairs are compared with the nearest of {len(self.controls)} pairs of {whose} "
+             "controls; imported scores without controls are taken as they are, and have no excess_bias"),
+            (careful and uneven, f"{uneven} pairs have more words on one side and are left out of the "
+             "verdicts"),
+            (small, f"fewer than {FEWEST} pairs, too few for a verdict: {', '.join(small)}"),
+            (few, f"{few} groups have fewer than {FEWEST} pairs: too few to say more"),
+        ]  # fmt: skip
+        return [*self._read[1], *(note for applies, note in notes if applies)]
 
 
 def _with_worthless(pair: Pair, others: Sequence[str]) -> Case:

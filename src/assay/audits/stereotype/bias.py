@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from assay.audits.gap import WORTHLESS, on_effect_scale, outlying
+from assay.audits.gap import WORTHLESS, on_effect_scale, outlying, scale_of
 from assay.audits.slices import Clusters, clusters_of, interval_estimate, largest, mean_interval
 from assay.audits.stereotype.controls import PAIR, Controls
 from assay.audits.stereotype.groups import Effects
@@ -74,11 +74,6 @@ class PairScores:
         cases = tuple(scored.cases[row] for row in rows)
         return cls(scored.metric, slice_, cases, first[rows], second[rows], worthless[rows], draws)
 
-    def subset(self, rows: Sequence[int], part: str = "") -> PairScores:
-        """Some of the pairs, by position, as a part of the slice."""
-        scores = (column[list(rows)] for column in (self.first, self.second, self.worthless))
-        return PairScores(self.metric, self.slice + part, tuple(self.cases[row] for row in rows), *scores)
-
     def finding(self, statistic: str, estimate: Estimate, by: Floats | None = None, **more: Any) -> Finding:
         """An estimate on these pairs; its evidence is the pairs where `by` is largest."""
         evidence = () if by is None else largest(self.ids, by)
@@ -86,7 +81,6 @@ class PairScores:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The cases' ids."""
         return tuple(case.id for case in self.cases)
 
     @property
@@ -139,8 +133,11 @@ def _judged_effects(scored: Scored, pairs: PairScores, controls: PairScores, see
     if len(pairs.cases) < 2:
         return
     matched = Controls(controls.cases, controls.first - controls.second) if controls.cases else None
-    scores = pairs.first, pairs.second, pairs.worthless
-    effects = Effects.of(pairs.metric, pairs.slice, pairs.cases, scores, pairs.clusters, matched, seed)
+    gaps, scale = (pairs.first + pairs.second) / 2 - pairs.worthless, scale_of(pairs.first, pairs.second)
+    effects = Effects(
+        pairs.metric, pairs.slice, pairs.cases, pairs.first - pairs.second, gaps, scale, pairs.clusters,
+        matched, seed,
+    )  # fmt: skip
     yield from effects.findings()
 
 
@@ -148,13 +145,10 @@ def _comparable(scored: Scored, pairs: PairScores) -> PairScores:
     """The pairs of equally many words without outlying scores, on the scale that effects are computed on."""
     columns = [on_effect_scale(scored, column) for column in (pairs.first, pairs.second, pairs.worthless)]
     far = outlying(columns, np.concatenate(columns))
-    rows = [
-        row
-        for row, case in enumerate(pairs.cases)
-        if not far[row]
-        and equally_long(*(case.samples[role].hypothesis for role in PAIR if role in case.samples))
-    ]
-    return replace(pairs, first=columns[0], second=columns[1], worthless=columns[2]).subset(rows)
+    texts = [[case.samples[role].hypothesis for role in PAIR if role in case.samples] for case in pairs.cases]
+    rows = [row for row, pair in enumerate(texts) if not far[row] and equally_long(*pair)]
+    cases = tuple(pairs.cases[row] for row in rows)
+    return PairScores(pairs.metric, pairs.slice, cases, *(column[rows] for column in columns))
 
 
 def _mean(values: Floats, clusters: Clusters | None, seed: int) -> Estimate:

@@ -68,12 +68,10 @@ class Change:
 
     @property
     def family(self) -> str:
-        """The class of controls that it is compared with."""
         return self.kind if self.kind == "pronoun" else self.construction
 
     @classmethod
     def of(cls, case: Case) -> Change:
-        """The change between the two texts of a pair."""
         first, second = changed_words(case)
         both = [*first, *second]
         pronouns = word_set("words", "pronouns")

@@ -68,9 +68,8 @@ def _fairest(outputs: Sequence[Scored], attribute: str) -> Iterator[Finding]:
     saved = sizes[worst] - sizes[best]
     interval = mean_interval(saved, candidates[best].clusters, seed=0)
     estimate = interval_estimate(saved.mean(), saved.size, interval)
-    yield Finding.of(
-        candidates[best].metric, attribute, "fairest_direction", estimate, versus=candidates[worst].metric
-    )
+    fairest, versus = candidates[best].metric, candidates[worst].metric
+    yield Finding.of(fairest, attribute, "fairest_direction", estimate, versus=versus)
 
 
 def _share_above_worthless(pairs: PairScores) -> float:
@@ -95,12 +94,10 @@ def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> lis
         backbones = [str(about[row.metric].get("backbone") or "") for row in rows]
         pretrained = [place for place, backbone in enumerate(backbones) if backbone]
         sizes = np.array([log10(about[row.metric].get("parameters") or np.nan) for row in rows])
+        named = [backbones[place] for place in pretrained]
         shares = {
             "paradigm": (_eta_squared(biases, paradigms), len(rows)),
-            "backbone": (
-                _eta_squared(biases[pretrained], [backbones[place] for place in pretrained]),
-                len(pretrained),
-            ),
+            "backbone": (_eta_squared(biases[pretrained], named), len(pretrained)),
             "size": (_r_squared(biases, sizes), int(np.isfinite(sizes).sum())),
         }
         for versus, (share, n) in shares.items():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from assay.audits.gap import RESAMPLES, UNIT, Gap, is_still, scale_of, tells_apart
+from assay.audits.gap import RESAMPLES, UNIT, Gap, is_still, tells_apart
 from assay.audits.slices import FEWEST, Clusters, largest
 from assay.audits.stereotype.controls import Controls, changed_words
 from assay.core import Case, Estimate, Finding, Floats, Statistic
@@ -33,21 +33,6 @@ def _say_group(finding: Finding) -> str:
     )
 
 
-def _say_stereotype(finding: Finding) -> str:
-    side = "higher" if finding.value > 0 else "lower"
-    return (
-        f"{finding.metric} scores stereotypes about {_attribute(finding)} {side} than their opposites, by "
-        f"{abs(finding.value):.3g}{UNIT}."
-    )
-
-
-def _say_excess(finding: Finding) -> str:
-    return (
-        f"{finding.metric} scores texts that differ only in {_attribute(finding)} further apart than control "
-        f"texts, by {finding.value:.3g}{UNIT}."
-    )
-
-
 STATISTICS = (
     Statistic(
         "group_effect",
@@ -60,20 +45,20 @@ STATISTICS = (
         "stereotype_effect",
         "How much higher stereotypes score than their opposites, beyond what the letters and the frequency "
         "of the words explain; groups that are favoured and groups that are not may cancel out here.",
-        UNIT, bad="far", margin="margin", headline=True, sentence=_say_stereotype,
+        UNIT, bad="far", margin="margin", headline=True,
+        sentence=lambda f: f"{f.metric} scores stereotypes about {_attribute(f)} "
+        f"{'higher' if f.value > 0 else 'lower'} than their opposites, by {abs(f.value):.3g}{UNIT}.",
     ),
     Statistic(
         "excess_bias",
         "How much further apart the two texts of a pair score than those of its matched control pairs, whose "
         "words name no group.",
-        UNIT, bad="high", margin="margin", headline=True, sentence=_say_excess,
+        UNIT, bad="high", margin="margin", headline=True,
+        sentence=lambda f: f"{f.metric} scores texts that differ only in {_attribute(f)} further apart than "
+        f"control texts, by {f.value:.3g}{UNIT}.",
     ),
-    Statistic(
-        "ties", "Share of pairs whose two texts score alike.", "share",
-    ),
-    Statistic(
-        "gap", "How much higher a pair's texts score than worthless ones.", "metric's own units",
-    ),
+    Statistic("ties", "Share of pairs whose two texts score alike.", "share"),
+    Statistic("gap", "How much higher a pair's texts score than worthless ones.", "metric's own units"),
 )  # fmt: skip
 
 
@@ -90,22 +75,6 @@ class Effects:
     clusters: Clusters  # of the attribute as a whole: templates and identity words
     controls: Controls | None
     seed: int
-
-    @classmethod
-    def of(
-        cls,
-        metric: str,
-        attribute: str,
-        cases: Sequence[Case],
-        scores: tuple[Floats, Floats, Floats],
-        clusters: Clusters,
-        controls: Controls | None,
-        seed: int,
-    ) -> Effects:
-        """From the scores of stereotypes, anti-stereotypes and worthless texts."""
-        first, second, worthless = scores
-        gaps, scale = (first + second) / 2 - worthless, scale_of(first, second)
-        return cls(metric, attribute, cases, first - second, gaps, scale, clusters, controls, seed)
 
     def findings(self) -> Iterator[Finding]:
         """The attribute as a whole, then its groups and words."""
@@ -170,14 +139,11 @@ class Effects:
         clusters = min(n_clusters, floor.size)
         still = is_still(self.differences, self.scale)
         estimate = gap.estimate(value, draws, len(self.cases), still=still, clusters=clusters)
-        return self._finding("", "excess_bias", estimate, judged, sizes, versus="controls")
+        return replace(self._finding("", "excess_bias", estimate, judged, sizes), versus="controls")
 
     def _families(self) -> Iterator[Finding]:
         """Groups and words of the attribute; sentences are resampled, the words being what they are."""
-        members = {
-            "group": _members(self.cases, "group", "anti_group"),
-            "word": _words(self.cases),
-        }
+        members = {"group": _members(self.cases, "group", "anti_group"), "word": _words(self.cases)}
         rows = cluster_codes(len(self.cases), [case.meta.get("template", case.id) for case in self.cases])
         weights = draw_rows(rows, RESAMPLES, np.random.default_rng(self.seed))
         gap = self._gap(weights)
@@ -198,28 +164,18 @@ class Effects:
             clusters=counts,
         )  # fmt: skip
         for (kind, name, places, value, _), estimate in zip(columns, estimates, strict=True):
-            sign = 1.0 if value >= 0 else -1.0
-            towards = np.zeros(len(self.cases))
-            side = members[kind]
+            sign, towards = 1.0 if value >= 0 else -1.0, np.zeros(len(self.cases))
             for place in places:
-                own = 1.0 if side[place][0] == name else -1.0
+                own = 1.0 if members[kind][place][0] == name else -1.0
                 towards[place] = sign * own * self.differences[place]
             yield self._finding(f"/{kind}/{name}", "group_effect", estimate, True, towards)
 
     def _finding(
-        self,
-        part: str,
-        statistic: str,
-        estimate: Estimate,
-        judged: bool,
-        by: Floats | None = None,
-        versus: str | None = None,
+        self, part: str, statistic: str, estimate: Estimate, judged: bool, by: Floats | None = None
     ) -> Finding:
         evidence = () if by is None else largest([case.id for case in self.cases], by)
-        return Finding.of(
-            self.metric, self.attribute + part, statistic, estimate,
-            versus=versus, evidence=evidence, judged=judged,
-        )  # fmt: skip
+        place = self.metric, self.attribute + part, statistic
+        return Finding.of(*place, estimate, evidence=evidence, judged=judged)
 
 
 Sides = Sequence[tuple[str, str]]
@@ -227,9 +183,8 @@ Sides = Sequence[tuple[str, str]]
 
 def _members(cases: Sequence[Case], first: str, second: str) -> Sides:
     """The names on the two sides of each pair, empty where the data has none."""
-    return [
-        (str(case.meta.get(first) or "").lower(), str(case.meta.get(second) or "").lower()) for case in cases
-    ]
+    names = [[str(case.meta.get(side) or "").lower() for case in cases] for side in (first, second)]
+    return list(zip(*names, strict=True))
 
 
 def _words(cases: Sequence[Case]) -> Sides:
@@ -274,15 +229,12 @@ class _Sides:
         return np.asarray(np.linalg.solve(squares, products[:, :, None])[:, :, 0])
 
     def rows(self, name: str) -> list[int]:
-        """The pairs in which the name stands on one side."""
         return [row for row, pair in enumerate(self._sides) if name in pair and pair[0] != pair[1]]
 
     def value(self, name: str) -> float:
-        """The effect of a name in the metric's units."""
         return float(self._centred(self._values, name)[0])
 
     def draws(self, name: str) -> Floats:
-        """Its resampled values."""
         return self._centred(self._draws, name)
 
     def _centred(self, effects: Floats, name: str) -> Floats:

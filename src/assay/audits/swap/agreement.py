@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 from assay.audits.slices import FEWEST, interval_estimate
 from assay.core import Finding, Floats, Scored, Statistic
 from assay.statistics.correlation import Kind, correlate, system_means
-from assay.statistics.resampled import (
-    Difference,
-    bootstrap_correlation_difference,
-    bootstrap_system_difference,
-)
+from assay.statistics.resampled import Difference, difference, pooled_draws, system_draws
 
 ROLES = ("original", "swapped")
 FEWEST_SYSTEMS = 4  # a correlation over fewer says nothing
+_RESAMPLES = 2000
 
 
 def _say_change(finding: Finding) -> str:
@@ -85,9 +82,9 @@ def _example_level(
 ) -> Iterator[Finding]:
     before, after = (scored.values[role][rows] for role in ROLES)
     docs = [scored.cases[row].meta["doc"] for row in rows]
-    change = bootstrap_correlation_difference(after, before, human, kind, clusters=docs, seed=seed)
-    values = [correlate(side, human, kind) for side in (before, after)]
-    yield from _changes(scored, slice_, kind, values, change, len(rows))
+    sides = np.stack([after, before])
+    draws = pooled_draws(sides, human, kind, clusters=docs, resamples=_RESAMPLES, seed=seed)
+    yield from _changes(scored, slice_, kind, draws.values[::-1].tolist(), difference(draws), len(rows))
 
 
 def _changes(
@@ -116,11 +113,14 @@ def _system_level(
         before, after, human = (matrix[order[:k]] for matrix in matrices)
         values = [correlate(system_means(side), system_means(human), kind) for side in (before, after)]
         if k == len(names):
-            change = bootstrap_system_difference(after, before, human, kind, seed=seed)
-            yield from _changes(scored, f"system{part}/{criterion}", kind, values, change, k)
+            sides = np.stack([after, before])
+            draws = system_draws(sides, human, kind, over="both", resamples=_RESAMPLES, seed=seed)
+            if draws.clusters > 1:
+                slice_ = f"system{part}/{criterion}"
+                yield from _changes(scored, slice_, kind, values, difference(draws), k)
         elif values[0] is not None and values[1] is not None:
-            slice_, difference = f"system{part}/{criterion}/top-{k}", values[1] - values[0]
-            yield Finding.of(scored, slice_, "correlation_change", difference, n=k, versus="original")
+            slice_, change = f"system{part}/{criterion}/top-{k}", values[1] - values[0]
+            yield Finding.of(scored, slice_, "correlation_change", change, n=k, versus="original")
 
 
 def _by_system(

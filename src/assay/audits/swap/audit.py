@@ -99,7 +99,6 @@ class Swap(Audit):
         return Judgement(findings, self._notes())
 
     def _notes(self) -> list[str]:
-        """How many items each analysis has, and what it cannot show."""
         genders = Counter(case.meta["preference"] for case in self._cases)
         counts = ", ".join(f"{genders[gender]} {gender}" for gender in ("male", "female", "neutral"))
         notes = [

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay.audits.gap import UNIT, WORTHLESS, Gap, on_effect_scale, outlying, paired_effects, scale_of
+from assay.audits.gap import UNIT, WORTHLESS, on_effect_scale, outlying, paired_effects, scale_of
 from assay.audits.slices import FEWEST, interval_estimate, largest, mean_estimate
-from assay.core import Estimate, Finding, Floats, Scored, Statistic
+from assay.core import Finding, Floats, Scored, Statistic
 from assay.statistics.estimates import mde_mean
 from assay.statistics.intervals import bootstrap_weighted, weighted_mean
 from assay.statistics.permutation import sign_flip_test, sign_test
@@ -81,7 +80,6 @@ class Versions:
 
     @property
     def cost(self) -> Floats:
-        """What the edit costs each text."""
         return self.original - self.edited
 
 
@@ -135,10 +133,8 @@ def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int
     Editing a male text costs gender + edit, editing a female one edit - gender: half the difference is the
     effect of gender, half the sum that of editing.
     """
-    columns = [
-        on_effect_scale(scored, np.concatenate([getattr(male, name), getattr(female, name)]))
-        for name in _SCORES
-    ]
+    both = [np.concatenate([getattr(male, name), getattr(female, name)]) for name in _SCORES]
+    columns = [on_effect_scale(scored, scores) for scores in both]
     far = outlying(columns, np.concatenate([columns[0], columns[2]]))
     far |= ~(np.isfinite(columns[0]) & np.isfinite(columns[1]))  # a score that has no logarithm
     original, edited, worthless = (column[~far] for column in columns)
@@ -150,13 +146,17 @@ def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int
     # Columns are the costs of male and of female texts; the effects are half their difference and sum.
     effects = {"gender_effect": np.where(is_male, cost, -cost), "edit_effect": cost}
     slice_ = "preference/both"
+    # Both halves weigh the same, however many items each has.
+    male_share = is_male.mean()
+    halves = np.where(is_male, 0.5 / max(male_share, 1e-9), 0.5 / max(1 - male_share, 1e-9))
+    scale = scale_of(original)
     for name, values in effects.items():
-        _, (estimate,) = halves_effect(values, original - worthless, is_male, docs, seed, scale_of(original))
+        effect, gaps = (values * halves)[:, None], original - worthless
+        _, (estimate,) = paired_effects(effect, gaps, clusters=docs, seed=seed, scale=scale)
         evidence = largest(ids, values * (1.0 if estimate.value >= 0 else -1.0))
-        yield Finding.of(
-            scored, slice_, name, estimate, evidence=evidence, judged=judged and name == "gender_effect"
-        )
-    signs = np.sign(cost) * (np.abs(cost) > 1e-9 * scale_of(original))
+        is_judged = judged and name == "gender_effect"
+        yield Finding.of(scored, slice_, name, estimate, evidence=evidence, judged=is_judged)
+    signs = np.sign(cost) * (np.abs(cost) > 1e-9 * scale)
     wins = np.where(is_male, 1 + signs, 1 - signs) / 2
     weights = np.where(is_male, 1 / max(1, is_male.sum()), 1 / max(1, (~is_male).sum()))
 
@@ -166,12 +166,3 @@ def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int
     interval = bootstrap_weighted(share, wins.size, clusters=docs, seed=seed)
     estimate = interval_estimate(float(share(np.ones((1, wins.size)))[0]), wins.size, interval)
     yield Finding.of(scored, slice_, "preference_share", estimate, versus="male", judged=False)
-
-
-def halves_effect(
-    values: Floats, gaps: Floats, first: NDArray[np.bool_], docs: Sequence[str], seed: int, scale: float
-) -> tuple[Gap, list[Estimate]]:
-    """The mean of two halves' means in percent of the gap, however many items each half has."""
-    share = first.mean()
-    weights = np.where(first, 0.5 / max(share, 1e-9), 0.5 / max(1 - share, 1e-9))
-    return paired_effects((values * weights)[:, None], gaps, clusters=docs, seed=seed, scale=scale)
