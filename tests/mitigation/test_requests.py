@@ -35,7 +35,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
         raise AssertionError("worked before it refused")
 
     monkeypatch.setattr(module.Differentiable, "trainable", touched)
-    monkeypatch.setattr(module, "ordinary_pairs", touched)
+    monkeypatch.setattr("assay.mitigation.data.ordinary_pairs", touched)
     return Job("bertscore-f", ("shoe-size",), tmp_path / "deep" / "out")
 
 
@@ -49,7 +49,8 @@ def refused(job: Job, kind: type[AuditError], message: str, **fields: object) ->
 def test_names_and_files_are_checked_first(
     asked: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "counterfactuals", lambda *given: pytest.fail("worked before it refused"))
+    worked = "worked before it refused"
+    monkeypatch.setattr("assay.mitigation.data.counterfactuals", lambda *given: pytest.fail(worked))
     nope, own = (tmp_path / "nope.jsonl",), (pairs(tmp_path / "own.jsonl", 3),)
     refused(asked, DataError, "'gendr'; did you mean gender", attributes=("gendr",))
     refused(

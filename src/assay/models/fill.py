@@ -63,6 +63,8 @@ _CHOICES = BoundedCache[dict[Place, Choices]](5_000)  # texts
 
 def likely_words(text: str, places: Sequence[Place], fits: Fits) -> Mapping[Place, Choices]:
     """The words that fit each place, by the model; places without any are left out."""
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        return {}  # half of a character: no tokenizer reads it
     key = (text, tuple(places))
     known = _CHOICES.get(key)
     if known is None:

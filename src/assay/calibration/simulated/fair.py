@@ -236,8 +236,8 @@ SIMULATED = (
         missing="no human scores in the data", noise_from_scores=False,
     ),
     Simulated(
-        "caption", "errs more on one group", "accuracy_gap", "difference of accuracies",
-        (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 0.05, 0.5,
+        "caption", "errs more on one group", "caption_gap", "difference of accuracies",
+        (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 0.1, 0.4,
         0.3, PERCENT, errs_on_one_group, "captions", needs=has_rows_of_one_caption,
         missing="one row stands for many images, so that a text metric's answer does not vary",
         noise_from_scores=False,
