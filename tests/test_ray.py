@@ -162,7 +162,11 @@ def test_a_metric_that_raises_is_named_and_can_be_skipped(engine) -> None:
 def test_a_cluster_that_is_not_there_is_said_so() -> None:
     command = [sys.executable, "-m", "assay", "run", "stereotype", "-m", "bleu", "--limit", "5"]
     done = subprocess.run(
-        [*command, "--cache", "none", "--ray", "127.0.0.1:1"], capture_output=True, text=True, check=False, timeout=120
+        [*command, "--cache", "none", "--ray", "127.0.0.1:1"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert done.returncode == 2
     assert "no cluster answers" in done.stderr
