@@ -93,14 +93,7 @@ def test_wmt_folder(tmp_path: Path) -> None:
     # A human translation that was judged is not its own reference.
     assert (human.sample.hypothesis, human.sample.references) == ("eins", ("EINS",))
     assert first.doc == human.doc
-    assert first.meta == {"document": "d1"}
-
-
-def test_wmt_with_two_pairs_asks_for_one(tmp_path: Path) -> None:
-    wmt(tmp_path)
-    put(tmp_path / "human-scores" / "zh-en.mqm.seg.score", "sys1\t0\n")
-    with pytest.raises(DataError, match="2 language pairs; give one file"):
-        read_ratings(tmp_path)
+    assert first.meta == {"language_pair": "en-de", "domain": "news", "document": "d1"}
 
 
 def test_wmt_with_missing_lines_says_so(tmp_path: Path) -> None:
@@ -198,5 +191,5 @@ def test_an_unknown_document_is_refused(tmp_path: Path, value: object) -> None:
 
 
 def test_an_unknown_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no ratings are recognised"):
+    with pytest.raises(DataError, match="no ratings or preferences are recognised"):
         read_ratings(tmp_path)

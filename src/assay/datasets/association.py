@@ -41,11 +41,6 @@ class AssociationTest:
     attr1: WordSet
     attr2: WordSet
 
-    @property
-    def sets(self) -> tuple[WordSet, ...]:
-        """The four sets, in the order of `KEYS`."""
-        return self.targ1, self.targ2, self.attr1, self.attr2
-
 
 def word_tests() -> dict[str, AssociationTest]:
     """The embedded tests at word level, by name, in the order of the labels."""
@@ -96,9 +91,6 @@ def read_published(path: Path) -> list[AssociationTest]:
     return [_read_test(file) for file in paths]
 
 
-# --- the embedded sets ---
-
-
 @cache
 def _classes() -> dict[str, str]:
     classes = toml_file("association", "word_classes")
@@ -113,9 +105,6 @@ def _in_frames(words: WordSet, frames: Mapping[str, Sequence[str]], limit: int |
         for frame in frames[word][:limit]
     ]
     return WordSet(words.category, tuple(items))
-
-
-# --- the SEAT form ---
 
 
 def _read_sets(path: Path) -> dict[str, tuple[str, list[str]]]:
@@ -181,9 +170,6 @@ def _read_test(path: Path) -> AssociationTest:
     return AssociationTest(path.stem, _label(path.stem), level, *parts)
 
 
-# --- the unit of a published sentence ---
-
-
 def _tokens(text: str) -> tuple[str, ...]:
     return tuple(token.strip(".,;:!?\"'()") for token in text.split())
 
@@ -206,11 +192,8 @@ def _inflections(token: str) -> set[str]:
 def _forms(word: str) -> set[tuple[str, ...]]:
     """The word as tokens, with one token in any inflection: woman of color, women of color."""
     tokens = _tokens(word.lower())
-    return {
-        (*tokens[:at], form, *tokens[at + 1 :])
-        for at, token in enumerate(tokens)
-        for form in _inflections(token)
-    }
+    forms = [(at, form) for at, token in enumerate(tokens) for form in _inflections(token)]
+    return {(*tokens[:at], form, *tokens[at + 1 :]) for at, form in forms}
 
 
 def _units_by_words(texts: Sequence[str], words: Sequence[str]) -> list[str]:

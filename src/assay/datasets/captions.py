@@ -12,7 +12,7 @@ from pathlib import Path
 
 from assay.core import Image
 from assay.datasets.lexicon import toml_file
-from assay.datasets.rows import Row, below, read_rows
+from assay.datasets.rows import Row, below, read_rows, with_aliases
 from assay.errors import DataError
 from assay.models.weights import file_digest
 
@@ -39,9 +39,8 @@ class Caption:
         """The references without gender, so that neither caption is better."""
         neutral = _neutral_words()
         pattern = re.compile(rf"\b(an? )?({'|'.join(neutral)})\b")
-        return tuple(
-            pattern.sub(lambda m: ("a " if m[1] else "") + neutral[m[2]], text) for text in self.references
-        )
+        texts = self.references
+        return tuple(pattern.sub(lambda m: ("a " if m[1] else "") + neutral[m[2]], text) for text in texts)
 
 
 @cache
@@ -59,10 +58,7 @@ def imbalanced_concepts() -> frozenset[str]:
 
 
 def embedded_captions(*, frames: bool = False) -> list[Caption]:
-    """One caption per concept of the paper and gender; a profession with two names counts once.
-
-    With `frames` each concept has several wordings, and a caption stands for itself, not for images.
-    """
+    """One caption per concept and gender, or per wording (`frames`); a profession with two names is one."""
     table = toml_file("caption_concepts", "concepts")
     captions = []
     for category, pattern in table["patterns"].items():
@@ -85,12 +81,13 @@ def embedded_captions(*, frames: bool = False) -> list[Caption]:
 
 def read_captions(path: Path, *, skip_missing: bool = False) -> tuple[list[Caption], list[str]]:
     """Read a table of captions; also returns notes on missing images."""
-    rows = read_rows(path)
+    rows = with_aliases(read_rows(path), ("references",))
     missing = [row for row in rows if row.has("image") and row.lacks_image()]
     if missing and not skip_missing:
         names = ", ".join(str(row.values["image"]) for row in missing[:5])
         raise DataError(
-            f"{path}: {len(missing)} of {len(rows)} images are missing ({names}); put them beside the file "
+            f"{path}: {len(missing)} of {len(rows)} images are missing ({names}; the first in "
+            f"{missing[0].unit} {missing[0].line}, {missing[0].called('image')}); put them beside the file "
             "or leave these rows out with --skip-missing"
         )
     notes = [f"{path.name}: {len(missing)} rows left out, image missing"] if missing else []
@@ -103,21 +100,15 @@ def _caption(row: Row) -> Caption:
     count = row.number(_either(row, "count", "n_images"))
     if count is not None and (count < 1 or count != int(count)):
         raise row.fail(f"a count of images must be a whole number of at least 1, not {count:g}")
-    references = row.texts("references") or row.texts("reference")
+    references = row.texts("references")
     if not references and not row.has("image"):
         raise row.fail("column 'references' (or an image) is missing: what the captions are compared with")
-    named = row.values.get("id")
-    return Caption(
-        "" if named is None else str(named),
-        row.text(_either(row, "group", "gender")),
-        row.maybe("category") or "all",
-        row.text("concept"),
-        row.text(_either(row, "good", "good_caption")),
-        row.text(_either(row, "bad", "bad_caption")),
-        references,
-        1 if count is None else int(count),
-        row.image() if row.has("image") else None,
-    )
+    group, category = row.text(_either(row, "group", "gender")), row.maybe("category") or "all"
+    named, concept = row.values.get("id"), row.text("concept")
+    good, bad = (row.text(_either(row, side, f"{side}_caption")) for side in ("good", "bad"))
+    image, number = row.image() if row.has("image") else None, 1 if count is None else int(count)
+    name = "" if named is None else str(named)
+    return Caption(name, group, category, concept, good, bad, references, number, image)
 
 
 def _either(row: Row, name: str, published: str) -> str:

@@ -24,7 +24,6 @@ class ImportedScores:
     scores: Mapping[str, Mapping[tuple[str, str | int], float]]
 
     def judged(self, cases: Sequence[Case], roles: Sequence[str], audit: str) -> list[Scored]:
-        """The scores that each metric of the file gave to these cases."""
         digest = file_digest(self.file)
         named = list(dict.fromkeys(role for case in cases for role in case.samples))
         order = [role for role in roles if role in named] or named
@@ -88,8 +87,12 @@ def _column(rows: Iterable[Row], column: str) -> Table:
     for row in rows:
         given = row.values.get(column)
         if not isinstance(given, dict):
-            hint = suggest(column, row.values)
-            raise row.fail(f"column {column!r} must be an object of metric: [one number per role]{hint}")
+            if column not in row.values:
+                raise row.fail(f"there is no column {column!r}{suggest(column, row.values)}")
+            raise row.fail(
+                f"column {column!r} holds {given!r}, not an object of metric: [one number per role]; for "
+                "plain numbers use columns case, role, metric, score, and give the file without :COLUMN"
+            )
         for metric, numbers in given.items():
             for place, number in enumerate(numbers if isinstance(numbers, list) else [numbers]):
                 if number is not None:

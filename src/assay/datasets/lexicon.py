@@ -19,15 +19,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-# The lists' word classes, by the parser's part-of-speech tags.
-CLASSES: Mapping[str, str] = {
-    "NOUN": "noun",
-    "PROPN": "noun",
-    "ADJ": "adj",
-    "VERB": "verb",
-    "ADV": "adv",
-    "ADP": "prep",
-}
 Pairs = Mapping[tuple[str, str], tuple[str, ...]]
 
 # Sound, not spelling, decides between a and an: "an hour", "a unit", "an MP".
@@ -39,9 +30,6 @@ _CONSONANT_SOUND = re.compile(
 _VOWEL_LETTERS = frozenset("AEFHILMNORSX")  # letters whose names begin with a vowel
 
 
-# --- files ---
-
-
 def data_path(*parts: str) -> Path:
     """The path of an embedded file or folder: data_path("corpora", "dialogue.jsonl")."""
     return Path(str(files("assay.data").joinpath(*parts)))
@@ -51,6 +39,11 @@ def data_path(*parts: str) -> Path:
 def toml_file(folder: str, file: str) -> dict[str, Any]:
     """An embedded TOML file, named without its ending."""
     return tomllib.loads(data_path(folder, f"{file}.toml").read_text("utf-8"))
+
+
+def with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a TOML file with its lists as tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 
 @cache
@@ -82,9 +75,6 @@ def word_set(folder: str, file: str, key: str = "words") -> frozenset[str]:
 def template_words(key: str) -> frozenset[str]:
     """A set of words that the checklist's templates look out for."""
     return word_set("checklist", "templates", key)
-
-
-# --- grammar ---
 
 
 def indefinite_article(word: str) -> str:
@@ -127,7 +117,8 @@ def _is_spelled_out(word: str) -> bool:
     return acronym or re.match(r"[A-Z](-|$)", word) is not None
 
 
-# --- word lists as tables ---
+# The lists' word classes, by the parser's part-of-speech tags.
+CLASSES: Mapping[str, str] = toml_file("lexicons", "tags")["classes"]
 
 
 @dataclass(frozen=True, slots=True)

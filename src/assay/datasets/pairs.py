@@ -1,4 +1,4 @@
-"""Stereotype pairs: embedded, a user's files, or WinoBias, CrowS-Pairs and Metric-Fairness as published."""
+"""Stereotype pairs: embedded, a user's files, or releases as published."""
 
 from __future__ import annotations
 
@@ -11,21 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Image
-from assay.datasets.lexicon import data_path, word_set
-from assay.datasets.published.pairs import CROWS_COLUMNS, is_winobias, read_crows, read_winobias
-from assay.datasets.rows import SUFFIXES, Row, read_rows
+from assay.datasets.lexicon import data_path, toml_file
+from assay.datasets.published.formats import naming_nearest, recognise
+from assay.datasets.published.opened import Opened
+from assay.datasets.published.pairs import is_winobias, read_winobias
+from assay.datasets.published.stereotypes import READERS
+from assay.datasets.rows import SUFFIXES, Row, with_aliases
 from assay.datasets.templates import Construction
 from assay.errors import DataError
 
-KNOWN = (
-    "id", "attribute", "stereotype", "anti_stereotype", "reference", "references", "anti_reference", "source",
-    "image", "published",
-)  # fmt: skip
-# Columns that are kept in `meta` and used: whom a pair is about, and how it was made.
-DESCRIBED = (
-    "group", "anti_group", "identity", "anti_identity", "template", "construction", "form", "kind",
-    "type", "occupation", "winobias",
-)  # fmt: skip
+KNOWN: list[str] = toml_file("columns", "columns")["pairs"]["known"]
+DESCRIBED: list[str] = toml_file("columns", "columns")["pairs"]["described"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,6 @@ class Pair:
 
     @property
     def shared(self) -> bool:
-        """Whether both texts have the same references."""
         return self.references == self.anti_references
 
     @property
@@ -90,16 +85,22 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _read(path: Path, skip_missing: bool) -> tuple[list[Pair], list[str]]:
-    rows = read_rows(path)
-    columns = rows[0].values
-    if all(column in columns for column in CROWS_COLUMNS):
-        rows, notes = read_crows(path, rows)
-        return _pairs(rows), notes
-    if "candidate" in columns and "stereotype" not in columns:
-        return _from_candidates(path, rows), []
+    opened = Opened(path)
+    form = recognise(opened, "pairs")
+    if form is not None and form.name in READERS:
+        published, notes = READERS[form.name](opened)
+        return _pairs(published), notes
+    if form is not None and form.name == "metric-fairness":
+        return _from_candidates(path, opened.records), []
+    if form is not None:
+        raise DataError(
+            f"{path}: WinoBias; name its files pro_stereotyped_* and anti_stereotyped_*, side by side"
+        )
+    rows = with_aliases(opened.records, ("references", "source"), KNOWN)
     missing = {row.line for row in rows if skip_missing and row.lacks_image()}
     notes = [f"{path}: {len(missing)} pairs left out, image missing"] if missing else []
-    return _pairs([row for row in rows if row.line not in missing]), notes
+    with naming_nearest(opened, "pairs"):
+        return _pairs([row for row in rows if row.line not in missing]), notes
 
 
 def _from_candidates(path: Path, rows: Sequence[Row]) -> list[Pair]:
@@ -119,22 +120,14 @@ def _pairs(rows: Iterable[Row]) -> list[Pair]:
 
 
 def _pair(row: Row, number: int) -> Pair:
+    stereotype, anti_stereotype = row.text("stereotype"), row.text("anti_stereotype")
     references = row.texts("references") or row.texts("reference")
     if not references:
-        raise row.fail(
-            "column 'reference' (or 'references') is missing: the neutral text both are compared with"
-        )
-    return Pair(
-        row.maybe("id") or f"{row.file.stem}-{number}",
-        row.maybe("attribute") or row.file.stem,
-        row.text("stereotype"),
-        row.text("anti_stereotype"),
-        references,
-        row.texts("anti_reference") or references,
-        row.maybe("source"),
-        row.image(),
-        row.unknown(KNOWN),
-    )
+        raise row.missing("references", " (or 'reference': the neutral text both are compared with)")
+    name, attribute = row.label("id") or f"{row.file.stem}-{number}", row.maybe("attribute") or row.file.stem
+    others = row.texts("anti_reference") or references
+    source, image, meta = row.maybe("source"), row.image(), row.unknown(KNOWN)
+    return Pair(name, attribute, stereotype, anti_stereotype, references, others, source, image, meta)
 
 
 def embedded_pairs(names: Sequence[str] = ()) -> list[Pair]:
@@ -142,15 +135,6 @@ def embedded_pairs(names: Sequence[str] = ()) -> list[Pair]:
     files = sorted(data_path("stereotypes").glob("*.jsonl"))
     chosen = names or [path.stem for path in files if path.stem != "controls"]
     return [pair for name in chosen for pair in read_pairs(data_path("stereotypes", f"{name}.jsonl"))]
-
-
-def swap_kind(pair: Pair) -> str:
-    """The kind of edit, by which controls are matched: "pronoun", or how the reference was made neutral."""
-    texts = (pair.stereotype, pair.anti_stereotype)
-    words, anti_words = (set(re.findall(r"[\w'-]+", text.lower())) for text in texts)
-    changed = words ^ anti_words
-    is_pronoun = bool(changed) and changed <= word_set("words", "pronouns")
-    return "pronoun" if is_pronoun else str(pair.meta.get("construction"))
 
 
 def construction_of(stereotype: str, anti_stereotype: str, reference: str) -> Construction:

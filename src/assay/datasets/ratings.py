@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Sample
-from assay.datasets.rows import Row, read_rows, read_sources
+from assay.datasets.rows import Row, read_rows, read_sources, with_aliases
 from assay.errors import DataError
 
-KNOWN = ("id", "hypothesis", "references", "reference", "source", "image", "system", "doc", "human")
+KNOWN = ("id", "hypothesis", "references", "source", "image", "system", "doc", "human")
+TEXTS = ("hypothesis", "references", "source")  # fields whose aliases are recognised, and so are ratings
 LARGEST = 1e50  # correlations multiply four ratings, which must not overflow
 FLAT = "human."  # a table may have one column per criterion: human.fluency
 RIVALS = "rivals by criterion"  # the key in `meta` of the systems that a text was compared with
@@ -31,14 +32,17 @@ class Rated:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_samples(path: Path, *, skip_missing: bool = False) -> list[Rated]:
+def read_samples(
+    path: Path, *, skip_missing: bool = False, rated: bool = True, limit: int | None = None
+) -> list[Rated]:
     """The texts of a file, rated or not; `NAME_sources.jsonl` beside it is joined on `doc`.
 
     With `skip_missing`, a sample whose image is missing has none, so that a metric that needs it counts the
-    sample as absent.
+    sample as absent. Without `rated`, a column that could be a rating by its name alone is not read as one.
     """
     sources = read_sources(path)
-    return unique((_rated(row, n, sources, skip_missing) for n, row in enumerate(read_rows(path))), path)
+    rows = with_aliases(read_rows(path, limit), (*TEXTS, "human") if rated else TEXTS)
+    return unique((_rated(row, n, sources, skip_missing) for n, row in enumerate(rows)), path)
 
 
 def unique(items: Iterable[Rated], path: Path) -> list[Rated]:
@@ -61,11 +65,11 @@ def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
         if given is None or given == "":
             continue
         if isinstance(given, bool):
-            raise row.fail(f"human rating of {criterion!r} must be a number, not {given!r}")
+            raise _no_number(row, criterion, given)
         try:
             number = float(given)
         except (TypeError, ValueError) as error:
-            raise row.fail(f"human rating of {criterion!r} must be a number, not {given!r}") from error
+            raise _no_number(row, criterion, given) from error
         if abs(number) > LARGEST:
             raise row.fail(
                 f"human rating of {criterion!r} is {number:g}, beyond {LARGEST:g}; give ratings on the scale "
@@ -74,6 +78,18 @@ def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
         if not math.isnan(number):
             numbers.append(number)
     return tuple(numbers)
+
+
+def _no_number(row: Row, criterion: str, given: object) -> DataError:
+    """The error for a rating in words, with the column it is in and the way out."""
+    name = FLAT + criterion if FLAT + criterion in row.names else "human"
+    theirs = row.names.get(name)
+    column = f"{row.called(name)}: " if theirs else ""
+    advice = f", or leave the column out with --map {name}=" if theirs else ""
+    return row.fail(
+        f"{column}human rating of {criterion!r} must be a number, not {given!r}; write numbers, and nothing "
+        f"where there is no rating{advice}"
+    )
 
 
 def by_criterion(row: Row, given: Mapping[str, object]) -> dict[str, tuple[float, ...]]:
@@ -97,20 +113,11 @@ def _human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
 
 def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool) -> Rated:
     hypothesis = row.text("hypothesis")
-    doc, system = (_label(row, column) for column in ("doc", "system"))
+    doc, system = (row.label(column) for column in ("doc", "system"))
     source = row.maybe("source") or (None if doc is None else sources.get(doc))
-    references = row.texts("references") or row.texts("reference")
-    named = _label(row, "id") or f"{row.file.stem}-{number}"
+    references = row.texts("references") if row.has("references") else ()
+    named = row.label("id") or f"{row.file.stem}-{number}"
     image = None if skip_missing and row.lacks_image() else row.image()
     sample = Sample(hypothesis, references, source, image, id=named)
     meta = {c: v for c, v in row.unknown(KNOWN).items() if not c.startswith(FLAT)}
     return Rated(named, sample, system, doc, _human_ratings(row), meta)
-
-
-def _label(row: Row, column: str) -> str | None:
-    value = row.values.get(column)
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise row.fail(f"column {column!r} must be a name or a whole number, not {value!r}")
-    return str(value)

@@ -8,27 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Record
-from assay.datasets.lexicon import data_path
-from assay.datasets.rows import Row, read_rows, read_sources, text_lines
+from assay.datasets.lexicon import data_path, toml_file
+from assay.datasets.rows import Row, read_rows, read_sources, text_lines, with_aliases
 from assay.errors import DataError, suggest
 from assay.vocabulary import TASKS, Task
 
-CORPORA: dict[Task, str] = {
-    "translation": "translation",
-    "summarisation": "summarisation",
-    "open-ended": "open_ended",
-    "dialogue": "dialogue",
-    "question-generation": "question_generation",
-    "image-captioning": "captions",
-    "data-to-text": "data_to_text",
-}
+CORPORA: dict[Task, str] = toml_file("columns", "columns")["corpora"]
 KNOWN = ("id", "gold", "references", "source", "task", "context", "doc")
+_TELLING: dict[str, Task] = toml_file("columns", "columns")["tasks"]
 
 
 def task_named(name: str) -> Task:
-    """The task of that name; the error suggests a similar one."""
+    """The task of that name, in either spelling; the error suggests a similar one."""
     for task in TASKS:
-        if task == name:
+        if task == name.replace("summariz", "summaris"):
             return task
     raise DataError(f"unknown task {name!r}{suggest(name, TASKS)}")
 
@@ -39,16 +32,34 @@ def embedded_records(task: Task) -> list[Record]:
     if task == "open-ended":
         written = tuple(record.gold for record in records if record.meta.get("set") == "reference")
         golds = [record for record in records if record.meta.get("set") == "gold"]
-        return _among_themselves([replace(record, references=written) for record in golds])
+        return among_themselves([replace(record, references=written) for record in golds])
     return records
 
 
 def read_records(path: Path, *, task: Task | None = None) -> list[Record]:
     """The records of a file; `NAME_sources.jsonl` beside it is joined on `doc`."""
-    rows = read_rows(path)
+    rows = with_aliases(read_rows(path), ("references", "source"), KNOWN)
     sources = read_sources(path)
-    default = task or guess_task(rows[0])
-    return _among_themselves([_record(row, number, default, sources) for number, row in enumerate(rows)])
+    default = task or guess_task(rows)
+    if not any("gold" in row.values for row in rows):
+        rows = _from_references(rows)
+    return among_themselves([_record(row, number, default, sources) for number, row in enumerate(rows)])
+
+
+def _from_references(rows: Sequence[Row]) -> list[Row]:
+    """Each first reference as the clean text, compared with the others or, where it is alone, with itself.
+
+    Outputs of several systems share their references, which are then one record.
+    """
+    records: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        texts = tuple(filter(None, row.texts("references")))
+        if not texts:
+            problem = row.fail("column 'references' is empty: the clean text is taken from it")
+            raise problem if "references" in row.values else row.missing("gold", " (or references)")
+        values = {**row.values, "gold": texts[0], "references": list(texts[1:] or texts)}
+        records.setdefault((texts, row.maybe("source"), row.texts("context")), replace(row, values=values))
+    return list(records.values())
 
 
 def read_text_sets(gold: Path, references: Path, *, task: Task = "open-ended") -> list[Record]:
@@ -65,23 +76,26 @@ def read_text_sets(gold: Path, references: Path, *, task: Task = "open-ended") -
         raise DataError(
             f"{gold} has {len(golds)} lines, {references} has {len(others)}: they must pair line by line"
         )
-    pairs = zip(golds, shared, strict=True)
-    return _among_themselves(
-        [Record(f"{gold.stem}-{n}", text, task, refs) for n, (text, refs) in enumerate(pairs)]
-    )
+    pairs = enumerate(zip(golds, shared, strict=True))
+    return among_themselves([Record(f"{gold.stem}-{n}", text, task, refs) for n, (text, refs) in pairs])
 
 
-def guess_task(row: Row) -> Task:
-    """The task that a record names, or the one its columns suggest."""
-    if row.has("task"):
-        return task_named(row.text("task"))
-    if row.has("context"):
+def guess_task(rows: Sequence[Row]) -> Task:
+    """The task that the first record names, or the one that columns suggest: their names, else lengths."""
+    first = rows[0]
+    if first.has("task"):
+        return task_named(first.text("task"))
+    if first.has("context"):
         return "dialogue"
-    source = row.maybe("source") or ""
-    gold = row.text("gold")
-    if not row.has("references"):
+    if not first.has("references"):
         return "open-ended"
-    return "summarisation" if len(source) > 3 * len(gold) else "translation"
+    telling = {*first.values, *first.names.values()}
+    named = next((task for column, task in _TELLING.items() if column in telling), None)
+    if named is not None:
+        return named
+    sources = sum(len(row.maybe("source") or "") for row in rows)
+    texts = sum(len(text) for row in rows for text in (row.texts("gold") or row.texts("references"))[:1])
+    return "summarisation" if sources > 3 * texts else "translation"
 
 
 def _record(row: Row, number: int, task: Task, sources: dict[str, str]) -> Record:
@@ -92,12 +106,12 @@ def _record(row: Row, number: int, task: Task, sources: dict[str, str]) -> Recor
     doc = row.values.get("doc")
     if doc is not None:
         meta["doc"] = str(doc)
-    named = row.maybe("id") or f"{row.file.stem}-{number}"
+    named = row.label("id") or f"{row.file.stem}-{number}"
     source = row.maybe("source") or sources.get(str(doc))
     return Record(named, gold, task, row.texts("references"), source, row.texts("context"), (), meta)
 
 
-def _among_themselves(records: Sequence[Record]) -> list[Record]:
+def among_themselves(records: Sequence[Record]) -> list[Record]:
     """Give each record the clean texts of its corpus, for perturbations that borrow from other items."""
     golds = tuple(record.gold for record in records)
     return [replace(record, others=golds) for record in records]

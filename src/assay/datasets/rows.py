@@ -1,54 +1,101 @@
 """Read JSON Lines, CSV, TSV and Parquet files as rows, and JSON files as entries; errors name the place.
 
-`Row` is one record of a table, `Entry` one object of a JSON document. Their getters check presence and type.
-`read_sources` reads the texts of `NAME_sources.jsonl` that belong to `NAME.jsonl`.
+`Row` is one record of a table or one object of a JSON document; its getters check presence and type. Columns
+are renamed as the user's `--map` says, and `with_aliases` recognises common names of other tools.
+`read_sources` reads `NAME_sources.jsonl`, the texts that belong to `NAME.jsonl`.
 """
 
 from __future__ import annotations
 
+import ast
 import csv
+import gzip
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from assay.core import Image
-from assay.errors import DataError, suggest
-from assay.models.weights import file_digest
+from assay.datasets.columns import ALIASES, FIELDS, Columns, DataFile, table_of
+from assay.errors import DataError, nearest
+from assay.models.weights import MAX_UNPACKED, file_digest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".tsv")
+_READABLE = (*SUFFIXES, ".json", ".gz")
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_SNIFFED = 1000  # rows by which the separator of a table is chosen
+_MQM = {"rater", "category", "severity"}  # the columns of a table of translation errors
+
+
+class MissingColumn(DataError):
+    """A column is missing that the reader needs: the file may be in another form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One record of a file; the getters check presence and type."""
 
-    unit: ClassVar[str] = "line"
     values: Mapping[str, Any]
     file: Path
     line: int
+    header: int | None = None  # the line that names the columns, in a table
+    names: Mapping[str, str] = field(default_factory=dict)  # a field to the user's name of its column
+    unit: str = "line"
 
     def fail(self, problem: str) -> DataError:
         """Return an error that names file and line."""
         return DataError(f"{self.file}, {self.unit} {self.line}: {problem}")
 
+    def fail_header(self, problem: str) -> DataError:
+        """Return an error about the columns; it names the line of the header."""
+        return DataError(f"{self.file}, {self.unit} {self.header or self.line}: {problem}")
+
+    def called(self, column: str) -> str:
+        """The column in an error message, by the user's name for it."""
+        name = self.names.get(column)
+        return f"column {name!r} (read as {column})" if name else f"column {column!r}"
+
     def has(self, column: str) -> bool:
         """Whether the column is present and not empty."""
         return self.values.get(column) not in (None, "", [])
 
+    def missing(self, column: str, purpose: str = "") -> MissingColumn:
+        """The error for a column that is not there, with the `--map` that would name it."""
+        listed = ", ".join(self.names.get(name) or name for name in self.values)
+        unused = [name for name in self.values if name not in self.names and name not in FIELDS]
+        similar = [near for name in (column, *ALIASES.get(column, ())) if (near := nearest(name, unused))]
+        problem = f"column {column!r}{purpose} is missing; its columns are {listed}"
+        way = f"{similar[0]} (the nearest)" if similar else "COLUMN with one of these"
+        error = self.fail_header(f"{problem}; name the one to read: --map {column}={way}")
+        return MissingColumn(str(error))
+
     def text(self, column: str) -> str:
         """A required text."""
         if column not in self.values:
-            raise self.fail(f"column {column!r} is missing{suggest(column, self.values)}")
+            raise self.missing(column)
         value = self.values[column]
         if not isinstance(value, str):
-            raise self.fail(f"column {column!r} must be text, not {type(value).__name__}")
+            raise self.fail(f"{self.called(column)} must be text, not {type(value).__name__}")
         return value
+
+    def label(self, column: str) -> str | None:
+        """A name or a whole number as text, or None where it is absent or empty."""
+        value = self.values.get(column)
+        if value is None or value == "":
+            return None
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise self.fail(f"{self.called(column)} must be a name or a whole number, not {value!r}")
+        return str(value)
 
     def maybe(self, column: str) -> str | None:
         """A text, or None where the column is absent or null."""
@@ -62,7 +109,7 @@ class Row:
         if isinstance(value, str):
             return (value,)
         if not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
-            raise self.fail(f"column {column!r} must be a list of texts")
+            raise self.fail(f"{self.called(column)} must be a list of texts")
         return tuple(value)
 
     def number(self, column: str) -> float | None:
@@ -73,9 +120,9 @@ class Row:
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError) as error:
-            raise self.fail(f"column {column!r} must be a number, not {value!r}") from error
+            raise self.fail(f"{self.called(column)} must be a number, not {value!r}") from error
         if math.isinf(number):
-            raise self.fail(f"column {column!r} is infinite")
+            raise self.fail(f"{self.called(column)} is infinite")
         return None if math.isnan(number) else number
 
     def lacks_image(self) -> bool:
@@ -91,10 +138,30 @@ class Row:
             return None
         path = below(self.file.parent, named)
         if path is None:
-            raise self.fail(f"image {named!r} lies outside the data folder")
+            raise self.fail(f"{self.called('image')}: image {named!r} lies outside the data folder")
         if not path.is_file():
-            raise self.fail(f"image {named!r} is missing; put it beside the file or use --skip-missing")
+            raise self.fail(
+                f"{self.called('image')}: image {named!r} is missing; put it beside the file or use "
+                "--skip-missing"
+            )
         return Image(str(path), file_digest(path))
+
+    def members(self, column: str) -> list[Row]:
+        """The objects of a list in a column."""
+        value = self.values.get(column)
+        if not isinstance(value, list):
+            raise self.fail(f"{self.called(column)} must be a list of objects")
+        return [self.inner(member, column) for member in value]
+
+    def object(self, column: str) -> Row:
+        """The object in a column."""
+        return self.inner(self.values.get(column), column)
+
+    def inner(self, value: Any, name: str) -> Row:
+        """An object within this one."""
+        if not isinstance(value, Mapping):
+            raise self.fail(f"{name!r} must hold an object, not {type(value).__name__}")
+        return Row(value, self.file, self.line, unit=self.unit)
 
     def unknown(self, known: Sequence[str]) -> dict[str, Any]:
         """The columns that the reader does not know; they go into `meta`."""
@@ -112,27 +179,117 @@ def below(folder: Path, *parts: str) -> Path | None:
     return path if path.is_relative_to(root) else None
 
 
-def read_rows(path: Path) -> list[Row]:
-    """All rows of a file; a file without rows is an error."""
-    try:  # a missing path or a folder is reported before the file's ending
-        is_folder = S_ISDIR(path.stat().st_mode)
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    if is_folder:
-        raise DataError(f"{path} is a folder; give a file: {', '.join(SUFFIXES)}")
-    if path.suffix not in SUFFIXES:
-        ending = path.suffix or "a file without ending"
-        raise DataError(f"{path}: cannot read {ending}; use {', '.join(SUFFIXES)}")
-    readers = {".parquet": _parquet, ".csv": _table, ".tsv": _table}
-    rows = list(readers.get(path.suffix, _json_lines)(path))
+def read_rows(path: Path, limit: int | None = None) -> list[Row]:
+    """The rows of a file, its columns renamed as the user's `--map` says; no rows at all is an error.
+
+    With a limit, no more of the file is read than that many rows need, where its form allows that.
+    """
+    table = table_of(path)
+    rows = list(
+        islice(_file_rows(path), limit)
+        if table is None
+        else [Row(values, path, number, unit="row") for number, values in enumerate(table[:limit], start=1)]
+    )
     if not rows:
         raise DataError(f"{path} holds no rows; give a file with at least one record")
-    return rows
+    return _renamed(rows, path.columns) if isinstance(path, DataFile) and path.columns else rows
+
+
+def _file_rows(path: Path) -> Iterable[Row]:
+    try:  # a missing path or a folder is reported before the file's ending
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if S_ISDIR(mode):
+        raise DataError(f"{path} is a folder; give a file: {', '.join(SUFFIXES)}")
+    check_plain(path)
+    ending = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if ending not in _READABLE[:-1] or path.name.endswith(".parquet.gz"):
+        raise DataError(
+            f"{path}: cannot read {path.suffix or 'a file without ending'}; use {', '.join(_READABLE)}"
+        )
+    if ending == ".json":
+        return entries(read_json(path), path)
+    readers = {".parquet": _parquet, ".csv": _table, ".tsv": _table}
+    return readers.get(ending, _json_lines)(path)
+
+
+def _columns_of(rows: Iterable[Row]) -> list[str]:
+    return list(dict.fromkeys(column for row in rows for column in row.values))
+
+
+def _renamed(rows: Sequence[Row], columns: Columns) -> list[Row]:
+    """The rows with the user's columns under our names."""
+    present = _columns_of(rows)
+    for name, theirs in columns.items():
+        for column in theirs:
+            if column not in present:
+                near = nearest(column, present)
+                advice = f"did you mean {near}? Write --map {name}={near}" if near else "choose one of them"
+                listed = ", ".join(present)
+                raise rows[0].fail_header(
+                    f"--map {name}={column}: there is no column {column!r}, only {listed}; {advice}"
+                )
+    names = {name: " and ".join(theirs) for name, theirs in columns.items()}
+    return [replace(row, values=_rename(row, columns), names=names) for row in rows]
+
+
+def _rename(row: Row, columns: Columns) -> dict[str, Any]:
+    taken = {column for theirs in columns.values() for column in theirs}
+    values = {
+        column: value for column, value in row.values.items() if column not in taken and column not in columns
+    }
+    for name, theirs in columns.items():
+        if len(theirs) > 1:
+            values[name] = [text for column in theirs for text in row.texts(column) if text]
+        elif theirs and theirs[0] in row.values:
+            values[name] = row.values[theirs[0]]
+    return values
+
+
+def recognise(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = ()) -> dict[str, str]:
+    """The user's column for each wanted field whose own column is absent; two candidates are an error.
+
+    `own` are columns that the reader uses by themselves.
+    """
+    present = _columns_of(rows)
+    chosen: dict[str, str] = {}
+    for name in wanted:
+        if name in rows[0].names or any(c == name or c.startswith(f"{name}.") for c in present):
+            continue
+        known = {_plain(alias) for alias in (name, *ALIASES.get(name, ()))}
+        candidates = [c for c in present if _plain(c) in known and c not in own]
+        if len(candidates) > 1:
+            maps = [f"--map {name}={candidate}" for candidate in candidates]
+            raise rows[0].fail_header(
+                f"columns {' and '.join(map(repr, candidates))} may both be {name}; "
+                f"choose: {' or '.join(maps)}"
+            )
+        if candidates:
+            chosen[name] = candidates[0]
+    return chosen
+
+
+def with_aliases(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = ()) -> list[Row]:
+    """The rows with the columns that `recognise` finds under our names."""
+    chosen = recognise(rows, wanted, own)
+    if not chosen:
+        return list(rows)
+    columns = {name: (column,) for name, column in chosen.items()}
+    names = {**rows[0].names, **chosen}
+    return [replace(row, values=_rename(row, columns), names=names) for row in rows]
+
+
+def _plain(name: str) -> str:
+    """A column's name without capitals, blanks and the s of the plural."""
+    return str(name).strip().lower().replace(" ", "_").replace("-", "_").removesuffix("s")
 
 
 def read_sources(path: Path) -> dict[str, str]:
     """Document to source text, from `NAME_sources.jsonl` beside `NAME.jsonl`; empty where there is none."""
-    beside = path.with_name(f"{path.stem}_sources{path.suffix}")
+    if table_of(path) is not None:
+        return {}
+    beside = Path(path.with_name(f"{path.stem}_sources{path.suffix}"))
     if not beside.is_file():
         return {}
     return {str(row.values.get("doc")): row.text("source") for row in read_rows(beside)}
@@ -142,10 +299,17 @@ def _unreadable(path: Path, error: OSError) -> DataError:
     return DataError(f"cannot read {path}: {error.strerror or error}; check the path and its permissions")
 
 
+def check_plain(path: Path) -> None:
+    """Refuse a pipe or a device, which may never end."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DataError(f"{path} is a pipe or a device; save what it gives to a file, and give that")
+
+
 def read_text(path: Path) -> str:
     """Read a file as UTF-8; the error names the line of the first invalid byte."""
+    check_plain(path)
     try:
-        raw = path.read_bytes()
+        raw = _unpacked(path) if path.suffix == ".gz" else path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error) from error
     try:
@@ -155,6 +319,17 @@ def read_text(path: Path) -> str:
         raise DataError(
             f"{path}, line {line}: not UTF-8 (byte {raw[error.start]:#04x}); save the file as UTF-8"
         ) from error
+
+
+def _unpacked(path: Path) -> bytes:
+    try:
+        with gzip.open(path) as handle:
+            raw = handle.read(MAX_UNPACKED + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"cannot read {path}: {error}; is it a whole gzip file?") from error
+    if len(raw) > MAX_UNPACKED:
+        raise DataError(f"{path} unpacks to more than {MAX_UNPACKED:,} bytes; give a smaller file")
+    return raw
 
 
 def text_lines(path: Path) -> list[str]:
@@ -188,8 +363,23 @@ def whole_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def _lines(path: Path) -> Iterator[str]:
+    """The lines of a text file, one by one."""
+    if path.suffix == ".gz":
+        yield from read_text(path).split("\n")
+        return
+    try:
+        with path.open(encoding="utf-8-sig", newline="\n") as file:
+            yield from file
+    except UnicodeDecodeError:
+        read_text(path)  # names the line
+        raise
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
 def _json_lines(path: Path) -> Iterator[Row]:
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
         try:
@@ -204,59 +394,129 @@ def _json_lines(path: Path) -> Iterator[Row]:
 
 
 def _table(path: Path) -> Iterator[Row]:
-    """Rows of CSV and TSV files with a header; a cell that is a JSON list or object is read as one."""
+    """Rows of CSV and TSV files with a header; a cell that is a list or a JSON object is read as one."""
     csv.field_size_limit(100_000_000)
-    delimiter = "\t" if path.suffix == ".tsv" else ","
+    text = read_text(path)
+    separator = _separator(text, "\t" if ".tsv" in path.suffixes[-2:] else ",")
+    # Cells of an MQM table hold bare quotation marks.
+    is_mqm = set(text.split("\n", 1)[0].rstrip("\r").split(separator)) >= _MQM
+    quoting = csv.QUOTE_NONE if is_mqm else csv.QUOTE_MINIMAL
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)  # type: ignore[arg-type]
+    line, header = 1, 0
+    columns: list[str] = []
     try:
-        table = csv.DictReader(io.StringIO(read_text(path)), delimiter=delimiter)
-        if delimiter == "," and any("\t" in column for column in table.fieldnames or ()):
-            raise DataError(f"{path}, line 1: the columns are separated by tabs; rename the file to .tsv")
-        for number, values in enumerate(table, start=2):
-            if None in values or None in values.values():
-                raise DataError(f"{path}, line {number}: not as many cells as the header has columns")
-            yield Row({column: _cell(value) for column, value in values.items()}, path, number)
+        for cells in table:
+            start, line = line, table.line_num + 1
+            if not cells:
+                continue
+            if not columns:
+                columns, header = _header(cells, path, start), start
+            elif len(cells) != len(columns):
+                raise Row({}, path, start).fail(_ragged(cells, columns, separator))
+            else:
+                yield Row(dict(zip(columns, map(_cell, cells), strict=True)), path, start, header)
     except csv.Error as error:
-        raise DataError(f"{path}: not a table ({error})") from error
+        raise DataError(f"{path}, line {table.line_num}: not a table ({error})") from error
+
+
+def _header(cells: list[str], path: Path, line: int) -> list[str]:
+    repeated = [cell for cell in cells if cell and cells.count(cell) > 1]
+    if repeated:
+        raise DataError(
+            f"{path}, line {line}: column {repeated[0]!r} is there more than once; rename one of them"
+        )
+    return cells
+
+
+def _separator(text: str, usual: str) -> str:
+    """The separator by which most rows have as many cells as the header; the usual one where several do."""
+    best, most = usual, 0
+    for separator in (usual, *(mark for mark in _SEPARATORS if mark != usual)):
+        table = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        with suppress(csv.Error):
+            widths = [len(cells) for cells in islice(table, _SNIFFED) if cells]
+            fitting = widths.count(widths[0]) if widths and widths[0] > 1 else 0
+            if fitting > most:
+                best, most = separator, fitting
+    return best
+
+
+def _ragged(cells: Sequence[str], columns: Sequence[str], separator: str) -> str:
+    """What is wrong with a row that has more or fewer cells than the header has columns."""
+    counts = f"{len(cells)} cells, but the header has {len(columns)} columns"
+    line = separator.join(cells)
+    for other, plural in _SEPARATORS.items():
+        is_fitting = len(next(csv.reader([line], delimiter=other), [])) == len(columns) > len(cells)
+        if other != separator and is_fitting:
+            return (
+                f"separated by {plural}, but the header by {_SEPARATORS[separator]}, so that column "
+                f"{columns[len(cells)]!r} has no cell; use one separator throughout"
+            )
+    if len(cells) < len(columns):
+        first = f"column {columns[len(cells)]!r} has none; write a separator for an empty cell, too"
+        return f"not as many cells as the header has columns: {counts}; {first}"
+    quoted = f"put cells that hold {_SEPARATORS[separator]} in double quotes"
+    return f"{counts}; {quoted}: column {columns[-1]!r} is the last"
 
 
 def _cell(value: str) -> Any:
-    if value.startswith(("[", "{")) and value.endswith(("]", "}")):
-        with suppress(ValueError, RecursionError):
-            return json_value(value)
+    if not (value.startswith(("[", "{")) and value.endswith(("]", "}"))):
+        return value
+    with suppress(ValueError, RecursionError):
+        return json_value(value)
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        listed = ast.literal_eval(value)  # a list as Python and pandas write it; builds literals only
+        if isinstance(listed, list) and all(isinstance(item, str) for item in listed):
+            return listed
     return value
 
 
 def _parquet(path: Path) -> Iterator[Row]:
     """Rows of a Parquet file, by pyarrow: polars panics on a damaged page instead of raising an error."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        rows = pq.ParquetFile(path).read().to_pylist()
+        rows = read_parquet(path).to_pylist()
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         raise DataError(f"cannot read {path}: {error}; is it a whole Parquet file?") from error
     for number, values in enumerate(rows, start=1):
         yield Row(values, path, number)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry(Row):
-    """An object of a JSON document; errors name it by its position."""
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """A Parquet file as a table, unless it unpacks to more than `MAX_UNPACKED` bytes.
 
-    unit: ClassVar[str] = "entry"
+    The footer tells the size of the pages. A page may repeat a long text a million times in a few bytes:
+    texts are therefore read as dictionaries first, and the sizes of what they refer to are added up.
+    """
+    import pyarrow.parquet as pq
 
-    def members(self, column: str) -> list[Entry]:
-        """The objects of a list within this entry."""
-        value = self.values.get(column)
-        if not isinstance(value, list):
-            raise self.fail(f"column {column!r} must be a list of objects")
-        return [self.inner(member, column) for member in value]
+    file = pq.ParquetFile(path)
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    size = sum(max(chunk.total_uncompressed_size, 8 * chunk.num_values) for chunk in chunks)
+    most = max((chunk.total_uncompressed_size * chunk.num_values for chunk in chunks), default=0)
+    if size <= MAX_UNPACKED < most:
+        leaves = [file.schema.column(number) for number in range(len(file.schema))]
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        packed = pq.ParquetFile(path, read_dictionary=texts).read(columns)
+        size += sum(_text_bytes(chunk) for column in packed.columns for chunk in column.chunks)
+    if size > MAX_UNPACKED:
+        raise DataError(f"{path} unpacks to more than {MAX_UNPACKED:,} bytes; give a smaller file")
+    return file.read(columns)
 
-    def inner(self, value: object, name: str) -> Entry:
-        """An object within this entry."""
-        if not isinstance(value, Mapping):
-            raise self.fail(f"{name!r} must hold an object, not {type(value).__name__}")
-        return Entry(value, self.file, self.line)
+
+def _text_bytes(array: Any) -> int:
+    """Bytes of the texts that an array of dictionaries refers to, in lists and structures too."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.binary_length(array.dictionary).cast(pa.int64())
+        return pc.sum(lengths.take(array.indices)).as_py() or 0
+    if pa.types.is_struct(array.type):
+        return sum(map(_text_bytes, array.flatten()))
+    return _text_bytes(array.flatten()) if pa.types.is_nested(array.type) else 0
 
 
 def read_json(path: Path) -> Any:
@@ -267,7 +527,7 @@ def read_json(path: Path) -> Any:
         raise DataError(f"{path}: not JSON ({error}); is it the whole file?") from error
 
 
-def entries(value: object, path: Path, *, under: str | None = None) -> list[Entry]:
+def entries(value: object, path: Path, *, under: str | None = None) -> list[Row]:
     """The members of a list of objects, or of an object of objects; `under` is the document's key for it."""
     if under is not None:
         if not isinstance(value, Mapping):
@@ -278,4 +538,4 @@ def entries(value: object, path: Path, *, under: str | None = None) -> list[Entr
         raise DataError(f"{path}: a list of objects is expected")
     if not listed:
         raise DataError(f"{path} holds no entries")
-    return [Entry(member, path, number) for number, member in enumerate(listed, start=1)]
+    return [Row(member, path, number, unit="entry") for number, member in enumerate(listed, start=1)]

@@ -155,11 +155,8 @@ def read_swaps(path: Path) -> SwapList:
         words[one] = Counterpart(gender, two)
         if two not in forward:
             words.setdefault(two, Counterpart(_OTHER[gender], one))
-    tagged = {
-        key: counterpart
-        for key, counterpart in embedded_swaps().tagged.items()
-        if key[1] in _PRONOUNS and key[0] in words
-    }
+    known = embedded_swaps().tagged
+    tagged = {key: known[key] for key in known if key[1] in _PRONOUNS and key[0] in words}
     counterparts: dict[str, list[str]] = {}
     for one, two in dict.fromkeys(lines):
         counterparts.setdefault(one, []).append(two)

@@ -34,10 +34,8 @@ _GENDER = {
 CROWS_COLUMNS = ("sent_more", "sent_less", "bias_type")
 _ATTRIBUTES = {"race-color": "race", "socioeconomic": "socioeconomic-status"}
 _PERSON = "the person"
+_ENGLISH = frozenset({"the", "to", "of", "and", "is", "was", "that", "are", "he", "she", "they", "with"})
 Change = tuple[int, int, str, Construction]  # the tokens from start to end become this text
-
-
-# --- WinoBias ---
 
 
 def is_winobias(path: Path) -> bool:
@@ -57,39 +55,40 @@ def _pro_files(folder: Path) -> list[Path]:
 
 def _winobias_rows(pro: Path) -> Iterator[Row]:
     anti = pro.with_name(pro.name.replace(PRO, ANTI))
-    lines, others = (
-        [re.sub(r"^\s*\d+\s+", "", line).strip() for line in text_lines(file)] for file in (pro, anti)
-    )
+    numbers = re.compile(r"^\s*\d+\s+")
+    lines, others = ([numbers.sub("", line).strip() for line in text_lines(file)] for file in (pro, anti))
     if len(lines) != len(others):
         raise DataError(f"{pro} has {len(lines)} sentences, {anti.name} has {len(others)}: they must pair")
     name = pro.name.removeprefix(PRO).replace(".txt", "")
-    for number, (sentence, counterpart) in enumerate(zip(lines, others, strict=True), start=1):
-        noun, pronouns = _bracketed(pro, number, sentence)
-        _, anti_pronouns = _bracketed(anti, number, counterpart)
-        # "her" is "his" or "him": the other sentence shows which (one published sentence lacks a bracket).
-        possessive = ["his" in pair for pair in zip_longest(pronouns, anti_pronouns)]
-        values = {
-            "id": f"gender-{name}-{number}",
-            "attribute": "gender",
-            "stereotype": _BRACKET.sub(r"\1", sentence),
-            "anti_stereotype": _BRACKET.sub(r"\1", counterpart),
-            "reference": _resolved(sentence, noun, possessive),
-            "anti_reference": _resolved(counterpart, noun, possessive),
-            "group": _GENDER[pronouns[0]],
-            "anti_group": _GENDER[anti_pronouns[0]],
-            "identity": pronouns[0],
-            "anti_identity": anti_pronouns[0],
-            "construction": "replace",
-            "occupation": re.sub(r"^(the|a|an)\s+", "", noun, flags=re.IGNORECASE),
-        }
-        yield Row(values, pro, number)
+    for number, sentences in enumerate(zip(lines, others, strict=True), start=1):
+        noun, _ = _bracketed(pro, number, sentences[0])
+        yield gender_pair(f"gender-{name}-{number}", sentences, noun, (pro, anti), number)
 
 
-def _bracketed(file: Path, number: int, sentence: str) -> tuple[str, list[str]]:
-    """The noun phrase and the pronouns in brackets."""
+def gender_pair(
+    name: str, sentences: tuple[str, str], noun: str, files: tuple[Path, Path], number: int
+) -> Row:
+    """The pair of two sentences, the stereotype first, with pronouns in brackets that mean the noun."""
+    (_, pronouns), (_, anti_pronouns) = (
+        _bracketed(file, number, text, noun) for file, text in zip(files, sentences, strict=True)
+    )
+    # "her" is "his" or "him": the other sentence shows which (one published sentence lacks a bracket).
+    possessive = ["his" in pair for pair in zip_longest(pronouns, anti_pronouns)]
+    stereotype, anti_stereotype = (_BRACKET.sub(r"\1", text) for text in sentences)
+    reference, anti_reference = (_resolved(text, noun, possessive) for text in sentences)
+    values = {"id": name, "attribute": "gender", "stereotype": stereotype, "anti_stereotype": anti_stereotype}
+    values |= {"reference": reference, "anti_reference": anti_reference}
+    values |= {"group": _GENDER[pronouns[0]], "anti_group": _GENDER[anti_pronouns[0]]}
+    values |= {"identity": pronouns[0], "anti_identity": anti_pronouns[0], "construction": "replace"}
+    values["occupation"] = re.sub(r"^(the|a|an)\s+", "", noun, flags=re.IGNORECASE)
+    return Row(values, files[0], number)
+
+
+def _bracketed(file: Path, number: int, sentence: str, noun: str | None = None) -> tuple[str, list[str]]:
+    """The noun phrase and the pronouns in brackets; the noun may be known already."""
     bracketed = _BRACKET.findall(sentence)
     pronouns = [text.lower() for text in bracketed if text.lower() in _GENDER]
-    nouns = [text for text in bracketed if text.lower() not in _GENDER]
+    nouns = [text for text in bracketed if text.lower() not in _GENDER] or [noun] * (noun is not None)
     if not pronouns or not nouns:
         raise DataError(f"{file}, line {number}: expected a [noun] and a [pronoun] in brackets")
     return nouns[0], pronouns
@@ -108,11 +107,12 @@ def _resolved(sentence: str, noun: str, possessive: Sequence[bool]) -> str:
     return _BRACKET.sub(replaced, sentence)
 
 
-# --- CrowS-Pairs ---
-
-
 def read_crows(path: Path, rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     """The pairs with a neutral reference, and a note on why the others have none."""
+    if not _is_english(rows):
+        shared = [_shared_words(path, row) for row in rows]
+        note = f"{path.name}: not English; each reference holds the words that both sentences share"
+        return [row for row in shared if row is not None], [note]
     both = parse([row.text(column).strip() for row in rows for column in CROWS_COLUMNS[:2]])
     built: list[Row] = []
     failed: Counter[str] = Counter()
@@ -131,6 +131,27 @@ def read_crows(path: Path, rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     return built, [f"{note} ({reasons})" if reasons else note]
 
 
+def _is_english(rows: Sequence[Row]) -> bool:
+    """Whether common English words are at least a twentieth of all words."""
+    words = [word for row in rows for word in re.findall(r"\w+", row.text("sent_more").lower())]
+    return sum(word in _ENGLISH for word in words) >= len(words) / 20
+
+
+def _shared_words(path: Path, row: Row) -> Row | None:
+    """A pair whose reference leaves out every word that differs; None where nothing would be left."""
+    more, less = (row.text(column).split() for column in CROWS_COLUMNS[:2])
+    matches = SequenceMatcher(None, more, less, autojunk=False).get_matching_blocks()
+    shared = [word for match in matches for word in more[match.a : match.a + match.size]]
+    if not shared or more == less:
+        return None
+    attribute = _ATTRIBUTES.get(row.text("bias_type"), row.text("bias_type"))
+    values = {
+        "id": f"{attribute}-{row.line}", "attribute": attribute, "stereotype": " ".join(more),
+        "anti_stereotype": " ".join(less), "reference": " ".join(shared), "construction": "drop",
+    }  # fmt: skip
+    return Row(values, path, row.line)
+
+
 def _neutralise(more: Parse, less: Parse, attribute: str) -> dict[str, str] | str:
     """The reference, the first words that differ and how it was made; or why there is none."""
     changes: list[Change] = []
@@ -147,13 +168,8 @@ def _neutralise(more: Parse, less: Parse, attribute: str) -> dict[str, str] | st
     if not changes:
         return "the sentences are equal"
     kind = max((change[3] for change in changes), key=("drop", "replace", "abstract").index)
-    identity, anti_identity = words[0]
-    return {
-        "reference": _apply(more, changes),
-        "identity": identity,
-        "anti_identity": anti_identity,
-        "construction": kind,
-    }
+    sides = dict(zip(("identity", "anti_identity"), words[0], strict=True))
+    return {"reference": _apply(more, changes), **sides, "construction": kind}
 
 
 def _differences(more: Parse, less: Parse) -> Iterator[tuple[int, int, int, int]]:

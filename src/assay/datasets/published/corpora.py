@@ -1,0 +1,155 @@
+"""Texts to perturb: DailyDialog++, WebNLG, SQuAD, newstest and WikiText to records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+from assay.core import Record
+from assay.datasets import records as own
+from assay.datasets.published.formats import malformed, naming_nearest, recognise
+from assay.datasets.published.opened import Opened
+from assay.datasets.published.webnlg import texts_and_triples
+from assay.datasets.rows import entries, read_text
+from assay.errors import DataError
+from assay.vocabulary import Task
+
+_LONGEST = 256  # tokens of a paragraph of WikiText (blind app. B.2)
+
+
+def read_records(path: Path, *, task: Task | None = None) -> list[Record]:
+    """The records of a file or folder, in assay's own columns or a published form."""
+    opened = Opened(path)
+    form = recognise(opened, "records")
+    if form is not None:
+        listed = list(READERS[form.name](opened))
+        if not listed:
+            raise DataError(f"{path}: {form.name}, but no text to perturb is in it")
+        return own.among_themselves([replace(record, task=task or record.task) for record in listed])
+    if opened.layout == "folder":
+        raise malformed(opened, "records")
+    with naming_nearest(opened, "records"):
+        return own.read_records(path, task=task)
+
+
+def _record(
+    name: str, task: Task, texts: Sequence[str], source: str | None = None, context: tuple[str, ...] = ()
+) -> Record:
+    """The last text is perturbed and the others are its references; a text alone is its own reference."""
+    return Record(name, texts[-1], task, tuple(texts[:-1]) or (texts[-1],), source, context)
+
+
+def _dailydialog(opened: Opened) -> Iterator[Record]:
+    for row in opened.records:
+        texts = row.texts("positive_responses")
+        if not texts:
+            raise row.fail("column 'positive_responses' must hold a response")
+        name = f"{opened.path.stem}-{row.values.get('id', row.line)}"
+        yield _record(name, "dialogue", texts, None, row.texts("context"))
+
+
+def _squad(opened: Opened) -> Iterator[Record]:
+    for article in entries(opened.document, opened.path, under="data"):
+        for paragraph in article.members("paragraphs"):
+            for question in paragraph.members("qas"):
+                answers = [answer.text("text") for answer in question.members("answers")]
+                if answers:  # version 2 has questions without an answer
+                    source = f"{paragraph.text('context')}\n{answers[0]}"
+                    name, text = str(question.values.get("id")), question.text("question").strip()
+                    yield _record(name, "question-generation", [text], source)
+
+
+def _webnlg(opened: Opened) -> Iterator[Record]:
+    for number, (texts, triples) in texts_and_triples(opened.path).items():
+        if texts:
+            yield _record(f"{opened.path.stem}-{number}", "data-to-text", texts, triples)
+
+
+def _webnlg_xml(opened: Opened) -> Iterator[Record]:
+    for number, entry in enumerate(_xml(opened.path).iter("entry"), start=1):
+        texts = [text for lex in entry.iter("lex") if (text := _words(lex))]
+        triples = "\n".join(_words(triple) for triple in entry.iter("mtriple"))
+        if texts:
+            yield _record(f"{opened.path.stem}-{number}", "data-to-text", texts, triples)
+
+
+def _newstest(opened: Opened) -> Iterator[Record]:
+    """Documents with a source and one `ref` per translator; segments are matched by their ids."""
+    for place, doc in enumerate(_xml(opened.path).iter("doc")):
+        name = doc.get("id") or f"{opened.path.stem}-{place}"
+        sources = {seg.get("id"): _words(seg) for side in doc.iter("src") for seg in side.iter("seg")}
+        references = [{seg.get("id"): _words(seg) for seg in ref.iter("seg")} for ref in doc.iter("ref")]
+        for number, source in sources.items():
+            texts = [ref[number] for ref in references if ref.get(number)]
+            if texts:
+                yield _record(f"{name}-{number}", "translation", texts, source)
+
+
+def _newstest_folder(opened: Opened) -> Iterator[Record]:
+    for file in sorted((opened.path / "sources").glob("*.txt")):
+        sources = read_text(file).split("\n")
+        files = sorted((opened.path / "references").glob(f"{file.stem}.*.txt"))
+        columns = [read_text(reference).split("\n") for reference in files]
+        for reference, column in zip(files, columns, strict=True):
+            if len(column) != len(sources):
+                raise DataError(f"{reference} has {len(column)} lines where the source has {len(sources)}")
+        for number, (source, *texts) in enumerate(zip(sources, *columns, strict=True)):
+            if source.strip() and texts and all(text.strip() for text in texts):
+                yield _record(f"{file.stem}-{number}", "translation", texts, source)
+
+
+def _wikitext(opened: Opened) -> list[Record]:
+    """Paragraphs of more than 256 tokens, cleaned; every second one is in the set of references."""
+    paragraphs = [line for line in read_text(opened.path).split("\n") if not line.startswith(" = ")]
+    texts = [text for line in paragraphs if len(line.split()) > _LONGEST and (text := _cut(cleaned(line)))]
+    references = tuple(texts[1::2])
+    golds = enumerate(texts[::2])
+    return [Record(f"{opened.path.stem}-{n}", text, "open-ended", references) for n, text in golds]
+
+
+def cleaned(text: str) -> str:
+    """A paragraph of WikiText without its artefacts, as app. B.2 of *blind* cleans it.
+
+    >>> cleaned("The 1 @,@ 200 @-@ page book ( 1999 ) , he said , is \\" good \\" .")
+    'The 1,200-page book (1999), he said, is "good".'
+    """
+    text = re.sub(r" @([.,-])@ ", r"\1", text)
+    text = re.sub(r"\s+([.,?!:;)%]|'s\b)", r"\1", text)
+    text = re.sub(r"\(\s+", "(", text)
+    return re.sub(r'"\s*([^"]*?)\s*"', r'"\1"', text).strip()
+
+
+def _cut(text: str) -> str:
+    """The whole sentences among the first 256 tokens, or nothing."""
+    start = " ".join(text.split()[:_LONGEST])
+    ends = [match.end() for match in re.finditer(r"[.!?][\"')]*(?=\s|$)", start)]
+    return start[: ends[-1]] if ends else ""
+
+
+def _xml(path: Path) -> ElementTree.Element:
+    """The document; one with a type or entities of its own is refused, which could grow without end."""
+    text = read_text(path)
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise DataError(f"{path}: an XML file with a DOCTYPE or entities of its own is not read; remove them")
+    try:
+        return ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise DataError(f"{path}: not XML ({error}); is it the whole file?") from error
+
+
+def _words(element: ElementTree.Element) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+READERS: Mapping[str, Callable[[Opened], Iterator[Record] | list[Record]]] = {
+    "dailydialog++": _dailydialog,
+    "webnlg": _webnlg,
+    "webnlg-xml": _webnlg_xml,
+    "squad": _squad,
+    "newstest-xml": _newstest,
+    "newstest-folder": _newstest_folder,
+    "wikitext": _wikitext,
+}

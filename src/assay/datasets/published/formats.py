@@ -1,0 +1,126 @@
+"""The table of published forms: which of them a path holds, which come near, and how it reads to people."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from assay.datasets.lexicon import with_tuples
+from assay.datasets.published.opened import Layout, Opened
+from assay.datasets.rows import MissingColumn, read_text
+from assay.errors import DataError
+
+Gives = Literal["ratings", "preferences", "pairs", "records"]
+Fields = Mapping[str, Any]  # how the columns of a form are read, as formats.toml explains
+_TABLE = tomllib.loads(files(__package__).joinpath("formats.toml").read_text("utf-8"))
+AUDITS: Mapping[Gives, list[str]] = _TABLE["audits"]
+_FAR = 0.5  # the share of a form's columns beyond which it is not worth naming
+_OWN = {"hypothesis", "gold", "stereotype"}
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One published form: how it is recognised and what becomes of it."""
+
+    name: str
+    title: str
+    gives: Gives
+    layout: Layout
+    columns: tuple[str, ...]
+    published: str
+    licence: str
+    also: tuple[str, ...] = ()
+    under: str = ""  # the key of a JSON document that holds the entries
+    fields: Fields = field(default_factory=dict)
+
+    def lacks(self, opened: Opened) -> list[str]:
+        is_other = self.layout != opened.layout
+        return [column for column in self.columns if is_other or not _has(self, opened, column)]
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """Every form, in the order of the table."""
+    return tuple(Format(**with_tuples(entry)) for entry in _TABLE["format"])
+
+
+def matching(opened: Opened, *gives: Gives) -> list[Format]:
+    """The forms that a path holds: all their columns are there, and none of assay's own names for texts."""
+    if opened.layout == "table" and opened.columns & _OWN:
+        return []
+    return [form for form in formats() if form.gives in gives and not form.lacks(opened)]
+
+
+def recognise(opened: Opened, *gives: Gives) -> Format | None:
+    """The form that a path holds; the one with most columns wins."""
+    return max(matching(opened, *gives), key=lambda form: len(form.columns), default=None)
+
+
+def nearest(opened: Opened, *gives: Gives) -> str:
+    """A sentence part that names the forms which share most with a path, and what they lack."""
+    lacking = [(form, form.lacks(opened)) for form in formats() if form.gives in gives]
+    shares = [(len(lacks) / len(form.columns), form.name, lacks) for form, lacks in lacking]
+    near = sorted((share for share in shares if 0 < share[0] <= _FAR), key=lambda share: share[0])[:3]
+    listed = [f"{name} (lacks {', '.join(lacks)})" for _, name, lacks in near]
+    named = f"nearest published forms: {'; '.join(listed)}; " if listed else ""
+    return f"{named}`assay list formats` shows all"
+
+
+@contextmanager
+def naming_nearest(opened: Opened, *gives: Gives) -> Iterator[None]:
+    """Add the nearest published forms to an error about a missing column."""
+    try:
+        yield
+    except MissingColumn as error:
+        raise DataError(f"{error}; {nearest(opened, *gives)}") from error
+
+
+def _has(form: Format, opened: Opened, column: str) -> bool:
+    if form.layout == "folder":
+        return any(opened.path.glob(column))
+    if form.layout == "matlab":
+        return column in opened.matlab
+    if form.layout == "lines":
+        head = "\n".join(read_text(opened.path).split("\n")[:20])
+        return re.search(column, head, re.MULTILINE) is not None
+    if form.under:
+        return _under(opened, form.under, column)
+    return column in opened.columns
+
+
+def _under(opened: Opened, under: str, column: str) -> bool:
+    """Whether the first object below a key of a JSON document has this key."""
+    if opened.path.suffix != ".json" or not isinstance(opened.document, Mapping):
+        return False
+    value: Any = opened.document
+    for key in under.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+        value = value[0] if isinstance(value, list) and value else value
+    if isinstance(value, Mapping) and column not in value:  # {"1": {...}}
+        value = next(iter(value.values()), None)
+    return isinstance(value, Mapping) and column in value
+
+
+def form_rows() -> list[dict[str, Any]]:
+    """The rows of `assay list formats`."""
+    return [
+        {
+            "name": form.name, "gives": form.gives, "licence": form.licence, "published": form.published,
+            "columns": ", ".join(form.columns), "also": ", ".join(form.also),
+            "audits": ", ".join(AUDITS[form.gives]), "title": form.title,
+        }
+        for form in formats()
+    ]  # fmt: skip
+
+
+def malformed(opened: Opened, *gives: Gives) -> DataError:
+    """The error for a path in no known form."""
+    problem = f"no {' or '.join(gives)} are recognised here; {nearest(opened, *gives)}"
+    folder = " is a folder; give a file, or a folder in a published form" if opened.layout == "folder" else ""
+    return DataError(f"{opened.path}{folder}: {problem}")

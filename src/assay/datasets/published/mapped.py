@@ -1,0 +1,155 @@
+"""Rated texts by a table: a file and the fields of its form in formats.toml in, rated texts out.
+
+A path such as `questions.prediction` leads into objects. Three names stand for what no column holds: `@line`
+is the number of the record, `@name` its key in a JSON document, `@key` that of the member of `each`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from assay.core import Sample
+from assay.datasets.published.formats import Fields
+from assay.datasets.published.opened import Opened
+from assay.datasets.published.translation import with_people
+from assay.datasets.ratings import Rated, by_criterion
+from assay.datasets.rows import Row
+
+
+def read_mapped(opened: Opened, fields: Fields) -> Iterator[Rated]:
+    """The texts of a form; with `people`, the texts of people are the references of the others."""
+    rows = (_flat(row, fields) for row in _members(opened, fields))
+    items: Iterable[Rated] = [_rated(opened, row, fields, number) for number, row in enumerate(rows)]
+    if "gather" in fields:
+        items = _gathered(items)
+    if "people" in fields:
+        items = with_people(opened, items, fields["people"], fields.get("reference"))
+    yield from items
+
+
+def _members(opened: Opened, fields: Fields) -> Iterator[Row]:
+    """The records; with `each`, one row per member of these columns, which are lists or objects alike."""
+    for name, record in zip(opened.names, opened.records, strict=True):
+        row = replace(record, values={**record.values, "@name": name, "@line": str(record.line)})
+        columns = fields.get("each", ())
+        if not columns:
+            yield row
+            continue
+        by_key = {column: _by_key(record, column) for column in columns}
+        for key, first in by_key[columns[0]].items():
+            if first is not None:  # a Parquet file has every system of the release in every row
+                members = {column: by_key[column].get(key) for column in columns}
+                yield replace(row, values={**row.values, **members, "@key": key})
+
+
+def _by_key(record: Row, column: str) -> Mapping[str, Any]:
+    if isinstance(record.values.get(column), Mapping):
+        return record.object(column).values
+    return {str(place): member.values for place, member in enumerate(record.members(column))}
+
+
+def _flat(row: Row, fields: Fields) -> Row:
+    """The row with a value for each path that the form names."""
+    paths = dict.fromkeys(path for name, given in fields.items() for path in _paths(name, given))
+    found = {path: _at(row.values, path) for path in paths}
+    return replace(row, values={path: value for path, value in found.items() if value is not None})
+
+
+def _paths(name: str, given: Any) -> Iterable[str]:
+    if name in ("human", "judged", "meta"):
+        return given.values()  # type: ignore[no-any-return]
+    named = ("hypothesis", "references", "source", "system", "doc", "image", "id")
+    return () if name not in named else [given] if isinstance(given, str) else given
+
+
+def _at(value: Any, path: str) -> Any:
+    """What a path leads to; in a list of objects, the list of what it leads to in each."""
+    if isinstance(value, Mapping) and path in value:
+        return value[path]
+    name, _, rest = path.partition(".")
+    if isinstance(value, list):
+        return [_at(member, path) for member in value]
+    inner = value.get(name) if isinstance(value, Mapping) and rest else None
+    return None if inner is None else _at(inner, rest)
+
+
+def _rated(opened: Opened, row: Row, fields: Fields, number: int) -> Rated:
+    references = _first(row, fields.get("references", ()))
+    if "lists" in fields and isinstance(row.values.get(references), str):
+        raise row.fail(f"column {references!r} must be a list of texts")
+    image = row.values.get(fields.get("image", ""))
+    attached = opened.image(image and str(image)) or opened.image(image and f"{image}.jpg")
+    system = row.values.get(fields.get("system", ""))
+    labels = {name: str(row.values[path]) for name, path in fields.get("meta", {}).items() if row.has(path)}
+    texts = {"hypothesis": row.text(_first(row, fields["hypothesis"])), "system": str(system or "")} | labels
+    for name, pattern in fields.get("cut", {}).items():
+        match = re.search(pattern, texts.pop(name, ""))
+        texts |= {name: match[1]} if match else {}
+    sample = Sample(texts.pop("hypothesis"), row.texts(references), _source(row, fields), attached)
+    named, doc = _joined(row, fields, "id"), _joined(row, fields, "doc")
+    human = by_criterion(row, _ratings(row, fields))
+    named, system = named or f"{opened.path.stem}-{number}", texts.pop("system", None) or None
+    return Rated(named, sample, system, doc, human, texts)
+
+
+def _first(row: Row, paths: Any) -> str:
+    """The first of these paths that has a value."""
+    listed = [paths] if isinstance(paths, str) else list(paths)
+    return next((path for path in listed if row.has(path)), listed[-1] if listed else "")
+
+
+def _joined(row: Row, fields: Fields, name: str) -> str | None:
+    paths = [fields[name]] if isinstance(fields.get(name), str) else fields.get(name, ())
+    return "/".join(str(row.values.get(path, row.line)) for path in paths) or None
+
+
+def _source(row: Row, fields: Fields) -> str | None:
+    """What the text answers or translates: one column, or several on lines of their own."""
+    given = fields.get("source", ())
+    if isinstance(given, str):
+        return str(row.values[given]) if row.has(given) else None
+    parts = [row.text(path).strip() for path in given if row.has(path)]
+    return "\n".join(part for part in parts if not re.fullmatch(fields.get("blank", ""), part)) or None
+
+
+def _ratings(row: Row, fields: Fields) -> dict[str, Any]:
+    """The ratings of each criterion: a column, or a name in an object (or in each object of a list)."""
+    given = {name: _worded(row, path, fields) for name, path in fields.get("human", {}).items()}
+    for prefix, path in fields.get("judged", {}).items():
+        members = _listed(row.values.get(path, []))
+        objects = [row.inner(member, path).values for member in members]
+        for criterion in dict.fromkeys(name for judged in objects for name in judged):
+            if re.search(fields.get("criteria", ""), criterion):
+                numbers = [number for judged in objects for number in _listed(judged.get(criterion))]
+                if "numbers" in fields:  # words among them ("N/A - Invalid") do not count
+                    numbers = [number for number in numbers if type(number) in (int, float)]
+                given[prefix + criterion.strip()] = numbers
+    return given
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _worded(row: Row, path: str, fields: Fields) -> Any:
+    """A rating, or the number that a word stands for; an empty cell is no rating."""
+    value, values = row.values.get(path), fields.get("values")
+    if values is None or value in (None, ""):
+        return value
+    if str(value) not in values:
+        raise row.fail(f"column {path!r} must be one of {', '.join(values)}, not {value!r}")
+    return values[str(value)]
+
+
+def _gathered(items: Iterable[Rated]) -> list[Rated]:
+    """Each text once, with all its ratings, where a form has one row per rating."""
+    gathered: dict[tuple[str | None, ...], Rated] = {}
+    for item in items:
+        key = (item.doc, item.system, item.sample.hypothesis)
+        before = gathered.setdefault(key, replace(item, human={})).human
+        pooled = {name: before.get(name, ()) + item.human.get(name, ()) for name in {**before, **item.human}}
+        gathered[key] = replace(gathered[key], human=pooled)
+    return list(gathered.values())
