@@ -1,13 +1,11 @@
-"""Every command that README and docs print is run, in order, in an empty folder; the reference too."""
+"""Every command of README and docs is run in order in an empty folder, its output compared; the reference too."""
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,33 +13,56 @@ from assay.names.registry import audit_class, names
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if page.exists()]
-# Not assay's to run in a test: installing, building, and a server that does not end.
-ELSEWHERE = ("pip ", "make", "git ", "assay serve", "pytest", "python -m", "apt", "docker")
+OUTPUTS = runpy.run_path(str(ROOT / "docs" / "make_outputs.py"))
+COMMANDS = {page.name: OUTPUTS["read_commands"](page.read_text("utf-8")) for page in PAGES}
+COMMANDS = {name: commands for name, commands in COMMANDS.items() if commands}
 
 
-def script(text: str) -> str:
-    """The commands of a page's console blocks: `$ ` starts one, `> ` goes on."""
-    lines = []
-    for block in re.findall(r"^```console\n(.*?)^```", text, re.S | re.M):
-        going = False
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                going = not line[2:].startswith(ELSEWHERE)
-                if going:
-                    lines.append(line[2:])
-            elif going and (line == ">" or line.startswith("> ")):
-                lines.append(line[2:])
-    return "\n".join(lines)
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    commands = {name: [entry.command for entry in entries] for name, entries in COMMANDS.items()}
+    return OUTPUTS["run_pages"](commands, tmp_path_factory.mktemp("pages"))
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if script(p.read_text("utf-8"))], ids=lambda p: p.name)
-def test_commands_of(page: Path, tmp_path: Path) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script(page.read_text("utf-8"))],
-        cwd=tmp_path, env=os.environ | {"PATH": path, "COLUMNS": "120"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
+@pytest.mark.parametrize("page", COMMANDS)
+def test_commands_print_what_the_page_shows(page: str, outputs: dict[str, Any]) -> None:
+    for entry, output in zip(COMMANDS[page], outputs[page], strict=True):
+        assert output.status == 0, f"{entry.command}\n{output.messages}"
+        assert OUTPUTS["difference"](entry.lines, output) is None, entry.command
+
+
+def test_pages_for_beginners_show_what_comes() -> None:
+    """A command of a tutorial that prints something is followed by it."""
+    for page in (
+        "README.md",
+        "tutorial-engineer.md",
+        "tutorial-author.md",
+        "tutorial-auditor.md",
+        "how-to.md",
+    ):
+        assert COMMANDS[page]
+        silent = [entry.command for entry in COMMANDS[page] if not entry.lines]
+        assert [command for command in silent if not command.startswith("cat >")] == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "results", "problem"),
+    [
+        (("a 1.00", "b 2"), ("a 1.01", "b 2"), None),
+        (("a 1.00",), ("a 1.02",), "only on the page: a 1.00"),
+        (("a 1.00",), ("a 1.00", "b 2"), "not on the page: b 2"),
+        (("...", "b 2"), ("a 1", "b 2"), None),
+        (("a 1", "..."), ("a 1", "b 2"), None),
+        (("b 2", "...", "a 1"), ("a 1", "b 2"), "only on the page: b 2"),
+        (("a 1", "note: c"), ("a 1",), None),
+        (("a 1", "note: d"), ("a 1",), "only on the page: note: d"),
+    ],
+)
+def test_a_page_that_differs_is_noticed(
+    shown: tuple[str, ...], results: tuple[str, ...], problem: str | None
+) -> None:
+    output = OUTPUTS["Output"](0, results, ("note: c",))
+    assert OUTPUTS["difference"](shown, output) == problem
 
 
 def test_links_lead_somewhere() -> None:

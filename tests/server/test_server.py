@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +84,91 @@ def test_a_metric_without_its_need_says_so(client: Any) -> None:
     assert {row["why"] for row in rows} == {"needs references"}
 
 
-def test_changes_move_scores_as_they_should(client: Any) -> None:
-    found = client.post("/api/changes", json=TYPED).json()["changes"]
-    by_name = {row["name"]: row for row in found}
-    assert by_name["other gender"]["text"] == "The old woman sat down."
-    assert by_name["other gender"]["expect"] == "same"
-    before, after = by_name["truncation"]["scores"]["chrf"]
-    assert after < before
-    assert any(name.startswith("age: old to ") for name in by_name)
+def streamed(client: Any, typed: dict[str, Any]) -> list[dict[str, Any]]:
+    with client.stream("POST", "/api/stream", json=typed) as answer:
+        assert answer.headers["content-type"] == "application/x-ndjson"
+        return [json.loads(line) for line in answer.iter_lines()]
+
+
+def test_the_stream_brings_scores_then_edits_then_what_they_change(client: Any) -> None:
+    lines = streamed(client, TYPED)
+    kinds = [next(key for key in ("metrics", "edits", "after", "score") if key in line) for line in lines]
+    assert kinds == ["metrics", "score", "score", "edits", "after", "after"]
+    scored = {line["metric"]: line for line in lines if "score" in line}
+    assert scored["chrf"]["worthless"] < scored["chrf"]["score"] < scored["chrf"]["best"] == 100
+    edits = {edit["name"]: (place, edit) for place, edit in enumerate(lines[3]["edits"])}
+    after = {line["metric"]: line["after"] for line in lines if "after" in line}
+    assert after["chrf"][edits["truncation"][0]] < scored["chrf"]["score"]
+    assert any(name.startswith("age: old to ") for name in edits)
+
+
+def test_an_identity_swap_changes_the_references_alike(client: Any) -> None:
+    """A metric is right to mind that only one of the two names another person."""
+    place, edit = next(
+        (place, edit)
+        for place, edit in enumerate(streamed(client, TYPED)[3]["edits"])
+        if edit["name"] == "other gender"
+    )
+    assert (edit["text"], edit["references"], edit["expect"]) == (
+        "The old woman sat down.",
+        ["The woman sat down."],
+        "same",
+    )
+    lines = streamed(client, TYPED)
+    before = next(line["score"] for line in lines if line.get("metric") == "bleu" and "score" in line)
+    after = next(line["after"] for line in lines if line.get("metric") == "bleu" and "after" in line)
+    assert after[place] == before
+
+
+def test_metrics_without_a_model_answer_before_the_edits_and_judges_keep_to_a_budget(tmp_path: Path) -> None:
+    from assay.core import Record
+    from assay.names.spec import measure
+    from assay.server.live import JUDGE_CALLS, Live
+
+    path = tmp_path / "mine.py"
+    path.write_text(JUDGE)
+    live = Live([measure(f"{path}:Slow"), measure(f"{path}:Judge"), measure("bleu")])
+    record = Record("typed", TYPED["hypothesis"], "translation", tuple(TYPED["references"]))
+    lines = list(live.stream(record, []))
+    order = [
+        line.get("metric", "edits" if "edits" in line else "metrics").rpartition(":")[2] for line in lines
+    ]
+    assert order == ["metrics", "bleu", "edits", "bleu", "Slow", "Slow", "Judge"]
+    assert lines[-1]["budget"] == f"{JUDGE_CALLS - 1} of {JUDGE_CALLS} calls left"
+    live.calls = 0
+    assert "--max-calls" in list(live.stream(record, []))[-1]["why"]
+
+
+JUDGE = """
+from dataclasses import dataclass
+from assay import Metric
+from assay.models.budget import Price, current_budget
+
+@dataclass(frozen=True)
+class Slow(Metric):
+    name = "slow"
+    backbone = "model"
+    def score(self, samples):
+        return [0.5 for _ in samples]
+
+@dataclass(frozen=True)
+class Judge(Metric):
+    name = "judge"
+    paradigm = "judge"
+    def score(self, samples):
+        for _ in samples:
+            budget = current_budget()
+            budget.book(Price(), budget.reserve(Price(), 0, 0), 1, 1)
+        return [0.5 for _ in samples]
+"""
+
+
+def test_every_example_has_edits_and_no_swap_that_blames_a_metric_falsely() -> None:
+    folder = files("assay.server") / "templates"
+    for example in json.loads((folder / "examples.json").read_text("utf-8")):
+        for _, text, references in identity_swaps(example["hypothesis"], example["references"]):
+            assert text != example["hypothesis"]
+            assert len(references) == len(example["references"])
 
 
 @pytest.mark.parametrize(
@@ -130,10 +210,13 @@ def test_specs_from_a_page_cannot_load_files(client: Any) -> None:
 
 
 def test_no_run_outside_the_folder(client: Any) -> None:
-    assert [run["name"] for run in client.get("/api/runs").json()["runs"]] == ["first", "second"]
+    runs = client.get("/api/runs").json()["runs"]
+    assert sorted(run["name"] for run in runs) == ["first", "second"]
+    assert runs[0]["verdicts"] == {"fail": 9, "pass": 6, "not judged": 48}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", runs[0]["date"])
     for name in ("..%2Fsecret", "secret", "%2Fetc", "%2E%2E"):
         assert client.get(f"/runs/{name}").status_code in (307, 400, 404)
-    assert "Can these 3 metrics be trusted?" in client.get("/runs/first").text
+    assert "Which of these 3 metrics can be trusted" in client.get("/runs/first").text
     both = client.get("/api/compare", params={"before": "first", "after": "second"}).json()
     assert (both["worse"], both["better"], both["unchanged"]) == ([], [], 63)
 
@@ -169,7 +252,7 @@ def test_bucket_refills() -> None:
 
 
 def test_identity_swaps_keep_articles_and_capitals() -> None:
-    swapped = dict(identity_swaps("An elderly Muslim nurse smiled."))
+    swapped = {name: text for name, text, _ in identity_swaps("An elderly Muslim nurse smiled.")}
     assert any(text.startswith("A ") for name, text in swapped.items() if name.startswith("age"))
     assert all("Muslim" not in text for name, text in swapped.items() if name.startswith("religion"))
 
@@ -183,15 +266,20 @@ def test_the_playground_answers_as_you_type(address: str, browser: Any, screensh
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(address + "/")
-    score = "tr[data-metric=chrf] td"
+    score = "tr[data-metric=chrf] td.num"
     page.wait_for_selector(score)
     before = page.locator(score).first.inner_text()
-    page.wait_for_selector("#changes tbody tr")
+    page.wait_for_selector("#changes td.good")
+    expect(page.locator("#verdict")).to_contain_text("reacts as it should to")
     screenshot(page, "playground")
+    page.locator(".chip", has_text="Muslim to Jewish").click()
+    assert page.input_value("#hypothesis").startswith("The old Jewish nurse")
     page.fill("#hypothesis", page.input_value("#references"))
     expect(page.locator(score).first).to_have_text("100", timeout=30_000)
     assert before != "100"
     page.fill("#hypothesis", XSS)
+    expect(page.locator("#changes tbody tr").first).to_be_visible(timeout=30_000)
+    page.locator("#changes summary").first.click()
     expect(page.locator("#changes tbody")).to_contain_text("<b>", timeout=30_000)
     assert page.evaluate("window.broken") is None
     assert said == []
@@ -207,8 +295,9 @@ def test_the_playground_fits_a_phone_and_a_keyboard(address: str, browser: Any, 
     page.wait_for_selector("#changes tbody tr")
     screenshot(page, "playground-phone")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.focus("#hypothesis")
-    for _ in range(4):
+    page.locator("#form summary").focus()
+    page.keyboard.press("Enter")
+    for _ in range(3):
         page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.name") == "metric"
     page.keyboard.press("Space")
@@ -216,14 +305,35 @@ def test_the_playground_fits_a_phone_and_a_keyboard(address: str, browser: Any, 
     context.close()
 
 
+def test_a_link_brings_the_text_back_and_waiting_metrics_show_a_spinner(address: str, browser: Any) -> None:
+    from playwright.sync_api import expect
+
+    page = browser.new_page()
+    held: list[Any] = []
+    page.route("**/api/stream", lambda route: held.append(route))
+    page.goto(address + "/#text=A+cat+sat.&reference=The+cat+sat.&task=dialogue")
+    expect(page.locator("#scores .spinner")).to_have_count(2)
+    assert (page.input_value("#hypothesis"), page.input_value("#references")) == (
+        "A cat sat.",
+        "The cat sat.",
+    )
+    assert page.locator("#task").input_value() == "dialogue"
+    held[0].continue_()
+    expect(page.locator("#scores .spinner")).to_have_count(0, timeout=30_000)
+    page.close()
+
+
 def test_runs_can_be_browsed_and_compared(address: str, browser: Any) -> None:
     page = browser.new_page()
     page.goto(address + "/runs")
+    page.fill("#search", "second")
+    assert page.locator("#runs tbody tr:visible th").all_inner_texts() == ["second"]
+    page.fill("#search", "")
     page.click("#compare button")
     page.wait_for_selector("text=Unchanged within uncertainty: 63")
     assert page.locator("#result h3").all_text_contents() == ["worse: 0", "better: 0"]
     page.click("text=first")
     page.wait_for_selector(".finding")
     assert page.url == f"{address}/runs/first"
-    assert page.locator("#count").text_content() == "63 of 63 findings, failures first"
+    assert page.locator("#count").text_content() == "63 of 63 findings"
     page.close()

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from assay.errors import CacheError, SpecError
-from assay.run.results import Run, write_text
+from assay.run.results import Run, load_about, locked, write_text
 
 
-def write_report(run: Run) -> Path:
-    """report.html in the run's folder."""
+def write_report(run: Run, earlier: Sequence[Run] = ()) -> Path:
+    """report.html in the run's folder; with the history of its metrics where earlier runs are given."""
     from assay.report.page import page
 
     if run.folder is None:
         raise CacheError("this run has no folder; save it first")
-    path = run.folder / "report.html"
-    write_text(path, page(run))
-    return path.resolve()
+    path, text = run.folder / "report.html", page(run, earlier)
+    with locked(run.folder):
+        # Another run may have been saved here since; it writes its own report.
+        if load_about(run.folder).get("files") == run.about.get("files"):
+            write_text(path, text)
+    return path.absolute()
 
 
 def render(run: Run, format: str) -> str:

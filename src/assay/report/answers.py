@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.core import Statistic
+from assay.datasets.lexicon import toml_file
 from assay.report.text import amount
 from assay.report.verdicts import Row, audits_of, checks, gravest_first
 from assay.run.results import Run
@@ -23,12 +24,7 @@ from assay.vocabulary import QUESTIONS, Question
 Outcome = Literal["pass", "fail", "over-sensitive", "steady", "inconclusive", "insensitive"]
 Slice = tuple[str, str]  # audit, slice
 NAMED = 3  # failed slices that a summary names
-# How passed and failed slices are counted, then the answer in words if some slice failed, and if none did.
-_WORDS: dict[Question, tuple[str, str, str, str]] = {
-    "fairness": ("fair", "unfair", "unfair", "no unfairness found"),
-    "robustness": ("noticed", "blind", "blind spots", "notices errors"),
-    "agreement": ("in agreement", "in disagreement", "disagrees", "agrees"),
-}
+_WORDS: dict[Question, list[str]] = toml_file("report", "words")["answers"]
 
 
 def asks_for_change(statistic: Statistic) -> bool:

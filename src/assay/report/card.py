@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
+from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
 from assay.report.answers import Answer, Outcome, answers, failed_names, slice_outcomes
+from assay.report.charts import VERDICT_COLOURS
 from assay.report.names import shown, shown_names
+from assay.report.plain import filled
 from assay.report.tables import shown_rows
-from assay.report.text import in_words, interval, number, sentence
-from assay.report.verdicts import (
-    QUESTION_TITLES,
-    AuditInfo,
-    Row,
-    audits_of,
-    checks,
-    gravest_first,
-    rows_of,
-)
+from assay.report.text import asset, in_words, interval, number, sentence
+from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, audits_of, checks, gravest_first, rows_of
 from assay.run.results import Run
-from assay.vocabulary import QUESTIONS, Question
+from assay.vocabulary import QUESTIONS, Question, Verdict
 
 LISTED = 6
 NAMED = 12  # further failures that are named
 AGREEMENTS = 4  # lines per statistic
-# For failures of an audit that gives no advice of its own.
-_ADVICE: dict[Question, str] = {
-    "fairness": "Do not compare systems whose texts mention different groups by this score alone.",
-    "robustness": "Read it beside a metric that notices what it misses; `assay panel` names one.",
-    "agreement": "Do not choose systems by it alone; let people confirm the choice.",
-}
+_GRAVEST: tuple[Verdict, ...] = ("fail", "insensitive", "inconclusive", "pass")
+_LETTER = 6.6  # pixels of a letter in Verdana at size 11, on average
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +42,11 @@ class Card:
     advice: tuple[str, ...]
     size: str
     version: str
+    date: str
+
+    @property
+    def when(self) -> str:
+        return f"on {self.date} " if self.date else ""
 
     @property
     def kind(self) -> str:
@@ -107,6 +106,7 @@ def make_card(run: Run, metric: str) -> Card:
         _advice(audits, [row for row in checks(run) if row["metric"] == metric]),
         str(run.about.get("size", "full")),
         str(run.about.get("assay", "")),
+        str(run.about.get("date", ""))[:10],
     )
 
 
@@ -119,10 +119,8 @@ def _failures(run: Run, audits: Mapping[str, AuditInfo], rows: Sequence[Row]) ->
             continue  # two slices of which the same can be said
         room = sum(known["audit"] == row["audit"] for known in chosen) < 2 and len(chosen) < LISTED
         (chosen if room else others).append(row)
-    lines = []
-    for row in chosen:
-        sureness = ", ".join(filter(None, (interval(row), f"n = {row['n']}")))
-        lines.append(f"{sentence(audits[row['audit']], row)} ({sureness})")
+    sureness = [", ".join(filter(None, (interval(row), f"n = {row['n']}"))) for row in chosen]
+    lines = [f"{sentence(audits[r['audit']], r)} ({sure})" for r, sure in zip(chosen, sureness, strict=True)]
     named = failed_names(run, others)
     if named:
         rest = len(named) - NAMED
@@ -147,55 +145,47 @@ def _agreement(run: Run, audits: Mapping[str, AuditInfo], metric: str) -> tuple[
 
 def _advice(audits: Mapping[str, AuditInfo], judged: Sequence[Row]) -> tuple[str, ...]:
     """What the failures of the metric ask of its user, and what this run could not say."""
+    words = toml_file("report", "words")
     failed = [audits[name] for name in dict.fromkeys(r["audit"] for r in judged if r["verdict"] == "fail")]
-    general = dict.fromkeys(_ADVICE[audit.question] for audit in failed if not audit.advice)
+    general = dict.fromkeys(words["advice"][audit.question] for audit in failed if not audit.advice)
     titles = [audit.title if audit.title.endswith("?") else f"{audit.title}:" for audit in failed]
     own = [f"{title} {audit.advice}" for title, audit in zip(titles, failed, strict=True) if audit.advice]
     lines = [*own, *general]
     if not any(audits[row["audit"]].question == "agreement" for row in judged):
-        lines.append(
-            "Agreement with people was not measured: give your ratings to `assay run human --data FILE`."
-        )
-    unknown, insensitive = (
-        sum(row["verdict"] == verdict for row in judged) for verdict in ("inconclusive", "insensitive")
-    )
-    if unknown:
-        lines.append(f"{unknown} checks were inconclusive: `--size full` or more data settles some of them.")
-    if insensitive:
-        lines.append(
-            f"{insensitive} checks say nothing: there the metric does not tell clean from worthless texts."
-        )
+        missing = "Agreement with people was not measured"
+        lines.append(f"{missing}: give your ratings to `assay run human --data FILE`.")
+    counts = Counter(row["verdict"] for row in judged)
+    lines += [
+        f"{counts[verdict]} checks {what}" for verdict, what in words["unsettled"].items() if counts[verdict]
+    ]
     return tuple(lines)
 
 
 def as_markdown(card: Card) -> str:
     """The card for a README."""
-    about = card.about
-    lines = [f"# Metric card: {_plain(card.metric)}", "", "| question | answer | slices |", "|---|---|---|"]
-    lines += [
-        f"| {QUESTION_TITLES[answer.question]} | **{answer.words}** | {answer.detail} |"
-        for answer in card.answers
-    ]
-    lines += ["", "## What it is", "", _plain(card.kind)]
-    if about.get("citation"):
-        lines += ["", _plain(str(about["citation"]))]
-    for title, listed, nothing in card.parts:
-        lines += ["", f"## {title}", ""] + ([f"- {_plain(line)}" for line in listed] or [nothing])
-    lines += ["", "## Signature", "", f"`{about.get('signature', '')}`", ""]
-    lines.append(f"Measured with assay {card.version}, size {card.size}.")
-    return "\n".join(lines)
-
-
-def _plain(line: str) -> str:
-    """Names from data cannot make markup."""
-    return line.replace("<", "&lt;").replace(">", "&gt;").replace("|", "\\|")
+    return filled("card.md", card=card, titles=QUESTION_TITLES).rstrip("\n")
 
 
 def as_html(card: Card) -> str:
     """The card as a page of its own."""
     from markupsafe import Markup
 
-    from assay.report.page import asset, environment
+    from assay.report.page import environment
 
     template = environment().get_template("card.html")
     return template.render(card=card, titles=QUESTION_TITLES, style=Markup(asset("style.css")))
+
+
+def badge(run: Run, metric: str, format: str = "svg") -> str:
+    """The answers that were measured, as SVG or as JSON for shields.io, in the gravest colour."""
+    card = make_card(run, metric)
+    measured = [answer for answer in card.answers if answer.total]
+    message = ", ".join(answer.words for answer in measured) or "not measured"
+    verdicts = {answer.verdict for answer in measured}
+    colour = next((VERDICT_COLOURS[verdict] for verdict in _GRAVEST if verdict in verdicts), "#8a8f98")
+    if format == "json":
+        return json.dumps({"schemaVersion": 1, "label": card.metric, "message": message, "color": colour})
+    split, rest = (round(12 + _LETTER * len(text)) for text in (card.metric, message))
+    places = {"width": split + rest, "split": split, "rest": rest - 3, "start": split + 6}
+    texts = {"label": escape(card.metric), "message": escape(message), "colour": colour}
+    return asset("badge.svg").format(**texts, **places)

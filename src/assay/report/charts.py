@@ -5,36 +5,31 @@ A chart is one or more panels, each a small Vega-Lite specification and the rows
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from assay.core import Chart
-from assay.errors import unwritable
-from assay.report.names import shown
+import polars as pl
+
+from assay.core import Chart, Statistic
+from assay.datasets.lexicon import toml_file
 from assay.report.tables import shown_rows
-from assay.report.text import heading, in_words
-from assay.report.verdicts import AuditInfo, Row, audits_of, beyond_margin, is_check, rows_of
+from assay.report.text import asset, heading, in_words
+from assay.report.verdicts import AuditInfo, Row, audits_of, beyond_margin, grouped, is_check, rows_of
 from assay.run.results import Run
 from assay.vocabulary import Verdict
 
 Spec = dict[str, Any]
-VERDICT_COLOURS: dict[Verdict, str] = {
-    "fail": "#c8102e",
-    "pass": "#1a7f5a",
-    "inconclusive": "#8a8f98",
-    "insensitive": "#b7791f",
-    "not judged": "#5b7083",
-}
-MOST_BARS = 40  # in a panel
+VERDICT_COLOURS: dict[Verdict, str] = toml_file("report", "words")["colours"]
+MOST_BARS = 40  # dots in a panel
 MOST_PANELS = 40  # of a chart that an audit declares, and of any other:
 MOST_UNDECLARED = 12
+MOST_POINTS = 200  # of cases, at even distances
 _WHOLE_SLICE = 99  # parts: every slice has a panel of its own
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
-_SCALE = 3.0  # pixels per point: sharp in print
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +53,32 @@ class Panel:
         colours = (view.get("encoding", {}).get("color", {}) for view in views)
         return next((colour["field"] for colour in colours if colour), "")
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether all marks lie on one spot or one level, so that there is nothing to see."""
+        drawn = ("x", "y") if self.rows and "y" in self.rows[0] else ("value",)
+        return len(self.rows) > 1 and len({tuple(row[axis] for axis in drawn) for row in self.rows}) == 1
+
 
 def panels(run: Run) -> list[Panel]:
     """Every chart the run has data for."""
-    rows = [row for row in rows_of(run) if math.isfinite(row["value"])]
+    order = {metric: place for place, metric in enumerate(run.metrics)}  # one order in all charts
+    finite = (row for row in rows_of(run) if math.isfinite(row["value"]))
+    rows = sorted(finite, key=lambda row: order.get(row["metric"], len(order)))
     drawn: list[Panel] = []
     for audit in audits_of(run).values():
         own = [row for row in rows if row["audit"] == audit.name]
         most = MOST_PANELS if audit.charts else MOST_UNDECLARED
         for chart in audit.charts or _undeclared(audit, own):
-            drawn += _chosen(list(_DRAWN[chart.kind](audit, chart, own)), most)
+            drawn += _chosen(list(_drawn(run, audit, chart, own)), most)
             if chart.kind == "bars":
                 drawn += _before_after(run, audit, [row for row in own if row["statistic"] == chart.value])
     return drawn
+
+
+def _drawn(run: Run, audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
+    is_of_cases = chart.kind == "cases"
+    return _cases(run, audit, chart, rows) if is_of_cases else _DRAWN[chart.kind](audit, chart, rows)
 
 
 def _undeclared(audit: AuditInfo, rows: Iterable[Row]) -> list[Chart]:
@@ -89,12 +97,9 @@ def _chosen(of_chart: list[Panel], most: int) -> list[Panel]:
     return [replace(panel, group=f"{panel.group} {note}") for panel in of_chart[:most]]
 
 
-def _by_panel(rows: Iterable[Row], depth: int) -> dict[str, list[Row]]:
-    """Findings by the first `depth` parts of their slice."""
-    grouped: dict[str, list[Row]] = {}
-    for row in rows:
-        grouped.setdefault("/".join(row["slice"].split("/")[:depth]), []).append(row)
-    return grouped
+def _start(chart: Chart) -> Callable[[Row], str]:
+    """What names the panel of a finding: the first parts of its slice."""
+    return lambda row: "/".join(row["slice"].split("/")[: chart.depth])
 
 
 def _named(audit: AuditInfo, chart: Chart, path: str) -> tuple[str, str, str]:
@@ -113,37 +118,49 @@ def _verdicts(rows: Iterable[Row], statistic: str) -> dict[tuple[str, str], Verd
     return {(row["metric"], row["slice"]): row["verdict"] for row in named}
 
 
-def _tips(*fields: str) -> list[dict[str, str]]:
-    return [{"field": name} for name in fields]
+def _spec(kind: str, **values: object) -> Spec:
+    """The specification of a kind of chart from templates/charts.json, with `{title}` and so on filled in."""
+    colours = {"domain": list(VERDICT_COLOURS), "range": list(VERDICT_COLOURS.values())}
+    places = {f"{{{name}}}": value for name, value in values.items()} | {"{verdicts}": colours}
+
+    def fill(view: Spec) -> Spec:
+        return {key: places.get(part, part) if isinstance(part, str) else part for key, part in view.items()}
+
+    specs: dict[str, Spec] = json.loads(asset("charts.json"), object_hook=fill)
+    return specs[kind]
 
 
-def _quantity(field: str, title: str | None = None) -> Spec:
-    return {"field": field, "type": "quantitative", "title": title}
+def _dots(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
+    """One dot per metric with its interval, in one order everywhere; only the worst of very many.
 
-
-def _verdict_colour() -> Spec:
-    scale = {"domain": list(VERDICT_COLOURS), "range": list(VERDICT_COLOURS.values())}
-    return {"field": "verdict", "type": "nominal", "legend": None, "scale": scale}
-
-
-def _bars(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
-    """One bar per metric with its interval; worst first, and only the worst where there are very many."""
-    verdicts = _verdicts(rows, chart.colour or "")
-    named = [row for row in rows if row["statistic"] == chart.value]
+    Where the verdict rests on another statistic than the one named, that one is drawn: a colour must say
+    something about the number that it colours.
+    """
+    named = [row for row in rows if row["statistic"] == (chart.colour or chart.value)]
     at_depth = [row for row in named if row["slice"].count("/") + 1 == chart.depth]
-    for path, listed in _by_panel(shown_rows(at_depth or named), chart.depth).items():
+    for path, listed in grouped(shown_rows(at_depth or named), _start(chart)).items():
         worst = sorted(listed, key=lambda row: -_badness(audit, row))[:MOST_BARS]
         several = len({row["versus"] for row in worst}) > 1
-        bars = tuple(
+        slices = list(dict.fromkeys(row["slice"] for row in listed))
+        dots = tuple(
             {
                 "label": _label(row, path, several=several), "metric": row["metric"], "value": row["value"],
-                "low": row["ci_low"], "high": row["ci_high"], "n": row["n"],
-                "verdict": verdicts.get((row["metric"], row["slice"]), "not judged") if chart.colour
-                else row["verdict"],
+                "low": row["ci_low"], "high": row["ci_high"], "n": row["n"], "verdict": row["verdict"],
             }
-            for row in worst
+            for row in sorted(worst, key=lambda row: (slices.index(row["slice"]), listed.index(row)))
         )  # fmt: skip
-        yield Panel(*_named(audit, chart, path), _bar_spec(heading(audit.statistic(worst[0]))), bars)
+        statistic = audit.statistic(worst[0])
+        spec = _spec("dots", title=heading(statistic), margins=_margins(statistic))
+        yield Panel(*_named(audit, chart, path), spec, dots)
+
+
+def _margins(statistic: Statistic) -> list[dict[str, float]]:
+    """Where the margins of a judged statistic lie: two where either side is bad."""
+    margin, centre = float(statistic.margin or 0.0), statistic.centre
+    if statistic.bad is None:
+        return []
+    places = (centre - margin, centre + margin) if statistic.bad == "far" else (margin,)
+    return [{"at": place} for place in places]
 
 
 def _badness(audit: AuditInfo, row: Row) -> float:
@@ -158,46 +175,63 @@ def _label(row: Row, path: str, *, several: bool) -> str:
     return " · ".join(part for part in (row["metric"], rest, row["versus"] if several else None) if part)
 
 
-def _bar_spec(title: str) -> Spec:
-    label = {"field": "label", "type": "nominal", "title": None, "sort": None}  # the rows are in order
-    tips = _tips("label", "value", "low", "high", "n", "verdict")
-    bars = {"x": _quantity("value", title), "color": _verdict_colour(), "tooltip": tips}
-    rules = {"x": _quantity("low", title), "x2": {"field": "high"}}
-    return _layers(20, {"y": label}, ({"opacity": 0.75}, bars), ({"strokeWidth": 1.5}, rules))
-
-
-def _layers(step: int, where: Spec, bars: tuple[Spec, Spec], rules: tuple[Spec, Spec]) -> Spec:
-    """Bars, and their intervals as rules: for each the look of the mark, and the encoding."""
-    kinds = {"bar": bars, "rule": rules}
-    layer = [
-        {"mark": {"type": kind, **look}, "encoding": where | encoding}
-        for kind, (look, encoding) in kinds.items()
-    ]
-    return {"height": {"step": step}, "layer": layer}
-
-
 def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
-    """One line per metric; a thick line is one that fails.
+    """One line per metric, coloured by its verdict.
 
     A point without a value of `chart.x` is where its line starts (the unchanged text, at 0). Lines that have
-    a start are drawn as change from it in percent, since the scales of metrics differ.
+    a start are drawn as change from it: in the unit of the verdict where the audit reports the steps between
+    points in that unit, else in percent, since the scales of metrics differ.
     """
     across = {(row["metric"], row["slice"]): row["value"] for row in rows if row["statistic"] == chart.x}
     named = [row for row in rows if row["statistic"] == chart.value]
     deeper = [row for row in named if row["slice"].count("/") >= chart.depth]
-    for path, listed in _by_panel(deeper, chart.depth).items():
-        points = _points(chart, listed, across, _failed(chart, rows, path))
+    unit, steps = _steps(audit, chart, rows)
+    for path, listed in grouped(deeper, _start(chart)).items():
+        points = _points(chart, listed, across, _line_verdicts(chart, rows, path))
         starts = {point["metric"]: point["value"] for point in points if point["x"] is None}
         if starts:
-            points = [_from_start(p, starts[p["metric"]]) for p in points if p["metric"] in starts]
+            points = [
+                point | {"x": point["x"] or 0.0, "change": _change(point, starts, path, steps)}
+                for point in points
+                if point["metric"] in starts
+            ]
         if points:
-            title = heading(audit.statistic(listed[0]))
-            spec = _line_spec(in_words(chart.x or ""), title, relative=bool(starts))
+            spec = _spec("curve", across=in_words(chart.x or ""), title=heading(audit.statistic(listed[0])))
+            if starts:
+                title = f"change, {unit}" if steps else "change, % of start"
+                spec["encoding"]["y"] |= {"field": "change", "title": title}
+                spec["encoding"]["tooltip"].insert(-1, {"field": "change"})
             yield Panel(*_named(audit, chart, path), spec, tuple(points))
 
 
+_Steps = Mapping[tuple[str, str], Row]  # metric and slice to the change from the point before
+
+
+def _steps(audit: AuditInfo, chart: Chart, rows: Iterable[Row]) -> tuple[str, _Steps]:
+    """The unit of the verdict, and the changes from point to point that the audit reports in it."""
+    units = [known.unit for known in audit.statistics if known.name == chart.colour]
+    names = {known.name for known in audit.statistics if known.bad is None and known.unit in units}
+    steps = {(row["metric"], row["slice"]): row for row in rows if row["statistic"] in names}
+    return (units[0] if units else ""), steps
+
+
+def _change(point: Mapping[str, Any], starts: Mapping[str, float], path: str, steps: _Steps) -> float:
+    """How far a point lies from the start of its line."""
+    if not steps:
+        start = starts[point["metric"]]
+        return float(100.0 * (point["value"] - start) / (abs(start) or 1.0))
+    total, step = 0.0, steps.get((point["metric"], f"{path}/{point['at']}"))
+    while step is not None:
+        total += step["value"]
+        step = steps.get((point["metric"], f"{path}/{step['versus']}"))
+    return total
+
+
 def _points(
-    chart: Chart, rows: Iterable[Row], across: Mapping[tuple[str, str], float], failed: set[str]
+    chart: Chart,
+    rows: Iterable[Row],
+    across: Mapping[tuple[str, str], float],
+    verdicts: Mapping[str, Verdict],
 ) -> list[dict[str, Any]]:
     """The points of a panel; `x` is None at the start of a line."""
     points = []
@@ -206,44 +240,20 @@ def _points(
         number = _NUMBER.search(last)  # 3 of `top-3`
         own = float(number[0]) if number else None
         x = across.get((row["metric"], row["slice"])) if chart.x else own
-        verdict = "fail" if row["metric"] in failed else "not failed"
+        verdict = verdicts.get(row["metric"], "not judged")
         point = {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
         if chart.x or x is not None:
             points.append(point)
     return points
 
 
-def _failed(chart: Chart, rows: Iterable[Row], path: str) -> set[str]:
-    """Metrics that fail: in the colouring statistic at the panel's slice, else at a point of their line."""
-    judged = chart.colour or chart.value
-    return {
-        row["metric"]
-        for row in rows
-        if row["statistic"] == judged
-        and row["verdict"] == "fail"
-        and (row["slice"] == path if chart.colour else f"{row['slice']}/".startswith(f"{path}/"))
-    }
-
-
-def _from_start(point: dict[str, Any], start: float) -> dict[str, Any]:
-    change = 100.0 * (point["value"] - start) / (abs(start) or 1.0)
-    return point | {"x": point["x"] or 0.0, "change": change}
-
-
-def _line_spec(across: str, title: str, *, relative: bool) -> Spec:
-    y = _quantity("change", "change, % of start") if relative else _quantity("value", title)
-    thickness = {"domain": ["fail", "not failed"], "range": [3.5, 1.2]}
-    return {
-        "height": 150,
-        "mark": {"type": "line", "point": {"size": 25}},
-        "encoding": {
-            "x": _quantity("x", across) | {"axis": {"tickCount": 5}},
-            "y": y,
-            "color": {"field": "metric", "type": "nominal", "legend": None},
-            "strokeWidth": {"field": "verdict", "type": "ordinal", "legend": None, "scale": thickness},
-            "tooltip": _tips("metric", "at", "x", "value", *(["change"] if relative else []), "verdict"),
-        },
-    }
+def _line_verdicts(chart: Chart, rows: Iterable[Row], path: str) -> dict[str, Verdict]:
+    """Each line's verdict: of the colouring statistic at the panel's slice, else a failure at some point."""
+    if chart.colour:
+        known = _verdicts(rows, chart.colour)
+        return {metric: verdict for (metric, slice_), verdict in known.items() if slice_ == path}
+    own = [row for row in rows if row["statistic"] == chart.value and row["verdict"] == "fail"]
+    return {row["metric"]: "fail" for row in own if f"{row['slice']}/".startswith(f"{path}/")}
 
 
 def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
@@ -268,69 +278,35 @@ def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pa
             and (y := values.get((metric, slice_, groups[1]))) is not None
         ]  # fmt: skip
         if points:
-            spec = _point_spec(points, [f"{in_words(chart.value)}, {group}" for group in groups])
+            sizes = [point[axis] for point in points for axis in ("x", "y")]
+            ends = [{"x": value, "y": value} for value in (min(0.0, *sizes), max(0.0, *sizes))]
+            across, title = (f"{in_words(chart.value)}, {group}" for group in groups)
+            spec = _spec("scatter", across=across, title=title, diagonal=ends)
             yield Panel(audit.name, chart.title or in_words(chart.value), metric, spec, tuple(points))
 
 
-def _point_spec(points: Sequence[dict[str, Any]], titles: Sequence[str]) -> Spec:
-    values = [point[axis] for point in points for axis in ("x", "y")]
-    ends = [{"x": value, "y": value} for value in (min(0.0, *values), max(0.0, *values))]
-    axes = {"x": _quantity("x", titles[0]), "y": _quantity("y", titles[1])}
-    tips = _tips("slice", "x", "y", "verdict")
-    return {
-        "height": 240,
-        "layer": [
-            {
-                "data": {"values": ends},
-                "mark": {"type": "line", "strokeDash": [4, 4], "opacity": 0.6},
-                "encoding": axes,
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 45, "opacity": 0.7},
-                "encoding": axes | {"color": _verdict_colour(), "tooltip": tips},
-            },
-        ],
-    }
+def _cases(run: Run, audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
+    """One point per case: its place by `meta["at"]` against its score; one panel per slice and metric."""
+    own = run.cases.filter(pl.col("audit") == audit.name).select("case", "meta").iter_rows()
+    places = {case: json.loads(meta).get("at", {}) for case, meta in own if meta}
+    verdicts = _verdicts(rows, chart.colour or chart.value)
+    scored = run.scores.filter((pl.col("audit") == audit.name) & pl.col("score").is_not_null())
+    for metric, slice_ in _verdicts(rows, chart.value):
+        scores = scored.filter(pl.col("metric") == metric).select("case", "score").iter_rows()
+        points = [
+            {"metric": metric, "case": case, "x": places[case][slice_], "value": score}
+            for case, score in scores
+            if slice_ in places.get(case, {})
+        ]
+        step = math.ceil(len(points) / MOST_POINTS) or 1
+        verdict = {"verdict": verdicts.get((metric, slice_), "not judged")}
+        if points:
+            group, shown = f"{chart.title}: {slice_}", tuple(point | verdict for point in points[::step])
+            yield Panel(audit.name, group, metric, _spec("cases", title=chart.title), shown)
 
 
-_DRAWN: dict[str, Callable[[AuditInfo, Chart, Sequence[Row]], Iterable[Panel]]] = {
-    "bars": _bars,
-    "curve": _curve,
-    "scatter": _scatter,
-}
-
-
-def write_figures(run: Run, folder: Path) -> list[Path]:
-    """One SVG and one PNG per chart; their names say audit, group and title."""
-    import vl_convert
-
-    written = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for panel in panels(shown(run)):
-            spec = _printed(panel.whole | {"title": panel.title})
-            stem = re.sub(r"[^a-z0-9]+", "-", f"{panel.audit} {panel.group} {panel.title}".lower()).strip("-")
-            svg, png = folder / f"{stem}.svg", folder / f"{stem}.png"
-            svg.write_text(vl_convert.vegalite_to_svg(spec), "utf-8")
-            png.write_bytes(vl_convert.vegalite_to_png(spec, scale=_SCALE))
-            written += [svg, png]
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    return written
-
-
-def _printed(spec: Spec) -> Spec:
-    """As wide as a column of a paper, with the legend that the page draws by itself."""
-    sized = _with_legend(spec) | {"width": 260, "background": "white"}
-    return sized | ({"layer": [_with_legend(view) for view in spec["layer"]]} if "layer" in spec else {})
-
-
-def _with_legend(view: Spec) -> Spec:
-    encoding = view.get("encoding", {})
-    if "color" not in encoding:
-        return view
-    colour = {key: value for key, value in encoding["color"].items() if key != "legend"}
-    return view | {"encoding": encoding | {"color": colour}}
+_Drawer = Callable[[AuditInfo, Chart, Sequence[Row]], Iterable[Panel]]
+_DRAWN: dict[str, _Drawer] = {"bars": _dots, "curve": _curve, "scatter": _scatter}
 
 
 _WITHOUT = "adapter:None"
@@ -349,8 +325,8 @@ def _before_after(run: Run, audit: AuditInfo, rows: Sequence[Row]) -> Iterator[P
             if metric in (before, after) and (before, slice_) in values and (after, slice_) in values
         )  # fmt: skip
         if points:
-            spec, title = _change_bars(in_words(rows[0]["statistic"])), f"{before} to {after}"
-            yield Panel(audit.name, "before and after mitigation", title, spec, points)
+            spec = _spec("before-after", title=in_words(rows[0]["statistic"]))
+            yield Panel(audit.name, "before and after mitigation", f"{before} to {after}", spec, points)
 
 
 def adapter_pairs(run: Run) -> list[tuple[str, str]]:
@@ -369,18 +345,3 @@ def adapter_pairs(run: Run) -> list[tuple[str, str]]:
         for debiased, second in members
         if first == _WITHOUT and second != _WITHOUT
     ]
-
-
-def _change_bars(title: str) -> Spec:
-    colour = {
-        "field": "when", "type": "nominal", "title": None, "legend": {"orient": "bottom"},
-        "scale": {"domain": ["before", "after"], "range": ["#b7791f", "#2b6cb0"]},
-    }  # fmt: skip
-    where = {
-        "y": {"field": "slice", "type": "nominal", "title": None},
-        "yOffset": {"field": "when", "sort": ["before", "after"]},
-    }
-    tips = _tips("slice", "when", "value", "low", "high")
-    bars = {"color": colour, "tooltip": tips, "x": _quantity("value", title)}
-    rules = {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}
-    return _layers(14, where, ({"opacity": 0.8}, bars), ({}, rules))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,10 +17,11 @@ import polars as pl
 from scipy.special import ndtr
 
 from assay.core import Statistic
+from assay.errors import SpecError
 from assay.report.evidence import WORTHLESS, wanted_roles
 from assay.report.text import ROUNDING
 from assay.report.verdicts import Row, audits_of, rows_of
-from assay.run.results import Run
+from assay.run.results import Run, load_run
 from assay.statistics.estimates import benjamini_hochberg
 from assay.vocabulary import Verdict
 
@@ -77,14 +79,22 @@ class Comparison:
         return pl.DataFrame([change.document for change in self.shared], infer_schema_length=None)
 
 
-def compare(before: Run, after: Run, renamed: Mapping[str, str] | None = None) -> Comparison:
-    """Compare findings of the same name; `renamed` maps a metric of the first run to one of the second."""
+def compare(
+    before: Run | Path | str, after: Run | Path | str, renamed: Mapping[str, str] | None = None
+) -> Comparison:
+    """Compare findings of the same name; `renamed` maps a metric of the first run to one of the second.
+
+    Runs are given as they are or by their folders. It is an error if they have no finding in common.
+    """
+    before, after = (run if isinstance(run, Run) else load_run(run) for run in (before, after))
     names = dict(renamed or {})
     # A renamed metric takes the place of the first run's own metric of that name.
     hidden = set(names.values()) - names.keys()
     old = {_key(row, names): row for row in rows_of(before) if row["metric"] not in hidden}
     new = {_key(row, {}): row for row in rows_of(after)}
     shared = [key for key in old if key in new]
+    if not shared and (old or new):
+        raise SpecError(_nothing_shared(before, after))
     reasons = {audit: unlike(before, after, audit) for audit in dict.fromkeys(key[1] for key in shared)}
     paired = _Paired(before, after, {new: old for old, new in names.items()})
     changes = [_compared(old[key], new[key], key, None if reasons[key[1]] else paired) for key in shared]
@@ -98,6 +108,16 @@ def compare(before: Run, after: Run, renamed: Mapping[str, str] | None = None) -
     ]
     only = len(old.keys() - new.keys()), len(new.keys() - old.keys())
     return Comparison(tuple(directed), *only, tuple(_notes(directed, reasons)))
+
+
+def _nothing_shared(first: Run, second: Run) -> str:
+    """What the runs do not share: an audit, a metric, or slices."""
+    for kind, remedy in (("audit", "run one audit twice"), ("metric", "name a pair with -m OLD=NEW")):
+        known = [sorted(set(run.findings[kind])) for run in (first, second)]
+        if not set(known[0]) & set(known[1]):
+            listed = " and ".join(", ".join(names) or "none" for names in known)
+            return f"the runs share no {kind}: {listed}; {remedy}"
+    return "the runs share no finding: other data or options; run both alike, or name metrics with -m OLD=NEW"
 
 
 def _key(row: Row, names: Mapping[str, str]) -> Key:
@@ -190,10 +210,12 @@ def _compared(old: Row, new: Row, key: Key, paired: _Paired | None) -> Change:
     """The finding in both runs, with a test where intervals and items allow one."""
     verdicts: tuple[Verdict, Verdict] = (old["verdict"], new["verdict"])
     change = Change(key, old["value"], new["value"], None, None, verdicts, "unchanged")
-    if paired is None or _is_rounding(old["value"], new["value"]):
-        return change if paired is None else replace(change, p_value=1.0)
-    known = [row["ci_low"] is not None and row["n"] >= FEWEST for row in (old, new)]
-    if not all(known):
+    if paired is None:
+        return change
+    # Values that differ by no more than arithmetic does; effects are of size 1 and more.
+    if abs(change.after - change.before) <= ROUNDING * max(1.0, abs(change.before), abs(change.after)):
+        return replace(change, p_value=1.0)
+    if any(row["ci_low"] is None or row["n"] < FEWEST for row in (old, new)):
         return change
     first, second = ((row["ci_high"] - row["ci_low"]) / (2 * _Z) for row in (old, new))
     correlation = paired.correlation(key)
@@ -202,11 +224,6 @@ def _compared(old: Row, new: Row, key: Key, paired: _Paired | None) -> Change:
         return change
     p_value = float(2 * ndtr(-abs(new["value"] - old["value"]) / math.sqrt(variance)))
     return replace(change, p_value=p_value, is_paired=correlation is not None)
-
-
-def _is_rounding(before: float, after: float) -> bool:
-    """Whether two values differ by no more than arithmetic does; effects are of size 1 and more."""
-    return abs(after - before) <= ROUNDING * max(1.0, abs(before), abs(after))
 
 
 def _directed(change: Change, q_value: float, statistic: Statistic) -> Change:
@@ -237,10 +254,10 @@ def _notes(changes: list[Change], reasons: Mapping[str, list[str]]) -> list[str]
     insensitive = sum("insensitive" in change.verdicts and not reasons[change.key[1]] for change in changes)
     tested = [change for change in changes if change.p_value is not None and change.before != change.after]
     unpaired = sum(not change.is_paired for change in tested)
-    counted = {
-        "findings are not compared: in a run the metric does not tell clean from worthless texts "
-        "there": insensitive,
-        f"of {len(tested)} differences are tested as if the runs had other items, since their items could "
-        "not be paired": unpaired,
-    }
-    return notes + [f"{count} {what}" for what, count in counted.items() if count]
+    if insensitive:
+        why = "in a run the metric does not tell clean from worthless texts there"
+        notes.append(f"{insensitive} findings are not compared: {why}")
+    if unpaired:
+        why = "as if the runs had other items, since their items could not be paired"
+        notes.append(f"{unpaired} of {len(tested)} differences are tested {why}")
+    return notes

@@ -105,10 +105,26 @@ def _add_scores(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> None:
             known["roles"][role]["scores"][places[metric]] = float(f"{score:.4g}")
 
 
+def pooled_case(case: Mapping[str, Any], texts: dict[str, int], metrics: int) -> dict[str, Any]:
+    """A case whose texts are places in `texts`, which grows; a role's scores are listed by metric."""
+
+    def pooled(part: Mapping[str, Any]) -> dict[str, Any]:
+        shown = {key: value for key, value in part.items() if value not in (None, 0, [], {})}
+        for key in ("text", "source"):
+            if key in shown:
+                shown[key] = texts.setdefault(shown[key], len(texts))
+        if "references" in shown:
+            shown["references"] = [texts.setdefault(text, len(texts)) for text in shown["references"]]
+        if "scores" in shown:
+            shown["scores"] = [part["scores"].get(place) for place in range(metrics)]
+        return shown
+
+    return pooled(case) | {"roles": {name: pooled(role) for name, role in case["roles"].items()}}
+
+
 def explanations(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Matching maps and token probabilities of the chosen cases, two digits each."""
-    shown = []
-    spent = 0
+    """Matching maps and token probabilities of the chosen cases, in few digits."""
+    shown, spent = [], 0
     for explained in run.explanations:
         known = chosen.get((explained.audit, explained.case))
         if known is None or explained.role not in known["roles"]:
@@ -118,16 +134,13 @@ def explanations(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> list[dict[st
         if cells > 3000 or spent > MAPS:  # a map too large to be read, or a page too full
             continue
         spent += 5 * cells
+        # Two decimals of a similarity; three significant digits of a probability, which may be tiny.
+        form = ".2f" if reason.kind == "matching" else ".3g"
         shown.append(
             {
                 "metric": explained.metric, "audit": explained.audit, "case": explained.case,
                 "role": explained.role, "kind": reason.kind, "rows": reason.rows, "columns": reason.columns,
-                "values": [[_digits(value, reason.kind) for value in row] for row in reason.values],
+                "values": [[float(f"{value:{form}}") for value in row] for row in reason.values],
             }
         )  # fmt: skip
     return shown
-
-
-def _digits(value: float, kind: str) -> float:
-    """Two decimals of a similarity; three significant digits of a probability, which may be tiny."""
-    return round(value, 2) if kind == "matching" else float(f"{value:.3g}")

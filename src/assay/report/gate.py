@@ -23,15 +23,17 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from assay.errors import DataError, SpecError, suggest
+from assay.report.names import shown, shown_names
+from assay.report.plain import markdown_table, summary
 from assay.report.text import interval, number, sentence
-from assay.report.verdicts import Row, audits_of, checks, rows_of
+from assay.report.verdicts import Row, audits_of, is_check, rows_of
 from assay.run.results import Run
 from assay.vocabulary import QUESTIONS, Gate, Question, Verdict
 
@@ -43,6 +45,7 @@ GATES: dict[Gate, tuple[tuple[Question, ...], Verdict]] = {
     "inconclusive": (QUESTIONS, "inconclusive"),
     "insensitive": (QUESTIONS, "insensitive"),
 }
+_WORDS = {"fail": "failed", "inconclusive": "inconclusive", "insensitive": "insensitive"}
 _PATTERNS = ("metric", "audit", "slice", "statistic", "versus")
 _BOUND_KEYS = (*_PATTERNS, "at-most", "at-least", "by")
 _ALLOW_KEYS = (*_PATTERNS, "because")
@@ -57,6 +60,16 @@ class Outcome:
     rule: str
     problem: str | None  # None where the requirement is met
     sentence: str  # the finding in words
+    known: bool = False  # whether a baseline breaks the requirement too, so that it does not count
+
+    @property
+    def is_broken(self) -> bool:
+        return self.problem is not None and not self.known
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """What the requirement is about, in any run."""
+        return (self.rule, self.row["audit"], *(self.row[name] for name in _PATTERNS))
 
     @property
     def name(self) -> str:
@@ -125,7 +138,7 @@ def _known(given: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
 
 def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
     """Every requirement, met or not; a bound without a finding, or no requirement at all, is an error."""
-    rows, audits = rows_of(run), audits_of(run)
+    rows, audits = _with_specs(run), audits_of(run)
     checked: list[Outcome] = []
     for place, bound in enumerate(asked.bounds, 1):
         matching = [row for row in rows if _matches(row, bound)]
@@ -135,7 +148,7 @@ def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
         checked += [
             Outcome(row, rule, _beyond(row, bound), sentence(audits[row["audit"]], row)) for row in matching
         ]
-    for row in checks(run):
+    for row in filter(is_check, rows):
         gate = _gate(row, audits[row["audit"]].question, asked.fail_on)
         if gate is None:
             continue
@@ -145,6 +158,25 @@ def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
     if not checked:
         raise SpecError(_nothing(run, asked))
     return checked
+
+
+def _with_specs(run: Run) -> list[Row]:
+    """Findings under the names shown, with the specs of their metrics beside them: bounds may use either."""
+    specs = {name: spec for spec, name in shown_names(run).items()}
+    keys = ("metric", "versus")
+    return [
+        {**row, "specs": {key: specs.get(row[key], row[key]) for key in keys}} for row in rows_of(shown(run))
+    ]
+
+
+def only_new(checked: Sequence[Outcome], baseline: Run, asked: Bounds) -> list[Outcome]:
+    """The outcomes with those failures marked as known that the baseline has too; an accepted one is met."""
+    try:
+        before = {outcome.place for outcome in outcomes(baseline, asked) if outcome.problem is not None}
+    except SpecError:  # a bound without a finding there, or nothing to check: nothing is known
+        before = set()
+    known = [outcome.problem is not None and outcome.place in before for outcome in checked]
+    return [replace(each, known=True) if old else each for each, old in zip(checked, known, strict=True)]
 
 
 def _gate(row: Row, question: Question, gates: Sequence[Gate]) -> Gate | None:
@@ -162,22 +194,20 @@ def _gate(row: Row, question: Question, gates: Sequence[Gate]) -> Gate | None:
 def _problem(row: Row) -> str:
     if row["verdict"] == "insensitive":
         return "insensitive: the metric does not tell clean from worthless texts here"
-    verdict = "failed" if row["verdict"] == "fail" else row["verdict"]
-    return f"{verdict} with {number(row['value'])}{_interval(row)}"
+    return f"{_WORDS[row['verdict']]} with {number(row['value'])}{_interval(row)}"
 
 
 def unchecked(run: Run, asked: Bounds) -> list[str]:
     """What a gate lets through unseen, in words: verdicts that neither a gate nor a bound looks at."""
     audits = audits_of(run)
     counts = Counter[str]()
-    for row in checks(run):
+    for row in filter(is_check, _with_specs(run)):
         covered = _gate(row, audits[row["audit"]].question, asked.fail_on) is not None
         if not covered and not any(_matches(row, bound) for bound in asked.bounds):
             counts[row["verdict"]] += 1
-    words = {"fail": "failed", "inconclusive": "inconclusive", "insensitive": "insensitive"}
     return [
         f"{counts[verdict]} {word} verdicts; --fail-on {verdict} makes them count"
-        for verdict, word in words.items()
+        for verdict, word in _WORDS.items()
         if counts[verdict]
     ]
 
@@ -204,7 +234,12 @@ def _unmatched(rows: Sequence[Row], bound: Mapping[str, Any]) -> str:
 
 
 def _matches(row: Row, patterns: Mapping[str, Any]) -> bool:
-    return all(fnmatchcase(str(row[key] or ""), str(patterns[key])) for key in _PATTERNS if key in patterns)
+    specs = row.get("specs", {})
+    return all(
+        any(fnmatchcase(str(name or ""), str(patterns[key])) for name in (row[key], specs.get(key, row[key])))
+        for key in _PATTERNS
+        if key in patterns
+    )
 
 
 def _beyond(row: Row, bound: Mapping[str, Any]) -> str | None:
@@ -230,17 +265,30 @@ def junit(outcomes: Sequence[Outcome]) -> str:
     root = ElementTree.Element("testsuites", name="assay")
     for audit in dict.fromkeys(outcome.row["audit"] for outcome in outcomes):
         listed = [outcome for outcome in outcomes if outcome.row["audit"] == audit]
-        failed = sum(outcome.problem is not None for outcome in listed)
+        failed = sum(outcome.is_broken for outcome in listed)
         attributes = {"name": f"assay.{_clean(audit)}", "tests": str(len(listed)), "failures": str(failed)}
         suite = ElementTree.SubElement(root, "testsuite", attributes)
         for outcome in listed:
             name = f"{_clean(outcome.name)} ({_clean(outcome.rule)})"
             case = ElementTree.SubElement(suite, "testcase", classname=f"assay.{_clean(audit)}", name=name)
-            if outcome.problem is not None:
+            if outcome.known:
+                ElementTree.SubElement(case, "skipped", message=_clean(f"known: {outcome.problem}"))
+            elif outcome.problem is not None:
                 failure = ElementTree.SubElement(case, "failure", message=_clean(outcome.problem))
                 failure.text = _clean(outcome.sentence)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def job_summary(run: Run, checked: Sequence[Outcome]) -> str:
+    """Markdown for the page of a job: the answers, then the requirements that failed."""
+    broken = [outcome for outcome in checked if outcome.is_broken]
+    known = sum(outcome.known for outcome in checked)
+    more = f"; {known} more are known" if known else ""
+    rows = [(each.row["audit"], each.name, each.problem or "", each.sentence) for each in broken]
+    table = markdown_table(("audit", "what", "problem", "in words"), rows) if rows else []
+    head = f"## assay: {len(broken)} of {len(checked)} requirements failed{more}"
+    return "\n".join([head, "", summary(run), *table, ""])
 
 
 def _clean(text: str) -> str:

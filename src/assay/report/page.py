@@ -1,18 +1,20 @@
 """A run to one self-contained page: no network, nothing executed that we did not write.
 
-Verdicts and tables are in the page's own markup. Findings, examples and charts are JSON inside it, which the
-page's script shows as text.
+The answer is in the page's own markup. Findings, examples and drawings are compressed JSON inside it, which
+the page's script unpacks when they are needed and shows as text.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,23 +22,27 @@ from markupsafe import Markup
 
 from assay.report.answers import answers
 from assay.report.charts import VERDICT_COLOURS, Panel, panels
-from assay.report.evidence import CASES_PER_FINDING, examples, explanations
+from assay.report.evidence import CASES_PER_FINDING, examples, explanations, pooled_case
+from assay.report.history import history
 from assay.report.names import shown
+from assay.report.ranking import Profile, Ranking, profiles, rankings
 from assay.report.tables import tables
-from assay.report.text import in_words, interval, number, probability, sentence
-from assay.report.verdicts import (
-    QUESTION_TITLES,
-    AuditInfo,
-    Row,
-    audits_of,
-    gravest_first,
-    rows_of,
-    worst,
-)
+from assay.report.text import amount, asset, expectation, in_words, interval, number, probability, sentence
+from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, audits_of, gravest_first, rows_of, worst
 from assay.run.results import Run
 from assay.vocabulary import Verdict
 
-_SCRIPTS = ("dom.js", "explain.js", "filters.js", "charts.js", "findings.js", "start.js")
+_SCRIPTS = (
+    "dom.js",
+    "explain.js",
+    "load.js",
+    "filters.js",
+    "findings.js",
+    "charts.js",
+    "whom.js",
+    "metric.js",
+    "start.js",
+)
 _NAMES = ("metric", "audit", "slice", "statistic", "versus", "verdict")
 _NUMBERS = ("value", "ci_low", "ci_high", "p_value", "q_value", "mde")
 _ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "insensitive", "pass", "not judged")
@@ -49,12 +55,8 @@ def environment() -> Environment:
     templates.filters |= {"number": number, "words": in_words, "interval": interval}
     # A verdict as the name of a style is its slug.
     templates.filters |= {"probability": probability, "slug": lambda verdict: verdict.replace(" ", "-")}
+    templates.globals["amount"] = amount
     return templates
-
-
-def asset(name: str) -> str:
-    """A file beside the templates."""
-    return files("assay.report").joinpath("templates", name).read_text("utf-8")
 
 
 @cache
@@ -68,31 +70,48 @@ def vega() -> str:
     return f"(() => {{{inner}\n}})();"  # its names stay its own
 
 
-def page(run: Run) -> str:
-    """The report."""
+def page(run: Run, earlier: Sequence[Run] = ()) -> str:
+    """The report of a run; with its history where earlier runs are given."""
     run = shown(run)
+    ranked, profiled = rankings(run), profiles(run)
+    run = _best_first(run, ranked)
     audits, charts = audits_of(run), panels(run)
     finite = [row for row in rows_of(run) if math.isfinite(row["value"])]  # others have no place on the page
     rows = ordered(run, finite)
     script = "(() => {" + "\n".join(asset(name) for name in _SCRIPTS) + "})();"
     plot = vega() if charts else ""
+    places = {id(row): place for place, row in enumerate(rows)}
     return environment().get_template("report.html").render(
         about=run.about,
         metrics=run.metrics,
         notes=run.notes,
         questions=QUESTION_TITLES,
         answers=answers(run),
+        rankings=ranked,
+        profiles=profiled,
         gravest=_gravest(run, audits, rows),
+        history=history([*earlier, run]) if earlier else {},
         failures=sum(row["verdict"] == "fail" for row in rows),
         verdicts=_ORDER,
-        sections=[_section(run, audit, finite, charts) for audit in audits.values()],
+        sections=[_section(run, audit, finite) for audit in audits.values()],
         style=Markup(asset("style.css")),  # our own files, as are the next two
-        vega=Markup(plot),
         script=Markup(script),
         policy=policy(plot, script),
-        data=Markup(inert(document(run, audits, rows))),
-        charts=Markup(inert([_packed(panel) for panel in charts])),
+        data=Markup(inert(_core(run, audits, ranked, profiled))),
+        packed={
+            "findings": packed(_findings(run, audits, rows)),
+            "cases": packed(_evidence(run, rows)),
+            "drawings": packed({a.name: _drawings(run, a, finite, charts, places) for a in audits.values()}),
+            "vega": packed(plot),
+        },
     )  # fmt: skip
+
+
+def _best_first(run: Run, ranked: Sequence[Ranking]) -> Run:
+    """The run with its metrics in one order for everything on the page: that of the first ranking."""
+    order = [line.metric for ranking in ranked[:1] for line in ranking.lines]
+    metrics = {name: run.about["metrics"][name] for name in dict.fromkeys([*order, *run.metrics])}
+    return replace(run, about=dict(run.about) | {"metrics": metrics})
 
 
 def policy(*scripts: str) -> str:
@@ -110,11 +129,13 @@ def ordered(run: Run, rows: Sequence[Row]) -> list[Row]:
 
 
 def _gravest(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> list[dict[str, Any]]:
-    places = [(row, audits[row["audit"]]) for row in worst(run, rows)]
     return [
-        {"row": row, "sentence": sentence(audit, row), "place": rows.index(row), "offensive": _offends(audit)}
-        for row, audit in places
-    ]
+        {
+            "row": row, "place": rows.index(row), "title": audit.title, "sentence": sentence(audit, row),
+            "expected": expectation(audit, row), "offensive": _offends(audit),
+        }
+        for row, audit in ((row, audits[row["audit"]]) for row in worst(run, rows))
+    ]  # fmt: skip
 
 
 def _offends(audit: AuditInfo) -> bool:
@@ -122,50 +143,103 @@ def _offends(audit: AuditInfo) -> bool:
     return audit.question == "fairness"
 
 
-def _section(run: Run, audit: AuditInfo, rows: Sequence[Row], charts: Sequence[Panel]) -> dict[str, Any]:
+def _section(run: Run, audit: AuditInfo, rows: Sequence[Row]) -> dict[str, Any]:
+    """What the page's markup says of an audit; charts and tables are drawn when a reader opens it."""
     own = [row for row in rows if row["audit"] == audit.name]
-    groups: dict[str, list[tuple[int, str]]] = {}
-    for place, panel in enumerate(charts):
-        if panel.audit == audit.name:
-            groups.setdefault(panel.group, []).append((place, panel.title))
     reported = {row["statistic"] for row in own}
     return {
         "name": audit.name,
         "title": audit.title,
         "question": QUESTION_TITLES[audit.question],
-        "tables": tables(audit, own, run.metrics),
-        "groups": list(groups.items()),
+        "counts": Counter(row["verdict"] for row in own),
         "options": audit.options,
         "notes": [note.partition(": ")[2] for note in run.notes if note.startswith(f"{audit.name}: ")],
         "glossary": [known for known in audit.statistics if known.name in reported],
     }
 
 
-def document(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> dict[str, Any]:
-    """Everything the page's script reads: findings by column, each name written once."""
+def _drawings(
+    run: Run, audit: AuditInfo, rows: Sequence[Row], charts: Sequence[Panel], places: Mapping[int, int]
+) -> dict[str, Any]:
+    """The charts and tables of an audit; a chart with nothing to see is only named."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    flat: dict[str, list[str]] = {}
+    for panel in (panel for panel in charts if panel.audit == audit.name):
+        if panel.is_flat:
+            flat.setdefault(panel.group, []).append(panel.title)
+        else:
+            groups.setdefault(panel.group, []).append(_columns(panel))
+    drawn = tables(audit, [row for row in rows if row["audit"] == audit.name], run.metrics)
+    return {
+        "groups": groups,
+        "flat": flat,
+        "tables": [
+            {
+                "title": table.title, "meaning": table.meaning, "columns": table.columns,
+                "left_out": table.left_out, "labels": [label for label, _ in table.lines],
+                "cells": [[cell and (cell.text, places[id(cell.row)]) for cell in c] for _, c in table.lines],
+            }
+            for table in drawn
+        ],
+    }  # fmt: skip
+
+
+def _core(
+    run: Run, audits: dict[str, AuditInfo], ranked: Sequence[Ranking], profiled: Mapping[str, Profile]
+) -> dict[str, Any]:
+    """What the script needs at once."""
+    return {
+        "metrics": run.metrics,
+        "offensive": [name for name, audit in audits.items() if _offends(audit)],
+        "questions": {name: audit.question for name, audit in audits.items()},
+        "colours": VERDICT_COLOURS,
+        "agreement": {
+            name: [row["statistic"], row["slice"], row["value"], row["ci_low"], row["ci_high"]]
+            for name, known in profiled.items()
+            if (row := known.agreement)
+        },
+        "tasks": [
+            {
+                "task": one.task,
+                "lines": {
+                    line.metric: [(s.good, s.bad, s.total, *s.ends) for s in (line.noticed, line.steady)]
+                    for line in one.lines
+                },
+            }
+            for one in ranked
+        ],
+    }  # fmt: skip
+
+
+def _findings(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> dict[str, Any]:
+    """Findings by column, each name written once."""
+    declared = [audits[row["audit"]].statistic(row) for row in rows]
+    columns: dict[str, Any] = {name: _indexed(row[name] for row in rows) for name in _NAMES}
+    columns |= {name: [_short(row[name]) for row in rows] for name in _NUMBERS}
+    columns["n"] = [row["n"] for row in rows]
+    columns["meaning"] = _indexed(statistic.meaning for statistic in declared)
+    columns["unit"] = _indexed(statistic.unit for statistic in declared)
+    failing = [expectation(audits[row["audit"]], row) if row["verdict"] == "fail" else "" for row in rows]
+    columns["expected"] = _indexed(failing)
+    failed = [(place, row) for place, row in enumerate(rows) if row["verdict"] == "fail"]
+    columns["sentences"] = {place: sentence(audits[row["audit"]], row) for place, row in failed}
+    return columns
+
+
+def _evidence(run: Run, rows: Sequence[Row]) -> dict[str, Any]:
+    """The examples behind findings, each text written once, and where each finding's examples are."""
     cases = examples(run, rows)
     places = {key: place for place, key in enumerate(cases)}
-    declared = [audits[row["audit"]].statistic(row) for row in rows]
-    packed: dict[str, Any] = {name: _indexed(row[name] for row in rows) for name in _NAMES}
-    packed |= {name: [_short(row[name]) for row in rows] for name in _NUMBERS}
-    packed["n"] = [row["n"] for row in rows]
-    packed["meaning"] = _indexed(statistic.meaning for statistic in declared)
-    packed["unit"] = _indexed(statistic.unit for statistic in declared)
-    packed["evidence"] = [
+    named = [
         [places.get((row["audit"], case), case) for case in (row["evidence"] or [])[:CASES_PER_FINDING]]
         for row in rows
     ]
-    failed = [(place, row) for place, row in enumerate(rows) if row["verdict"] == "fail"]
+    texts: dict[str, int] = {}
+    pooled = [pooled_case(case, texts, len(run.metrics)) for case in cases.values()]
     return {
-        "assay": run.about.get("assay"),
-        "metrics": run.metrics,
-        "offensive": [name for name, audit in audits.items() if _offends(audit)],
-        "sentences": {place: sentence(audits[row["audit"]], row) for place, row in failed},
-        "colours": VERDICT_COLOURS,
-        "findings": packed,
-        "cases": list(cases.values()),
-        "explanations": explanations(run, cases),
-    }
+        "of": {place: listed for place, listed in enumerate(named) if listed},
+        "texts": list(texts), "cases": pooled, "explanations": explanations(run, cases),
+    }  # fmt: skip
 
 
 def _indexed(values: Iterable[str | None]) -> dict[str, Any]:
@@ -174,13 +248,13 @@ def _indexed(values: Iterable[str | None]) -> dict[str, Any]:
     return {"names": list(names), "at": places}
 
 
-def _packed(panel: Panel) -> dict[str, Any]:
+def _columns(panel: Panel) -> dict[str, Any]:
     """A chart's rows by column: names are written once."""
     columns = list(panel.rows[0]) if panel.rows else []
     cells = [[_short(row[column], 5) for row in panel.rows] for column in columns]
     return {
-        "audit": panel.audit, "group": panel.group, "title": panel.title, "spec": panel.spec,
-        "colouredBy": panel.coloured_by, "columns": columns, "cells": cells,
+        "title": panel.title, "spec": panel.spec, "colouredBy": panel.coloured_by, "columns": columns,
+        "cells": cells,
     }  # fmt: skip
 
 
@@ -193,5 +267,21 @@ def _short(value: Any, digits: int = 4) -> Any:
 
 def inert(thing: Any) -> str:
     """JSON that cannot end its script element, whatever texts it carries."""
-    text = json.dumps(thing, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(_finite(thing), ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def packed(thing: Any) -> str:
+    """JSON, compressed and in letters that no markup has a use for; equal things give equal text."""
+    text = json.dumps(_finite(thing), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    compressed = gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0)
+    return base64.b64encode(compressed).decode("ascii")
+
+
+def _finite(thing: Any) -> Any:
+    """The same with null for numbers that JSON does not have."""
+    if isinstance(thing, float):
+        return thing if math.isfinite(thing) else None
+    if isinstance(thing, Mapping):
+        return {key: _finite(value) for key, value in thing.items()}
+    return [_finite(value) for value in thing] if isinstance(thing, (list, tuple)) else thing

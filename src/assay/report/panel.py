@@ -79,7 +79,7 @@ def choose_panel(run: Run, *, fair: bool = True) -> Panel:
     everyone = candidates(run, judged)
     names = {candidate.metric for candidate in everyone}
     known = [row for row in judged if row["verdict"] != "insensitive" and row["metric"] in names]
-    spots = frozenset(_spot(row) for row in known)
+    spots = frozenset((row["audit"], row["slice"]) for row in known)
     members = [candidate for candidate in everyone if not candidate.unfair or not fair]
     reachable = frozenset[Spot]().union(*(member.notices for member in members))
     noticed = frozenset[Spot]().union(*(candidate.notices for candidate in everyone))
@@ -116,12 +116,8 @@ def candidates(run: Run, judged: Sequence[Row]) -> list[Candidate]:
     ]  # fmt: skip
 
 
-def _spot(row: Row) -> Spot:
-    return row["audit"], row["slice"]
-
-
 def _key(row: Row) -> Key:
-    return _spot(row), row["statistic"], row["versus"] or ""
+    return (row["audit"], row["slice"]), row["statistic"], row["versus"] or ""
 
 
 def _cost(run: Run, metric: str) -> float | None:
@@ -144,13 +140,9 @@ def smallest_cover(members: Sequence[Candidate], spots: frozenset[Spot]) -> list
     """The exact minimum: fewest metrics that notice all these spots, the cheapest of equal sets."""
     if not spots:
         return []
-    table = _table(members, sorted(spots))
-    solved = milp(
-        _weights(members),
-        constraints=LinearConstraint(table, lb=1.0),
-        integrality=np.ones(len(members)),
-        bounds=Bounds(0, 1),
-    )
+    noticed = LinearConstraint(_table(members, sorted(spots)), lb=1.0)
+    whole = np.ones(len(members))
+    solved = milp(_weights(members), constraints=noticed, integrality=whole, bounds=Bounds(0, 1))
     return [member for member, taken in zip(members, solved.x, strict=True) if taken > 0.5]
 
 
@@ -194,7 +186,8 @@ def best_hybrid(run: Run, judged: Sequence[Row], members: Sequence[Candidate]) -
         noticed = _together(rows.get(first.metric, {}), rows.get(second.metric, {}), additive)
         if noticed and (best is None or len(noticed) > len(best.notices)):
             weight = gaps[first.metric] / gaps[second.metric]
-            spec = f"{first.metric}+{weight:.3g}*{second.metric}"
+            parts = [run.about["metrics"][m.metric].get("spec") or m.metric for m in (first, second)]
+            spec = f"{parts[0]}+{weight:.3g}*{parts[1]}"
             best = Hybrid(spec, noticed, noticed - first.notices - second.notices)
     alone = max((len(member.notices) for member in members), default=0)
     return best if best is not None and len(best.notices) > alone else None

@@ -1,4 +1,7 @@
-"""A run as Markdown or LaTeX: answers by metric, the gravest findings, then a table of all findings."""
+"""A run as Markdown or LaTeX: answers by metric, the gravest findings, then a table of all findings.
+
+`summary` is the first part alone, in Markdown: for a terminal, a notebook or the summary of a job.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,12 @@ _SPECIAL = {"~": r"\textasciitilde{}", "^": r"\^{}", "\\": r"\textbackslash{}"}
 _LATEX = str.maketrans({mark: "\\" + mark for mark in "&%$#_{}"} | _SPECIAL)
 
 
-def _summary(run: Run) -> list[tuple[str, ...]]:
-    """One line per metric: the answer to each question."""
+def answer_rows(run: Run) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The head of the table of answers, and one line per metric: the answer to each question."""
     answered = answers(run)
     given = {metric: [answered[metric, question] for question in QUESTIONS] for metric in run.metrics}
-    return [(name, *(f"{each.words}: {each.detail}" for each in listed)) for name, listed in given.items()]
+    lines = [(name, *(f"{each.words}: {each.detail}" for each in listed)) for name, listed in given.items()]
+    return ("metric", *QUESTION_TITLES.values()), lines
 
 
 def _table(run: Run) -> list[tuple[str, ...]]:
@@ -33,17 +37,21 @@ def _table(run: Run) -> list[tuple[str, ...]]:
     return lines
 
 
-def markdown(run: Run) -> str:
-    """Tables and a list."""
+def summary(run: Run) -> str:
+    """The answers of each metric in a table, and the gravest findings in words, in Markdown."""
     run = shown(run)
     audits = audits_of(run)
-    lines = _markdown_table(("metric", *QUESTION_TITLES.values()), _summary(run))
-    gravest = worst(run, rows_of(run))
-    lines += ["", *(f"- {_cell(sentence(audits[row['audit']], row))}" for row in gravest), ""]
-    return "\n".join(lines + _markdown_table(_COLUMNS, _table(run)))
+    gravest = [f"- {_cell(sentence(audits[row['audit']], row))}" for row in worst(run, rows_of(run))]
+    return "\n".join([*markdown_table(*answer_rows(run)), "", *gravest, ""])
 
 
-def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def markdown(run: Run) -> str:
+    """Tables and a list."""
+    return "\n".join([summary(run), *markdown_table(_COLUMNS, _table(shown(run)))])
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return lines + ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
 
@@ -54,15 +62,38 @@ def _cell(text: str) -> str:
 
 
 def latex(run: Run) -> str:
-    """Two tabulars, for the package booktabs."""
+    """Two tables with captions and labels, for the packages booktabs and longtable."""
     run = shown(run)
-    head = ("metric", *QUESTION_TITLES.values())
-    summary = _tabular("lp{4cm}p{6cm}p{3cm}", head, _summary(run))
-    return summary + "\n\n" + _tabular("llllrrrrl", _COLUMNS, _table(run))
+    made = f"assay {run.about.get('assay', '')}, size {run.about.get('size', 'full')}, "
+    made += f"audits: {', '.join(run.about['audits'])}"
+    answers = f"Each metric's answers, as numbers of slices ({made})."
+    findings = f"All findings with 95% confidence intervals, items (n) and adjusted p-values (q) ({made})."
+    first = _long_table("lp{4cm}p{6cm}p{3cm}", *answer_rows(run), answers, "answers")
+    second = _long_table("llllrrrrl", _COLUMNS, _table(run), findings, "findings")
+    return f"% needs \\usepackage{{booktabs,longtable}}\n{first}\n\n{second}"
 
 
-def _tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [r"\begin{tabular}{" + columns + "}", r"\toprule"]
-    lines += [" & ".join(cell.translate(_LATEX) for cell in head) + r" \\", r"\midrule"]
-    lines += [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in rows]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+def _long_table(
+    columns: str, head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, label: str
+) -> str:
+    lines = [" & ".join(map(as_latex, row)) + r" \\" for row in (head, *rows)]
+    title = rf"\caption{{{as_latex(caption)}}}\label{{tab:assay-{label}}} \\"
+    start = [rf"\begin{{longtable}}{{{columns}}}", title, r"\toprule", lines[0], r"\midrule", r"\endhead"]
+    return "\n".join([*start, *lines[1:], r"\bottomrule", r"\end{longtable}"])
+
+
+def as_latex(text: str) -> str:
+    """The text with what LaTeX would read as commands escaped."""
+    return text.translate(_LATEX)
+
+
+def filled(template: str, **values: object) -> str:
+    """A template of plain text or Markdown; the filter `plain` keeps names from data from making markup."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(  # nothing here is HTML
+        loader=PackageLoader("assay.report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    templates.filters["plain"] = lambda text: _cell(str(text)).replace(">", "&gt;")
+    return templates.get_template(template).render(values)

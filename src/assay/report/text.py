@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from importlib.resources import files
+
 from assay.core import Statistic
 from assay.report.verdicts import AuditInfo, Row
 
 ROUNDING = 1e-9
+
+
+def asset(name: str) -> str:
+    """A file beside the templates."""
+    return files("assay.report").joinpath("templates", name).read_text("utf-8")
 
 
 def number(value: float | None) -> str:
@@ -65,6 +73,33 @@ def sentence(audit: AuditInfo, row: Row) -> str:
         return str(row["sentence"])
     what = f"{in_words(row['statistic'])} is {amount(row['value'], audit.statistic(row))}"
     return f"{row['metric']}, {audit.title} ({row['slice']}): {what}."
+
+
+def expectation(audit: AuditInfo, row: Row) -> str:
+    """What should have happened where a check failed, in the unit of the check.
+
+    >>> change = Statistic("score_change", "", "% of the gap", bad="high", margin=-1.0)
+    >>> audit = AuditInfo("a", "A", "robustness", {}, (change,), (), "")
+    >>> expectation(audit, {"slice": "x", "statistic": "score_change"})
+    'The score should have fallen by at least 1% of the gap.'
+    """
+    statistic = audit.statistic(row)
+    margin, name = float(statistic.margin or 0.0), in_words(statistic.name)
+    limit = amount(abs(margin), replace(statistic, bad=None))
+    of_score = audit.question == "robustness" and statistic.unit == "% of the gap"
+    if statistic.bad == "far" and statistic.unit == "% of the gap":
+        who = (
+            "Both texts should score alike"
+            if audit.question == "fairness"
+            else "The score should have stayed"
+        )
+        return f"{who}, within {limit}."
+    if statistic.bad == "far":
+        return f"The {name} should lie within {limit} of {number(statistic.centre)}."
+    if of_score and (margin > 0) == (statistic.bad == "low"):
+        return f"The score should have fallen by at least {limit}."
+    side = "at least" if statistic.bad == "low" else "at most"
+    return f"The {name} should be {side} {amount(margin, replace(statistic, bad=None))}."
 
 
 def shown_verdict(row: Row) -> str:

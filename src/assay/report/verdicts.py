@@ -7,21 +7,21 @@ run.json. Nothing here knows an audit or a statistic by name, so a plug-in audit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+import polars as pl
 
 from assay.core import Chart, Statistic
+from assay.datasets.lexicon import toml_file
 from assay.errors import CacheError
 from assay.run.results import Run
 from assay.vocabulary import QUESTION_ALIASES, QUESTIONS, Question
 
 Row = Mapping[str, Any]
-QUESTION_TITLES: dict[Question, str] = {
-    "fairness": "Is it fair?",
-    "robustness": "Does it notice errors?",
-    "agreement": "Does it agree with people?",
-}
+T = TypeVar("T")
+QUESTION_TITLES: dict[Question, str] = toml_file("report", "words")["titles"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,12 @@ def audits_of(run: Run) -> dict[str, AuditInfo]:
     """Every audit that has findings, by question and in the order run."""
     stored = run.about.get("audits", {})
     try:
-        audits = [_audit(name, stored.get(name, {})) for name in dict.fromkeys(run.findings["audit"])]
+        audits = [
+            _audit(name, stored.get(name, {})) for name in run.findings["audit"].unique(maintain_order=True)
+        ]
     except (AttributeError, TypeError, ValueError) as error:
-        raise CacheError(
-            f"run.json does not describe its audits as it should: {error}; run the audit again"
-        ) from error
+        problem = f"run.json does not describe its audits as it should: {error}"
+        raise CacheError(f"{problem}; run the audit again") from error
     return {audit.name: audit for audit in sorted(audits, key=lambda audit: QUESTIONS.index(audit.question))}
 
 
@@ -86,6 +87,14 @@ def rows_of(run: Run, audit: str | None = None) -> list[Row]:
     return [row for row in rows if audit is None or row["audit"] == audit]
 
 
+def grouped(rows: Iterable[Row], key: Callable[[Row], T]) -> dict[T, list[Row]]:
+    """Findings by a key, both in order."""
+    groups: dict[T, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
+
+
 def is_check(row: Row) -> bool:
     """Whether a finding was judged at all; an inconclusive one was."""
     return bool(row["verdict"] != "not judged")
@@ -94,7 +103,7 @@ def is_check(row: Row) -> bool:
 def checks(run: Run, question: Question | None = None) -> list[Row]:
     """The findings that were judged, also the inconclusive and insensitive ones; of one question if given."""
     audits = audits_of(run)
-    judged = (row for row in rows_of(run) if is_check(row))
+    judged = run.findings.filter(pl.col("verdict") != "not judged").iter_rows(named=True)
     return [row for row in judged if question in (None, audits[row["audit"]].question)]
 
 
@@ -119,11 +128,7 @@ def beyond_margin(low: float, high: float, statistic: Statistic) -> float:
 def gravest_first(run: Run, listed: Iterable[Row]) -> list[Row]:
     """Findings by severity."""
     audits = audits_of(run)
-
-    def order(row: Row) -> float:
-        return -severity(row, audits[row["audit"]].statistic(row))
-
-    return sorted(listed, key=order)
+    return sorted(listed, key=lambda row: -severity(row, audits[row["audit"]].statistic(row)))
 
 
 def worst(run: Run, rows: Iterable[Row], most: int = 3) -> list[Row]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
+import polars as pl
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,7 +25,8 @@ from assay.core import Record
 from assay.errors import AuditError, CacheError
 from assay.names.spec import measure
 from assay.report.compare import compare
-from assay.report.page import asset, page, policy
+from assay.report.page import inert, page, policy
+from assay.report.text import asset
 from assay.run.results import Run, load_about, load_run
 from assay.server.live import Live
 from assay.vocabulary import TASKS, Task
@@ -147,23 +152,26 @@ class Shelf:
             return {}
         root = self.root.resolve()
         below = sorted(path for path in root.iterdir() if path.is_dir())[:MOST_RUNS]
-        return {
-            path.name: path
-            for path in (root, *below)
-            if (path / "run.json").is_file() and path.resolve().is_relative_to(root)
-        }
+        runs = [path for path in (root, *below) if (path / "run.json").is_file()]
+        return {path.name: path for path in runs if path.resolve().is_relative_to(root)}
 
     def listed(self) -> list[dict[str, Any]]:
-        """One row per run: name, metrics, audits and size."""
+        """One row per run, the newest first: name, date, metrics, audits, size and verdicts."""
         rows = []
         for name, path in self.runs().items():
+            verdicts: dict[str, int] = {}
             try:
                 about = load_about(path)
-            except AuditError:
+                column = pl.read_parquet(path / "findings.parquet", columns=["verdict"])["verdict"]
+                verdicts = dict(column.value_counts().iter_rows())
+            except (AuditError, OSError, pl.exceptions.PolarsError):
                 about = {"metrics": [], "audits": [], "size": "damaged"}
-            parts = {"metrics": list(about["metrics"]), "audits": list(about["audits"])}
-            rows.append({"name": name, **parts, "size": about.get("size", "full")})
-        return rows
+            parts = {"metrics": list(about["metrics"]), "audits": list(about["audits"]), "verdicts": verdicts}
+            saved = datetime.fromtimestamp((path / "run.json").stat().st_mtime)
+            rows.append(
+                {"name": name, "date": f"{saved:%Y-%m-%d %H:%M}", **parts, "size": about.get("size", "full")}
+            )
+        return sorted(rows, key=lambda row: row["date"], reverse=True)
 
     def open(self, name: str) -> Run:
         """A run by its listed name, never by a path."""
@@ -196,9 +204,12 @@ def create_app(root: Path | None, specs: Sequence[str]) -> FastAPI:
     def scores(typed: Typed) -> dict[str, Any]:
         return live.scores(typed.record, typed.metrics)
 
-    @app.post("/api/changes")
-    def changes(typed: Typed) -> dict[str, Any]:
-        return live.changes(typed.record, typed.metrics)
+    @app.post("/api/stream")
+    def stream(typed: Typed) -> StreamingResponse:
+        lines = live.stream(typed.record, typed.metrics)
+        first = next(lines)  # a wrong name is refused before anything is sent
+        texts = (json.dumps(line, allow_nan=False) + "\n" for line in chain([first], lines))
+        return StreamingResponse(texts, media_type="application/x-ndjson")
 
     @app.get("/api/runs")
     def runs() -> dict[str, Any]:
@@ -228,7 +239,9 @@ def create_app(root: Path | None, specs: Sequence[str]) -> FastAPI:
 def _add_pages(app: FastAPI, live: Live, shelf: Shelf) -> None:
     @app.get("/")
     def playground() -> HTMLResponse:
-        return _page("playground", metrics=list(live.measures), tasks=TASKS)
+        examples = json.loads((files("assay.server") / "templates" / "examples.json").read_text("utf-8"))
+        given = {"examples": examples, "examples_json": Markup(inert(examples))}
+        return _page("playground", metrics=list(live.measures), tasks=TASKS, **given)
 
     @app.get("/runs")
     def runs() -> HTMLResponse:

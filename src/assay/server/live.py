@@ -1,4 +1,4 @@
-"""A sentence typed into the playground to scores, explanations, and the scores of edited versions.
+"""A sentence typed into the playground to scores, explanations, and the scores of edited versions, streamed.
 
 Edits are perturbations and identity swaps, which make it the same sentence about other people.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from threading import Lock
 from typing import Any
 
 from assay.core import Measure, Metric, Perturbation, Record, Sample, SetMetric
-from assay.datasets.lexicon import indefinite_article
+from assay.datasets.lexicon import first_names, indefinite_article
 from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES, load_lexicon
 from assay.errors import AuditError, SpecError
@@ -22,10 +22,31 @@ from assay.names.registry import load, names
 from assay.run.pipeline import score
 from assay.run.scoring import explain_samples, project
 from assay.run.session import Session
+from assay.vocabulary import Expectation
 
-MOST_SWAPS = 8
+MOST_SWAPS = 12
+JUDGE_CALLS = 30  # calls to LLM judges that a server makes at most
+# A text that matches nothing: the lower end of each metric's range, as the worthless texts of audits are.
+WORTHLESS = "of purple seventeen the quickly under because kettle orbit an"
+_NARROW = ("preschool", "school-age")  # words that fit few nouns: "preschool man"
 MOST_GROUPS = 4  # groups that replace an identity word
+_SCORED = ("metric", "score", "why", "explanation")
 _NEEDS_A_MODEL = ("bert-diverge", "masked-words")  # seconds per text: too slow for live use
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A sentence that was changed, what should happen to its score, and what it is scored with."""
+
+    kind: str
+    name: str
+    expect: Expectation
+    record: Record
+
+    @property
+    def document(self) -> dict[str, Any]:
+        texts = {"text": self.record.gold, "references": self.record.references}
+        return {"kind": self.kind, "name": self.name, "expect": self.expect, **texts}
 
 
 @dataclass
@@ -34,6 +55,7 @@ class Live:
 
     given: Sequence[Measure]
     lock: Lock = field(default_factory=Lock)
+    calls: int = JUDGE_CALLS  # that are left
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
@@ -48,88 +70,145 @@ class Live:
 
     def scores(self, record: Record, labels: Sequence[str]) -> dict[str, Any]:
         """Each metric's score with its explanation, or why there is none."""
-        rows = []
-        with self.lock:
-            for measure in self._chosen(labels):
-                row = {"metric": measure.label, "score": None, "why": None, "explanation": None}
-                rows.append(row | _scored(measure, record.sample()))
-        return {"scores": rows}
+        rows = [self._scored(item, record) for item in self._chosen(labels)]
+        return {"scores": [{name: row[name] for name in _SCORED} for row in rows]}
 
-    def changes(self, record: Record, labels: Sequence[str]) -> dict[str, Any]:
-        """Each score before and after every perturbation and identity swap that applies to the sentence."""
+    def stream(self, record: Record, labels: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Lines as they are known: scores of metrics without a model, the edits, then all other scores.
+
+        A metric has a line with its score and one with the scores of the edits. An LLM judge is asked about
+        the sentence alone, since every edit would cost a call.
+        """
+        measures = self._chosen(labels)
+        yield {"metrics": [item.label for item in measures]}
+        quick = [item for item in measures if _cost(item)[:2] == (False, False)]
+        scored = {}
+        for item in quick:
+            scored[item.label] = self._scored(item, record)
+            yield scored[item.label]
         with self.lock:
-            swaps = [
-                ("identity", name, "same", text) for name, text in identity_swaps(record.gold)[:MOST_SWAPS]
-            ]
-            rows: list[dict[str, Any]] = [
-                {"kind": kind, "name": name, "expect": expect, "text": text, "scores": {}}
-                for kind, name, expect, text in (*swaps, *self._perturbed(record))
-            ]
-            samples = [record.sample(), *(record.sample(row["text"]) for row in rows)]
-            for measure in self._chosen(labels):
-                if project(measure.metric, samples[0]) is not None:
-                    before, *after = _values(measure, samples)
-                    for row, value in zip(rows, after, strict=True):
-                        row["scores"][measure.label] = [before, value]
-        return {"changes": rows}
+            edits = self._edits(record)
+        yield {"edits": [edit.document for edit in edits]}
+        samples = [edit.record.sample() for edit in edits]
+        for item in measures:
+            if item.label not in scored:
+                scored[item.label] = self._scored(item, record)
+                yield scored[item.label]
+            if scored[item.label]["score"] is not None and samples and not _is_judge(item):
+                yield {"metric": item.label, "after": self._values(item, samples)}
+
+    def _scored(self, item: Measure, record: Record) -> dict[str, Any]:
+        """The score of the sentence, and of worthless words and a reference, or why there is none."""
+        row: dict[str, Any] = {"metric": item.label, "score": None, "why": None, "explanation": None}
+        ends = [replace(record, gold=text).sample() for text in (WORTHLESS, *record.references[:1])]
+        samples = [record.sample(), *([] if _is_judge(item) else ends)]
+        if project(item.metric, samples[0]) is None:
+            return row | {"why": "needs " + ", ".join(sorted(item.metric.needs))}
+        try:
+            score, *ends_scored = self._values(item, samples)
+        except AuditError as error:
+            return row | {"why": str(error)}
+        row |= {"score": score, "explanation": _explanation(item, samples[0])}
+        if _is_judge(item):
+            return row | {"budget": f"{self.calls} of {JUDGE_CALLS} calls left"}
+        return row | {"worthless": ends_scored[0], "best": ends_scored[-1] if record.references else score}
+
+    def _values(self, item: Measure, samples: Sequence[Sample]) -> list[float | None]:
+        with self.lock:
+            session = Session.open(cache=None, max_calls=self.calls if _is_judge(item) else None)
+            column = score([item], samples, session=session)[item.label]
+            self.calls -= session.bill.calls
+        return [None if value is None or not math.isfinite(value) else float(value) for value in column]
+
+    def _edits(self, record: Record) -> list[Edit]:
+        """Identity swaps, which change the references too, then perturbations."""
+        swaps = identity_swaps(record.gold, record.references)[:MOST_SWAPS]
+        records = [(name, replace(record, gold=text, references=others)) for name, text, others in swaps]
+        edits = [Edit("identity", name, "same", swapped) for name, swapped in records]
+        return [*edits, *self._perturbed(record)]
 
     def _chosen(self, labels: Sequence[str]) -> list[Measure]:
         """The named metrics of those the server was started with: a spec can name files, a page must not."""
         for label in labels:
             if label not in self.measures:
                 raise SpecError(f"{label!r} is not served; start assay serve with -m {label}")
-        return [self.measures[label] for label in labels] or list(self.measures.values())
+        chosen = [self.measures[label] for label in labels] or list(self.measures.values())
+        return sorted(chosen, key=_cost)
 
-    def _perturbed(self, record: Record) -> list[tuple[str, str, str, str]]:
-        """(criterion, name, expectation, text) of every perturbation that applies."""
-        changed: list[tuple[str, str, str, str]] = []
+    def _perturbed(self, record: Record) -> list[Edit]:
+        """Every perturbation that applies."""
+        changed = []
         for name, perturbation in self.perturbations.items():
             try:
                 text = perturbation.perturb(record)
             except AuditError:  # weights or a language resource that is not here
                 continue
             if text is not None:
-                changed.append((perturbation.criterion, name, perturbation.expect, text))
+                changed.append(
+                    Edit(perturbation.criterion, name, perturbation.expect, replace(record, gold=text))
+                )
         return changed
 
 
-def _scored(measure: Measure, sample: Sample) -> dict[str, Any]:
-    if project(measure.metric, sample) is None:
-        return {"why": "needs " + ", ".join(sorted(measure.metric.needs))}
-    try:
-        value = _values(measure, [sample])[0]
-    except AuditError as error:
-        return {"why": str(error)}
-    reason = explain_samples(measure, [sample])[0] if isinstance(measure.metric, Metric) else None
+def _cost(item: Measure) -> tuple[bool, bool, int]:
+    """Metrics without a pretrained model first, then by its size, judges last."""
+    return _is_judge(item), item.metric.backbone is not None, item.metric.parameter_count or 0
+
+
+def _is_judge(item: Measure) -> bool:
+    return item.metric.paradigm == "judge"
+
+
+def _explanation(item: Measure, sample: Sample) -> dict[str, Any] | None:
+    reason = explain_samples(item, [sample])[0] if isinstance(item.metric, Metric) else None
     if reason is None:
-        return {"score": value}
+        return None
     numbers = [[float(f"{number:.3g}") for number in row] for row in reason.values]
-    shown = {"kind": reason.kind, "rows": reason.rows, "columns": reason.columns, "values": numbers}
-    return {"score": value, "explanation": shown}
+    return {"kind": reason.kind, "rows": reason.rows, "columns": reason.columns, "values": numbers}
 
 
-def _values(measure: Measure, samples: Sequence[Sample]) -> list[float | None]:
-    column = score([measure], samples, session=Session.open(cache=None))[measure.label]
-    return [None if value is None or not math.isfinite(value) else float(value) for value in column]
+Swap = tuple[str, str, tuple[str, ...]]  # what was done, the new text, the new references
 
 
-# --- identity swaps ---
+def identity_swaps(text: str, references: Sequence[str] = ()) -> list[Swap]:
+    """The other gender, another name, then other groups of each attribute in the text.
 
-
-def identity_swaps(text: str) -> list[tuple[str, str]]:
-    """(what was done, the new text): the other gender, then other groups of each attribute in the text."""
-    gendered = swap_texts([text], embedded_swaps())[0]
-    swaps = [("other gender", gendered.text)] if gendered.turned else []
-    for attribute in sorted(set(ATTRIBUTES) - {"gender"}):
-        words = _adjectives(attribute)
-        group, word = next((pair for pair in words if _pattern(pair[1]).search(text)), ("", ""))
-        if word:
-            others = {name: other for name, other in words if name != group}
-            swaps += [
-                (f"{attribute}: {word} to {other}", _replaced(text, word, other))
-                for other in list(others.values())[:MOST_GROUPS]
-            ]
+    The references are changed alike: where they name the person too, a metric is right to mind that only the
+    text was changed.
+    """
+    gendered, *others = swap_texts([text, *references], embedded_swaps())
+    swaps: list[Swap] = []
+    if gendered.turned:
+        swaps.append(("other gender", gendered.text, tuple(other.text for other in others)))
+    changes = [
+        change for attribute in sorted(set(ATTRIBUTES) - {"gender"}) for change in _groups(attribute, text)
+    ]
+    for name, old, new in (*_names(text), *changes):
+        swaps.append(
+            (name, _replaced(text, old, new), tuple(_replaced(each, old, new) for each in references))
+        )
     return swaps
+
+
+def _names(text: str) -> list[tuple[str, str, str]]:
+    """The first given name of the text, to one name of the same gender from each other region."""
+    known = first_names()
+    old = next((known[word] for word in re.findall(r"\w+", text) if word in known), None)
+    if old is None:
+        return []
+    others = {name.region: name for name in known.values() if name.gender == old.gender}
+    others.pop(old.region, None)
+    return [
+        (f"name: {old.name} to {new.name}", old.name, new.name) for new in list(others.values())[:MOST_GROUPS]
+    ]
+
+
+def _groups(attribute: str, text: str) -> list[tuple[str, str, str]]:
+    """The first identity word of the text, to a word of each other group of its attribute."""
+    words = _adjectives(attribute)
+    group, word = next((pair for pair in words if _pattern(pair[1]).search(text)), ("", ""))
+    others = {name: other for name, other in words if word and name != group and other not in _NARROW}
+    return [(f"{attribute}: {word} to {new}", word, new) for new in list(others.values())[:MOST_GROUPS]]
 
 
 @cache

@@ -1,8 +1,5 @@
-// Vega charts, drawn when they come into view, drawn again when the filter or the theme changes.
-const charts = JSON.parse(document.getElementById("charts").textContent);
-const palette = ["#4269d0", "#e0762b", "#2f9e6e", "#c2408f", "#8a6bd1", "#2aa5b8", "#a3763f", "#d64550", "#6b8e23", "#7f7f7f",
-  "#1f4e9c", "#f2a65a", "#57c785", "#e58bc2", "#b9a3ea", "#7cd3df", "#d1b07a", "#f08a92", "#a9c46c", "#b8b8b8"];
-const colourOf = (metric) => palette[Math.max(0, run.metrics.indexOf(metric)) % palette.length];
+// Audits: charts and tables, drawn when an audit is opened; Vega is unpacked for the first chart.
+const drawers = new Map();  // figure to a function that draws it again
 
 function chartRows(chart) {
   const rows = chart.cells.length ? chart.cells[0].map((_, i) => Object.fromEntries(chart.columns.map((name, c) => [name, chart.cells[c][i]]))) : [];
@@ -14,60 +11,113 @@ function themed(spec) {
   const ink = dark ? "#c9d0d9" : "#3a414a", line = dark ? "#343b45" : "#e1e5ea";
   const text = { labelColor: ink, titleColor: ink };
   return { ...spec, $schema: "https://vega.github.io/schema/vega-lite/v6.json", background: "transparent", width: "container",
-    config: { axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 11, labelLimit: 130 },
-      axisX: { titleAnchor: "end" }, legend: text, view: { stroke: null }, rule: { color: ink }, font: "system-ui, sans-serif",
-      line: { color: ink } } };
+    config: { aria: false, axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 11, labelLimit: 150 },
+      axisX: { titleAnchor: "end" }, legend: text, view: { stroke: null }, rule: { color: ink }, font: "system-ui, sans-serif", line: { color: ink } } };
 }
 
-function draw(figure) {
-  const chart = charts[Number(figure.dataset.chart)];
-  const rows = chartRows(chart);
-  const spec = structuredClone(themed(chart.spec));
+// Vega is a script of its own; the policy of the page names its digest.
+let vega = null;
+const loadVega = () => (vega ||= unpack("vega").then((text) => document.head.append(el("script", { text }))));
+
+async function draw(figure, chart) {
+  await loadVega();
+  const rows = chartRows(chart), spec = structuredClone(themed(chart.spec));
   spec.data = { values: rows };
-  if (spec.height.step) spec.height = spec.height.step * Math.max(1, rows.length);  // one bar per row
-  if (chart.colouredBy === "metric") spec.encoding.color.scale = { domain: run.metrics, range: run.metrics.map(colourOf) };
-  figure.drawn = true;
-  return vegaEmbed(figure.querySelector(".plot"), spec, { actions: false, renderer: "svg", ast: true, mode: "vega-lite", logLevel: 0 });
+  if (spec.height.step) spec.height = spec.height.step * Math.max(1, new Set(rows.map((row) => row.label || row.slice)).size);
+  await vegaEmbed(figure.querySelector(".plot > div"), spec, { actions: false, renderer: "svg", ast: true, mode: "vega-lite", logLevel: 0 });
 }
 
-function startCharts() {
-  if (!charts.length) return;
-  const watch = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting && !entry.target.drawn) draw(entry.target);
-  }, { rootMargin: "300px" });
-  const figures = [...document.querySelectorAll("figure[data-chart]")];
-  figures.forEach((figure) => watch.observe(figure));
-  const again = () => {
-    for (const figure of figures) {
-      const title = charts[Number(figure.dataset.chart)].title;
-      figure.hidden = run.metrics.includes(title) && !wanted.metrics.has(title)
-        || Boolean(wanted.words) && !(title + " " + charts[Number(figure.dataset.chart)].group).toLowerCase().includes(wanted.words);
-      figure.drawn = false;
-      watch.unobserve(figure);
-      watch.observe(figure);
-    }
-    for (const legend of document.querySelectorAll(".legend")) fillLegend(legend);
-  };
-  onFilter(again);
-  document.addEventListener("theme", again);
-  addEventListener("beforeprint", () => figures.filter((figure) => !figure.drawn && !figure.hidden).forEach(draw));
-  for (const button of document.querySelectorAll("button[data-charts]"))
-    button.addEventListener("click", () => {
-      const listed = button.dataset.charts.split(",").map((place) => charts[Number(place)]);
-      const rows = listed.flatMap((chart) => chartRows(chart).map((row) => [chart.title, ...chart.columns.map((name) => row[name])]));
-      downloadCsv(`assay-${listed[0].audit}-${listed[0].group}.csv`.replaceAll(" ", "-"), ["panel", ...listed[0].columns], rows);
-    });
+// What a chart shows, in words: each mark's name, number and verdict, or how the points lie.
+function chartWords(chart, rows) {
+  const shown = rows.slice(0, 40), last = new Map();
+  if ("label" in (rows[0] || {})) return shown.map((row) => `${row.label} ${number(row.value)}${row.verdict === "not judged" ? "" : ", " + row.verdict}`).join("; ");
+  if ("y" in (rows[0] || {})) return `${rows.length} points, ${rows.filter((row) => row.x > row.y).length} below and ${rows.filter((row) => row.x < row.y).length} above the diagonal`;
+  for (const row of rows) last.set(row.metric || row.slice, row);
+  return [...last].slice(0, 40).map(([name, row]) => `${name} ends at ${number(row.change ?? row.value)}${row.verdict && row.verdict !== "not judged" ? ", " + row.verdict : ""}`).join("; ");
 }
 
-function fillLegend(legend) {
-  const chart = charts[Number(legend.dataset.legend)];
-  const listed = charts.filter((other) => other.audit === chart.audit && other.group === chart.group);
-  const entries = { metric: run.metrics.filter((metric) => wanted.metrics.has(metric)).map((metric) => [metric, colourOf(metric)]),
-    verdict: Object.entries(run.colours).filter(([verdict]) => listed.some((other) => (other.cells[other.columns.indexOf("verdict")] || []).includes(verdict))) }[chart.colouredBy] || [];
-  legend.replaceChildren(...entries.map(([name, colour]) => {
+const watch = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) if (isIntersecting && drawers.has(target)) { watch.unobserve(target); drawers.get(target)(); }
+}, { rootMargin: "300px" });
+
+function chartView(chart) {
+  const rows = chartRows(chart);
+  const failing = [...new Set(rows.filter((row) => row.verdict === "fail").map((row) => row.label || row.metric))];
+  const figure = el("figure", null, el("figcaption", null, inWords(chart.title),
+    failing.length ? el("small", { class: "wrong", text: `fails: ${failing.slice(0, 6).join(", ")}${failing.length > 6 ? ` and ${failing.length - 6} more` : ""}` }) : null),
+  el("div", { class: "plot", role: "img", "aria-label": `${chart.title}: ${chartWords(chart, rows)}` }, el("div", { "aria-hidden": "true" })));
+  drawers.set(figure, () => draw(figure, chart));
+  watch.observe(figure);
+  return figure;
+}
+
+function legend(charts) {
+  if (charts[0].colouredBy !== "verdict") return null;
+  const present = new Set(charts.flatMap((chart) => chart.cells[chart.columns.indexOf("verdict")] || []));
+  return el("div", { class: "legend" }, ...Object.entries(run.colours).filter(([verdict]) => present.has(verdict)).map(([verdict, colour]) => {
     const dot = el("i");
     dot.style.background = colour;
-    return el("span", null, dot, name);
-  }));
-  if (chart.colouredBy === "metric" && chart.columns.includes("verdict")) legend.append(el("span", { text: "(thick: fails)" }));
+    return el("span", null, dot, verdict);
+  }), charts[0].spec.layer ? el("span", { text: "dashed: the margin that matters" }) : null);
+}
+
+function groupView(audit, title, charts) {
+  const csv = el("button", { type: "button", class: "csv", text: "CSV" });
+  csv.addEventListener("click", () => downloadCsv(`assay-${audit}-${title}.csv`.replaceAll(" ", "-"), ["panel", ...charts[0].columns],
+    charts.flatMap((chart) => chartRows(chart).map((row) => [chart.title, ...chart.columns.map((name) => row[name])]))));
+  return el("div", { class: "group" }, el("h3", null, inWords(title) + " ", csv), legend(charts), el("div", { class: "panels" }, ...charts.map(chartView)));
+}
+
+const MARKS = { fail: " ✗", pass: " ✓", inconclusive: " ?", insensitive: " –" };
+function cellView(cell, column) {
+  if (!cell) return el("td", { class: "none", text: "·" });
+  const [text, i] = cell, verdict = named("verdict", i);
+  return el("td", { class: slug(verdict), "data-sort": f.value[i] },
+    el("a", { href: findingLink(i), title: `${column}: ${verdict}, ${factLine(i)}`, text: text + (MARKS[verdict] || "") }));
+}
+
+function tableView(table, open) {
+  const columns = table.columns.map((name, at) => [name, at]).filter(([name]) => !run.metrics.includes(name) || wanted.metrics.has(name));
+  const words = wanted.words.split(/\s+/).filter(Boolean);
+  const lines = table.labels.map((label, at) => [label, columns.map(([, column]) => table.cells[at][column])]).filter(([label, cells]) =>
+    (!wanted.verdict || cells.some((cell) => cell && named("verdict", cell[1]) === wanted.verdict))
+    && words.every((word) => inWords(`${label} ${table.title}`).toLowerCase().includes(inWords(word)) || columns.some(([name]) => name.toLowerCase().includes(word))));
+  if (!lines.length) return null;
+  const body = el("table", { class: "heat sortable" },
+    el("caption", { class: "hidden", text: table.title }),
+    el("thead", null, el("tr", null, el("th", { scope: "col", text: "slice" }), ...columns.map(([name]) => el("th", { scope: "col", text: name })))),
+    el("tbody", null, ...lines.map(([label, cells]) => el("tr", null, el("th", { scope: "row", text: inWords(label).replaceAll("/", " › ") }),
+      ...cells.map((cell, at) => cellView(cell, columns[at][0]))))));
+  makeSortable(body);
+  return el("details", { class: "matrix", open }, el("summary", { text: table.title }),
+    table.meaning ? el("p", { class: "meaning", text: table.meaning }) : null, el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": table.title }, body),
+    table.left_out ? el("p", { class: "meaning", text: `${table.left_out} more rows are in the list of findings.` }) : null);
+}
+
+async function drawAudit(section) {
+  const { groups, flat, tables } = (await unpack("drawings"))[section.dataset.audit];
+  const fits = (title) => wanted.words.split(/\s+/).every((word) => inWords(title).toLowerCase().includes(inWords(word)));
+  const charts = Object.entries(groups).map(([title, listed]) => [title, listed.filter((chart) => fits(`${title} ${chart.title}`)
+    && (!run.metrics.includes(chart.title) || wanted.metrics.has(chart.title)) && (!wanted.verdict || chartRows(chart).some((row) => row.verdict === wanted.verdict)))]);
+  const notes = wanted.words || wanted.verdict ? [] : Object.entries(flat).map(([title, listed]) =>
+    el("p", { class: "meaning", text: `Not drawn, as all their points lie on one spot: ${inWords(title)} (${listed.join(", ")}).` }));
+  section.querySelector(".drawings").replaceChildren(...charts.filter(([, listed]) => listed.length).map(([title, listed]) => groupView(section.dataset.audit, title, listed)),
+    ...notes, ...tables.map((table, at) => tableView(table, at === 0 || Boolean(wanted.words))).filter(Boolean));
+}
+
+function startAudits() {
+  const sections = [...document.querySelectorAll("details.audit")];
+  const again = () => {
+    drawers.clear();
+    for (const section of sections) if (section.open && !section.hidden) drawAudit(section);
+  };
+  for (const section of sections) section.addEventListener("toggle", () => { if (section.open) drawAudit(section); });
+  onFilter(() => {
+    const counts = new Map();
+    for (const i of shown) counts.set(named("audit", i), (counts.get(named("audit", i)) || 0) + 1);
+    for (const section of sections) section.hidden = !counts.has(section.dataset.audit);
+    again();
+  });
+  document.addEventListener("theme", again);
+  addEventListener("beforeprint", () => { for (const [figure, drawOne] of drawers) if (figure.isConnected && !figure.querySelector("svg")) drawOne(); });
 }

@@ -14,9 +14,12 @@ function el(tag, attributes, ...children) {
 
 function number(value) {
   if (value === null || value === undefined) return "";
-  if (value !== 0 && Math.abs(value) < 0.001) return value.toExponential(1);
+  if (Math.abs(value) < 1e-9) return "0";  // what rounding left of 0
   return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
 }
+
+// A p- or q-value: q = 0.032, q < 0.001.
+const probability = (name, value) => value < 0.001 ? `${name} < 0.001` : `${name} = ${value.toFixed(3)}`;
 
 // A verdict as the name of a style.
 const slug = (verdict) => verdict.replaceAll(" ", "-");

@@ -4,9 +4,41 @@ function startTheme() {
   const set = (theme) => { root.dataset.theme = theme; document.dispatchEvent(new Event("theme")); };
   set(dark.matches ? "dark" : "light");
   dark.addEventListener("change", () => set(dark.matches ? "dark" : "light"));
-  document.getElementById("theme").addEventListener("click", () => set(root.dataset.theme === "dark" ? "light" : "dark"));
+  field("theme").addEventListener("click", () => set(root.dataset.theme === "dark" ? "light" : "dark"));
 }
-startTheme();
-startFindings();
-startCharts();
+
+// The address says what is shown: #/metric/NAME, #/finding/ID, #/SECTION?filter, or the id of a section.
+async function route() {
+  const [path, parameters = ""] = location.hash.slice(1).split("?");
+  const [, kind, name = ""] = path.match(/^\/([^/]*)\/?(.*)$/) || [null, path, ""];
+  const onMetric = kind === "metric";
+  field("metric-page").hidden = !onMetric;
+  field("overview").hidden = onMetric;
+  if (onMetric) { await metricPage(decodeURIComponent(name)); scrollTo(0, 0); field("main").focus({ preventScroll: true }); return; }
+  if (path.startsWith("/") && kind !== "finding") { readAddress(parameters); tellFilters(); showTask(wanted.task); }
+  if (kind === "finding") await showFinding(name);
+  else if (kind && field(kind)) {
+    if (field(kind).tagName === "DETAILS") field(kind).open = true;
+    field(kind).scrollIntoView();
+  }
+}
+
 startFilters();
+startTasks();
+startTheme();
+showTask("");
+document.querySelectorAll("table.sortable").forEach(makeSortable);
+// Sections keep the filter in the address.
+for (const link of document.querySelectorAll(".top nav a"))
+  link.addEventListener("click", (event) => { event.preventDefault(); location.hash = address(link.hash.slice(1)); });
+unpack("findings").then(async (findings) => {
+  f = findings;
+  startFindings();
+  onFilter(showWhom);
+  startAudits();
+  tellFilters();
+  await route();
+  addEventListener("hashchange", route);
+  await showGravest();
+  document.documentElement.dataset.ready = "true";
+});

@@ -1,6 +1,10 @@
 const field = (name) => document.getElementById(name);
-const MOVED = 0.005; // as a share of the score: smaller changes do not count
-let asked = 0;
+const EXAMPLES = JSON.parse(field("examples").textContent);
+const NOTICED = 1, UNFAIR = 2.5, HARMLESS = 5; // percent of the range, as in the audits
+const CHIPS = ["change-numbers", "change-names", "negate", "negation", "antonyms"];
+const SHOWN = 15;
+let asked = null; // the request under way
+let known = { metrics: [], rows: new Map(), edits: [], after: new Map(), base: "", references: [] };
 
 function typed() {
   return {
@@ -12,84 +16,176 @@ function typed() {
   };
 }
 
-async function ask(path, body) {
-  const answer = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  const text = await answer.text();
-  let read;
-  try { read = JSON.parse(text); } catch { read = { error: text }; }
-  if (!answer.ok) throw new Error(read.error || "the server refused");
-  return read;
-}
+// --- what is shown ---
 
-function scoreRow(row) {
-  const value = row.score === null ? el("span", { class: "meaning", text: row.why || "no score" }) : number(row.score);
-  const cell = el("td", null);
-  if (row.score !== null) {
-    const bar = el("span", { class: "bar" });
-    const size = Math.abs(row.score) <= 1 ? Math.abs(row.score) : Math.abs(row.score) / 100;
-    bar.style.width = `${Math.min(100, 100 * size)}%`;
+const percent = (row, value) => 100 * (value - row.worthless) / (row.best - row.worthless);
+const hasRange = (row) => row && typeof row.score === "number" && typeof row.worthless === "number" && row.best > row.worthless;
+
+function scoreRow(metric) {
+  const row = known.rows.get(metric), view = el("tr", { "data-metric": metric }, el("th", { scope: "row", text: metric }));
+  if (!row) return view.append(el("td", null, el("span", { class: "spinner" })), el("td", { class: "meaning", text: "waiting" })), view;
+  if (row.score === null) return view.append(el("td"), el("td", { class: "meaning", text: row.why || "no score" })), view;
+  const cell = el("td");
+  if (hasRange(row)) {
+    const bar = el("span", { class: "bar", title: `worthless words ${number(row.worthless)}, reference ${number(row.best)}` });
+    bar.style.setProperty("--share", Math.max(0, Math.min(100, percent(row, row.score))));
     cell.append(bar);
   }
+  if (row.budget) cell.append(el("small", { class: "meaning", text: row.budget }));
   if (row.explanation) cell.append(explanationView(row.explanation));
-  return el("tr", { "data-metric": row.metric }, el("th", { scope: "row", text: row.metric }), el("td", null, value), cell);
+  view.append(el("td", { class: "num", text: number(row.score) }), cell);
+  return view;
 }
 
-function showScores(answer) {
-  const open = new Set([...field("scores").querySelectorAll("tr")].filter((row) => row.querySelector("details[open]")).map((row) => row.dataset.metric));
-  const head = el("thead", null, el("tr", null, el("th", { text: "metric" }), el("th", { text: "score" }), el("th", { text: "" })));
-  const body = el("tbody", null, ...answer.scores.map(scoreRow));
-  field("scores").replaceChildren(el("table", { class: "scores" }, head, body));
-  for (const row of body.querySelectorAll("tr")) if (open.has(row.dataset.metric) && row.querySelector("details")) row.querySelector("details").open = true;
+function showScores() {
+  const open = new Set([...field("scores").rows].filter((row) => row.querySelector("details[open]")).map((row) => row.dataset.metric));
+  field("scores").replaceChildren(...known.metrics.map(scoreRow));
+  for (const row of field("scores").rows) if (open.has(row.dataset.metric) && row.querySelector("details")) row.querySelector("details").open = true;
 }
 
-// Right is a lower score after an error, and the same score after an edit that must not matter.
-function answeredRight(expect, [before, after]) {
-  const moved = after - before, least = MOVED * Math.max(Math.abs(before), 1e-9);
-  return expect === "lower" ? moved < -least : Math.abs(moved) <= 10 * least;
+// Whether some reference has a word that an error changes, or the words changed places: otherwise nobody can notice it.
+function canTell(edit) {
+  const words = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) || [];
+  const before = words(known.base), after = words(edit.text), named = new Set(known.references.flatMap(words));
+  const changed = [...before.filter((word) => !after.includes(word)), ...after.filter((word) => !before.includes(word))];
+  return edit.expect !== "lower" || !named.size || !changed.length || changed.some((word) => named.has(word));
 }
 
-function changeRow(row, base) {
-  const pairs = Object.entries(row.scores).filter(([, pair]) => pair[0] !== null && pair[1] !== null);
-  const right = pairs.filter(([, pair]) => answeredRight(row.expect, pair)).length;
-  const moves = pairs.map(([metric, pair]) => {
-    const good = answeredRight(row.expect, pair);
-    return el("div", { class: "move" }, `${metric} ${number(pair[0])} → ${number(pair[1])} `, el("strong", { text: good ? "✓" : "✗", class: good ? "" : "wrong" }));
+// How far an edit moves a metric, in percent of its range, and whether that is as it should be.
+function reaction(edit, at, metric) {
+  const row = known.rows.get(metric), after = known.after.get(metric)?.[at];
+  if (!hasRange(row) || typeof after !== "number") return null;
+  const moved = percent(row, after) - percent(row, row.score);
+  const right = edit.expect === "lower" ? moved <= -NOTICED : Math.abs(moved) <= (edit.kind === "identity" ? UNFAIR : HARMLESS);
+  return { moved, right };
+}
+
+function reactions() {
+  const rows = known.edits.map((edit, at) => {
+    const cells = known.metrics.map((metric) => reaction(edit, at, metric)), settled = cells.filter(Boolean);
+    const wrong = settled.filter((cell) => !cell.right).length, moves = settled.map((cell) => cell.moved);
+    const spread = moves.length ? Math.max(...moves) - Math.min(...moves) : 0;
+    if (!canTell(edit)) return null;
+    return { edit, at, cells, wrong, settled: settled.length, order: Math.min(wrong, settled.length - wrong) * 1000 + spread };
   });
-  const kind = pairs.length ? (right * 2 < pairs.length ? "bad" : "good") : "";
-  return el("tr", { class: kind }, el("td", null, el("strong", { text: row.name }), el("br"), el("small", { class: "meaning", text: `${row.kind}; should ${row.expect === "lower" ? "fall" : "stay"}` })),
-    el("td", null, el("div", { class: "case" }, markedText(base, row.text))), el("td", null, ...moves));
+  return rows.filter(Boolean).sort((a, b) => b.order - a.order || a.at - b.at);
 }
 
-function showChanges(answer, base) {
-  const head = el("thead", null, el("tr", null, el("th", { text: "edit" }), el("th", { text: "text" }), el("th", { text: "scores" })));
-  const rows = answer.changes.map((row) => changeRow(row, base));
-  field("changes").replaceChildren(rows.length ? el("table", { class: "changes" }, head, el("tbody", null, ...rows)) : el("p", { class: "meaning", text: "No edit applies to this text." }));
+function editRow({ edit, cells }) {
+  const should = edit.expect === "lower" ? "should fall" : "should stay";
+  return el("tr", null, el("th", { scope: "row" }, el("details", null, el("summary", null, edit.name.replaceAll("-", " "), " ", el("small", { text: should })), el("div", { class: "case" }, markedText(known.base, edit.text)))),
+    ...cells.map((cell) => {
+      if (!cell) return el("td", { class: "none" }, el("span", { class: "spinner small-spinner" }));
+      const view = el("td", { class: cell.right ? "good" : "bad", text: `${cell.moved > 0.005 ? "+" : ""}${Number(cell.moved.toFixed(Math.abs(cell.moved) < 10 ? 2 : 1))} ${cell.right ? "✓" : "✗"}` });
+      view.style.setProperty("--depth", Math.min(1, Math.abs(cell.moved) / 40).toFixed(2));
+      return view;
+    }));
+}
+
+let all = false;
+function showChanges() {
+  if (!known.edits.length) { field("changes").replaceChildren(el("p", { class: "meaning", text: "No edit applies to this text." })); return; }
+  const rows = reactions(), shown = all ? rows : rows.slice(0, SHOWN);
+  const head = el("tr", null, el("th", { scope: "col", text: "edit" }), ...known.metrics.map((metric) => el("th", { scope: "col", text: metric })));
+  const more = el("button", { type: "button", text: all ? "Show fewer" : `Show all ${rows.length} edits` });
+  more.addEventListener("click", () => { all = !all; showChanges(); });
+  field("changes").replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Edits and metrics" }, el("table", { class: "edits" },
+    el("caption", { class: "hidden", text: "Change of each metric's score under each edit, in percent of its range" }), el("thead", null, head), el("tbody", null, ...shown.map(editRow)))),
+  rows.length > SHOWN ? more : null);
+}
+
+// One sentence: who reacts best, who misses most, what they disagree about.
+function showVerdict() {
+  const rows = reactions(), waiting = known.metrics.filter((metric) => !known.rows.has(metric)).length;
+  const counts = known.metrics.map((metric, column) => {
+    const cells = rows.map((row) => [row, row.cells[column]]).filter(([, cell]) => cell);
+    return { metric, total: cells.length, wrong: cells.filter(([, cell]) => !cell.right) };
+  }).filter((one) => one.total).sort((a, b) => a.wrong.length - b.wrong.length);
+  if (!counts.length) { field("verdict").textContent = waiting ? "Scoring …" : "No metric here can score this text; add a reference."; return; }
+  const best = counts[0], worst = counts[counts.length - 1];
+  const missed = worst.wrong.map(([row]) => row.edit.name.replaceAll("-", " ")).slice(0, 3).join(", ");
+  let text = `${best.metric} reacts as it should to ${best.total - best.wrong.length} of ${best.total} edits of this text`;
+  if (worst !== best && worst.wrong.length) text += `, the most; ${worst.metric} is wrong on ${worst.wrong.length} (${missed}${worst.wrong.length > 3 ? " …" : ""})`;
+  field("verdict").textContent = text + (waiting ? `. ${waiting} still to come.` : ". One text proves nothing: audit to be sure.");
+}
+
+function showChips() {
+  const chips = known.edits.filter((edit) => edit.kind === "identity" || CHIPS.includes(edit.name)).slice(0, 14);
+  field("chips").replaceChildren(...chips.map((edit) => {
+    const chip = el("button", { type: "button", class: "chip", title: edit.text, text: edit.name.replaceAll("-", " ").replace(/^\w+( \w+)?: /, "") });
+    chip.addEventListener("click", () => { field("hypothesis").value = edit.text; field("references").value = edit.references.join("\n"); refresh(); });
+    return chip;
+  }));
+}
+
+// --- asking ---
+
+function take(line) {
+  if (line.metrics) known.metrics = line.metrics;
+  else if (line.edits) { known.edits = line.edits; showChips(); }
+  else if (line.after) known.after.set(line.metric, line.after);
+  else known.rows.set(line.metric, line);
+  showScores();
+  if (known.edits.length || line.edits) showChanges();
+  showVerdict();
+}
+
+// The address holds the text, so that it can be sent to others; the part after # never leaves the browser.
+function keepAddress(body) {
+  const parameters = new URLSearchParams({ text: body.hypothesis, task: body.task });
+  for (const reference of body.references) parameters.append("reference", reference);
+  if (body.source) parameters.set("source", body.source);
+  history.replaceState(null, "", `#${parameters}`);
+  field("permalink").href = `/#${parameters}`;
+}
+
+async function* lines(stream) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    rest += value || "";
+    const parts = rest.split("\n");
+    rest = parts.pop();
+    yield* parts.filter(Boolean).map((part) => JSON.parse(part));
+    if (done) return;
+  }
 }
 
 async function refresh() {
-  const mine = ++asked;
-  const body = typed();
+  asked?.abort();
+  const body = typed(), mine = asked = new AbortController();
+  keepAddress(body);
   field("message").textContent = "";
-  if (!body.hypothesis.trim()) { field("scores").replaceChildren(); field("changes").replaceChildren(); return; }
-  for (const name of ["scores", "changes"]) field(name).classList.add("busy");
+  known = { metrics: body.metrics, rows: new Map(), edits: [], after: new Map(), base: body.hypothesis, references: body.references };
+  showScores();
+  if (!body.hypothesis.trim()) { field("scores").replaceChildren(); field("changes").replaceChildren(); field("chips").replaceChildren(); field("verdict").textContent = "Type a text, or choose an example."; return; }
+  field("changes").replaceChildren(el("p", { class: "busy" }, el("span", { class: "spinner" }), " Looking for edits that apply …"));
   try {
-    const scores = await ask("/api/score", body);
-    if (mine !== asked) return;
-    showScores(scores);
-    field("scores").classList.remove("busy");
-    const changes = await ask("/api/changes", body);
-    if (mine !== asked) return;
-    showChanges(changes, body.hypothesis);
+    const answer = await fetch("/api/stream", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: mine.signal });
+    if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).error || "the server refused");
+    for await (const line of lines(answer.body)) { if (mine !== asked) return; take(line); }
   } catch (error) {
-    if (mine === asked) field("message").textContent = error.message;
+    if (error.name !== "AbortError" && mine === asked) field("message").textContent = error.message;
   }
-  if (mine === asked) for (const name of ["scores", "changes"]) field(name).classList.remove("busy");
+}
+
+function fill({ hypothesis, references, source, task }) {
+  field("hypothesis").value = hypothesis;
+  field("references").value = references.join("\n");
+  field("source").value = source || "";
+  if ([...field("task").options].some((option) => option.value === task)) field("task").value = task;
 }
 
 let waiting = null;
-field("form").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(refresh, 350); });
+const soon = () => { clearTimeout(waiting); waiting = setTimeout(refresh, 350); };
+field("form").addEventListener("input", (event) => { if (event.target.id !== "example") { field("example").value = ""; soon(); } });
+field("example").addEventListener("change", () => { if (field("example").value) { fill(EXAMPLES[Number(field("example").value)]); refresh(); } });
 field("form").addEventListener("submit", (event) => { event.preventDefault(); refresh(); });
 const root = document.documentElement;
 root.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 field("theme").addEventListener("click", () => { root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark"; });
+const given = new URLSearchParams(location.hash.slice(1));
+if (given.has("text")) fill({ hypothesis: given.get("text"), references: given.getAll("reference"), source: given.get("source"), task: given.get("task") });
+else { fill(EXAMPLES[0]); field("example").value = "0"; }
 refresh();

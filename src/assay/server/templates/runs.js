@@ -10,6 +10,11 @@ function changeTable(rows) {
   return el("div", { class: "scroll" }, el("table", null, el("thead", null, head), el("tbody", null, ...body)));
 }
 
+const search = document.getElementById("search");
+if (search) search.addEventListener("input", () => {
+  for (const row of document.querySelectorAll("#runs tbody tr")) row.hidden = !row.textContent.toLowerCase().includes(search.value.trim().toLowerCase());
+});
+
 const form = document.getElementById("compare");
 if (form) form.addEventListener("submit", async (event) => {
   event.preventDefault();

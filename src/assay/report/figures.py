@@ -1,0 +1,111 @@
+"""The charts of a run as figures for papers and notebooks: one per audit, and one per chart of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.errors import SpecError, suggest, unwritable
+from assay.report.charts import Panel, Spec, panels
+from assay.report.names import shown
+from assay.report.plain import as_latex
+from assay.report.text import asset, in_words
+from assay.report.verdicts import AuditInfo, audits_of
+from assay.run.results import Run, write_text
+
+_WIDTH, _COLUMNS = 260, 2  # points of a panel, panels side by side: the width of a page
+_FORMATS = (".svg", ".pdf", ".png")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One picture: a Vega-Lite specification with its data, and a caption; notebooks show it."""
+
+    name: str
+    caption: str
+    spec: Spec
+
+    def save(self, path: Path | str) -> Path:
+        """Write it as SVG, PDF or PNG, by the ending of the path."""
+        import vl_convert
+
+        target = Path(path)
+        if target.suffix not in _FORMATS:
+            raise SpecError(f"{target}: a figure is written as {', '.join(_FORMATS)}")
+        sharp = {"scale": 3.0} if target.suffix == ".png" else {}  # pixels per point
+        drawn = getattr(vl_convert, f"vegalite_to_{target.suffix[1:]}")(self.spec, **sharp)
+        try:
+            target.write_bytes(drawn.encode() if isinstance(drawn, str) else drawn)
+        except OSError as error:
+            raise unwritable(target, error) from error
+        return target
+
+    def _repr_svg_(self) -> str:
+        import vl_convert
+
+        return str(vl_convert.vegalite_to_svg(self.spec))
+
+
+def figures(run: Run) -> dict[str, Figure]:
+    """One figure per audit, and one per chart where an audit has several, by name."""
+    run = shown(run)
+    audits, drawn = audits_of(run), panels(run)
+    listed = []
+    for name in dict.fromkeys(panel.audit for panel in drawn):
+        own = [panel for panel in drawn if panel.audit == name]
+        groups = dict.fromkeys(panel.group for panel in own)
+        parts = {group: [panel for panel in own if panel.group == group] for group in groups}
+        listed.append(_figure(audits[name], own))
+        listed += [_figure(audits[name], parts[group], group) for group in parts if len(parts) > 1]
+    return {figure.name: figure for figure in listed}
+
+
+def figure_of(run: Run, audit: str) -> Figure:
+    """All charts of one audit in one figure."""
+    drawn = figures(run)
+    if audit not in drawn:
+        raise SpecError(f"this run has no chart of {audit!r}{suggest(audit, drawn)}")
+    return drawn[audit]
+
+
+def write_figures(run: Run, folder: Path) -> list[Path]:
+    """Every figure as SVG, PDF and PNG, and figures.tex with their captions and labels."""
+    drawn, captions = figures(run).values(), folder / "figures.tex"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    pages = [asset("figure.tex") % (f.name, as_latex(f.caption), f.name) for f in drawn]
+    write_text(captions, "\n".join(pages))
+    return [each.save(folder / f"{each.name}{form}") for each in drawn for form in _FORMATS] + [captions]
+
+
+def _figure(audit: AuditInfo, drawn: Sequence[Panel], group: str = "") -> Figure:
+    """Panels side by side, in rows per chart; each chart keeps the colours of its own legend."""
+    titles = list(dict.fromkeys(panel.group for panel in drawn))
+    views = [[_printed(panel) for panel in drawn if panel.group == title] for title in titles]
+    rows = [{"concat": v, "columns": _COLUMNS, "title": t} for v, t in zip(views, titles, strict=True)]
+    spec = {"vconcat": rows, "background": "white", "resolve": {"scale": {"color": "independent"}}}
+    name = re.sub(r"[^a-z0-9]+", "-", f"{audit.name} {group}".lower()).strip("-")
+    known = {chart.title or in_words(chart.value): chart.value for chart in audit.charts}
+    known |= {in_words(statistic.name): statistic.name for statistic in audit.statistics}
+    meanings = {statistic.name: statistic.meaning for statistic in audit.statistics}
+    named = [next((known[start] for start in known if title.startswith(start)), "") for title in titles]
+    lines = [f"{t}: {meanings.get(n, '')}".rstrip(": ") for t, n in zip(titles, named, strict=True)]
+    return Figure(name, f"{audit.title.rstrip('.')}. {' '.join(lines)} Lines show 95% intervals.", spec)
+
+
+def _printed(panel: Panel) -> Spec:
+    """As wide as half a page, with the legend that the page draws by itself."""
+    spec = _with_legend(panel.whole) | {"width": _WIDTH, "title": panel.title}
+    return spec | ({"layer": [_with_legend(view) for view in spec["layer"]]} if "layer" in spec else {})
+
+
+def _with_legend(view: Spec) -> Spec:
+    encoding = view.get("encoding", {})
+    if "color" not in encoding:
+        return view
+    colour = {key: value for key, value in encoding["color"].items() if key != "legend"}
+    return view | {"encoding": encoding | {"color": colour}}
