@@ -105,12 +105,21 @@ def test_a_fair_metric_rarely_fails(tmp_path: Path) -> None:
     for number in range(40):
         sets = [[f"{word}t{number}" for word in words] for words in (MALE, FEMALE, CAREER, FAMILY)]
         write(tmp_path, f"test{number}", sets)
-    rows = found(Planted(), tmp_path)
+    rows = found(Planted(spread=2.0), tmp_path)
     verdicts = [row["verdict"] for key, row in rows.items() if key[1] == "effect_size"]
     assert verdicts.count("fail") <= 2
     assert "pass" not in verdicts  # eight words a side cannot show that there is no association
     p_values = [row["p_value"] for key, row in rows.items() if key[1] == "effect_size"]
     assert 0.3 < np.mean(p_values) < 0.7
+
+
+def test_a_difference_too_small_to_matter_is_not_judged(career: Path) -> None:
+    # In standard deviations over words it is as large as any: the words of a side hardly differ.
+    done = run("association", [Planted(bias=0.01, spread=0.005)], session=HERE, data=(career,))
+    row = done.findings.filter(statistic="effect_size").to_dicts()[0]
+    assert row["value"] > 1.8
+    assert row["verdict"] == "not judged"
+    assert any("differ by less than 1% of the gap" in note and "career" in note for note in done.notes)
 
 
 def test_a_test_of_ties_is_not_judged_and_says_so(career: Path) -> None:
@@ -225,7 +234,8 @@ def test_the_battery_has_three_levels_and_both_directions() -> None:
 
 
 def test_innocuous_tests_have_no_verdict() -> None:
-    rows = run("association", [Planted()], session=HERE, only=("C1", "C6-N"), templates=1).findings
+    metric = Planted(spread=2.0)
+    rows = run("association", [metric], session=HERE, only=("C1", "C6-N"), templates=1).findings
     verdicts = {row["slice"]: row["verdict"] for row in rows.filter(statistic="effect_size").to_dicts()}
     assert verdicts["weat1"] == verdicts["sent-weat1"] == "not judged"
     assert verdicts["weat6"] == verdicts["sent-weat6"] == "inconclusive"

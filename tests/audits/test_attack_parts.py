@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.audits.attack.judge import confirmed, gain, losses
+from assay.audits.attack.audit import confirmed, gain, losses
 from assay.audits.attack.search import (
     Move,
     Source,

@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from assay.audits.caption.audit import Caption
-from assay.audits.caption.captioners import image_genders, outcome, read_captioners
+from assay.audits.caption.audit import Caption, image_genders, outcome, read_captioners
 from assay.audits.caption.concepts import outcomes_of
 from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions

@@ -80,11 +80,10 @@ def test_a_score_that_rises_is_said_to_rise(audit: Checklist) -> None:
     assert value == pytest.approx(15, abs=0.5)
     assert (
         changes[SLICE].sentence
-        == f"planted hardly notices “jumble” in data-to-text: its score rises by {value:.3g}% of the gap."
+        == f"planted rewards jumbled words in data-to-text: its score rises by {value:.3g}% of the gap."
     )
     assert (
-        "changes nothing that matters in data-to-text, yet the score of planted rises by"
-        in changes[HARMLESS].sentence
+        "should not matter in data-to-text, yet the score of planted rises by" in changes[HARMLESS].sentence
     )
     assert of(findings, "noticed")[SLICE].value == 0.0
 

@@ -114,8 +114,8 @@ def test_no_data_no_ratings_unknown_criterion(tmp_path: Path) -> None:
     bare.write_text('{"hypothesis": "a"}\n', "utf-8")
     with pytest.raises(DataError, match="no text has a rating"):
         list(Human(data=(bare,)).cases())
-    bare.write_text('{"hypothesis": "a", "Human": {"overall": 1}}\n', "utf-8")
-    with pytest.raises(DataError, match=r"no text has a rating; .*; columns not used: Human"):
+    bare.write_text('{"hypothesis": "a", "Judged": {"overall": 1}}\n', "utf-8")
+    with pytest.raises(DataError, match=r"no text has a rating; .*; columns not used: Judged"):
         list(Human(data=(bare,)).cases())
     with pytest.raises(DataError, match="nobody judged 'overal'; did you mean overall"):
         Human(data=(write_ratings(tmp_path),), only=("overal",)).judge([])

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 from simulated_ratings import WORDS, judge, one, quality, write_ratings
 
-from assay.audits.human.answer import agreement_notes
 from assay.audits.human.audit import Human
+from assay.audits.human.compare import agreement_notes
 from assay.names.spec import measure
 from assay.run.scoring import score_cases
 from assay.run.session import Session

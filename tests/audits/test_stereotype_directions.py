@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.audits.stereotype.directions import _eta_squared, across_metrics, fairest_directions
+from assay.audits.stereotype.bias import _eta_squared, across_metrics, fairest_directions
 from assay.core import Case, Finding, Scored
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.calibration.curve import judged
-from assay.calibration.simulated.base import Simulated, World
+from assay.calibration.simulated import Simulated, World
 from assay.core import Audit, Case, Grid
 
 

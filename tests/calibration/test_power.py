@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from coverage import coverage
-from worlds import WORLDS, asked
+from worlds import WORLDS, asked, uncalibrated
 
-from assay.calibration.curve import SIMULATED, judged, operating_curve, uncalibrated
-from assay.calibration.simulated.base import Simulated, World
+from assay.calibration.curve import SIMULATED, judged, operating_curve
+from assay.calibration.simulated import Simulated, World
 from assay.core import Audit, Case, Grid
 from assay.run.pipeline import make_audit
 

@@ -25,7 +25,8 @@ def test_the_zoo_has_all_kinds() -> None:
     assert len(ZOO) == len({row.label for row in ZOO}) >= 34
     assert kinds["honest"] >= 9
     assert min(kinds["empty"], kinds["unfair"], kinds["blind"]) >= 4
-    assert all(row.finds for row in ZOO if row.kind in ("unfair", "blind"))
+    without = {row.label for row in ZOO if row.kind in ("unfair", "blind") and not row.finds}
+    assert without == {"women-margin"}  # below the margin: no audit may fail it
     assert {row.base for row in ZOO} <= {row.label for row in ZOO if row.kind == "honest"}
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from assay.calibration.curve import SIMULATED
+from assay.names.registry import names
+
 WORDS = [
     "river",
     "cloud",
@@ -120,3 +123,8 @@ def asked(audit: str, folder: Path) -> dict[str, Any]:
     """The options of an audit on its standard data."""
     make, options = WORLDS[audit]
     return options | ({"data": make(folder)} if make else {})
+
+
+def uncalibrated() -> list[str]:
+    """Audits without a simulated defect: those that give no verdict."""
+    return [name for name in names("audits") if name not in {metric.audit for metric in SIMULATED}]

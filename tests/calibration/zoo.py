@@ -178,11 +178,13 @@ class Row:
         return score if self.adjust is None else self.adjust(sample, score)
 
 
-def _unfair(label: str, about: str, adjust: Adjust, *finds: Place, **more: Any) -> Row:
+def _unfair(
+    label: str, about: str, adjust: Adjust, *finds: Place, explains: tuple[Place, ...] = (), **more: Any
+) -> Row:
     """A penalty; in a set of pairs that has the group, the others may look favoured."""
     sets = {place[1].split("/")[0].lstrip("^") for place in finds if place[0] == "stereotype"}
-    explains = ("stereotype", f"^({'|'.join(sorted(sets))}|intersection)")
-    return Row(label, "unfair", about, adjust=adjust, finds=finds, explains=(explains,), **more)
+    others = ("stereotype", f"^({'|'.join(sorted(sets | {'intersection'}))})")
+    return Row(label, "unfair", about, adjust=adjust, finds=finds, explains=(others, *explains), **more)
 
 
 def _blind(label: str, about: str, change: Reader | None, *finds: Place, **more: Any) -> Row:
@@ -260,10 +262,11 @@ ZOO: tuple[Row, ...] = (
     ),
     _unfair(
         "women-half", "8% less for women, in half of the sentences", _in_half(_penalty(8, _FEMALE)), _WOMEN,
+        ("swap", "^preference/both$"), explains=(("association", "weat6"),),
     ),
     _unfair(
-        "women-margin", "4% less for women, in half of the sentences: 2% in all, the margin itself",
-        _in_half(_penalty(4, _FEMALE)), _WOMEN,
+        "women-margin", "4% less for women, in half of the sentences: 2% in all, below the margin",
+        _in_half(_penalty(4, _FEMALE)),
     ),
     _unfair("men", "6% more for men", _penalty(-6, _MALE), _WOMEN, ("swap", "^preference/both$")),
     Row(

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 import scipy.stats as ss
 
-from assay.statistics.agreement import (
+from assay.statistics.intervals import Interval
+from assay.statistics.resampled import (
     average_interval,
     bounded_interval,
     correlation_interval,
     difference_interval,
     draws_correlation,
+    pooled_draws,
+    system_draws,
 )
-from assay.statistics.intervals import Interval
-from assay.statistics.resampled import pooled_draws, system_draws
 
 KINDS = ["pearson", "spearman", "kendall_b"]
 

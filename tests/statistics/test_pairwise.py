@@ -5,7 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from assay.statistics.pairwise import (
+from assay.statistics.significance import (
     better_p_values,
     calibrated_accuracy,
     pairwise_accuracy,

@@ -1,1 +1,1 @@
-"""Questions put to metrics, one file a family: cases in, findings out."""
+"""Questions put to metrics, one module per family: cases in, findings out."""

@@ -14,90 +14,40 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from assay.audits.gap import CLEAN, WORTHLESS, scale_of, tells_apart, worthless_text
+from assay.audits.base import DataAudit, check_known, declared
+from assay.audits.gap import CLEAN, WORTHLESS, scale_of, tells_apart, with_worthless
 from assay.audits.slices import EVIDENCE, spread_out
-from assay.core import Audit, Case, Estimate, Finding, Floats, Grid, Judgement, Sample, Scored, Statistic
-from assay.core import Interval as Ends
-from assay.datasets.association import (
-    KEYS,
-    AssociationTest,
-    WordSet,
-    read_published,
-    sentence_tests,
-    word_tests,
-)
-from assay.errors import DataError, suggest
-from assay.statistics.association import Association as Outcome
-from assay.statistics.association import (
-    average_units,
-    effect_interval,
-    partition_test,
-    pulls,
-    target_associations,
-)
+from assay.core import Case, Estimate, Finding, Floats, Grid, Judgement, Sample, Scored
+from assay.datasets import association
+from assay.datasets.association import KEYS, AssociationTest, WordSet
+from assay.errors import DataError
+from assay.statistics import association as weat
 from assay.statistics.estimates import detectable_effect
-from assay.vocabulary import NonNegative, Question, Rule
 
 Unit = Literal["word", "sentence"]
 _GAP_TEXTS = 30  # per level, to see whether a metric tells a text from a worthless one
 PAPER_ALPHA = 0.01  # assoc tables 3 and 8
 TOO_MANY = 0.2  # above this share of absent texts in a set, a test shows nothing about a metric
+TOO_SMALL = 0.01  # of the gap between a text and a worthless one: an effect that no comparison of texts feels
 # Flowers and insects, instruments and weapons: shared by everyone and unfair to no one.
 INNOCUOUS = ("C1", "C2")
 
 
-def _say_effect(finding: Finding) -> str:
-    """Which group is closer to which words; `versus` reads "LABEL: X, Y | A, B"."""
-    label, _, sets = (finding.versus or "").partition(": ")
-    targets, _, attributes = sets.partition(" | ")
-    first, _, second = targets.partition(", ")
-    good, _, bad = attributes.partition(", ")
-    if not bad:
-        return f"{finding.metric} shows an association in {finding.slice} (d = {finding.value:.3g})."
-    if finding.value < 0:
-        first, second = second, first
-    return (
-        f"{finding.metric} finds {first} closer to {good}, and {second} closer to {bad} "
-        f"(test {label}, d = {abs(finding.value):.3g})."
-    )
-
-
 @dataclass(frozen=True)
-class Association(Audit):
+class Association(DataAudit):
     """Two sets of targets against two sets of attributes, at word and sentence level."""
 
-    name: ClassVar[str] = "association"
-    question: ClassVar[Question] = "fairness"
-    title: ClassVar[str] = "Association tests"
-    advice: ClassVar[str] = (
-        "Its representation carries group associations: prefer a fairer backbone or direction where there "
-        "is one."
-    )
-    statistics: ClassVar[tuple[Statistic, ...]] = (
-        Statistic(
-            "effect_size",
-            "How much closer the first group is to the first kind of words, and the second to the second; "
-            "0.2 is small, 0.5 medium, 0.8 large (Cohen's d).",
-            "d", bad="far", margin="margin", headline=True, sentence=_say_effect,
-        ),
-        Statistic(
-            "p_value", "Permutation p-value of the side, one or two, that the effect size is not tested on.",
-            "probability",
-        ),
-        Statistic(
-            "out_of_vocabulary",
-            "Largest share of one set's texts that the metric cannot score, where a test is not applicable.",
-            "share",
-        ),
-    )  # fmt: skip
+    name = "association"
+    reads = "association"
+    question = "fairness"
+    title, advice, statistics = declared("association")
+    quick_options = {"templates": 2}
 
     data: tuple[Path, ...] = ()  # files or folders in the SEAT form
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = None  # words per set
     only: tuple[str, ...] = ()  # tests, by name (sent-weat6) or label (C6-N)
     unit: Unit | None = None  # what is permuted; None: words, or sentences by the paper's rule
@@ -105,26 +55,17 @@ class Association(Audit):
     margin: float = 0.5  # the smallest effect size that matters: a medium one (Cohen, 1988)
     balance: bool = False  # shorten the longer of two unequal target sets
 
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        return {"templates": 2}
-
     @cached_property
     def _battery(self) -> list[AssociationTest]:
-        """All tests of the data."""
         if self.data:
-            return [test for path in self.data for test in read_published(path)]
-        return [*word_tests().values(), *sentence_tests(self.templates).values()]
+            return [test for path in self.data for test in association.read_published(path)]
+        return [*association.word_tests().values(), *association.sentence_tests(self.templates).values()]
 
     @cached_property
     def tests(self) -> list[AssociationTest]:
-        """The chosen tests, checked."""
-        listed = self._battery
-        known = {name for test in listed for name in (test.name, test.label)}
-        for name in self.only:
-            if name not in known:
-                raise DataError(f"no association test {name!r}{suggest(name, known)}")
-        chosen = [test for test in listed if not self.only or {test.name, test.label} & set(self.only)]
+        names = [(test, {test.name, test.label}) for test in self._battery]
+        check_known("no association test", self.only, set().union(*(both for _, both in names)))
+        chosen = [test for test, both in names if not self.only or both & set(self.only)]
         return [_checked(_limited(test, self.limit), self.balance) for test in chosen]
 
     @cached_property
@@ -135,20 +76,13 @@ class Association(Audit):
         """Each test both ways: targets as hypotheses, then attributes; and whether a metric reads at all."""
         for name, layout in self._layouts.items():
             yield Grid(name, layout.rows, layout.columns, name)
-            yield Grid(_reverse(name), layout.columns, layout.rows, name)
-        if self.rule == "careful":
-            yield from self._gap_cases()
-
-    def _gap_cases(self) -> Iterator[Case]:
-        """Texts against themselves, and worthless texts against them."""
-        for level in dict.fromkeys(test.level for test in self.tests):
+            yield Grid(f"{name}/reverse", layout.columns, layout.rows, name)
+        # Texts against themselves, and worthless texts against them.
+        for level in dict.fromkeys(test.level for test in self.tests if self.rule == "careful"):
             layouts = [self._layouts[test.name] for test in self.tests if test.level == level]
             texts = list(dict.fromkeys(text for layout in layouts for text in layout.columns))
             for text in spread_out(texts, _GAP_TEXTS):
-                samples = {CLEAN: Sample(text, (text,))}
-                worthless = worthless_text(text, texts, text)
-                if worthless is not None:
-                    samples[WORTHLESS] = Sample(worthless, (text,))
+                samples = with_worthless({CLEAN: Sample(text, (text,))}, texts, text)
                 yield Case(f"{level}/{text}", samples, level)
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
@@ -161,13 +95,18 @@ class Association(Audit):
         findings: list[Finding] = []
         for answer in scored:
             measured = {
-                test.name: self._measured(answer, test) for test in self.tests if test.name in answer.grids
-            }
-            notes += [f"{answer.metric}: {note}" for note in _notes(measured)]
-            sensitive = _reads_texts(answer)
+                name: measure_test(
+                    answer.grids[name], answer.grids[f"{name}/reverse"], layout,
+                    by_word=self._unit == "word", seed=self.seed,
+                )
+                for name, layout in self._layouts.items() if name in answer.grids
+            }  # fmt: skip
+            gap = _gap(answer)
+            remarks = _notes(measured, gap, failed="failed" in answer.notes)
+            notes += [f"{answer.metric}: {remark}" for remark in remarks]
             for test in self.tests:
                 if test.name in measured:
-                    findings += self._findings(answer, test, measured[test.name], sensitive)
+                    findings += self._findings(answer, test, measured[test.name], gap)
         return Judgement(findings, notes)
 
     def _level(self, test: AssociationTest) -> float:
@@ -175,36 +114,16 @@ class Association(Audit):
 
         The data fix the family: a verdict does not depend on what else was asked for.
         """
-        family = [
-            other for other in self._battery if other.level == test.level and other.label not in INNOCUOUS
-        ]
+        alike = [other for other in self._battery if other.level == test.level]
+        family = [other for other in alike if other.label not in INNOCUOUS]
         return float(0.95 ** (1 / max(1, len(family))))
 
     @property
     def _unit(self) -> Unit:
         return self.unit or ("sentence" if self.rule == "paper" else "word")
 
-    def _interval(self, test: AssociationTest, outcome: Outcome) -> Ends | None:
-        """None by the paper's rule, and for a test where all words score alike."""
-        if self.rule == "paper" or outcome.degenerate:
-            return None
-        return effect_interval(outcome.effect_size, outcome.n_x, outcome.n_y, level=self._level(test))
-
-    def _measured(self, answer: Scored, test: AssociationTest) -> Measured:
-        return measure_test(
-            answer.grids[test.name],
-            answer.grids[_reverse(test.name)],
-            self._layouts[test.name],
-            by_word=self._unit == "word",
-            seed=self.seed,
-        )
-
     def _findings(
-        self,
-        answer: Scored,
-        test: AssociationTest,
-        measured: Measured,
-        sensitive: bool,
+        self, answer: Scored, test: AssociationTest, measured: Measured, gap: float | None
     ) -> list[Finding]:
         outcome = measured.outcome
         if outcome is None:
@@ -212,40 +131,40 @@ class Association(Audit):
         n, one_sided = outcome.n_x + outcome.n_y, outcome.one_sided.p_value
         sides = {"two-sided": outcome.two_sided.p_value, "one-sided": one_sided}
         used, other = ("one-sided", "two-sided") if self.rule == "paper" else ("two-sided", "one-sided")
-        effect = replace(
-            Estimate(outcome.effect_size, n, self._interval(test, outcome), sides[used]),
-            sensitive=sensitive,
-            mde=detectable_effect(sqrt(1 / outcome.n_x + 1 / outcome.n_y)),
-            paper=one_sided > PAPER_ALPHA,
+        ci = None  # by the paper's rule, and for a test where all words score alike
+        if self.rule != "paper" and not outcome.degenerate:
+            ci = weat.effect_interval(outcome.effect_size, outcome.n_x, outcome.n_y, level=self._level(test))
+        mde = detectable_effect(sqrt(1 / outcome.n_x + 1 / outcome.n_y))
+        effect = Estimate(
+            outcome.effect_size, n, ci, sides[used], mde, paper=one_sided > PAPER_ALPHA, sensitive=gap != 0
         )
         names = [getattr(test, key).category for key in KEYS]
         versus = f"{test.label}: {names[0]}, {names[1]} | {names[2]}, {names[3]}"
         return [
             Finding.of(
                 answer, test.name, "effect_size", effect, versus=versus, evidence=measured.evidence,
-                judged=test.label not in INNOCUOUS and (self.rule == "paper" or not outcome.degenerate),
+                judged=test.label not in INNOCUOUS and (self.rule == "paper" or not _is_small(outcome, gap)),
             ),
             Finding.of(answer, test.name, "p_value", sides[other], n=n, versus=other),
         ]  # fmt: skip
 
 
-def _reverse(name: str) -> str:
-    return f"{name}/reverse"
-
-
-def _notes(measured: Mapping[str, Measured]) -> Iterator[str]:
-    """What a reader must know about the tests of one metric."""
+def _notes(measured: Mapping[str, Measured], gap: float | None, *, failed: bool) -> Iterator[str]:
+    """What a reader must know about the tests of one metric, which may have failed on some words."""
+    absent = "out of its vocabulary" + (" or failed (see the errors below)" if failed else "")
     outcomes = {name: test.outcome for name, test in measured.items() if test.outcome}
     flat = [name for name, outcome in outcomes.items() if outcome.degenerate]
+    small = [name for name, outcome in outcomes.items() if _is_small(outcome, gap) and name not in flat]
     smallest = {name: outcome.two_sided.smallest_p for name, outcome in outcomes.items() if name not in flat}
     remarks = {
-        f"not applicable, over {TOO_MANY:.0%} of a set is out of its vocabulary": [
+        f"not applicable, over {TOO_MANY:.0%} of a set is {absent}": [
             name for name in measured if name not in outcomes
         ],
-        "run without words out of its vocabulary, dropped in balance": [
+        f"run without words {absent}, dropped in balance": [
             name for name in outcomes if measured[name].absent > 0
         ],
         "not judged, all words score alike: the metric makes no difference between them": flat,
+        f"not judged, the groups differ by less than {TOO_SMALL:.0%} of the gap to a worthless text": small,
         f"too small to reach p = {PAPER_ALPHA}": [name for name, p in smallest.items() if p > PAPER_ALPHA],
     }
     for remark, names in remarks.items():
@@ -262,11 +181,8 @@ def _limited(test: AssociationTest, limit: int | None) -> AssociationTest:
         units = set(spread_out(list(dict.fromkeys(unit for _, unit in words.items)), limit))
         return replace(words, items=tuple(item for item in words.items if item[1] in units))
 
-    return _with_sets(test, [first_words(getattr(test, key)) for key in KEYS])
-
-
-def _with_sets(test: AssociationTest, sets: Sequence[WordSet]) -> AssociationTest:
-    return AssociationTest(test.name, test.label, test.level, *sets)
+    targ1, targ2, attr1, attr2 = (first_words(getattr(test, key)) for key in KEYS)
+    return replace(test, targ1=targ1, targ2=targ2, attr1=attr1, attr2=attr2)
 
 
 def _checked(test: AssociationTest, balance: bool) -> AssociationTest:
@@ -286,7 +202,7 @@ def _checked(test: AssociationTest, balance: bool) -> AssociationTest:
             "which shortens the longer one"
         )
     equal = [replace(words, items=tuple(spread_out(words.items, min(n_x, n_y)))) for words in targets]
-    return _with_sets(test, [*equal, test.attr1, test.attr2])
+    return replace(test, targ1=equal[0], targ2=equal[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +228,7 @@ class Measured:
     """The outcome of a test; None where too many texts of a set have no score."""
 
     absent: float  # the largest share of one set's texts without a score
-    outcome: Outcome | None = None
+    outcome: weat.Association | None = None
     evidence: tuple[str, ...] = ()
 
 
@@ -327,16 +243,14 @@ def measure_test(forward: Floats, backward: Floats, layout: Layout, *, by_word: 
     if min(n_x, rows.size - n_x, n_a, columns.size - n_a) < 1:
         return Measured(1.0)
     scores = scores[np.ix_(rows, columns)]
-    associations = target_associations(scores, n_a)
+    associations = weat.target_associations(scores, n_a)
     first, second = associations[:n_x], associations[n_x:]
     if by_word:
         units = [layout.units[row] for row in rows]
-        first, second = average_units(first, units[:n_x]), average_units(second, units[n_x:])
-    outcome = partition_test(first, second, scale=float(np.abs(scores).max()), seed=seed)
-    evidence = [
-        f"{layout.rows[rows[row]]} ~ {layout.columns[columns[column]]}"
-        for row, column in _strongest(scores, n_x, n_a, outcome)
-    ]
+        first, second = weat.average_units(first, units[:n_x]), weat.average_units(second, units[n_x:])
+    outcome = weat.partition_test(first, second, scale=float(np.abs(scores).max()), seed=seed)
+    strongest = _strongest(scores, n_x, n_a, outcome)
+    evidence = [f"{layout.rows[rows[row]]} ~ {layout.columns[columns[column]]}" for row, column in strongest]
     return Measured(absent, outcome, tuple(evidence))
 
 
@@ -364,19 +278,25 @@ def _balanced(rows: np.ndarray, layout: Layout, by_word: bool) -> np.ndarray:
     return np.asarray(balanced, dtype=np.intp)
 
 
-def _reads_texts(scored: Scored) -> bool:
-    """Whether texts surely score higher against themselves than worthless ones; True where unknown."""
+def _gap(scored: Scored) -> float | None:
+    """How far texts score above worthless ones; 0 where they do not surely do so, None where unknown."""
     if not {CLEAN, WORTHLESS} <= set(scored.values):
-        return True
+        return None
     gaps = scored.values[CLEAN] - scored.values[WORTHLESS]
-    return tells_apart(gaps[np.isfinite(gaps)], scale_of(*scored.values.values()))
+    gaps = gaps[np.isfinite(gaps)]
+    return float(np.median(gaps)) if tells_apart(gaps, scale_of(*scored.values.values())) else 0.0
 
 
-def _strongest(scores: Floats, n_x: int, n_a: int, outcome: Outcome) -> list[tuple[int, int]]:
+def _is_small(outcome: weat.Association, gap: float | None) -> bool:
+    """Whether the groups differ too little to matter; d, in standard deviations over words, cannot tell."""
+    return outcome.degenerate or abs(outcome.statistic) < outcome.n_x * TOO_SMALL * (gap or 0.0)
+
+
+def _strongest(scores: Floats, n_x: int, n_a: int, outcome: weat.Association) -> list[tuple[int, int]]:
     """Places of the pairs of texts that contribute most to the effect, the strongest first."""
     if outcome.degenerate:
         return []
-    shares = pulls(scores, n_x, n_a).ravel() * (1.0 if outcome.effect_size >= 0 else -1.0)
+    shares = weat.pulls(scores, n_x, n_a).ravel() * (1.0 if outcome.effect_size >= 0 else -1.0)
     top = np.argpartition(-shares, min(EVIDENCE, shares.size - 1))[:EVIDENCE]
     top = top[np.argsort(-shares[top], kind="stable")]
     return [divmod(int(place), scores.shape[1]) for place in top]

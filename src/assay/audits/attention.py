@@ -9,40 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from assay.audits.base import TextAudit, declared
 from assay.audits.corpora import BlindSpot
-from assay.audits.slices import ends
-from assay.core import Estimate, Finding, Floats, Judgement, Scored, Statistic
+from assay.audits.slices import mean_estimate
+from assay.core import Finding, Floats, Judgement, Scored
 from assay.models.encoder import attention_blocks
-from assay.statistics.intervals import bootstrap_mean
-from assay.vocabulary import NonNegative, Rule
 
 
 @dataclass(frozen=True)
-class Attention(BlindSpot):
+class Attention(BlindSpot, TextAudit):
     """Attention of each metric's backbone over whole texts."""
 
     name = "attention"
-    title = "Where the backbone looks"
-    statistics = (
-        Statistic(
-            "attention_share",
-            "Share of the backbone's attention that goes this many tokens away, from the last block to this "
-            "third of the text, or to the first token.",
-            unit="share", headline=True,
-        ),
-    )  # fmt: skip
+    title, advice, statistics = declared("attention")
     tasks = ("open-ended",)
     # Six texts show a pattern that is typical of a model, not of a text.
     quick_options = {"limit": 6}
 
-    data: tuple[Path, ...] = ()
-    references: Path | None = None
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = 20
     task: tuple[str, ...] = ()
     block: int = 20
@@ -78,8 +64,7 @@ class Attention(BlindSpot):
         for slice_, row in named.items():
             values = row[np.isfinite(row)]
             if values.size:
-                ci = ends(bootstrap_mean(values, seed=self.seed))
-                share = Estimate(float(values.mean()), values.size, ci)
+                share = mean_estimate(values, seed=self.seed)
                 yield Finding.of(answer, slice_, "attention_share", share)
 
 

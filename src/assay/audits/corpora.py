@@ -10,12 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.audits.gap import CLEAN, NOTICED, UNIT, WORTHLESS, worthless_text
-from assay.audits.languages import language_notes
-from assay.audits.slices import FEWEST, SliceScores, difference, moves, read_slices, spread_out
-from assay.core import Audit, Case, Finding, Judgement, Perturbation, Record, Scored, Statistic
-from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
-from assay.vocabulary import Question, Rule, Task
+from assay.audits.base import SizedAudit
+from assay.audits.gap import CLEAN, WORTHLESS, with_worthless
+from assay.audits.slices import FEWEST, SliceScores, difference, read_slices, spread_out
+from assay.core import Case, Finding, Judgement, Perturbation, Record, Scored
+from assay.datasets.published.corpora import read_records
+from assay.datasets.records import embedded_records, read_text_sets, task_named
+from assay.language import language_name
+from assay.vocabulary import DataKind, NonNegative, Question, Rule, Task
 
 _POOL = 20  # texts enough to borrow from
 
@@ -46,17 +48,13 @@ class Corpus:
         """
         cases = []
         for number, item in enumerate(items):
-            samples = {role: item.record.sample(text) for role, text in _with_worthless(item).items()}
+            record = item.record
+            samples = {role: record.sample(text) for role, text in item.texts.items()}
+            samples = with_worthless(samples, record.others, record.key)
             if self.shared and number == 0:
                 samples = {role: replace(sample, references=self.shared) for role, sample in samples.items()}
-            cases.append(Case(f"{slice_}:{item.record.id}", samples, slice_, item.meta))
+            cases.append(Case(f"{slice_}:{record.id}", samples, slice_, item.meta))
         return cases
-
-
-def _with_worthless(item: Item) -> Mapping[str, str]:
-    record = item.record
-    worthless = worthless_text(record.gold, record.others, record.key)
-    return item.texts if worthless is None else {**item.texts, WORTHLESS: worthless}
 
 
 def could_matter(record: Record, *changed: str) -> bool:
@@ -85,12 +83,9 @@ def corpora(
     references: Path | None,
     tasks: Sequence[str],
     default: Sequence[Task],
-    limits: tuple[int | None, int | None],
+    limits: tuple[int | None, int | None],  # items per dataset: in general, and for open-ended text
 ) -> list[Corpus]:
-    """The datasets of an audit: files, a pair of text files, or the embedded corpora of its tasks.
-
-    `limits` are items per dataset: in general, and for open-ended text.
-    """
+    """The datasets of an audit: files, a pair of text files, or the embedded corpora of its tasks."""
     named = [task_named(task) for task in tasks]
     if not data:
         return [_corpus(task, embedded_records(task), limits) for task in named or default]
@@ -119,13 +114,14 @@ def _corpus(name: str, records: Sequence[Record], limits: tuple[int | None, int 
     return Corpus(name, without, task, records[0].references)
 
 
-class BlindSpot(Audit):
+class BlindSpot(SizedAudit):
     """An audit that makes texts worse and asks whether a metric notices, one slice per corpus.
 
-    A subclass is a frozen dataclass that has (most of) the fields below, in an order of its own.
+    A subclass takes its fields from DataAudit or TextAudit, and adds `task`.
     """
 
     question: ClassVar[Question] = "robustness"
+    reads: ClassVar[DataKind] = "records"
     tasks: ClassVar[tuple[Task, ...]] = ("summarisation",)  # the embedded corpora used without --data
     part: ClassVar[str] = ""  # the part of a slice that follows the corpus; the audit's name, if empty
     quick_options: ClassVar[Mapping[str, Any]] = {"limit": 20}  # field values of --size quick
@@ -133,18 +129,13 @@ class BlindSpot(Audit):
     data: tuple[Path, ...]
     references: Path | None = None
     rule: Rule
-    seed: int
+    seed: NonNegative
     limit: int | None
     open_limit: int | None = None
     task: tuple[str, ...]
 
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        return cls.quick_options
-
     @cached_property
     def corpora(self) -> list[Corpus]:
-        """The datasets under audit."""
         return corpora(self.data, self.references, self.task, self.tasks, (self.limit, self.open_limit))
 
     def cases(self) -> Iterable[Case]:
@@ -199,11 +190,8 @@ class BlindSpot(Audit):
         return self.rule == "paper" or (scores.n >= FEWEST and WORTHLESS in scores.columns)
 
     def gain(self, scores: SliceScores, slice_: str, role: str) -> Iterable[Finding]:
-        """What a worse text gains over the clean one, and on how many items the clean text scores higher.
-
-        The paper asks only that the mean be lower.
-        """
-        change = scores.contrast([role])
+        """What a worse text gains over the clean one, and on how many items the clean text scores higher."""
+        change = scores.contrast([role])  # the paper asks only that the mean be lower
         yield Finding.of(
             scores.scored, slice_, self.statistics[0].name, replace(change, paper=change.value < 0),
             versus=CLEAN, evidence=scores.top_items(difference([role])), judged=self.judges(scores),
@@ -211,18 +199,11 @@ class BlindSpot(Audit):
         yield from noticed_finding(scores, slice_, [role], self.seed)
 
 
-NOTICED_SHARE = Statistic(
-    "noticed",
-    "Share of items on which the clean text scores higher than the changed one; ties count half.",
-    unit="share",
-)
-
-
 def noticed_finding(scores: SliceScores, slice_: str, treated: Sequence[str], seed: int) -> Iterable[Finding]:
     """The share of items on which the clean text scores higher, beside the size of the change."""
     share = scores.noticed(treated, seed)
     if share is not None:
-        yield Finding.of(scores.scored, slice_, NOTICED_SHARE.name, share)
+        yield Finding.of(scores.scored, slice_, "noticed", share)
 
 
 def outlier_notes(slices: Iterable[SliceScores]) -> list[str]:
@@ -230,23 +211,23 @@ def outlier_notes(slices: Iterable[SliceScores]) -> list[str]:
     counts = Counter[str]()
     for scores in slices:
         counts[scores.scored.metric] += scores.outliers
+    reason = "a score lies far outside those of clean and worthless texts"
+    return [f"{metric}: {count} items left out: {reason}" for metric, count in counts.items() if count]
+
+
+def language_notes(
+    dataset: str, records: Sequence[Record], perturbations: Iterable[Perturbation], what: str = "noises"
+) -> list[str]:
+    """One note per dataset with texts that some of the perturbations do not understand."""
+    edits = {edit.name: edit for edit in perturbations}
+    refused = [edit for edit in edits.values() if not all(map(edit.understands, records))]
+    if not refused:
+        return []
+    needed = sorted({language_name(code) for edit in refused for code in edit.languages or ()})
+    (code, count), *_ = Counter(r.language for r in records if not refused[0].understands(r)).most_common(1)
+    texts = "the texts" if count == len(records) else f"{count} of {len(records)} texts"
+    number = refused[0].name if len(refused) == 1 else f"{len(refused)} {what}"
+    need = "needs" if len(refused) == 1 else "need"
     return [
-        f"{metric}: {count} items left out: a score lies far outside those of clean and worthless texts"
-        for metric, count in counts.items()
-        if count
+        f"{number} {need} {' or '.join(needed)}; {texts} of {dataset} look {language_name(code)}: not applied"
     ]
-
-
-def gain_statistic(name: str, text: str, more: str = "") -> Statistic:
-    """The statistic of a gain over the clean text; `text` says what gains."""
-
-    def sentence(finding: Finding) -> str:
-        dataset = finding.slice.split("/")[0]
-        if finding.value > 0:
-            gain = f"{finding.value:.3g}{UNIT} above the clean text"
-        else:
-            gain = f"hardly lower than the clean text: {moves(finding.value)}"
-        return f"{finding.metric} scores {text} {gain} ({dataset})."
-
-    meaning = f"What {text} gains over the clean text; it must lose at least {NOTICED:g}{UNIT}.{more}"
-    return Statistic(name, meaning, unit=UNIT, bad="high", margin=-NOTICED, headline=True, sentence=sentence)

@@ -8,38 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 from unicodedata import name as unicode_name
 
-from assay.audits.corpora import NOTICED_SHARE, BlindSpot, Corpus, corpora, gain_statistic
+from assay.audits.base import DataAudit, TextAudit, declared
+from assay.audits.corpora import BlindSpot, Corpus, corpora
 from assay.audits.slices import SliceScores, spread_out
-from assay.core import Finding, Perturbation, Record, Statistic
-from assay.datasets.lexicon import word_set
+from assay.core import Finding, Perturbation, Record
 from assay.datasets.records import CORPORA, embedded_records
 from assay.errors import DataError
+from assay.language import language_of
 from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, RepeatedEnding
-from assay.vocabulary import NonNegative, Rule
 
-_ENGLISH_SHARE = 0.15  # running English has about 0.45 function words; German, French and Spanish under 0.1
 _LENGTH_BAND = 2.0  # a hypothesis more than twice, or less than half, as long as the references is suspect
 
 
 @dataclass(frozen=True)
-class Repetition(BlindSpot):
+class Repetition(BlindSpot, TextAudit):
     """The last words repeated ten, twenty, thirty times."""
 
     name = "repetition"
-    title = "Repetition"
-    advice = "Report a repetition rate (`rep-4gram`) beside it."
-    statistics = (gain_statistic("repetition_gain", "a text that repeats its last words"), NOTICED_SHARE)
+    title, advice, statistics = declared(name)
     tasks = ("open-ended", "summarisation", "translation")
     quick_options = {"limit": 20, "open_limit": 12, "copies": (10, 30)}
 
-    data: tuple[Path, ...] = ()
-    references: Path | None = None
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = None
     open_limit: int | None = None
     task: tuple[str, ...] = ()
@@ -51,20 +43,14 @@ class Repetition(BlindSpot):
 
 
 @dataclass(frozen=True)
-class FrequentNgram(BlindSpot):
+class FrequentNgram(BlindSpot, TextAudit):
     """Strings of the most frequent n-grams of a corpus."""
 
     name = "frequent-ngram"
-    title = "Strings of frequent n-grams"
-    advice = "Do not optimise it directly: strings of frequent n-grams win."
-    statistics = (gain_statistic("frequent_gain", "a string of frequent n-grams"), NOTICED_SHARE)
+    title, advice, statistics = declared(name)
     tasks = ("open-ended",)
     quick_options = {"limit": 20, "open_limit": 12, "top": (10, 100), "n": (4,)}
 
-    data: tuple[Path, ...] = ()
-    references: Path | None = None
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = None
     open_limit: int | None = None
     task: tuple[str, ...] = ()
@@ -76,7 +62,10 @@ class FrequentNgram(BlindSpot):
         """The datasets; their records borrow from the texts that n-grams are counted in."""
         pooled = []
         for corpus in super().corpora:
-            pool = _texts_of(corpus) if self.data else _english()
+            texts = [text for record in corpus.records for text in (*record.references, record.gold)]
+            # References first: they are what a metric was shown.
+            own = tuple(dict.fromkeys([*corpus.shared, *texts, *corpus.records[0].others]))
+            pool = own if self.data else _english()
             records = tuple(replace(record, others=pool) for record in corpus.records)
             pooled.append(replace(corpus, records=records))
         return pooled
@@ -89,26 +78,14 @@ class FrequentNgram(BlindSpot):
 
 
 @dataclass(frozen=True)
-class CopySource(BlindSpot):
+class CopySource(BlindSpot, DataAudit):
     """The source submitted as the answer, and the checks of length and language that would stop it."""
 
     name = "copy-source"
-    title = "Copied sources"
-    advice = "Report the overlap with the source beside it: copying wins."
-    statistics = (
-        gain_statistic("copy_gain", "a copy of the source"),
-        NOTICED_SHARE,
-        Statistic(
-            "copy_caught", "Share of copied sources that this check would stop; given where copies do not "
-            "score below the clean text.", unit="share",
-        ),
-    )  # fmt: skip
+    reads = "sources"
+    title, advice, statistics = declared(name)
     tasks = ("summarisation", "translation")
 
-    data: tuple[Path, ...] = ()
-    rule: Rule = "careful"
-    seed: NonNegative = 0
-    limit: int | None = None
     task: tuple[str, ...] = ()
     scripts: Literal["latin", "all"] = "latin"  # word metrics refuse hypotheses in other scripts
 
@@ -145,18 +122,16 @@ class CopySource(BlindSpot):
 
     def remarks(self) -> list[str]:
         """The checks worth having, whatever the metric."""
-        return super().remarks() + [
-            f"{corpus.name}: a {check} stops {share:.0%} of copied sources"
-            for corpus in self.corpora
-            for check, share in caught(corpus.records).items()
-        ]
+        checks = [(corpus.name, *row) for corpus in self.corpora for row in caught(corpus.records).items()]
+        notes = [f"{name}: a {check} stops {share:.0%} of copied sources" for name, check, share in checks]
+        return super().remarks() + notes
 
 
 def caught(records: Sequence[Record]) -> dict[str, float]:
     """The share of sources that a check of length, or of language, would refuse as a hypothesis."""
     copied = [record for record in records if record.source]
     too_long = [_off_length(record) for record in copied]
-    foreign = [_english_share(str(record.source)) < _ENGLISH_SHARE for record in copied]
+    foreign = [language_of(str(record.source)) != "en" for record in copied]
     return {"length check": sum(too_long) / len(copied), "language check": sum(foreign) / len(copied)}
 
 
@@ -165,19 +140,6 @@ def _off_length(record: Record) -> bool:
     usual = sum(len(text.split()) for text in texts) / len(texts)
     ratio = len(str(record.source).split()) / max(usual, 1)
     return ratio > _LENGTH_BAND or ratio < 1 / _LENGTH_BAND
-
-
-def _english_share(text: str) -> float:
-    words = text.lower().split()
-    return sum(word.strip(".,;:!?\"'()") in word_set("words", "stop_words") for word in words) / max(
-        len(words), 1
-    )
-
-
-def _texts_of(corpus: Corpus) -> tuple[str, ...]:
-    """All texts of the corpus, references first: they are what a metric was shown."""
-    own = [text for record in corpus.records for text in (*record.references, record.gold)]
-    return tuple(dict.fromkeys([*corpus.shared, *own, *corpus.records[0].others]))
 
 
 def _english() -> tuple[str, ...]:

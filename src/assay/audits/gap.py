@@ -7,15 +7,15 @@ alike. A metric whose gap is not surely positive is insensitive: nothing can be 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, stdtrit
 
-from assay.core import Estimate, Floats, Scored
+from assay.core import Estimate, Floats, Sample, Scored
 from assay.recipe import generator
 from assay.statistics.estimates import detectable_effect, smallest_p
 from assay.statistics.intervals import (
@@ -43,15 +43,16 @@ _FAR = 3.0  # ranges of clean and worthless scores beyond which a score is an ou
 _OUTLYING = 0.05  # at most this share of the scores may be called outliers
 
 
-def worthless_text(text: str, others: Sequence[str], key: str) -> str | None:
-    """The words of another text, shuffled; None where there is no other text."""
-    unrelated = [other for other in others if other != text]
+def with_worthless(samples: Mapping[str, Sample], others: Sequence[str], key: str) -> dict[str, Sample]:
+    """Samples and the first of them with the shuffled words of another text, where there is another."""
+    first = next(iter(samples.values()))
+    unrelated = [other for other in others if other != first.hypothesis]
     if not unrelated:
-        return None
+        return dict(samples)
     rng = generator(0, WORTHLESS, key)
     words = rng.choice(unrelated).split()
     rng.shuffle(words)
-    return " ".join(words)
+    return {**samples, WORTHLESS: replace(first, hypothesis=" ".join(words))}
 
 
 def on_effect_scale(scored: Scored, values: Floats) -> Floats:
@@ -136,9 +137,8 @@ class Gap:
             error = float(np.nanstd(column, ddof=1))
             mde = detectable_effect(error, n_clusters=clusters[place]) if interval else None
             ci = interval.pair if interval else None
-            estimates.append(
-                Estimate(float(centre[place]), counts[place], ci, p_value, mde, sensitive=self.sensitive)
-            )
+            value, n = float(centre[place]), counts[place]
+            estimates.append(Estimate(value, n, ci, p_value, mde, sensitive=self.sensitive))
         return estimates
 
 
@@ -153,10 +153,8 @@ def _loosening(draws: int, n: int) -> Floats:
 
 
 def tells_apart(differences: Floats, scale: float) -> bool:
-    """Whether clean texts surely score above worthless ones, item by item (a sign test; ties do not count).
-
-    Signs do not depend on how far a few skewed scores lie apart.
-    """
+    """Whether clean texts surely score above worthless ones, item by item (a sign test without ties)."""
+    # Signs do not depend on how far a few skewed scores lie apart.
     signs = np.sign(differences[np.abs(differences) > _ROUNDING * scale])
     wins, n = int((signs > 0).sum()), signs.size
     return bool(n > 0 and bdtrc(wins - 1, n, 0.5) <= 1 - _SURE) if wins else False
@@ -176,9 +174,7 @@ def outlying(columns: Sequence[Floats], base: Floats) -> NDArray[np.bool_]:
     known = base[np.isfinite(base)]
     table = np.stack(list(columns), axis=1)
     none = np.zeros(len(table), dtype=np.bool_)
-    if known.size < 2:
-        return none
-    low, high = np.quantile(known, [0.05, 0.95])
+    low, high = np.quantile(known, [0.05, 0.95]) if known.size > 1 else (0.0, 0.0)
     width = high - low
     if width <= 0:
         return none
@@ -189,37 +185,29 @@ def outlying(columns: Sequence[Floats], base: Floats) -> NDArray[np.bool_]:
 
 
 def paired_effects(
-    effects: Floats,
-    gaps: Floats,
-    *,
-    clusters: Sequence[object] | None = None,
-    crossed: Sequence[object] | None = None,
-    seed: int,
-    scale: float,
-) -> tuple[Gap, list[Estimate]]:
-    """The gap over all items, and the mean effect of each column in percent of it, as one family.
+    effects: Floats, gaps: Floats, *, clusters: Sequence[object] | None = None, seed: int, scale: float
+) -> list[Estimate]:
+    """The mean effect of each column in percent of the gap over all items, as one family.
 
     `effects` is (items, columns), nan where a column does not concern an item; `gaps` is clean minus
     worthless per item, nan where unknown. Both are resampled with the same draws.
     """
-    codes = cluster_codes(len(gaps), clusters, crossed)
+    codes = cluster_codes(len(gaps), clusters)
     weights = draw_rows(codes, RESAMPLES, np.random.default_rng(seed))
-    known = np.isfinite(gaps)
-    gap = _gap_of(gaps, known, weights, codes[0][0], scale)
+    gap = gap_of(gaps, weights, scale, codes[0][0])
     columns = [(column, np.isfinite(column)) for column in effects.T]
     values = [float(column[there].mean()) for column, there in columns]
     draws = np.stack([weighted_mean(weights[:, there], column[there]) for column, there in columns], axis=1)
-    estimates = gap.family(
+    return gap.family(
         values, draws, [int(there.sum()) for _, there in columns],
         still=[is_still(column[there], scale) for column, there in columns],
-        clusters=[min(len(np.unique(rows[there])) for rows, _ in codes) for _, there in columns],
+        clusters=[len(np.unique(codes[0][0][there])) for _, there in columns],
     )  # fmt: skip
-    return gap, estimates
 
 
-def _gap_of(
-    gaps: Floats, known: NDArray[np.bool_], weights: Floats, clusters: NDArray[np.intp], scale: float
-) -> Gap:
+def gap_of(gaps: Floats, weights: Floats, scale: float, clusters: NDArray[np.intp]) -> Gap:
+    """The gap of items, of which some may have none (nan), under resampled weights (resamples, items)."""
+    known = np.isfinite(gaps)
     if not known.any():
         return Gap(0.0, None, 0, scale)
     draws = weighted_mean(weights[:, known], gaps[known])

@@ -9,88 +9,41 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
+from assay.audits.base import DataAudit, check_known, declared
 from assay.audits.corpora import BlindSpot
-from assay.audits.gap import CLEAN, NOTICED, UNIT
-from assay.audits.slices import SliceScores, difference
-from assay.core import Estimate, Finding, Interval, Record, Statistic
-from assay.errors import DataError, suggest
+from assay.audits.gap import CLEAN
+from assay.audits.slices import SliceScores, difference, grouped
+from assay.core import Estimate, Finding, Interval, Record
 from assay.perturbations.degenerate import CONTROL, PLACES, Injection, injections, placed
 from assay.perturbations.edit import unrelated_text
 from assay.recipe import generator
-from assay.vocabulary import NonNegative, Rule
 
 _RANDOM = "random"  # the role of the unrelated text
 
 
-def _sentence(finding: Finding) -> str:
-    dataset, injection, place = finding.slice.split("/")[-3:]
-    size = f"{max(finding.value, 0.0):.3g}{UNIT}"
-    if place == "alone":
-        gain = f"{size} above" if finding.value > 0 else "hardly lower than"
-        return f"{finding.metric} scores the injection “{injection}” {gain} the clean text ({dataset})."
-    where = {"prefix": "before", "suffix": "after"}[place]
-    than = "more than a neutral sentence does" if finding.versus == CONTROL else "over that text alone"
-    return (
-        f"The injection “{injection}” {where} an unrelated text raises the score of {finding.metric} by "
-        f"{size} {than} ({dataset})."
-    )
-
-
-_MEANING = (
-    "What a text that asks for a high score gains over the clean text (alone), over the unrelated text "
-    "around which it stands (random), or over a neutral sentence in its place (control)."
-)
-
-
 @dataclass(frozen=True)
-class InjectionAudit(BlindSpot):
+class InjectionAudit(BlindSpot, DataAudit):
     """Strings that ask for a high score, alone and around unrelated texts."""
 
     name = "injection"
-    title = "Injected texts"
-    advice = (
-        "Do not score texts that may be written to be scored well without a second metric that is not fooled."
-    )
-    statistics = (
-        Statistic(
-            "injection_gain", _MEANING, unit=UNIT, bad="high", margin="lift_margin", headline=True,
-            sentence=_sentence,
-        ),
-        Statistic(
-            "injection_gain", _MEANING, unit=UNIT, bad="high", margin=-NOTICED, headline=True, within="alone",
-            sentence=_sentence,
-        ),
-        Statistic(
-            "injection_caught", "What the same injection gains (below 0: loses) under the metric of the run "
-            "that scores it lowest; given where it gains under this metric.", unit=UNIT,
-        ),
-    )  # fmt: skip
+    title, advice, statistics = declared("injection")
     wants = "an item needs another to borrow a text from: give two or more different golds"
 
-    data: tuple[Path, ...] = ()
-    rule: Rule = "careful"
-    seed: NonNegative = 0
-    limit: int | None = None
     only: tuple[str, ...] = ()  # injections, or families of them
     task: tuple[str, ...] = ()
     lift_margin: float = 2.0  # percent of the gap that a neutral sentence does not explain
 
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
-        """One injection per family, twenty items."""
-        first: dict[str, str] = {}
-        for injection in _persuasive():
-            first.setdefault(injection.family, injection.id)
-        return {"limit": 20, "only": tuple(first.values())}
+        families = grouped(_persuasive(), lambda injection: injection.family)
+        return {"limit": 20, "only": tuple(listed[0].id for listed in families.values())}
 
     @cached_property
     def _chosen(self) -> list[Injection]:
         names = {name for injection in _persuasive() for name in (injection.id, injection.family)}
-        for wrong in set(self.only) - names:
-            raise DataError(f"unknown injection {wrong!r}{suggest(wrong, names)}")
+        check_known("unknown injection", self.only, names)
         wanted = set(self.only) or names
         return [injection for injection in _persuasive() if {injection.id, injection.family} & wanted]
 
@@ -107,7 +60,6 @@ class InjectionAudit(BlindSpot):
         return texts
 
     def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
-        """The gain of every injection at every place."""
         if _RANDOM not in scores.columns:
             return
         for injection in self._chosen:
@@ -143,11 +95,8 @@ class InjectionAudit(BlindSpot):
 
     def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
         """For each injection that gains under a metric, the metric under which it loses most."""
-        heads: dict[str, list[Finding]] = {}
-        for finding in findings:
-            if finding.versus == self._head(finding.slice.rpartition("/")[2]):
-                heads.setdefault(finding.slice, []).append(finding)
-        for slice_, gains in heads.items():
+        heads = (f for f in findings if f.versus == self._head(f.slice.rpartition("/")[2]))
+        for slice_, gains in grouped(heads, lambda finding: finding.slice).items():
             best = min(gains, key=lambda gain: gain.value)
             fooled = self.lift_margin if best.versus == CONTROL else 0.0
             for gain in gains:

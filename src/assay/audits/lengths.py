@@ -6,45 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import log2
-from pathlib import Path
 
 import numpy as np
 
-from assay.audits.corpora import NOTICED_SHARE, BlindSpot, Corpus, gain_statistic
-from assay.audits.gap import CLEAN, UNIT, WORTHLESS, worthless_text
-from assay.audits.slices import SliceScores, between_metrics, difference, moves
-from assay.core import Case, Finding, Perturbation, Sample, Statistic
+from assay.audits.base import DataAudit, declared
+from assay.audits.corpora import BlindSpot, Corpus
+from assay.audits.gap import CLEAN, with_worthless
+from assay.audits.slices import SliceScores, between_metrics, difference, grouped
+from assay.core import Case, Finding, Perturbation, Sample
 from assay.perturbations.noise import Truncation
-from assay.vocabulary import NonNegative, Rule, Share
-
-
-def _sentence(finding: Finding) -> str:
-    dataset = finding.slice.split("/")[0]
-    return (
-        f"The score that {finding.metric} gives a text against itself "
-        f"{moves(finding.value, ' each time the text doubles in length')} ({dataset})."
-    )
+from assay.vocabulary import Share
 
 
 @dataclass(frozen=True)
-class IdentityLength(BlindSpot):
+class IdentityLength(BlindSpot, DataAudit):
     """Growing texts, each its own reference."""
 
     name = "identity-length"
-    title = "A text against itself"
-    advice = "Compare only texts of similar length."
-    statistics = (
-        Statistic(
-            "length_slope", "Change of a text's score against itself each time it doubles in length.",
-            unit=f"{UNIT} per doubling", bad="low", margin="-slope_margin", headline=True, sentence=_sentence,
-        ),
-        Statistic("score", "The mean score of texts of this length against themselves.", unit="score"),
-    )  # fmt: skip
+    title, advice, statistics = declared("identity-length")
     quick_options = {"limit": 12, "lengths": (8, 32, 128)}
 
-    data: tuple[Path, ...] = ()
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = 60
     task: tuple[str, ...] = ()
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
@@ -57,10 +38,7 @@ class IdentityLength(BlindSpot):
             for number, record in enumerate(corpus.records):
                 # Each text is its own reference here, and so the clean text is too.
                 clean = replace(record.sample(), references=(record.gold,))
-                samples = {CLEAN: clean}
-                worthless = worthless_text(record.gold, record.others, record.key)
-                if worthless is not None:
-                    samples[WORTHLESS] = replace(clean, hypothesis=worthless)
+                samples = with_worthless({CLEAN: clean}, record.others, record.key)
                 for length in self.lengths:
                     text = _text(corpus, number, length)
                     samples[str(length)] = Sample(text, (text,), record.source)
@@ -96,29 +74,17 @@ def _text(corpus: Corpus, number: int, length: int) -> str:
 
 
 @dataclass(frozen=True)
-class TruncationDirection(BlindSpot):
+class TruncationDirection(BlindSpot, DataAudit):
     """Texts cut at the end, more and more."""
 
     name = "truncation-direction"
-    title = "Truncation by precision, recall and F"
-    advice = "Report recall beside precision or F: truncated texts gain."
-    statistics = (
-        gain_statistic(
-            "direction_change", "a text without its end",
-            " Against another output of the metric: how much more this one rises.",
-        ),
-        NOTICED_SHARE,
-    )  # fmt: skip
+    title, advice, statistics = declared(name)
     wants = "an item needs a gold that every cut shortens: ten words or more for a tenth"
     tasks = ("summarisation", "translation")
     part = "truncation"
     # Two levels that the stress audit has too, so that scores are shared.
     quick_options = {"limit": 20, "levels": (0.1, 0.5)}
 
-    data: tuple[Path, ...] = ()
-    rule: Rule = "careful"
-    seed: NonNegative = 0
-    limit: int | None = None
     task: tuple[str, ...] = ()
     levels: tuple[Share, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
 
@@ -141,11 +107,8 @@ class TruncationDirection(BlindSpot):
 
     def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
         """How much more each output of a metric rises than each of its siblings at the deepest cut."""
-        families: dict[tuple[str, str], list[SliceScores]] = {}
-        for scores in slices:
-            if scores.scored.about.get("output") and self._deepest in scores.columns:
-                family = str(scores.scored.about.get("signature")), scores.slice
-                families.setdefault(family, []).append(scores)
+        several = (s for s in slices if s.scored.about.get("output") and self._deepest in s.columns)
+        families = grouped(several, lambda s: (str(s.scored.about.get("signature")), s.slice))
         cut = difference([self._deepest])
         for first, second in (pair for outputs in families.values() for pair in combinations(outputs, 2)):
             if first.ids == second.ids and first.n > 1:

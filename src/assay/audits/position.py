@@ -9,51 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from assay.audits.corpora import NOTICED_SHARE, BlindSpot, noticed_finding
-from assay.audits.gap import CLEAN, NOTICED, UNIT
-from assay.audits.slices import SliceScores, difference, moves
-from assay.core import Estimate, Finding, Record, Statistic
+from assay.audits.base import TextAudit, declared
+from assay.audits.corpora import BlindSpot, noticed_finding
+from assay.audits.gap import CLEAN
+from assay.audits.slices import SliceScores, difference
+from assay.core import Estimate, Finding, Record
 from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, ErrorKind, PositionedError
 from assay.perturbations.degenerate import Position as Where
-from assay.vocabulary import NonNegative, Rule
-
-
-def _sentence(finding: Finding) -> str:
-    dataset, kind, position = finding.slice.split("/")[-3:]
-    where = {"start": "at the start", "middle": "in the middle", "end": "at the end"}[position]
-    error = {"random": "random words", "shuffle": "shuffled words"}[kind]
-    errors = f"{finding.metric} hardly notices {error} {where} of {dataset} texts"
-    if finding.value >= 0:
-        return f"{errors}: its score does not fall."
-    return f"{errors}: its score {moves(finding.value, falls='falls by only')}."
 
 
 @dataclass(frozen=True)
-class Position(BlindSpot):
+class Position(BlindSpot, TextAudit):
     """Spans damaged at three positions, in two ways."""
 
     name = "position"
-    title = "Errors at the start, in the middle, at the end"
-    advice = "Do not trust it on long texts whose errors may stand where it does not notice them."
-    statistics = (
-        Statistic(
-            "position_change",
-            "Change of the score by an error at this position; near 0 the error goes unnoticed. Against "
-            "another position: how much less the score falls here than there.",
-            unit=UNIT, bad="high", margin=-NOTICED, headline=True, sentence=_sentence,
-        ),
-        NOTICED_SHARE,
-    )  # fmt: skip
+    title, advice, statistics = declared("position")
     wants = "an item needs a gold of three spans or more (--span, ten words each by default)"
     tasks = ("open-ended", "summarisation")
     quick_options = {"seeds": 1, "limit": 20, "open_limit": 12}
 
-    data: tuple[Path, ...] = ()
-    references: Path | None = None
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     seeds: int = 5
     limit: int | None = None
     open_limit: int | None = None

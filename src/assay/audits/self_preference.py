@@ -10,83 +10,48 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.gap import (
-    RESAMPLES,
-    UNFAIR,
-    UNIT,
-    WORTHLESS,
-    on_effect_scale,
-    scale_of,
-    tells_apart,
-    worthless_text,
-)
+from assay.audits import gap
+from assay.audits.base import DataAudit, declared
 from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, mean_estimate, spread_out
-from assay.core import Audit, Case, Estimate, Finding, Floats, Judgement, Sample, Scored, Statistic
+from assay.core import Case, Estimate, Finding, Floats, Judgement, Sample, Scored
 from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.records import embedded_records
 from assay.errors import DataError, suggest
-from assay.models.generate import continuations, tuned_copy
+from assay.models.fill import continuations, tuned_copy
 from assay.statistics.estimates import detectable_effect
 from assay.statistics.intervals import interval_of, resampled_means
 from assay.statistics.permutation import sign_flip_test
-from assay.vocabulary import NonNegative, Question, Rule
 
 _PROMPT_WORDS = 15
 _SLICE = "outputs"
 
 
-STATISTICS = (
-    Statistic(
-        "diagonal_advantage",
-        "How much more an evaluator prefers its own model's outputs to others' than neutral evaluators do.",
-        UNIT, "high", "margin", headline=True,
-        sentence=lambda f: f"{f.metric} prefers the outputs of its own model ({f.slice}) by {f.value:.3g}"
-        f"{UNIT} more than neutral evaluators do.",
-    ),
-    Statistic(
-        "rank_reversals",
-        "How many systems neutral evaluators rank above the evaluator's own that it ranks below.",
-        "systems", "high",
-        sentence=lambda f: f"{f.metric} ranks its own model ({f.slice}) above {f.value:.0f} systems that "
-        "neutral evaluators rank above it.",
-    ),
-    Statistic("score", "Mean score of one system's outputs.", "points of the metric"),
-)  # fmt: skip
-
-
 @dataclass(frozen=True)
-class SelfPreference(Audit):
+class SelfPreference(DataAudit):
     """Outputs you supply, or continuations by a local model and a copy of it that is fine-tuned here.
 
     `self` names the system that an evaluator is made of: EVALUATOR=SYSTEM, the evaluator by its -m. Without
     it, an evaluator owns the system that is named like its backbone.
     """
 
-    name: ClassVar[str] = "self-preference"
-    question: ClassVar[Question] = "robustness"
-    title: ClassVar[str] = "Self-preference of evaluators"
-    statistics: ClassVar[tuple[Statistic, ...]] = STATISTICS
-    advice: ClassVar[str] = "Do not let it compare systems of which one is made of the same model."
+    name = "self-preference"
+    reads = "systems"
+    question = "robustness"
+    title, advice, statistics = declared("self-preference")
+    quick_options = {"skip": True}  # generating takes minutes
 
-    data: tuple[Path, ...] = ()
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = 30  # documents; of generated text, prompts
     self: tuple[str, ...] = ()
     model: str = "smollm2"  # the generator, where no data is given
     epochs: int = 2
     tokens: int = 40  # per continuation
     top_k: int = 50  # as in the paper
-    margin: float = UNFAIR  # percent of the evaluator's gap
-
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        return {"skip": True}  # generating takes minutes
+    margin: float = gap.UNFAIR  # percent of the evaluator's gap
 
     @cached_property
     def _owners(self) -> dict[str, str]:
@@ -119,7 +84,6 @@ class SelfPreference(Audit):
 
     @cached_property
     def _read(self) -> list[Case]:
-        """The user's outputs, by document."""
         documents: dict[str, dict[str, Rated]] = {}
         for path in self.data:
             for item in read_samples(path):
@@ -131,10 +95,8 @@ class SelfPreference(Audit):
                 if item.system in documents.setdefault(item.doc, {}):
                     raise DataError(f"{path}: {item.id}: {item.system} has two outputs for {item.doc}")
                 documents[item.doc][item.system] = item
-        return [
-            Case(doc, {system: item.sample for system, item in sorted(items.items())}, _SLICE)
-            for doc, items in spread_out(list(documents.items()), self.limit)
-        ]
+        chosen = spread_out([(doc, sorted(items.items())) for doc, items in documents.items()], self.limit)
+        return [Case(doc, {system: item.sample for system, item in items}, _SLICE) for doc, items in chosen]
 
     @cached_property
     def _tuned(self) -> Path:
@@ -147,12 +109,9 @@ class SelfPreference(Audit):
         """Continuations of the beginnings of embedded texts; how the texts go on is the reference."""
         records = spread_out(embedded_records("open-ended"), self.limit)
         prompts = [" ".join(record.gold.split()[:_PROMPT_WORDS]) for record in records]
-        outputs = {
-            Path(name).name: continuations(
-                name, prompts, tokens=self.tokens, top_k=self.top_k, seed=self.seed
-            )
-            for name in (self.model, str(self._tuned))
-        }
+        models, drawing = (self.model, str(self._tuned)), {"top_k": self.top_k, "seed": self.seed}
+        written = [continuations(name, prompts, tokens=self.tokens, **drawing) for name in models]
+        outputs = dict(zip((Path(name).name for name in models), written, strict=True))
         cases = []
         for place, (record, prompt) in enumerate(zip(records, prompts, strict=True)):
             rest = " ".join(record.gold.split()[_PROMPT_WORDS : _PROMPT_WORDS + self.tokens])
@@ -174,13 +133,11 @@ class SelfPreference(Audit):
             if label not in single:
                 raise DataError(f"--self {label}={system}: no such evaluator{suggest(label, single)}")
         systems = _systems(role for answer in single.values() for role in answer.values)
-        every = [
-            evaluator_of(answer, systems, self._owners, self.rule == "careful") for answer in single.values()
-        ]
+        careful = self.rule == "careful"
+        every = [evaluator_of(answer, systems, self._owners, careful) for answer in single.values()]
         evaluators = [evaluator for evaluator in every if evaluator is not None]
-        findings = [
-            finding for answer in single.values() for finding in system_means(answer, systems, self.seed)
-        ]
+        means = (system_means(answer, systems, self.seed) for answer in single.values())
+        findings = list(chain.from_iterable(means))
         for evaluator in evaluators:
             findings += preference_findings(evaluator, evaluators, self)
         notes = [] if self.data else [
@@ -192,17 +149,13 @@ class SelfPreference(Audit):
 
 def _systems(roles: Iterable[str]) -> list[str]:
     """The roles that are systems, in order."""
-    return [role for role in dict.fromkeys(roles) if role != WORTHLESS]
+    return [role for role in dict.fromkeys(roles) if role != gap.WORTHLESS]
 
 
 def _with_worthless(case: Case, cases: Sequence[Case]) -> Case:
     """A case with a worthless text beside the systems' outputs."""
-    sample = next(iter(case.samples.values()))
     others = [other.hypothesis for listed in cases if listed is not case for other in listed.samples.values()]
-    text = worthless_text(sample.hypothesis, others, case.id)
-    if text is None:
-        return case
-    return replace(case, samples={**case.samples, WORTHLESS: replace(sample, hypothesis=text)})
+    return replace(case, samples=gap.with_worthless(case.samples, others, case.id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +177,6 @@ class Evaluator:
         return np.asarray(self.scores[:, place] - others.mean(axis=1))
 
     def on(self, documents: Sequence[str]) -> Evaluator:
-        """The same evaluator on some of its documents."""
         rows = [self.documents.index(document) for document in documents]
         return replace(self, documents=tuple(documents), scores=self.scores[rows], gaps=self.gaps[rows])
 
@@ -238,9 +190,9 @@ def evaluator_of(
     heavy-tailed scores are put on their log scale.
     """
     absent = np.full(len(answer.cases), np.nan)
-    columns = [answer.values.get(role, absent) for role in (*systems, WORTHLESS)]
+    columns = [answer.values.get(role, absent) for role in (*systems, gap.WORTHLESS)]
     every = np.stack(columns, axis=1)
-    every = on_effect_scale(answer, every) if logs else every
+    every = gap.on_effect_scale(answer, every) if logs else every
     complete = np.isfinite(every[:, :-1]).all(axis=1)
     if complete.sum() < 2:
         return None
@@ -257,12 +209,12 @@ def _gaps(table: Floats, worthless: Floats) -> tuple[Floats, bool]:
 
     Where that is unknown the SD of the scores stands in for the gap, and where there is none their size.
     """
-    gaps, scale = table.mean(axis=1) - worthless, scale_of(table)
+    gaps, scale = table.mean(axis=1) - worthless, gap.scale_of(table)
     known = np.isfinite(gaps)
     if not known.any():
         return np.full(len(table), float(table.std(ddof=1)) or 1.0), True
     mean = float(gaps[known].mean())
-    if mean <= 0 or not tells_apart(gaps[known], scale):
+    if mean <= 0 or not gap.tells_apart(gaps[known], scale):
         return np.full(len(table), scale or 1.0), False
     return np.where(known, gaps, mean), True
 
@@ -311,16 +263,16 @@ def _advantage(evaluator: Evaluator, neutral: Sequence[Evaluator], names: str | 
     own = str(evaluator.own)
     sides = [(one.contrast(own), one.gaps) for one in (evaluator, *neutral)]
     table = np.stack([column for side in sides for column in side], axis=1)
-    draws = _preferences(resampled_means(table, resamples=RESAMPLES, seed=seed))
+    draws = _preferences(resampled_means(table, resamples=gap.RESAMPLES, seed=seed))
     value, n = _beyond(_preferences(table.mean(axis=0)[None])), len(table)
     ci = interval_of(_beyond(draws), n_clusters=n)
     preferred = interval_of(draws[:, 1:].mean(axis=1), n_clusters=n) if neutral else None
     advantage = _beyond(np.stack([100 * contrast / gaps.mean() for contrast, gaps in sides], axis=1))
     mde = detectable_effect(float(_beyond(draws).std(ddof=1)), n_clusters=n)
-    estimate = interval_estimate(float(value[0]), n, ci, p_value=sign_flip_test(advantage, seed=seed).p_value)
-    estimate = replace(
-        estimate, mde=mde, sensitive=evaluator.sensitive,
+    estimate = interval_estimate(
+        value[0], n, ci, p_value=sign_flip_test(advantage, seed=seed).p_value, mde=mde,
         decisive=(-np.inf, ci.high) if ci and preferred and preferred.low > 0 else None,
+        sensitive=evaluator.sensitive,
     )  # fmt: skip
     most = np.argsort(-advantage, kind="stable")[:EVIDENCE].tolist()
     return Finding.of(
@@ -352,5 +304,6 @@ def _reversals(evaluator: Evaluator, neutral: Sequence[Evaluator], seed: int) ->
 
     both = np.concatenate([evaluator.scores, mean], axis=1)
     value = float(reversals(both.mean(axis=0)[None])[0])
-    ci = interval_of(reversals(resampled_means(both, resamples=RESAMPLES, seed=seed)), n_clusters=len(mean))
-    return replace(interval_estimate(value, len(mean), ci), paper=value == 0)
+    draws = reversals(resampled_means(both, resamples=gap.RESAMPLES, seed=seed))
+    ci = interval_of(draws, n_clusters=len(mean))
+    return interval_estimate(value, len(mean), ci, paper=value == 0)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from assay.audits.gap import (
     tells_apart,
 )
 from assay.core import Estimate, Floats, Sample, Scored
-from assay.core import Interval as Ends
 from assay.statistics.estimates import detectable_effect, mde_interval
 from assay.statistics.intervals import (
     Interval,
@@ -39,6 +38,8 @@ from assay.vocabulary import Rule
 FEWEST = 10  # items below which there is no verdict
 EVIDENCE = 5  # case ids given as evidence of a finding
 
+Element = TypeVar("Element")
+Key = TypeVar("Key", bound=Hashable)
 Weights = Mapping[str, float]  # of roles, in a weighted sum of their mean scores
 
 
@@ -70,13 +71,7 @@ class SliceScores:
         return self.gap.n_clusters or self.n
 
     @property
-    def scale(self) -> float:
-        """The size of the scores."""
-        return self.gap.scale
-
-    @property
     def dataset(self) -> str:
-        """The slice without its last part."""
         return self.slice.rpartition("/")[0]
 
     @property
@@ -85,7 +80,6 @@ class SliceScores:
         return self.scored.is_set and self.draws is None
 
     def roles(self, prefix: str) -> list[str]:
-        """The roles whose names begin like this."""
         return [role for role in self.columns if role.startswith(prefix)]
 
     def mean(self, role: str) -> float:
@@ -98,7 +92,7 @@ class SliceScores:
         if self.raw_draws is None:
             return Estimate(value, self.n)
         draws = np.mean([self.raw_draws[role] for role in roles], axis=0)
-        return Estimate(value, self.n, ends(interval_of(draws, n_clusters=self.n_clusters)))
+        return interval_estimate(value, self.n, interval_of(draws, n_clusters=self.n_clusters))
 
     def family(self, contrasts: Sequence[Weights]) -> list[Estimate]:
         """Weighted sums of role means in percent of the gap, with intervals that hold all together."""
@@ -106,12 +100,11 @@ class SliceScores:
         if self.draws is None:
             return [self.gap.estimate(value, None, self.n) for value in values]
         draws = [np.sum([w * self.draws[role] for role, w in c.items()], axis=0) for c in contrasts]
-        still = [not self.scored.is_set and is_still(self.item_values(c), self.scale) for c in contrasts]
+        still = [not self.scored.is_set and is_still(self.item_values(c), self.gap.scale) for c in contrasts]
         n, clusters = [self.n] * len(contrasts), [self.n_clusters] * len(contrasts)
         return self.gap.family(values, np.stack(draws, axis=1), n, still=still, clusters=clusters)
 
     def combine(self, weights: Weights) -> Estimate:
-        """A weighted sum of role means, in percent of the gap."""
         return self.family([weights])[0]
 
     def over_seeds(self, repeats: Sequence[Weights]) -> Estimate:
@@ -133,14 +126,11 @@ class SliceScores:
         return self.combine(difference(treated, base))
 
     def noticed(self, treated: Sequence[str], seed: int) -> Estimate | None:
-        """The share of items whose clean text scores higher than the treated one, ties counted half.
-
-        None for a set, which has one score for all items.
-        """
+        """The share of items whose clean text beats the treated one, ties half; None for a set."""
         if self.scored.is_set:
             return None
         changes = np.stack([self.columns[role] - self.columns[CLEAN] for role in treated], axis=1)
-        signs = np.where(np.abs(changes) <= 1e-9 * self.scale, 0.0, np.sign(changes))
+        signs = np.where(np.abs(changes) <= 1e-9 * self.gap.scale, 0.0, np.sign(changes))
         return mean_estimate((1 - signs.mean(axis=1)) / 2, clusters=self.clusters, seed=seed)
 
     def item_values(self, weights: Weights) -> Floats:
@@ -164,8 +154,8 @@ def between_metrics(first: SliceScores, second: SliceScores, weights: Weights, o
         for scores, of in ((first, weights), (second, others))
         if scores.draws is not None
     ]
-    ci = ends(interval_of(effects[0] - effects[1], n_clusters=first.n_clusters))
-    return Estimate(value, first.n, ci)
+    interval = interval_of(effects[0] - effects[1], n_clusters=first.n_clusters)
+    return interval_estimate(value, first.n, interval)
 
 
 def difference(treated: Sequence[str], base: Sequence[str] = (CLEAN,)) -> dict[str, float]:
@@ -178,10 +168,7 @@ def difference(treated: Sequence[str], base: Sequence[str] = (CLEAN,)) -> dict[s
 
 def slices(scored: Scored) -> dict[str, list[int]]:
     """Positions of the cases by slice, in order."""
-    positions: dict[str, list[int]] = {}
-    for position, case in enumerate(scored.cases):
-        positions.setdefault(case.slice, []).append(position)
-    return positions
+    return grouped(range(len(scored.cases)), lambda position: scored.cases[position].slice)
 
 
 def read_slices(scored: Sequence[Scored], seed: int, rule: Rule = "careful") -> Iterator[SliceScores]:
@@ -226,12 +213,9 @@ def _item_scores(
     """
     if careful and scored.about.get("reads_references", True):
         positions = [place for place in positions if scored.cases[place].meta.get("matters", True)]
-    some = np.isfinite if careful else _all_finite
-    roles = [
-        role
-        for role, values in scored.values.items()
-        if (some if role == WORTHLESS else np.isfinite)(values[positions]).any()
-    ]
+    known = {role: np.isfinite(values[positions]) for role, values in scored.values.items()}
+    whole = {WORTHLESS} if not careful else set()  # the roles that need all their scores
+    roles = [role for role, there in known.items() if (there.all() if role in whole else there.any())]
     if CLEAN not in roles or not positions:
         return None
     raw = np.stack([scored.values[role][positions] for role in roles], axis=1)
@@ -263,10 +247,6 @@ def _item_scores(
     return SliceScores(scored, slice_, ids, columns, raws, draws, raw_draws, n, gap, clusters, outliers)
 
 
-def _all_finite(values: Floats) -> NDArray[np.bool_]:
-    return np.array([np.isfinite(values).all()])
-
-
 def _gap(columns: Mapping[str, Floats], draws: Mapping[str, Floats] | None, n_clusters: int) -> Gap:
     """The gap between clean and worthless texts; without worthless texts there is none."""
     scale = scale_of(*columns.values())
@@ -289,11 +269,6 @@ def _set_scores(scored: Scored, slice_: str, position: int) -> SliceScores | Non
         draws = None
     gap = _gap(columns, draws, n)
     return SliceScores(scored, slice_, (case.id,), columns, columns, draws, draws, n, gap)
-
-
-def ends(interval: Interval | None) -> Ends | None:
-    """The two ends of an interval, as findings hold them."""
-    return None if interval is None else interval.pair
 
 
 def moves(change: float, more: str = "", *, falls: str = "falls by") -> str:
@@ -347,7 +322,16 @@ def mean_interval(values: Floats, clusters: Clusters, *, seed: int, plain: bool 
     return bootstrap_weighted(mean, values.size, clusters=clusters.rows, crossed=clusters.crossed, seed=seed)
 
 
-Element = TypeVar("Element")
+def grouped(items: Iterable[Element], key: Callable[[Element], Key]) -> dict[Key, list[Element]]:
+    """Items by a key, in order of appearance.
+
+    >>> grouped("ab Ac b".split(), lambda word: word[0].lower())
+    {'a': ['ab', 'Ac'], 'b': ['b']}
+    """
+    groups: dict[Key, list[Element]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def spread_out(items: Sequence[Element], limit: int | None) -> list[Element]:
@@ -362,19 +346,20 @@ def spread_out(items: Sequence[Element], limit: int | None) -> list[Element]:
 
 
 def interval_estimate(
-    value: float, n: int, interval: Interval | None, *, p_value: float | None = None, with_mde: bool = False
+    value: float, n: int, interval: Interval | None, *, with_mde: bool = False, **more: Any
 ) -> Estimate:
-    """A value with its interval (None where too little could be resampled) and, if asked for, its MDE."""
-    ci = interval.pair if interval else None
-    return Estimate(float(value), n, ci, p_value, mde_interval(interval) if with_mde else None)
+    """A value with its interval (None where undefined), its MDE if asked for, and other fields (`more`)."""
+    if with_mde:
+        more["mde"] = mde_interval(interval)
+    return Estimate(float(value), n, interval.pair if interval else None, **more)
 
 
 def mean_estimate(
-    values: Floats, *, clusters: Sequence[Hashable] | None = None, seed: int, with_mde: bool = False
+    values: Floats, *, clusters: Sequence[Hashable] | None = None, seed: int, **more: Any
 ) -> Estimate:
     """A mean with its bootstrap interval; rows of one cluster are resampled together."""
     interval = bootstrap_mean(values, clusters=clusters, seed=seed)
-    return interval_estimate(values.mean(), values.size, interval, with_mde=with_mde)
+    return interval_estimate(values.mean(), values.size, interval, **more)
 
 
 def largest(ids: Sequence[str], sizes: Floats) -> tuple[str, ...]:

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from assay.audits.gap import WORTHLESS, on_effect_scale
-from assay.calibration.simulated import blind, fair
-from assay.calibration.simulated.base import METRIC, Simulated, World
+from assay.calibration.simulated import METRIC, SIMULATED, Simulated, World
 from assay.core import Audit, Case, Finding, Grid
 from assay.errors import DataError, SpecError, suggest
-from assay.names.registry import audit_class, names
+from assay.names.registry import audit_class
 from assay.names.spec import Specifiable, measure
 from assay.run.pipeline import make_audit
 from assay.run.scoring import score_cases
@@ -24,7 +23,6 @@ from assay.run.session import Session
 from assay.run.settle import settle
 from assay.statistics.estimates import proportion_interval
 
-SIMULATED: tuple[Simulated, ...] = (*fair.SIMULATED, *blind.SIMULATED)
 POWER = 0.95
 SEEDS = 100
 
@@ -39,7 +37,6 @@ class Point:
 
     @property
     def share(self) -> float:
-        """The share of simulations in which it was found."""
         return self.found / self.draws
 
     @property
@@ -71,7 +68,6 @@ class Curve:
         return None
 
     def sentence(self) -> str:
-        """The curve in words."""
         metric, size, last = self.simulated, self.detectable(), self.points[-1]
         start = f"with {self.n} {metric.counted}, a metric that {metric.defect} is"
         if size is not None:
@@ -82,7 +78,6 @@ class Curve:
         )
 
     def document(self) -> dict[str, Any]:
-        """The curve as JSON."""
         copied = ("audit", "defect", "statistic", "unit")
         return {name: getattr(self.simulated, name) for name in copied} | {
             "n": self.n,
@@ -111,14 +106,11 @@ def calibrate(
     *,
     seeds: int = SEEDS,
     noise: float | None = None,
-    metric: Specifiable | None = None,
+    metric: Specifiable | None = None,  # simulated metrics are as noisy as it is on the data
     session: Session | None = None,
     size: str = "full",
 ) -> tuple[list[Curve], list[str]]:
-    """One curve per defect on this data, and notes on defects for which the data does not suffice.
-
-    With `metric`, simulated metrics are as noisy as that metric is on the data.
-    """
+    """One curve per defect on this data, and notes on defects for which the data does not suffice."""
     curves, notes = [], []
     for simulated in simulated_for(audit):
         quick = dict(audit_class(audit).quick()) if size == "quick" else {}
@@ -158,11 +150,8 @@ def metric_noise(
     named = audit_class(simulated.audit).roles[:2] or tuple(values)
     clean, *others = (values[role] for role in named)
     gaps = clean - gaps
-    deviations = [
-        float(np.nanstd(changed - clean, ddof=1))
-        for changed in others
-        if np.isfinite(changed - clean).sum() > 1
-    ]
+    changes = [changed - clean for changed in others]
+    deviations = [float(np.nanstd(change, ddof=1)) for change in changes if np.isfinite(change).sum() > 1]
     gap = float(np.nanmean(gaps)) if np.isfinite(gaps).any() else 0.0
     return 100 * float(np.median(deviations)) / gap if deviations and gap > 0 else None
 
@@ -209,8 +198,3 @@ def _count(simulated: Simulated, items: Sequence[Case | Grid]) -> int:
         return len(slices)
     named = [slice_ for slice_ in slices if not slice_.endswith(("/gold", "control"))]
     return named.count(named[0])
-
-
-def uncalibrated() -> list[str]:
-    """Audits without a simulated defect: those that give no verdict."""
-    return [name for name in names("audits") if name not in {metric.audit for metric in SIMULATED}]

@@ -124,10 +124,9 @@ def effect_interval(effect: float, n_x: int, n_y: int, *, level: float = 0.95) -
     within = ((n - 1) - harmonic * effect**2) / (n - 2)  # variance within sets over variance of both together
     t = effect / sqrt(max(within, 1e-9)) * sqrt(harmonic)
     alpha = (1 - level) / 2
-    low, high = (
-        float(nctdtrinc(n - 2, probability, t)) / sqrt(harmonic) for probability in (1 - alpha, alpha)
-    )
-    return _overall(low, n_x / n), _overall(high, n_x / n)
+    ends = (float(nctdtrinc(n - 2, p, t)) / sqrt(harmonic) for p in (1 - alpha, alpha))
+    low, high = (_overall(end, n_x / n) for end in ends)
+    return low, high
 
 
 def _overall(effect: float, share: float) -> float:

@@ -117,10 +117,7 @@ def system_means(scores: ArrayLike) -> Floats:
 
 
 def weighted_system_means(scores: Floats, documents: Floats) -> Floats:
-    """Return system means under document weights (resamples x documents): resamples x systems.
-
-    nan where none of a system's documents was drawn.
-    """
+    """Return resamples x systems: means under document weights (resamples x documents); nan where undrawn."""
     present = np.isfinite(scores)
     return ratio(documents @ np.where(present, scores, 0.0).T, documents @ present.T.astype(np.float64))
 
@@ -201,10 +198,7 @@ def _distinct(values: Floats, weights: Floats) -> Floats:
 
 
 def _tau_c(surplus: Floats, total: Floats, values_x: Floats, values_y: Floats) -> Floats:
-    """Return Stuart's tau-c, 2 * (concordant - discordant) * m / (n ** 2 * (m - 1)).
-
-    m is the smaller number of distinct values; nan where it is 1.
-    """
+    """Return Stuart's tau-c, 2 (concordant - discordant) m / (n^2 (m - 1)), m the fewer distinct values."""
     m = np.minimum(values_x, values_y)
     shape = np.where(m > 1, total**2 * (m - 1.0) / np.maximum(m, 1.0), 1.0)
     return np.where(m > 1, 2.0 * surplus / shape, np.nan)

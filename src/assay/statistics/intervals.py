@@ -47,10 +47,7 @@ def matched(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def label_codes(labels: Labels | None, n: int) -> tuple[Integers, int]:
-    """Return each row's cluster number, by first appearance, and how many clusters there are.
-
-    Without labels every row is its own cluster.
-    """
+    """Return each row's cluster by first appearance (without labels, itself), and the number of clusters."""
     if labels is None:
         return np.arange(n), n
     numbers: dict[Hashable, int] = {}
@@ -71,11 +68,6 @@ def cluster_sums(values: Floats, codes: Integers, n_clusters: int) -> Floats:
     if values.ndim == 1:
         return np.asarray(np.bincount(codes, weights=values, minlength=n_clusters), dtype=np.float64)
     return np.column_stack([cluster_sums(column, codes, n_clusters) for column in values.T])
-
-
-def generator(seed: Seed) -> np.random.Generator:
-    """Return the generator itself, or a new one seeded with an integer."""
-    return np.random.default_rng(seed)
 
 
 def pieces(total: int, width: int) -> Iterator[slice]:
@@ -167,14 +159,11 @@ def bootstrap_mean(
     values: ArrayLike,
     *,
     clusters: Labels | None = None,
-    weights: ArrayLike | None = None,
+    weights: ArrayLike | None = None,  # how many units each row stands for
     seed: Seed,
     **options: Unpack[Options],
 ) -> Interval | None:
-    """Return an interval for a mean, resampling clusters of rows; None below two clusters.
-
-    `weights` are how many units each row stands for.
-    """
+    """Return an interval for a mean, resampling clusters of rows; None below two clusters."""
     plan, row = Plan(**options), vector(values)
     weight = np.ones(row.size) if weights is None else vector(weights, "weights")
     totals = cluster_sums(np.column_stack([weight * row, weight]), *label_codes(clusters, row.size))
@@ -184,7 +173,7 @@ def bootstrap_mean(
     def means(counts: Floats) -> Floats:
         return ratio(*(counts @ totals).T)
 
-    draws = _resample(means, len(totals), plan.resamples, generator(seed))
+    draws = _resample(means, len(totals), plan.resamples, np.random.default_rng(seed))
     observed = float(totals[:, 0].sum() / totals[:, 1].sum())
     return _interval(draws, observed, ratio(*(totals.sum(axis=0) - totals).T), plan)
 
@@ -205,7 +194,7 @@ def bootstrap_weighted(
     and the interval is the percentile one. Resamples where the statistic is nan are left out. None below
     two clusters, and where most resamples are nan.
     """
-    plan, rng = Plan(**options), generator(seed)
+    plan, rng = Plan(**options), np.random.default_rng(seed)
     codes = cluster_codes(n, clusters, crossed)
     fewest = min(size for _, size in codes)
     if fewest < 2:
@@ -251,14 +240,11 @@ def resampled_means(
     def means(counts: Floats) -> Floats:
         return np.asarray((counts @ sums) / (counts @ sizes)[:, None], dtype=np.float64)
 
-    return _resample(means, n_clusters, resamples, generator(seed))
+    return _resample(means, n_clusters, resamples, np.random.default_rng(seed))
 
 
 def interval_of(draws: ArrayLike, *, n_clusters: int, **options: Unpack[Options]) -> Interval | None:
-    """Return the percentile interval of resampled values that come from `n_clusters` clusters.
-
-    None below two clusters, and where most values are nan.
-    """
+    """Return the percentile interval of resampled values that come from `n_clusters` clusters, if any."""
     return percentile_interval(np.asarray(draws, dtype=np.float64), n_clusters, Plan(**options))
 
 

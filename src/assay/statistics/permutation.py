@@ -19,16 +19,7 @@ import numpy as np
 import scipy  # scipy.stats takes 0.4 s to import, so it is loaded on first use
 from numpy.typing import ArrayLike, NDArray
 
-from assay.statistics.intervals import (
-    Floats,
-    Labels,
-    Seed,
-    cluster_sums,
-    generator,
-    label_codes,
-    pieces,
-    vector,
-)
+from assay.statistics.intervals import Floats, Labels, Seed, cluster_sums, label_codes, pieces, vector
 
 Alternative = Literal["two-sided", "greater", "less"]
 Bytes = NDArray[np.uint8]
@@ -92,7 +83,7 @@ def sign_flip_test(
     if exact:
         rows = every_sign(moving.size)
     else:  # drawn eight units at a time, so that they are never all in memory
-        rng = generator(seed)
+        rng = np.random.default_rng(seed)
         rows = (rng.integers(256, size=count, dtype=np.uint8) for _ in range(-(-moving.size // 8)))
     total = moving.sum()
     null = total - 2.0 * packed_sums(moving, rows, count)
@@ -156,10 +147,7 @@ def every_sign(n: int) -> Bytes:
 
 
 def sign_batches(n: int, resamples: int, rng: np.random.Generator) -> tuple[int, bool, Iterator[Floats]]:
-    """Return patterns of signs, +1 and -1, as matrices: their number, whether they are all, the batches.
-
-    They are all 2**n patterns where these are at most `resamples`, else random draws.
-    """
+    """Return how many patterns of signs there are, whether all 2**n (at most `resamples`), and batches."""
     exact = n < 20 and 2**n <= resamples
     count = 2**n if exact else resamples
 
@@ -193,10 +181,7 @@ class Partitions:
 
 @lru_cache(maxsize=24)
 def partitions(n: int, k: int, seed: int) -> Partitions:
-    """List every choice of k out of n units, or draw 99,999 where there are more than 100,000.
-
-    The result is cached, so that tests of equal size share their draws.
-    """
+    """List every choice of k out of n units, or draw 99,999 of over 100,000; cached, to share the draws."""
     count = comb(n, k)
     if count > EXACT_LIMIT:
         stored = np.concatenate(list(_draws(n, k, seed)), axis=1) if n <= _STORED_UNITS else None
@@ -220,7 +205,7 @@ def _bytes_of(codes: NDArray[np.uint32], n: int) -> Bytes:
 
 def _draws(n: int, k: int, seed: int) -> Iterator[Bytes]:
     """Draw 99,999 choices in batches of about 64 MB before packing."""
-    rng = generator(seed)
+    rng = np.random.default_rng(seed)
     for piece in pieces(DRAWS, -(-n // 16)):
         yield draw_choices(n, k, piece.stop - piece.start, rng)
 

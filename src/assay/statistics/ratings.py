@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from assay.statistics.correlation import correlate_present, system_means
 from assay.statistics.estimates import standard_error
-from assay.statistics.intervals import Floats, Interval, Labels, Seed, generator, label_codes, matched, vector
+from assay.statistics.intervals import Floats, Interval, Labels, Seed, label_codes, matched, vector
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
@@ -80,7 +80,7 @@ def split_half_kendall(ratings: ArrayLike, *, splits: int = 5, seed: Seed) -> fl
     goes to the second half. Splits without a correlation are left out; None where none is left, and below
     two raters.
     """
-    matrix, rng = np.asarray(ratings, dtype=np.float64), generator(seed)
+    matrix, rng = np.asarray(ratings, dtype=np.float64), np.random.default_rng(seed)
     if len(matrix) < 2:
         return None
     values = []
@@ -174,13 +174,10 @@ def prediction_powered_mean(
     freedom = max(1, n_labels - (2 if power is None else 1))
     t = float(stdtrit(freedom, (1.0 + level) / 2.0))
     value, alone = weight * float(rest.mean()) + float(rectifier.mean()), float(judged.mean())
-    return PredictionPowered(
-        value,
-        Interval(value - t * error, value + t * error, level),
-        weight,
-        Interval(alone - t * labels_error, alone + t * labels_error, level),
-        judged.size * (labels_error / error) ** 2 if error > 0 else float(judged.size),
-    )
+    interval = Interval(value - t * error, value + t * error, level)
+    labels_interval = Interval(alone - t * labels_error, alone + t * labels_error, level)
+    effective = judged.size * (labels_error / error) ** 2 if error > 0 else float(judged.size)
+    return PredictionPowered(value, interval, weight, labels_interval, effective)
 
 
 def _tuned_power(judged: Floats, scored: Floats, rest: Floats) -> float:

@@ -1,15 +1,22 @@
-"""Scores of metrics and ratings of people in; agreement, resampled by what was sampled, out.
+"""Scores of metrics and ratings of people in; agreement, resampled by what was sampled, and intervals out.
 
 Rows (texts) are resampled by document, by system or by both; systems x documents matrices along either
 axis or both. All metrics of one call, and calls with the same seed, share their resamples, so that
 differences between metrics stay paired.
+
+A percentile interval of a rank correlation has no width where every resample orders texts as people do.
+Intervals here lie around Fisher's z of the correlation, with the resampled standard error, but never less
+than that of independent rows. Those of differences and averages are put together from them (Zou, 2007).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import atanh, sqrt, tanh
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import stdtrit
 
 from assay.statistics.correlation import (
     Kind,
@@ -20,7 +27,7 @@ from assay.statistics.correlation import (
     weighted_correlation,
     weighted_system_means,
 )
-from assay.statistics.estimates import smallest_p
+from assay.statistics.estimates import proportion_interval, smallest_p
 from assay.statistics.intervals import (
     Floats,
     Integers,
@@ -30,13 +37,12 @@ from assay.statistics.intervals import (
     cluster_codes,
     draw_counts,
     draw_rows,
-    generator,
     interval_of,
     pieces,
     ratio,
     weighted_mean,
 )
-from assay.statistics.pairwise import better_p_values
+from assay.statistics.significance import better_p_values
 
 Over = Literal["documents", "systems", "both"]
 
@@ -86,7 +92,7 @@ def pooled_draws(
         for row, mask, value in zip(matrix, masks, values, strict=True)
     ]
     codes = cluster_codes(judged.size, clusters, crossed)
-    draws, rng = np.full((len(matrix), resamples), np.nan), generator(seed)
+    draws, rng = np.full((len(matrix), resamples), np.nan), np.random.default_rng(seed)
     for piece in pieces(resamples, judged.size):
         weights = draw_rows(codes, piece.stop - piece.start, rng)
         for index, (statistic, mask) in enumerate(zip(statistics, masks, strict=True)):
@@ -97,7 +103,7 @@ def pooled_draws(
 
 def grouped_draws(by_group: ArrayLike, *, resamples: int, seed: int) -> Draws:
     """Average over groups (metrics x groups, nan where a group has no value), resampling groups."""
-    matrix, rng = np.atleast_2d(np.asarray(by_group, dtype=np.float64)), generator(seed)
+    matrix, rng = np.atleast_2d(np.asarray(by_group, dtype=np.float64)), np.random.default_rng(seed)
     draws = np.empty((len(matrix), resamples))
     for piece in pieces(resamples, matrix.shape[1]):
         counts = draw_counts(matrix.shape[1], piece.stop - piece.start, rng)
@@ -116,7 +122,7 @@ def with_systems(
     """
     cube, judged = _systems(metrics, human)
     n_systems, n_documents = judged.shape
-    counts = draw_counts(n_systems, resamples, generator(seed))
+    counts = draw_counts(n_systems, resamples, np.random.default_rng(seed))
     moved = np.full_like(draws.draws, np.nan)
     for index, scores in enumerate(cube):
         values = np.empty(resamples)
@@ -160,7 +166,7 @@ def system_accuracy_draws(
     wrong. nan for a metric that gives all systems one score.
     """
     cube, judged = _systems(metrics, human)
-    systems, documents = _draw_systems(judged, over, resamples, generator(seed))
+    systems, documents = _draw_systems(judged, over, resamples, np.random.default_rng(seed))
     plain = np.ones((1, judged.shape[0])), np.ones((1, judged.shape[1]))
     i, j = np.triu_indices(len(judged), 1)
     values, draws, sizes = [], [], []
@@ -184,7 +190,7 @@ def soft_accuracy_draws(metric: ArrayLike, human: ArrayLike, *, resamples: int, 
     ours, theirs = np.asarray(metric, dtype=np.float64), np.asarray(human, dtype=np.float64)
     if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
         raise ValueError("soft pairwise accuracy needs complete scores; drop documents with missing ones")
-    rng = generator(seed)
+    rng = np.random.default_rng(seed)
     distance = np.abs(better_p_values(ours, resamples, rng) - better_p_values(theirs, resamples, rng))
     i, j = np.triu_indices(len(ours), 1)
     closeness = 1.0 - distance[i, j]
@@ -207,7 +213,7 @@ def set_draws(scores: ArrayLike, resampled: ArrayLike, human: ArrayLike, kind: K
     value = correlate(values[both], people[both], kind) if n_systems >= 3 else None
     # A set metric without statistics to resample still varies with the systems that were chosen.
     moving = np.where(np.isfinite(own), own, values[:, None])[both].T
-    weights = draw_counts(n_systems, len(moving), generator(seed)) if n_systems else None
+    weights = draw_counts(n_systems, len(moving), np.random.default_rng(seed)) if n_systems else None
     draws = correlate_rows(moving, people[both][None, :], kind, weights=weights)
     observed = np.array([np.nan if value is None else value])
     return Draws(observed, draws[None, :], np.array([n_systems], dtype=np.intp), n_systems)
@@ -245,7 +251,7 @@ def _resampled_correlations(
 ) -> Floats:
     """Return one system-level correlation per resample."""
     n_systems, n_documents = scores.shape
-    draws, rng = [], generator(seed)
+    draws, rng = [], np.random.default_rng(seed)
     for piece in pieces(resamples, max(n_documents, n_systems**2)):
         systems, documents = _draw_systems(scores, over, piece.stop - piece.start, rng)
         means = [weighted_system_means(side, documents) for side in (scores, judged)]
@@ -279,3 +285,111 @@ def _sampled(judged: Floats, over: Over) -> int:
     """Return how many clusters were sampled: systems, documents, or the fewer of the two."""
     n_systems, n_documents = len(judged), len(judged.T)
     return {"both": min(n_systems, n_documents), "systems": n_systems, "documents": n_documents}[over]
+
+
+_LEVEL = 0.95
+_NO_WIDTH = 1e-9
+
+
+def correlation_interval(
+    value: float, draws: Floats, kind: Kind, *, n_clusters: int, n_rows: int | None, level: float = _LEVEL
+) -> Interval | None:
+    """Return the interval of a correlation from its resamples, which rest on `n_clusters` clusters.
+
+    `n_rows` is how many rows were correlated; None where they are not a sample (the systems themselves, in a
+    statement about these systems only). None below two clusters and where most resamples are undefined.
+    """
+    defined = draws[np.isfinite(draws)]
+    if n_clusters < 2 or 2 * defined.size <= draws.size or not np.isfinite(value):
+        return None
+    most = _largest(kind, n_rows or n_clusters)
+    middle = atanh(min(most, max(-most, value)))
+    # A resample of few distinct rows is perfect by chance; beyond the largest value it is not told apart.
+    most = max(_largest("spearman", n_rows or n_clusters), min(abs(value), most))
+    error = float(np.arctanh(np.clip(defined, -most, most)).std(ddof=1)) * sqrt(n_clusters / (n_clusters - 1))
+    if n_rows is not None:
+        error = max(error, _independent_error(value, kind, n_rows))
+    reach = float(stdtrit(n_clusters - 1, (1.0 + level) / 2.0)) * error
+    return Interval(min(value, tanh(middle - reach)), max(value, tanh(middle + reach)), level)
+
+
+def _largest(kind: Kind, n: int) -> float:
+    """Return what a perfect correlation of n rows is taken for: half a step below 1, for ranks."""
+    n = max(3, n)
+    if kind == "pearson":
+        return 1.0 - 1e-6
+    return 1.0 - (6.0 / (n * (n * n - 1.0)) if kind == "spearman" else 2.0 / (n * (n - 1.0)))
+
+
+def _independent_error(value: float, kind: Kind, n: int) -> float:
+    """Return the standard error of Fisher's z for n independent rows."""
+    if kind == "pearson":
+        return 1.0 / sqrt(max(1, n - 3))  # Fisher (1921)
+    if kind == "spearman":
+        return sqrt((1.0 + value**2 / 2.0) / max(1, n - 3))  # Bonett & Wright (2000)
+    return sqrt(0.437 / max(1, n - 4))  # Fieller et al. (1957)
+
+
+def bounded_interval(
+    value: float, draws: Floats, *, lowest: float, n_clusters: int, level: float = _LEVEL
+) -> Interval | None:
+    """Return the percentile interval of a mean of values from `lowest` to 1; Wilson's if it has no width."""
+    if n_clusters < 2 or not np.isfinite(value):
+        return None
+    interval = interval_of(draws, n_clusters=n_clusters, level=level)
+    if interval is None or interval.high - interval.low > _NO_WIDTH:
+        return interval
+    share = min(1.0, max(0.0, (value - lowest) / (1.0 - lowest)))
+    wilson = proportion_interval(round(share * n_clusters), n_clusters, level=level)
+    if wilson is None:
+        return None
+    low, high = (lowest + (1.0 - lowest) * end for end in wilson.pair)
+    return Interval(min(low, value), max(high, value), level)
+
+
+def difference_interval(
+    values: tuple[float, float], intervals: tuple[Interval | None, Interval | None], correlation: float
+) -> Interval | None:
+    """Return the interval of first - second from the intervals of both and the correlation of the estimates.
+
+    The lower end lies sqrt(a^2 + b^2 - 2 r a b) below the difference, a the reach of the first interval
+    downwards and b that of the second upwards; the upper end likewise.
+
+    >>> same = Interval(0.3, 0.7, 0.95)
+    >>> difference_interval((0.5, 0.5), (same, same), 0.0).pair
+    (-0.282842712474619, 0.282842712474619)
+    """
+    first, second = intervals
+    if first is None or second is None:
+        return None
+    x, y = values
+    below = _joined(x - first.low, second.high - y, correlation)
+    above = _joined(first.high - x, y - second.low, correlation)
+    return Interval(x - y - below, x - y + above, first.level)
+
+
+def _joined(first: float, second: float, correlation: float) -> float:
+    return sqrt(max(0.0, first**2 + second**2 - 2.0 * correlation * first * second))
+
+
+def average_interval(values: Sequence[float], intervals: Sequence[Interval]) -> Interval:
+    """Return the interval of the mean of independent estimates from their intervals.
+
+    >>> average = average_interval([0.5, 0.9], [Interval(0.2, 0.7, 0.95), Interval(0.5, 1.0, 0.95)])
+    >>> round(average.low, 3), round(average.high, 3)
+    (0.45, 0.812)
+    """
+    mean = float(np.mean(values))
+    pairs = list(zip(values, intervals, strict=True))
+    below = sqrt(sum((value - interval.low) ** 2 for value, interval in pairs)) / len(pairs)
+    above = sqrt(sum((interval.high - value) ** 2 for value, interval in pairs)) / len(pairs)
+    return Interval(mean - below, mean + above, intervals[0].level)
+
+
+def draws_correlation(first: Floats, second: Floats) -> float:
+    """Return the correlation of two estimates over their common resamples; 0 where either does not vary."""
+    both = np.isfinite(first) & np.isfinite(second)
+    x, y = first[both], second[both]
+    if both.sum() < 2 or np.ptp(x) < _NO_WIDTH or np.ptp(y) < _NO_WIDTH:
+        return 0.0
+    return float(np.clip(np.corrcoef(x, y)[0, 1], -1.0, 1.0))

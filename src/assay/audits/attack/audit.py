@@ -11,31 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.audits.attack import search as edits
-from assay.audits.attack.judge import STATISTICS, changes, group_judgement
-from assay.audits.attack.search import (
-    KINDS,
-    EditRule,
-    Moves,
-    Plan,
-    Search,
-    Source,
-    apply,
-    next_round,
-    searches,
-)
+from assay.audits.base import DataAudit, check_known, declared
 from assay.audits.corpora import Corpus, corpora
-from assay.audits.slices import spread_out
-from assay.core import Audit, Case, Finding, Judgement, Record, Sample, Scored, Statistic
-from assay.errors import DataError, suggest
-from assay.perturbations.ratio import edit_ratio
+from assay.audits.gap import RESAMPLES
+from assay.audits.slices import EVIDENCE, FEWEST, grouped, interval_estimate, mean_estimate, spread_out
+from assay.core import Case, Estimate, Finding, Floats, Judgement, Record, Sample, Scored
+from assay.perturbations.ratio import alignment, edit_ratio
 from assay.recipe import generator
-from assay.vocabulary import NonNegative, Question, Rule, Share
+from assay.statistics.estimates import detectable_effect, proportion_interval
+from assay.statistics.intervals import interval_of, resampled_means
+from assay.statistics.permutation import sign_flip_test
+from assay.vocabulary import Share
 
 _SHORTEST = 4  # words: below, one edit is most of the text
 _RULES = 8
@@ -43,19 +34,16 @@ _RULE_DRAWS = 3
 
 
 @dataclass(frozen=True)
-class Attack(Audit):
+class Attack(DataAudit):
     """Beam search over deletions, replacements, insertions and swaps of words; `beam` 1 is greedy."""
 
-    name: ClassVar[str] = "attack"
-    question: ClassVar[Question] = "robustness"
-    title: ClassVar[str] = "Adversarial search for damage that goes unnoticed"
-    statistics: ClassVar[tuple[Statistic, ...]] = STATISTICS
-    advice: ClassVar[str] = "Do not optimise it directly: small damaging edits keep its score."
-    wants: ClassVar[str] = f"an item needs a gold of {_SHORTEST} words or more"
+    name = "attack"
+    reads = "records"
+    question = "robustness"
+    title, advice, statistics = declared("attack")
+    quick_options = {"skip": True}  # a search takes too long
+    wants = f"an item needs a gold of {_SHORTEST} words or more"
 
-    data: tuple[Path, ...] = ()
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = 20  # texts attacked; rules are tried on the others
     only: tuple[str, ...] = ()  # kinds of edits: delete, replace, insert, swap
     task: tuple[str, ...] = ()
@@ -71,22 +59,17 @@ class Attack(Audit):
     support: int = 3  # texts fooled by a kind of edit, for it to be tried as a rule
     held_out: int = 40  # texts a rule is tried on
 
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        return {"skip": True}  # a search takes too long
-
     @cached_property
     def _corpora(self) -> list[Corpus]:
         return corpora(self.data, None, self.task, ("translation",), (None, None))
 
     @property
-    def _source(self) -> Source:
+    def _source(self) -> edits.Source:
         """Candidate edits; the paper only deletes and replaces."""
-        for wrong in set(self.only) - set(KINDS):
-            raise DataError(f"unknown kind of edit {wrong!r}{suggest(wrong, KINDS)}")
-        usual = ("delete", "replace") if self.rule == "paper" else KINDS
+        check_known("unknown kind of edit", self.only, edits.KINDS)
+        usual = ("delete", "replace") if self.rule == "paper" else edits.KINDS
         kinds = tuple(kind for kind in usual if not self.only or kind in self.only)
-        return Source(self.embeddings, model=self.model, kinds=kinds)
+        return edits.Source(self.embeddings, model=self.model, kinds=kinds)
 
     @staticmethod
     def _long(corpus: Corpus) -> list[Record]:
@@ -99,7 +82,6 @@ class Attack(Audit):
         return spread_out(long, most if self.limit is None else min(self.limit, most))
 
     def _unseen(self, corpus: Corpus) -> list[Record]:
-        """The texts that rules are tried on."""
         attacked = {record.gold for record in self._attacked(corpus)}
         return spread_out([r for r in self._long(corpus) if r.gold not in attacked], self.held_out)
 
@@ -113,19 +95,20 @@ class Attack(Audit):
 
     def _noised(self, record: Record, count: int, draws: int) -> dict[str, Sample]:
         """The clean text and random noises of it; the clean text is the reference, as in the paper."""
-        words, pool = record.gold.split(), _vocabulary(record.others)
+        words, known = record.gold.split(), " ".join(record.others).split()
+        pool = list(dict.fromkeys(word.strip(".,;:!?\"'()").lower() for word in known))
         texts = {"gold": record.gold}
         for draw in range(draws):
             rng = generator(self.seed, f"random-noise/{count}/{draw}", record.key)
-            texts[f"random/{draw}"] = apply(words, edits.random_moves(words, count, pool, rng))
+            texts[f"random/{draw}"] = edits.apply(words, edits.random_moves(words, count, pool, rng))
         source = record.sample().source
         return {role: Sample(text, (record.gold,), source) for role, text in texts.items()}
 
     def more(self, scored: Scored) -> Sequence[Case]:
         """The next texts to try, of all items; a set metric cannot score one text."""
         beam = 1 if self.rule == "paper" else self.beam
-        plan = Plan(beam, self.queries, self._source, self.seed)
-        return () if scored.is_set else next_round(scored, plan)
+        plan = edits.Plan(beam, self.queries, self._source, self.seed)
+        return () if scored.is_set else edits.next_round(scored, plan)
 
     def panel(self) -> Sequence[str]:
         """Judges of other paradigms, so that one metric alone can be attacked."""
@@ -135,7 +118,7 @@ class Attack(Audit):
         """What each search found, and the rules drawn from it on other text: every metric scores both."""
         cases: list[Case] = []
         for answer in scored:
-            state = {} if answer.is_set else searches(answer)
+            state = {} if answer.is_set else edits.searches(answer)
             for item, search in state.items():
                 if search.found:
                     cases.append(_found_case(answer.metric, item, search, search.found[1]))
@@ -145,8 +128,8 @@ class Attack(Audit):
         return cases
 
     def _successes(
-        self, answer: Scored, dataset: str, state: Mapping[str, Search]
-    ) -> list[tuple[str, Moves]]:
+        self, answer: Scored, dataset: str, state: Mapping[str, edits.Search]
+    ) -> list[tuple[str, edits.Moves]]:
         """Texts whose score fell by less than the margin leaves of what random noise costs them."""
         fooled = []
         for place, case in enumerate(answer.cases):
@@ -159,12 +142,12 @@ class Attack(Audit):
                 fooled.append((search.gold, search.found[1]))
         return fooled
 
-    def _rule_cases(self, metric: str, corpus: Corpus, rule: EditRule) -> list[Case]:
+    def _rule_cases(self, metric: str, corpus: Corpus, rule: edits.EditRule) -> list[Case]:
         cases, slice_ = [], f"{corpus.name}/{rule.kind}"
         for record in self._unseen(corpus):
             rng = generator(self.seed, f"rule/{rule.kind}", record.key)
             moves = rule.moves(record.gold, self._source, self.ratio, rng)
-            text = apply(record.gold.split(), moves)
+            text = edits.apply(record.gold.split(), moves)
             if moves and text:
                 samples = self._noised(record, len(moves), _RULE_DRAWS)
                 samples["attack"] = replace(samples["gold"], hypothesis=text)
@@ -177,11 +160,8 @@ class Attack(Audit):
         findings: list[Finding] = []
         notes = self._data_notes()
         for answer in scored:
-            groups: dict[str, list[Case]] = {}
-            for case in answer.cases:
-                if case.meta.get("metric") == answer.metric:
-                    groups.setdefault(case.meta["group"], []).append(case)
-            for slice_, cases in groups.items():
+            own = (case for case in answer.cases if case.meta.get("metric") == answer.metric)
+            for slice_, cases in grouped(own, lambda case: str(case.meta["group"])).items():
                 judgement = group_judgement(self, answer, slice_, cases, scored)
                 findings += judgement.findings
                 notes += judgement.notes
@@ -200,20 +180,187 @@ class Attack(Audit):
         return notes
 
 
-def _found_case(metric: str, item: str, search: Search, moves: Moves) -> Case:
-    text, slice_ = apply(search.gold.split(), moves), search.case.slice
+def _found_case(metric: str, item: str, search: edits.Search, moves: edits.Moves) -> Case:
+    text, slice_ = edits.apply(search.gold.split(), moves), search.case.slice
     samples = {**search.case.samples, "attack": replace(search.case.samples["gold"], hypothesis=text)}
     ratio, changed = edit_ratio(search.gold, text), changes(search.gold, text)
-    meta = {
-        "metric": metric,
-        "group": slice_,
-        "queries": search.used,
-        "noise_ratio": ratio,
-        "changed": changed,
-    }
+    meta = {"metric": metric, "group": slice_, "queries": search.used}
+    meta |= {"noise_ratio": ratio, "changed": changed}
     return Case(f"{item}/found/{metric}", samples, f"{slice_}/found", meta)
 
 
-def _vocabulary(texts: Iterable[str]) -> list[str]:
-    """The words of some texts, each once, in order."""
-    return list(dict.fromkeys(word.strip(".,;:!?\"'()").lower() for text in texts for word in text.split()))
+VOTES = 2  # paradigms among the other metrics that must fall (*blind* fig. 10)
+_EXAMPLES = 3
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Per-text score drop under the attack and under random noise (mean over its draws)."""
+
+    ids: tuple[str, ...]
+    attack: Floats
+    random: Floats
+
+    @property
+    def complete(self) -> Losses:
+        rows = np.isfinite(self.attack) & np.isfinite(self.random)
+        ids = tuple(self.ids[place] for place in np.flatnonzero(rows))
+        return Losses(ids, self.attack[rows], self.random[rows])
+
+    def fooled(self, margin: float) -> Flags:
+        """Which texts lose less than the margin leaves of what random noise costs."""
+        return np.asarray(self.attack < (1 - margin) * self.random)
+
+
+def losses(scored: Scored, ids: Sequence[str]) -> Losses:
+    """What one metric says of some final cases; nan where it says nothing."""
+    place = {case.id: number for number, case in enumerate(scored.cases)}
+    rows = np.array([place.get(name, -1) for name in ids], dtype=np.intp)
+    absent = np.full(len(scored.cases), np.nan)
+
+    def column(role: str) -> Floats:
+        return np.append(scored.values.get(role, absent), np.nan)[rows]  # row -1 is the nan at the end
+
+    gold = column("gold")
+    roles = [role for role in scored.values if role.startswith("random/")]
+    table = np.array([gold - column(role) for role in roles]).reshape(len(roles), len(ids))
+    present = np.isfinite(table)
+    counts = present.sum(axis=0)
+    mean = np.where(counts > 0, np.where(present, table, 0.0).sum(axis=0) / np.maximum(counts, 1), np.nan)
+    return Losses(tuple(ids), gold - column("attack"), mean)
+
+
+def gain(rows: Losses, margin: float, seed: int) -> Estimate | None:
+    """The share of random noise's loss that the attack avoids: 0 is no better than chance, 1 loses nothing.
+
+    None where random noise does not surely cost anything. The p-value is that the attack loses at least
+    (1 - margin) of what random noise does.
+    """
+    n = len(rows.ids)
+    if n < 2:
+        return None
+    draws = resampled_means(np.stack([rows.attack, rows.random], axis=1), resamples=RESAMPLES, seed=seed)
+    floor = interval_of(draws[:, 1], n_clusters=n)
+    if floor is None or floor.low <= 0:
+        return None
+    shares = 1 - draws[:, 0] / draws[:, 1]
+    ci = interval_of(shares, n_clusters=n)
+    test = sign_flip_test((1 - margin) * rows.random - rows.attack, alternative="greater", seed=seed)
+    value = 1 - float(rows.attack.mean() / rows.random.mean())
+    mde = detectable_effect(float(shares.std(ddof=1)), n_clusters=n)
+    return Estimate(value, n, ci.pair if ci else None, test.p_value, mde, paper=value <= margin)
+
+
+def held_out(attacked: Scored, others: Sequence[Scored]) -> list[Scored]:
+    """Metrics that share neither class nor backbone with the one attacked, and score single texts."""
+    name, backbone = attacked.about.get("name"), attacked.about.get("backbone")
+    return [
+        other
+        for other in others
+        if not (other.is_set or other.metric == attacked.metric or other.about.get("name") == name)
+        and (backbone is None or other.about.get("backbone") != backbone)
+    ]
+
+
+def confirmed(judges: Sequence[Scored], ids: Sequence[str], fall: float) -> Flags:
+    """Whether the damage of each text is noticed: by metrics of two paradigms, or by an entailment model.
+
+    A judge notices it where it loses at least `fall` of what random noise costs it on the same text. N-gram
+    metrics fall together at any changed word, so a paradigm has one vote; else two of them would call every
+    paraphrase a blind spot. Entailment has a second vote of its own.
+    """
+    votes: dict[str, Flags] = {}
+    for judge in judges:
+        rows = losses(judge, ids)
+        with np.errstate(invalid="ignore"):
+            falls = (rows.attack > 0) & (rows.attack >= fall * np.maximum(rows.random, 0.0))
+        for name in [str(judge.about.get("paradigm")), *(["entailment"] if _entails(judge) else [])]:
+            votes[name] = votes.get(name, np.zeros(len(ids), dtype=np.bool_)) | falls
+    return np.sum(list(votes.values()), axis=0) >= VOTES if votes else np.zeros(len(ids), dtype=np.bool_)
+
+
+def _entails(judge: Scored) -> bool:
+    return str(judge.about.get("name", "")).startswith("nli")
+
+
+def group_judgement(
+    audit: Attack, answer: Scored, slice_: str, cases: Sequence[Case], scored: Sequence[Scored]
+) -> Judgement:
+    """One metric on what its searches found in a dataset, or on one rule, with other metrics as judges."""
+    rows = losses(answer, [case.id for case in cases]).complete
+    raw = gain(rows, audit.margin, audit.seed)
+    is_search = "queries" in cases[0].meta
+    statistic, paper = "attack_gain" if is_search else "rule_gain", audit.rule == "paper"
+    if raw is None:
+        flat = Estimate(0.0, len(rows.ids), sensitive=False)
+        note = f"{answer.metric}: {slice_}: random noise does not surely cost any score: nothing to avoid"
+        judged = len(rows.ids) >= FEWEST and not paper
+        return Judgement([Finding.of(answer, slice_, statistic, flat, judged=judged)], [note])
+    judges = [] if paper else held_out(answer, scored)
+    seen = confirmed(judges, rows.ids, audit.fall)
+    best = _most_convincing(rows, rows.fooled(audit.margin) & (seen | (not judges)))
+    can_confirm = len({judge.about.get("paradigm") for judge in judges}) >= VOTES or any(
+        map(_entails, judges)
+    )
+    headline = Finding.of(
+        answer, slice_, statistic,
+        _counted(rows, raw, seen, audit) if judges else raw, versus="random noise",
+        evidence=[rows.ids[place] for place in best],
+        judged=raw.n >= FEWEST and (paper or can_confirm),
+    )  # fmt: skip
+    if not is_search:
+        return Judgement([headline])
+    findings = [headline, Finding.of(answer, slice_, "loss_share", _lost(raw), versus="random noise")]
+    if judges:
+        names = ", ".join(judge.metric for judge in judges)
+        findings.append(Finding.of(answer, slice_, "hit_share", _success(rows, seen, audit), versus=names))
+    for name in ("noise_ratio", "queries"):
+        values = np.array([case.meta[name] for case in cases], dtype=np.float64)
+        findings.append(Finding.of(answer, slice_, name, mean_estimate(values, seed=0)))
+    return Judgement(findings, _examples(answer.metric, cases, rows, best))
+
+
+def _counted(rows: Losses, raw: Estimate, seen: Flags, audit: Attack) -> Estimate:
+    """The gain where a text whose damage no judge notices counts as none."""
+    attack = np.where(seen, rows.attack, np.maximum(rows.attack, rows.random))
+    counted = gain(replace(rows, attack=attack), audit.margin, audit.seed) or raw
+    # Judges that notice no damage do not clear the metric either: the verdict's upper end is the raw one.
+    return replace(counted, decisive=(counted.ci[0], raw.ci[1]) if counted.ci and raw.ci else None)
+
+
+def _lost(raw: Estimate) -> Estimate:
+    """The loss as a share of random noise's, whether or not any judge confirms the damage."""
+    ci = None if raw.ci is None else (1 - raw.ci[1], 1 - raw.ci[0])
+    return Estimate(1 - raw.value, raw.n, ci, mde=raw.mde)
+
+
+def _success(rows: Losses, seen: Flags, audit: Attack) -> Estimate:
+    hits, n = int((rows.fooled(audit.margin) & seen).sum()), len(rows.ids)
+    return interval_estimate(hits / n, n, proportion_interval(hits, n))
+
+
+def _most_convincing(rows: Losses, hits: Flags) -> list[int]:
+    """The texts that fool the metric and are confirmed, least lost first."""
+    places = np.flatnonzero(hits)
+    order = np.argsort(rows.attack[places] / rows.random[places], kind="stable")
+    return [int(place) for place in places[order][:EVIDENCE]]
+
+
+def _examples(metric: str, cases: Sequence[Case], rows: Losses, best: Sequence[int]) -> list[str]:
+    """What changed in the most convincing texts, and what it cost."""
+    changed = {case.id: case.meta["changed"] for case in cases}
+    return [
+        f"{metric}: {changed[rows.ids[place]]} costs {rows.attack[place]:.3g}, "
+        f"random noise {rows.random[place]:.3g} ({rows.ids[place]})"
+        for place in best[:_EXAMPLES]
+    ]
+
+
+def changes(gold: str, text: str) -> str:
+    """What changed between two texts, in words.
+
+    >>> changes("he went to the office", "they went to office")
+    'he → they; the → ∅'
+    """
+    return "; ".join(f"{edit.before or '∅'} → {edit.after or '∅'}" for edit in alignment(gold, text))

@@ -16,9 +16,10 @@ from typing import Literal
 
 import numpy as np
 
+from assay.audits.slices import grouped
 from assay.core import Case, Scored
-from assay.datasets.lexicon import antonyms, match_case, siblings, synonyms, word_set
-from assay.models.generate import masked_words
+from assay.datasets.lexicon import antonyms, match_case, siblings, synonyms, toml_file, word_set
+from assay.models.fill import masked_words
 from assay.models.nlp import Token, parse_one
 from assay.models.vectors import embeddings
 from assay.perturbations.edit import class_and_lemma
@@ -28,13 +29,7 @@ from assay.recipe import digest, generator
 Kind = Literal["delete", "replace", "insert", "swap"]
 KINDS: tuple[Kind, ...] = ("delete", "replace", "insert", "swap")
 _COMMON = 50_000  # GloVe is sorted by frequency: rarer neighbours are typos and names
-_ENTITIES = frozenset(["PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "PRODUCT", "EVENT", "WORK_OF_ART"])
-_DEMONSTRATIVES = frozenset(["this", "these", "that", "those"])
-_CATEGORIES: Mapping[str, str] = {
-    "PRON": "pronoun", "NUM": "number", "PROPN": "name", "ADP": "preposition", "AUX": "auxiliary",
-    "VERB": "verb", "NOUN": "noun", "ADJ": "adjective", "ADV": "adverb", "CCONJ": "conjunction",
-    "SCONJ": "conjunction", "PART": "particle", "DET": "determiner",
-}  # fmt: skip
+_TAGS = toml_file("lexicons", "tags")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,7 +42,6 @@ class Move:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The words it touches."""
         return (self.place, self.place + 1) if self.kind == "swap" else (self.place,)
 
 
@@ -149,11 +143,12 @@ class Word:
             return "negation"
         if lower.isdigit():
             return "number"
-        if token.tag in ("PRP$", "WP$") or (token.pos == "DET" and lower in _DEMONSTRATIVES):
+        demonstrative = token.pos == "DET" and lower in ("this", "these", "that", "those")
+        if demonstrative or token.tag in ("PRP$", "WP$"):
             return "pronoun"
-        if token.entity in _ENTITIES and token.pos == "PROPN":
+        if token.entity in _TAGS["entities"]["names"] and token.pos == "PROPN":
             return "name"
-        return _CATEGORIES.get(token.pos, "other")
+        return str(_TAGS["categories"].get(token.pos, "other"))
 
 
 @lru_cache(maxsize=4096)
@@ -187,7 +182,8 @@ class Source:
             substitutes = dict.fromkeys([*self.substitutes(word), *extra])
             moves += [Move(place, "delete"), Move(place, "swap")]
             moves += [Move(place, "replace", dressed(word.text, new)) for new in substitutes]
-            moves += [Move(place, "insert", new) for new in _insertions(word)]
+            bare = word.text.strip(".,;:!?\"'()")  # the word once more, and a negation
+            moves += [Move(place, "insert", new) for new in (bare, "not") if core(bare)]
         plain = [word.text for word in words]
         return [move for move in dict.fromkeys(moves) if move.kind in self.kinds and real(plain, move)]
 
@@ -207,12 +203,6 @@ def _differs(word: Word, new: str, same: set[str]) -> bool:
     old = core(word.text)
     respelt = old.isdigit() != new.isdigit() and word.category == "number"  # 7 and seven are one number
     return " " not in new and bool(core(new)) and core(new) not in same | {old} and not respelt
-
-
-def _insertions(word: Word) -> list[str]:
-    """The word itself once more, and a negation."""
-    bare = word.text.strip(".,;:!?\"'()")
-    return [bare, "not"] if core(bare) else []
 
 
 def dressed(old: str, new: str) -> str:
@@ -257,30 +247,22 @@ class EditRule:
 
     def moves(self, text: str, source: Source, ratio: float, rng: Random) -> Moves:
         """Edits of this kind at random places of a text, at most as many as reach the noise-ratio."""
-        by_place: dict[int, list[Move]] = {}
-        for move in source.moves(text):
-            if kind_of(text, move) == self.kind:
-                by_place.setdefault(move.place, []).append(move)
+        alike = (move for move in source.moves(text) if kind_of(text, move) == self.kind)
+        by_place = grouped(alike, lambda move: move.place)
         places = sorted(by_place)
         rng.shuffle(places)
         chosen: list[Move] = []
         for place in places:
-            move = self._choice(words_of(text)[place].text, by_place[place], rng)
+            # One of the substitutions that worked for this word, if any did; else any.
+            worked, here = self.pairs.get(core(words_of(text)[place].text), ()), by_place[place]
+            move = rng.choice([move for move in here if core(move.word) in worked] or here)
             if len(chosen) < edits_needed(text.split(), ratio) and free(chosen, move):
                 chosen.append(move)
         return tuple(sorted(chosen))
 
-    def _choice(self, old: str, moves: Sequence[Move], rng: Random) -> Move:
-        """One of the substitutions that worked for this word, if any did; else any."""
-        worked = self.pairs.get(core(old), ())
-        return rng.choice([move for move in moves if core(move.word) in worked] or list(moves))
-
 
 def kind_of(text: str, move: Move) -> str:
-    """The kind of an edit as a path: `article/delete`, `number/replace`, `order/swap`.
-
-    A repeated word is `repetition/insert`, an inserted negation `negation/insert`.
-    """
+    """The kind of an edit: `article/delete`, `number/replace`, `order/swap`, `negation/insert`."""
     word = words_of(text)[move.place]
     if move.kind == "swap":
         return "order/swap"
@@ -294,17 +276,14 @@ def rules(successes: Iterable[tuple[str, Moves]], support: int, most: int) -> li
     counts: Counter[str] = Counter()
     pairs: dict[str, dict[str, list[str]]] = {}
     for text, moves in successes:
-        kinds = {move: kind_of(text, move) for move in moves}
-        counts.update(set(kinds.values()))
-        for move, kind in kinds.items():
+        by_move = {move: kind_of(text, move) for move in moves}
+        counts.update(set(by_move.values()))
+        for move, kind in by_move.items():
             old = core(words_of(text)[move.place].text)
             pairs.setdefault(kind, {}).setdefault(old, []).append(core(move.word))
     common = sorted(counts, key=lambda kind: (-counts[kind], kind))
-    return [
-        EditRule(kind, {old: tuple(new) for old, new in pairs[kind].items()})
-        for kind in common[:most]
-        if counts[kind] >= support
-    ]
+    kinds = [kind for kind in common[:most] if counts[kind] >= support]
+    return [EditRule(kind, {old: tuple(new) for old, new in pairs[kind].items()}) for kind in kinds]
 
 
 QUERY = "attack"  # the role of a tried text
@@ -330,7 +309,6 @@ class Search:
 
     @property
     def gold(self) -> str:
-        """The clean text that is attacked."""
         return self.case.samples["gold"].hypothesis
 
     @property
@@ -340,7 +318,6 @@ class Search:
 
     @property
     def used(self) -> int:
-        """How many texts were tried."""
         return sum(map(len, self.tried))
 
     def ranked(self, number: int) -> list[tuple[float, Moves]]:
@@ -370,12 +347,9 @@ def searches(scored: Scored) -> dict[str, Search]:
 
 def next_round(scored: Scored, plan: Plan) -> list[Case]:
     """The texts to try next, of all items at once, so that each round is one call."""
-    return [
-        _query(item, search, moves, scored.metric)
-        for item, search in searches(scored).items()
-        if len(search.tried) < search.target
-        for moves in _proposals(search, plan)
-    ]
+    searching = [(item, s) for item, s in searches(scored).items() if len(s.tried) < s.target]
+    tries = [(item, search, moves) for item, search in searching for moves in _proposals(search, plan)]
+    return [_query(item, search, moves, scored.metric) for item, search, moves in tries]
 
 
 def _query(item: str, search: Search, moves: Moves, metric: str) -> Case:

@@ -4,60 +4,52 @@ Accuracy is the share of images whose good caption scores higher than the bad on
 when the two groups' accuracies differ. A metric that reads text alone scores all images of a concept and
 group alike, so it is judged over concepts with several wordings each; by the paper's rule its one answer
 counts for all images.
+With captions of one or two captioners, it also counts their gender errors and says which captioner a metric
+favours (sec. 3.1).
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Literal, get_args
 
-from assay.audits.caption import captioners, concepts
-from assay.audits.caption.captioners import Captioners, captioner_cases, captioner_findings, read_captioners
-from assay.audits.caption.concepts import (
-    Concept,
-    Ties,
-    concept_findings,
-    concepts_of,
-    effect_findings,
-    text_findings,
-)
-from assay.audits.gap import WORTHLESS, worthless_text
-from assay.audits.slices import FEWEST, spread_out
-from assay.core import Audit, Case, Chart, Finding, Judgement, Sample, Scored, Statistic
+import numpy as np
+
+from assay.audits.base import DataAudit, check_known, declared
+from assay.audits.caption import concepts
+from assay.audits.gap import with_worthless
+from assay.audits.slices import FEWEST, mean_estimate, spread_out
+from assay.core import Case, Chart, Finding, Judgement, Sample, Scored
 from assay.datasets.captions import Caption as Row
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions, with_images
-from assay.errors import DataError, suggest
-from assay.vocabulary import NonNegative, Question, Range, Rule
+from assay.datasets.ratings import Rated, read_samples
+from assay.datasets.swaps import Content, embedded_swaps, swap_texts
+from assay.errors import DataError
+from assay.statistics.permutation import sign_test
+from assay.vocabulary import Range
 
 
 @dataclass(frozen=True)
-class Caption(Audit):
+class Caption(DataAudit):
     """Good and bad captions by concept and group; and two captioners, if their captions are given."""
 
-    name: ClassVar[str] = "caption"
-    question: ClassVar[Question] = "fairness"
-    title: ClassVar[str] = "Captions with the right and the wrong gender"
-    advice: ClassVar[str] = (
-        "Do not use it as a reward for caption models: it teaches them the bias. A hybrid with an n-gram "
-        "metric is fairer (`assay run caption -m A+B`)."
-    )
-    statistics: ClassVar[tuple[Statistic, ...]] = (*concepts.STATISTICS, *captioners.STATISTICS)
-    charts: ClassVar[tuple[Chart, ...]] = (
-        Chart("scatter", "accuracy", "accuracy by concept", colour="accuracy_gap", depth=0),
-    )
-    roles: ClassVar[tuple[str, ...]] = ("good", "bad")
-    compares: ClassVar[bool] = True  # only a reference or an image shows the right gender
+    name = "caption"
+    reads = "captions"
+    question = "fairness"
+    title, advice, statistics = declared("caption", gap=concepts.say_gap)
+    quick_options = {"limit": 8}
+    charts = (Chart("scatter", "accuracy", "accuracy by concept", colour="accuracy_gap", depth=0),)
+    roles = ("good", "bad")
+    compares = True  # only a reference or an image shows the right gender
 
-    data: tuple[Path, ...] = ()
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = None  # concepts per category
     only: tuple[str, ...] = ()  # categories or concepts
-    ties: Ties = "wrong"
+    ties: concepts.Ties = "wrong"
     images: Path | None = None  # a folder CATEGORY/CONCEPT/GROUP/*.jpg
     captions: tuple[Path, ...] = ()  # captioners' outputs; one file is compared with its own correction
     # Also without concepts whose groups differ by more than this factor.
@@ -65,10 +57,6 @@ class Caption(Audit):
     margin: float = 0.05  # the smallest difference of accuracies that matters
     text_margin: float = 0.1  # the same for metrics that read no image, over a few wordings
     skip_missing: bool = False
-
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        return {"limit": 8}
 
     @cached_property
     def _read(self) -> tuple[list[Row], list[str]]:
@@ -89,9 +77,7 @@ class Caption(Audit):
         if self.captions and not self.data:
             raise DataError("--only chooses among captions of --data; leave it out, or give --data too")
         known = {name for row in rows for name in (row.category, row.concept)}
-        for wrong in self.only:
-            if wrong not in known:
-                raise DataError(f"no captions for {wrong!r}{suggest(wrong, known)}")
+        check_known("no captions for", self.only, known)
         return [row for row in rows if {row.category, row.concept} & set(self.only)]
 
     @cached_property
@@ -135,17 +121,17 @@ class Caption(Audit):
         findings: list[Finding] = []
         for answer in scored:
             if self.items and "good" in answer.values and not answer.is_set:
-                listed = concepts_of(answer, self.groups, self.ties, self.seed)
+                listed = concepts.concepts_of(answer, self.groups, self.ties, self.seed)
                 left_out, rule = self._left_out(listed), self.rule
-                findings += concept_findings(answer, listed, left_out, self.margin, rule, self.seed)
+                findings += concepts.concept_findings(answer, listed, left_out, self.margin, rule, self.seed)
                 if rule == "careful":
-                    findings += text_findings(answer, self.groups, self.ties, self.seed)
-                    findings += effect_findings(answer, self.groups, self.seed)
+                    findings += concepts.text_findings(answer, self.groups, self.ties, self.seed)
+                    findings += concepts.effect_findings(answer, self.groups, self.seed)
         if self._captioners:
             findings += captioner_findings(self._captioners, scored, self.seed)
         return Judgement(findings, self._notes())
 
-    def _left_out(self, listed: Sequence[Concept]) -> dict[str, frozenset[str]]:
+    def _left_out(self, listed: Sequence[concepts.Concept]) -> dict[str, frozenset[str]]:
         """Robustness checks, by name, and the concepts that each leaves out (app. A)."""
         named, ratio = imbalanced_concepts(), self.max_imbalance
         left_out = {"without-imbalanced": frozenset(c.path for c in listed if c.name in named)}
@@ -177,9 +163,8 @@ def _case(row: Row, others: Sequence[str], *, careful: bool) -> Case:
         "good": Sample(row.good, row.references, None, row.image),
         "bad": Sample(row.bad, row.references, None, row.image),
     }
-    worthless = worthless_text(row.good, others, row.id) if careful else None
-    if worthless is not None:
-        samples[WORTHLESS] = Sample(worthless, row.references, None, row.image)
+    if careful:
+        samples = with_worthless(samples, others, row.id)
     if careful and row.references and row.neutral_references != row.references:
         samples["neutral_good"] = Sample(row.good, row.neutral_references)
         samples["neutral_bad"] = Sample(row.bad, row.neutral_references)
@@ -188,3 +173,126 @@ def _case(row: Row, others: Sequence[str], *, careful: bool) -> Case:
         "count": row.count, "frame": row.frame,
     }  # fmt: skip
     return Case(row.id, samples, row.category, meta)
+
+
+Outcome = Literal["right", "wrong", "neutral", "both"]
+_GROUPS: dict[str, Content] = {"man": "male", "male": "male", "woman": "female", "female": "female"}
+_WORDS = {"male": "man", "female": "woman"}
+
+
+@dataclass(frozen=True, slots=True)
+class Captioners:
+    """Two captioners' captions of the same images, with the gender of each image and caption."""
+
+    names: tuple[str, str]
+    first: tuple[Rated, ...]
+    second: tuple[Rated, ...]
+    images: tuple[Content, ...]
+    genders: tuple[tuple[Content, ...], tuple[Content, ...]]
+
+
+def read_captioners(paths: Sequence[Path], *, skip_missing: bool = False) -> Captioners:
+    """Read two captioners' outputs, matched by id.
+
+    With one file, the second captioner is the first one with genders corrected by rule (sec. 3.1.2).
+    """
+    if len(paths) > 2:
+        raise DataError(f"--captions takes one or two files, not {len(paths)}")
+    first = read_samples(paths[0], skip_missing=skip_missing)
+    images = image_genders(first)
+    if len(paths) == 1:
+        second = [_corrected(item, gender) for item, gender in zip(first, images, strict=True)]
+        names = (paths[0].stem, f"{paths[0].stem}-corrected")
+    else:
+        by_id = {item.id: item for item in read_samples(paths[1], skip_missing=skip_missing)}
+        missing = [item.id for item in first if item.id not in by_id]
+        if missing:
+            raise DataError(
+                f"{paths[1]}: no caption for {len(missing)} ids of {paths[0].name} ({missing[0]!r} is one)"
+            )
+        second = [by_id[item.id] for item in first]
+        names = (paths[0].stem, paths[1].stem)
+    genders = (tuple(caption_genders(first)), tuple(caption_genders(second)))
+    return Captioners(names, tuple(first), tuple(second), tuple(images), genders)
+
+
+def caption_genders(items: Sequence[Rated]) -> list[Content]:
+    """The gender that each caption names."""
+    swapped = swap_texts([item.sample.hypothesis for item in items], embedded_swaps())
+    return [text.content for text in swapped]
+
+
+def image_genders(items: Sequence[Rated]) -> list[Content]:
+    """An image's gender: given as `group`, else named by at least one reference and contradicted by none."""
+    texts = list(dict.fromkeys(text for item in items for text in item.sample.references))
+    swaps = zip(texts, swap_texts(texts, embedded_swaps()), strict=True)
+    contents = {text: swap.content for text, swap in swaps}
+    genders: list[Content] = []
+    for item in items:
+        named = {contents[text] for text in item.sample.references} - {"neutral"}
+        by_words: Content = next(iter(named)) if len(named) == 1 else "both" if named else "neutral"
+        genders.append(_GROUPS.get(str(item.meta.get("group", "")).lower(), by_words))
+    return genders
+
+
+def outcome(image: Content, caption: Content) -> Outcome:
+    """What a caption says about an image whose gender is known."""
+    if caption in ("neutral", "both"):
+        return caption
+    return "right" if caption == image else "wrong"
+
+
+def _corrected(item: Rated, gender: Content) -> Rated:
+    """The caption with `man` and `woman` exchanged if it names the wrong gender, else as it was."""
+    if gender not in _WORDS or caption_genders([item])[0] in ("neutral", "both", gender):
+        return item
+    right, wrong = _WORDS[gender], _WORDS["female" if gender == "male" else "male"]
+    text = re.sub(rf"\b{wrong}\b", right, item.sample.hypothesis)
+    return replace(item, sample=replace(item.sample, hypothesis=text))
+
+
+def captioner_cases(captioners: Captioners) -> Iterator[Case]:
+    """Both captions of each image for which they differ."""
+    for first, second in zip(captioners.first, captioners.second, strict=True):
+        if first.sample.hypothesis != second.sample.hypothesis:
+            samples = {"first": first.sample, "second": second.sample}
+            category = str(first.meta.get("category", "all"))
+            yield Case(f"favour/{first.id}", samples, f"favour/{category}", {"kind": "favour"})
+
+
+def captioner_findings(captioners: Captioners, scored: Sequence[Scored], seed: int) -> Iterator[Finding]:
+    """Gender errors of each captioner, then which one each metric favours."""
+    for name, genders in zip(captioners.names, captioners.genders, strict=True):
+        yield from _gender_errors(name, captioners.images, genders, seed)
+    for answer in scored:
+        if "first" in answer.values:
+            yield from _favoured(answer, captioners.names, seed)
+
+
+def _gender_errors(
+    name: str, images: Sequence[Content], captions: Sequence[Content], seed: int
+) -> Iterator[Finding]:
+    """The share of each outcome, by the image's gender; `gender_error` is the share of wrong ones."""
+    for slice_, genders in (("all", ("male", "female")), ("male", ("male",)), ("female", ("female",))):
+        results = [outcome(i, c) for i, c in zip(images, captions, strict=True) if i in genders]
+        for kind in get_args(Outcome) if results else ():
+            share = mean_estimate(np.array([float(result == kind) for result in results]), seed=seed)
+            statistic = "gender_error" if kind == "wrong" else f"gender_{kind}"
+            yield Finding.of(f"captioner:{name}", f"gender/{slice_}", statistic, share)
+
+
+def _favoured(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Finding]:
+    """Mean scores of both captioners, and how often the first one scores higher; ties count half."""
+    first, second = scored.values["first"], scored.values["second"]
+    known = np.isfinite(first) & np.isfinite(second)
+    slices = np.array([case.slice for case in scored.cases])
+    for slice_ in ("favour", *sorted(set(slices[known].tolist()))):
+        rows = known if slice_ == "favour" else known & (slices == slice_)
+        if not rows.any():
+            continue
+        for name, values in zip(names, (first[rows], second[rows]), strict=True):
+            yield Finding.of(scored, slice_, "mean_score", mean_estimate(values, seed=seed), versus=name)
+        difference = first[rows] - second[rows]
+        wins = mean_estimate((np.sign(difference) + 1) / 2, seed=seed)
+        tested = replace(wins, p_value=sign_test(difference).p_value)
+        yield Finding.of(scored, slice_, "win_share", tested, versus=names[0])

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from assay.audits.gap import (
     RESAMPLES,
-    UNIT,
     WORTHLESS,
     on_effect_scale,
     outlying,
@@ -19,8 +18,8 @@ from assay.audits.gap import (
     scale_of,
     tells_apart,
 )
-from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, largest, mean_estimate
-from assay.core import Case, Estimate, Finding, Floats, Scored, Statistic
+from assay.audits.slices import EVIDENCE, FEWEST, grouped, interval_estimate, largest, mean_estimate
+from assay.core import Case, Estimate, Finding, Floats, Scored
 from assay.statistics.intervals import (
     Interval,
     bootstrap_p_value,
@@ -38,7 +37,8 @@ ALPHA = 0.05
 FEWEST_CONCEPTS = 8  # concepts of a category below which a metric without images is not judged
 
 
-def _say_gap(finding: Finding) -> str:
+def say_gap(finding: Finding) -> str:
+    """For whom a metric prefers the wrong gender more often."""
     first, _, second = (finding.versus or "").partition(" - ")
     worse, better = (second, first) if finding.value > 0 else (first, second)
     groups = f"the group {worse} than for {better}" if worse and better else "one group than for the other"
@@ -48,52 +48,6 @@ def _say_gap(finding: Finding) -> str:
         f"On captions {about}, {finding.metric} prefers the wrong gender "
         f"{abs(100 * finding.value):.0f} percentage points more often for {groups}."
     )
-
-
-STATISTICS = (
-    Statistic(
-        "gender_effect",
-        "How much higher captions score that name the first group than captions that name the second, "
-        "whichever is right; over concepts and wordings, for metrics that read no image.",
-        UNIT,
-    ),
-    Statistic(
-        "accuracy_gap",
-        "Accuracy on captions of the first group minus accuracy on captions of the second, by concept. The "
-        "intervals of the concepts of a category hold together.",
-        "share", bad="far", margin="margin", sentence=_say_gap,
-    ),
-    Statistic(
-        "caption_gap",
-        "Accuracy on captions of the first group minus accuracy on captions of the second, over concepts and "
-        "wordings, for metrics that read no image. The intervals of all categories hold together.",
-        "share", bad="far", margin="text_margin", headline=True, sentence=_say_gap,
-    ),
-    Statistic(
-        "accuracy",
-        "Share of a group's images whose caption with the right gender scores higher than the wrong one.",
-        "share",
-    ),
-    Statistic(
-        "biased_share",
-        "Share of concepts on which the accuracy for the two groups differs by more than the margin, in all "
-        "or in favour of one group.",
-        "share", headline=True,
-    ),
-    Statistic(
-        "tie_share", "Share of images or wordings whose right and wrong captions score the same.", "share"
-    ),
-    Statistic(
-        "neutral_gap",
-        "How much higher captions of the first group score than those of the second when the references "
-        "name no gender; an even-handed metric gives 0.",
-        UNIT, headline=True,
-    ),
-    Statistic(
-        "neutral_tie_share",
-        "Share of captions whose two versions score the same when the references name no gender.", "share",
-    ),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +160,8 @@ def _accuracies(
             p_value = bootstrap_p_value(drawn[0] - drawn[1])
         pairs = zip(groups, own, strict=True)
         accuracies = [interval_estimate(group.accuracy, group.images, ends) for group, ends in pairs]
-        estimate = interval_estimate(gap, sum(sizes), interval, p_value=p_value, with_mde=True)
-        paper = gap == 0.0 if p_value is None else p_value >= ALPHA
-        estimates.append((accuracies, replace(estimate, paper=paper)))
+        more = {"p_value": p_value, "paper": gap == 0.0 if p_value is None else p_value >= ALPHA}
+        estimates.append((accuracies, interval_estimate(gap, sum(sizes), interval, with_mde=True, **more)))
     return estimates
 
 
@@ -263,10 +216,7 @@ def concept_findings(
             yield Finding.of(scored, concept.path, "accuracy", accuracy, versus=group)
     judged = [concept for concept in concepts if concept.has_enough and by_image]
     biased = {concept.path for concept in judged if concept.is_biased(margin, rule)}
-    slices: dict[str, list[Concept]] = {}
-    for concept in judged:
-        slices.setdefault(concept.category, []).append(concept)
-    slices["all"] = judged
+    slices = grouped(judged, lambda concept: concept.category) | {"all": judged}
     for name, paths in left_out.items():
         members = [concept for concept in judged if concept.path not in paths]
         if len(members) < len(judged):
@@ -341,8 +291,7 @@ def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int)
     for (name, at), value, interval in zip(here.items(), values.tolist(), intervals, strict=True):
         n_concepts = len({concept for concept, there in zip(concepts, at, strict=True) if there})
         wrong = np.where(at & (first == (value < 0)), 1 - outcomes, 0.0)
-        estimate = interval_estimate(value, int(at.sum()), interval, with_mde=True)
-        estimate = replace(estimate, sensitive=sensitive)
+        estimate = interval_estimate(value, int(at.sum()), interval, with_mde=True, sensitive=sensitive)
         yield Finding.of(
             scored, name, "caption_gap", estimate, versus=" - ".join(names),
             evidence=largest([case.id for case in cases], wrong), judged=n_concepts >= FEWEST_CONCEPTS,
@@ -374,7 +323,7 @@ def effect_findings(scored: Scored, names: tuple[str, str], seed: int) -> Iterat
         here = _by_category(cases)
         effects = np.stack([np.where(there, signed, np.nan) for there in here.values()], axis=1)
         concepts = [f"{case.slice}/{case.meta['concept']}" for case in cases]
-        _, estimates = paired_effects(effects, gaps, clusters=concepts, seed=seed, scale=scale)
+        estimates = paired_effects(effects, gaps, clusters=concepts, seed=seed, scale=scale)
         for (name, there), estimate in zip(here.items(), estimates, strict=True):
             yield Finding.of(scored, name, statistic, estimate, versus=versus)
             if statistic == "neutral_gap":

@@ -8,63 +8,59 @@ takes one penalty per template.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from assay.audits.checklist.rows import (
-    LIMIT,
-    OURS,
-    STATISTICS,
-    Penalties,
-    complements,
-    criterion_profile,
-    default_penalties,
-    is_harmful,
-    read_penalties,
-)
-from assay.audits.corpora import could_matter, noticed_finding, outlier_notes
-from assay.audits.gap import CLEAN, NOTICED, WORTHLESS, worthless_text
-from assay.audits.languages import language_notes
+from assay.audits.base import TextAudit, check_known, declared
+from assay.audits.corpora import could_matter, language_notes, noticed_finding, outlier_notes
+from assay.audits.gap import CLEAN, NOTICED, WORTHLESS, with_worthless
 from assay.audits.slices import (
+    EVIDENCE,
     FEWEST,
     SliceScores,
     difference,
-    ends,
+    grouped,
+    interval_estimate,
     largest,
     mean_estimate,
     read_slices,
     spread_out,
 )
-from assay.core import Audit, Case, Estimate, Finding, Judgement, Record, Scored
-from assay.datasets.records import embedded_records, read_records, read_text_sets, task_named
-from assay.errors import DataError, suggest
+from assay.core import Case, Finding, Floats, Judgement, Record, Scored
+from assay.datasets.published.corpora import read_records
+from assay.datasets.records import embedded_records, read_text_sets, task_named
+from assay.datasets.rows import Row, read_rows
+from assay.errors import suggest
 from assay.models.nlp import parse
 from assay.perturbations.checklist.catalogue import TASKS, Entry, applied, catalogue
 from assay.statistics.estimates import proportion_interval
-from assay.vocabulary import NonNegative, Rule
+from assay.statistics.intervals import bootstrap_mean
+from assay.vocabulary import Rule
+
+
+def _edit(finding: Finding) -> tuple[str, str]:
+    """The template of a finding in words, and the task."""
+    task, _, template = finding.slice.split("/")
+    return next((entry.edit for entry in catalogue() if entry.template == template), f"“{template}”"), task
 
 
 @dataclass(frozen=True)
-class Checklist(Audit):
+class Checklist(TextAudit):
     """Fifty-one templates on the criteria of six tasks."""
 
     name = "checklist"
+    reads = "records"
+    title, advice, statistics = declared("checklist", in_words=_edit)
+    quick_options = {"limit": 20}
     question = "robustness"
-    title = "Checklist of criteria"
-    advice = "On the criteria it fails, let people judge or add a metric made for the criterion."
-    statistics = STATISTICS
     roles = ("gold", "perturbed")
 
-    data: tuple[Path, ...] = ()
-    references: Path | None = None
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = None
     only: tuple[str, ...] = ()  # templates
     task: tuple[str, ...] = ()
@@ -74,21 +70,13 @@ class Checklist(Audit):
     tolerance: float = 5.0  # percent of the gap by which a harmless edit may move it
     deviation: float = 0.25  # of the scale: how far from people a metric may be
 
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        """Twenty items per task."""
-        return {"limit": 20}
-
     @cached_property
     def _entries(self) -> list[Entry]:
-        """The rows of the catalogue that were asked for."""
         entries = catalogue()
         wanted = {"template": self.only, "criterion": tuple(map(_path, self.criterion))}
         for kind, names in wanted.items():
             known = {_path(getattr(entry, kind)) for entry in catalogue()}
-            for name in names:
-                if name not in known:
-                    raise DataError(f"unknown {kind} {name!r}{suggest(name, known)}")
+            check_known(f"unknown {kind}", names, known)
             if names:
                 entries = tuple(entry for entry in entries if _path(getattr(entry, kind)) in names)
         return list(entries)
@@ -105,9 +93,9 @@ class Checklist(Audit):
                 records += read_records(path, task=named[0] if len(named) == 1 else None)
         if not self.data:
             records = [record for task in named or TASKS for record in embedded_records(task)]
-        tasks = dict.fromkeys(record.task for record in records)
-        grouped = {task: [r for r in records if r.task == task and task in TASKS] for task in tasks}
-        return {task: spread_out(listed, self.limit) for task, listed in grouped.items()}
+        by_task = grouped(records, lambda record: record.task)
+        usable = {task: listed if task in TASKS else [] for task, listed in by_task.items()}
+        return {task: spread_out(listed, self.limit) for task, listed in usable.items()}
 
     def cases(self) -> Iterable[Case]:
         """One case per item and row that applies: the clean and the perturbed text."""
@@ -128,10 +116,8 @@ class Checklist(Audit):
         return read_penalties(self.human) if self.human else default_penalties()
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
-        """Every row for every metric, then criteria and pairs of metrics."""
-        slices = [
-            scores for scores in read_slices(scored, self.seed, self.rule) if "perturbed" in scores.columns
-        ]
+        every = read_slices(scored, self.seed, self.rule)
+        slices = [scores for scores in every if "perturbed" in scores.columns]
         findings = [finding for scores in slices for finding in self._row_findings(scores)]
         findings += [*criterion_profile(slices, self.seed), *complements(slices, self.seed)]
         return Judgement(findings, [*self._notes(), *outlier_notes(slices)])
@@ -152,12 +138,11 @@ class Checklist(Audit):
         if not scores.scored.is_set:
             yield from self._deviations(scores)
             applied_to, total = self._applied[scores.slice], int(self._by_id[scores.ids[0]].meta["total"])
-            share = Estimate(applied_to / total, total, ends(proportion_interval(applied_to, total)))
+            share = interval_estimate(applied_to / total, total, proportion_interval(applied_to, total))
             yield Finding.of(scores.scored, scores.slice, "applied_share", share)
 
     @cached_property
     def _applied(self) -> Counter[str]:
-        """How many items each row changes."""
         return Counter(case.slice for case in self._cases)
 
     @cached_property
@@ -177,8 +162,8 @@ class Checklist(Audit):
         # Our own severities are no people: only a file of penalties can fail a metric.
         judged = self._penalties.by_people and len(places) >= FEWEST
         for name, values in (("human_deviation", signed), ("absolute_human_deviation", np.abs(signed))):
-            deviation = mean_estimate(values, clusters=clusters, seed=self.seed, with_mde=True)
-            deviation = replace(deviation, sensitive=scores.gap.sensitive)
+            options = {"with_mde": True, "sensitive": scores.gap.sensitive}
+            deviation = mean_estimate(values, clusters=clusters, seed=self.seed, **options)
             yield Finding.of(
                 scores.scored, scores.slice, name, deviation,
                 evidence=largest(ids, np.abs(signed)), judged=judged,
@@ -196,9 +181,8 @@ class Checklist(Audit):
         if silent:
             notes.append(f"templates that applied to no item: {', '.join(silent)}")
         unread = [task for task in self._records if task not in TASKS]
-        return notes + [
-            f"no template is made for the task {task}; its items were left out" for task in unread
-        ]
+        left_out = "its items were left out"
+        return notes + [f"no template is made for the task {task}; {left_out}" for task in unread]
 
 
 def _path(criterion: str) -> str:
@@ -215,9 +199,7 @@ def _case(entry: Entry, record: Record, changed: str, total: int) -> Case:
     }  # fmt: skip
     seen = replace(record, references=others)
     samples = {CLEAN: seen.sample(), "perturbed": seen.sample(changed)}
-    worthless = worthless_text(record.gold, record.others, record.key)
-    if worthless is not None:
-        samples[WORTHLESS] = seen.sample(worthless)
+    samples = with_worthless(samples, record.others, record.key)
     return Case(f"{entry.slice}/{record.id}", samples, entry.slice, meta)
 
 
@@ -229,3 +211,109 @@ def _with_own_ids(cases: Sequence[Case]) -> list[Case]:
         counts[case.id] = counts.get(case.id, 0) + 1
         numbered.append(case if counts[case.id] == 1 else replace(case, id=f"{case.id}#{counts[case.id]}"))
     return numbered
+
+
+INVARIANCE = "invariance"  # the criterion of templates that should leave the score as it is
+
+
+def is_harmful(slice_: str) -> bool:
+    """Whether the templates of a slice should lower the score."""
+    return INVARIANCE not in slice_.split("/")
+
+
+def criterion_profile(slices: Sequence[SliceScores], seed: int) -> Iterator[Finding]:
+    """By metric and criterion, the share of items noticed, averaged over templates."""
+    harmful = (scores for scores in slices if is_harmful(scores.slice) and not scores.scored.is_set)
+    rows = grouped(harmful, lambda scores: (scores.scored.metric, scores.slice.split("/")[1]))
+    for (_, criterion), listed in rows.items():
+        shares = np.concatenate([_noticed(scores) for scores in listed])
+        weights = np.concatenate([np.full(scores.n, 1.0 / scores.n) for scores in listed])
+        clusters = [cluster for scores in listed for cluster in scores.clusters]
+        interval = bootstrap_mean(shares, clusters=clusters, weights=weights, seed=seed)
+        share = interval_estimate(np.average(shares, weights=weights), shares.size, interval)
+        yield Finding.of(listed[0].scored, criterion, "criterion_noticed", share)
+
+
+def _noticed(scores: SliceScores) -> Floats:
+    """1 where the clean text scores higher than the perturbed one, half for a tie."""
+    change = scores.columns["perturbed"] - scores.columns[CLEAN]
+    return np.where(np.abs(change) <= 1e-9 * scores.gap.scale, 0.5, (change < 0).astype(np.float64))
+
+
+def complements(slices: Sequence[SliceScores], seed: int) -> Iterator[Finding]:
+    """For each pair of metrics, the share of harmful edits that either notices, minus the better one's."""
+    noticed: dict[str, dict[str, tuple[float, str]]] = {}
+    for scores in slices:
+        if is_harmful(scores.slice) and not scores.scored.is_set and scores.gap.sensitive:
+            rows = zip(scores.ids, _noticed(scores) == 1, scores.clusters, strict=True)
+            table = noticed.setdefault(scores.scored.metric, {})
+            table |= {case: (float(fell), cluster) for case, fell, cluster in rows}
+    for first, second in combinations(noticed, 2):
+        fell, fell_too = noticed[first], noticed[second]
+        shared = [case for case in fell if case in fell_too]
+        if not shared:
+            continue
+        left, right = (np.array([table[case][0] for case in shared]) for table in (fell, fell_too))
+        gain = np.maximum(left, right) - (left if left.mean() >= right.mean() else right)
+        missed = [case for case, gained in zip(shared, gain, strict=True) if gained][:EVIDENCE]
+        estimate = mean_estimate(gain, clusters=[fell[case][1] for case in shared], seed=seed)
+        yield Finding.of(first, "all", "complement_gain", estimate, versus=second, evidence=missed)
+
+
+Key = tuple[str, str]  # task, template
+LIMIT = 10.0
+OURS = (
+    "human_deviation rests on assay's own severity defaults (docs/catalogue.md), not on people's penalties; "
+    "give --human FILE to measure against people"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Penalties:
+    """Mean penalties on the scale of 0 to 10, by template and by item."""
+
+    templates: Mapping[Key, float]
+    items: Mapping[tuple[str, str, str], float]
+    by_people: bool
+
+    def of(self, case: Case, rule: Rule) -> float | None:
+        """A case's penalty: its own, else its template's; the paper asked about templates only."""
+        task, template, item = (str(case.meta[key]) for key in ("task", "template", "item"))
+        own = self.items.get((task, template, item)) if rule == "careful" else None
+        return own if own is not None else self.templates.get((task, template))
+
+
+def default_penalties() -> Penalties:
+    """The catalogue's severities."""
+    return Penalties({(entry.task, entry.template): entry.severity for entry in catalogue()}, {}, False)
+
+
+def read_penalties(path: Path) -> Penalties:
+    """Rows of `task, template, penalty, item?`; a penalty is a number, or a list with one per person."""
+    templates = [entry.template for entry in catalogue()]
+    by_item: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    by_template: dict[Key, list[float]] = defaultdict(list)
+    for row in read_rows(path):
+        task, template = _known(row, "task", TASKS), _known(row, "template", templates)
+        penalties = _penalties(row)
+        by_template[task, template] += penalties
+        if row.has("item"):
+            by_item[task, template, row.text("item")] += penalties
+    of_templates = {key: float(np.mean(given)) for key, given in by_template.items()}
+    return Penalties(of_templates, {key: float(np.mean(given)) for key, given in by_item.items()}, True)
+
+
+def _known(row: Row, column: str, names: Sequence[str]) -> str:
+    value = row.text(column)
+    if value not in names:
+        raise row.fail(f"unknown {column} {value!r}{suggest(value, set(names))}")
+    return value
+
+
+def _penalties(row: Row) -> list[float]:
+    value = row.values.get("penalty")
+    given = value if isinstance(value, list) else [row.number("penalty")]
+    numbers = [float(item) for item in given if isinstance(item, int | float) and not isinstance(item, bool)]
+    if len(numbers) != len(given) or not numbers or not all(0.0 <= item <= LIMIT for item in numbers):
+        raise row.fail(f"column 'penalty' must be a number from 0 to {LIMIT:g}, or a list of them")
+    return numbers

@@ -12,62 +12,47 @@ verdict: a metric fails where its agreement surely lies below that of the best s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from assay.audits.human import average, compare, levels, people, sentinels, use, wmt
-from assay.audits.human.answer import agreement_notes
+from assay.audits.base import DataAudit, check_known, declared
+from assay.audits.human import compare, levels, people, sentinels, use
 from assay.audits.human.items import PART_COLUMNS, Items, limited, part_names
 from assay.audits.human.levels import Agreement, Study
-from assay.core import Audit, Case, Chart, Finding, Floats, Judgement, Scored, Statistic
-from assay.datasets.published.ratings import read_ratings
-from assay.errors import DataError, suggest
+from assay.core import Case, Chart, Finding, Floats, Judgement, Scored
+from assay.datasets.published.ratings import CHOSEN_BY, Choice, read_ratings
+from assay.errors import DataError
 from assay.statistics.correlation import Kind, system_means
 from assay.statistics.resampled import Over
-from assay.vocabulary import NonNegative, Question, Range, Rule
+from assay.vocabulary import Range
 
 ROLE = "hypothesis"
 ALL = "all"  # the slice of texts that no system is named for
 FEWEST_RATED = 3  # texts below which nothing is correlated
 
 
-class Drawing(TypedDict):
-    """How many resamples, and their seed."""
-
-    resamples: int
-    seed: int
-
-
 @dataclass(frozen=True)
-class Human(Audit):
+class Human(DataAudit):
     """Rated texts, one case each; a set metric scores the texts of a system as one set."""
 
-    name: ClassVar[str] = "human"
-    question: ClassVar[Question] = "agreement"
-    title: ClassVar[str] = "Agreement with people"
-    statistics: ClassVar[tuple[Statistic, ...]] = (
-        *sentinels.STATISTICS, *levels.STATISTICS, *compare.STATISTICS, *wmt.STATISTICS, *use.STATISTICS,
-        *people.STATISTICS,
-    )  # fmt: skip
-    charts: ClassVar[tuple[Chart, ...]] = tuple(
-        Chart("curve", kind, "Agreement on the best systems", depth=2)
-        for kind in ("spearman", "kendall_b", "kendall_c")
+    name = "human"
+    reads = "ratings"
+    question = "agreement"
+    title, advice, statistics = declared("human")
+    # Left out of `assay audit`, which has no ratings; fewer resamples where asked for by name.
+    quick_options = {"skip": True, "resamples": 300}
+    charts = (
+        Chart("cases", "spearman", "Ratings by people", colour="over_sentinel"),
+        *(Chart("curve", kind, "Agreement on the best systems", depth=2) for kind in compare.NAMES),
     )
-    advice: ClassVar[str] = (
-        "A baseline that compares the text with nothing agrees as well: do not choose systems by it."
-    )
-    roles: ClassVar[tuple[str, ...]] = (ROLE,)
-    needs_data: ClassVar[bool] = True  # assay carries no ratings
+    roles = (ROLE,)
+    needs_data = True  # assay carries no ratings
 
-    data: tuple[Path, ...] = ()
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = None  # texts per file, in whole documents at even distances
     only: tuple[str, ...] = ()  # criteria
     skip_missing: bool = False
@@ -76,30 +61,31 @@ class Human(Audit):
     tau: Literal["b", "c"] | None = None
     each_judgement: bool = False  # one row per single rating (caption table 7), at the level of all texts
     drop_self_references: bool = False  # leave out texts that are among their own references
+    language_pair: tuple[str, ...] = ()  # of translations; all by default
+    domain: tuple[str, ...] = ()  # of translations; all by default
+    reference: str | None = None  # the human translation to compare with, or "all"; the first by default
+    human_systems: bool = True  # also judge human translations
     over: Over = "both"  # what is resampled: documents, systems or both (Deutsch, Dror & Roth, 2021)
     resamples: Annotated[int, Range(40)] = 1000
     sentinel_margin: float = 0.0  # how far above the best sentinel agreement must lie
     details: bool = True  # top-k curves, difference curves, prediction-powered means
 
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        # Left out of `assay audit`, which has no ratings; fewer resamples where asked for by name.
-        return {"skip": True, "resamples": 300}
-
     @cached_property
     def _read(self) -> Items:
         if not self.data:
             raise DataError("human needs ratings: give --data FILE with a column human{criterion: number}")
-        files = [(path, read_ratings(path, skip_missing=self.skip_missing)) for path in self.data]
-        files = [(path, limited(rated, self.limit)) for path, rated in files]
+        choice = Choice(self.language_pair, self.domain, self.human_systems, self.reference)
+        read = partial(read_ratings, skip_missing=self.skip_missing, choice=choice)
+        files = [(path, limited(read(path), self.limit)) for path in self.data]
         rated = [item for _, listed in files for item in listed]
         if len({item.id for item in rated}) < len(rated):
             raise DataError("two data files share ids; join them into one file with ids of their own")
-        read = Items(tuple(rated), tuple(part_names(files)))
-        for places in read.places.values():  # a system of the same name in another part is another system
+        parts = tuple(part_names(files))
+        # A system of the same name in another part is another system.
+        for places in Items(tuple(rated), parts).places.values():
             for place, item in zip(places, people.with_strengths([rated[n] for n in places]), strict=True):
                 rated[place] = item
-        return Items(tuple(rated), read.parts)
+        return Items(tuple(rated), parts)
 
     @cached_property
     def items(self) -> Items:
@@ -117,9 +103,7 @@ class Human(Audit):
 
     @cached_property
     def criteria(self) -> list[str]:
-        for name in self.only:
-            if name not in self.items.criteria:
-                raise DataError(f"nobody judged {name!r}{suggest(name, self.items.criteria)}")
+        check_known("nobody judged", self.only, self.items.criteria)
         return list(self.only or self.items.criteria)
 
     @property
@@ -129,18 +113,19 @@ class Human(Audit):
 
     @property
     def headline(self) -> Kind:
-        """The correlation by which metrics are compared."""
         return "spearman" if self.tau is None else self.kinds[-1]
 
     @property
-    def drawing(self) -> Drawing:
+    def drawing(self) -> dict[str, Any]:
         """How resampling functions draw, as keyword arguments."""
         return {"resamples": self.resamples, "seed": self.seed}
 
     def cases(self) -> Iterable[Case]:
-        """One case per text, sliced by system."""
         for item, part in zip(self.items.rated, self.items.parts, strict=True):
-            meta = {"doc": item.doc, "human": {name: list(given) for name, given in item.human.items()}}
+            means = {name: float(np.mean(item.human[name])) for name in self.criteria if name in item.human}
+            at = {f"example/{levels.labelled(part, name)}": mean for name, mean in means.items()}
+            human = {name: list(given) for name, given in item.human.items()}
+            meta = {"doc": item.doc, "human": human, "at": at}
             yield Case(item.id, {ROLE: item.sample}, levels.system_slice(part, item.system or ALL), meta)
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
@@ -159,10 +144,10 @@ class Human(Audit):
                 findings += judgement.findings
                 notes += judgement.notes
             if len(studies) > 1:
-                findings += average.average_findings(findings, list(self.items.places), criterion)
+                findings += compare.average_findings(findings, list(self.items.places), criterion)
             if self.details and self.level != "example":
-                findings += wmt.soft_cluster_findings(studies)
-        notes += agreement_notes(findings)
+                findings += compare.soft_cluster_findings(studies)
+        notes += compare.agreement_notes(findings)
         between: list[Finding] = []
         for part, items in self.items.by_part.items():
             for criterion in self.criteria:
@@ -245,7 +230,7 @@ class Human(Audit):
 
 
 def _unused(items: Items, title: str) -> str:
-    names = sorted({column for item in items.rated for column in item.meta} - set(PART_COLUMNS))
+    names = sorted({column for item in items.rated for column in item.meta} - {*PART_COLUMNS, *CHOSEN_BY})
     return title + ", ".join(names) if names else ""
 
 

@@ -1,46 +1,38 @@
-"""Is metric A really better than B? Agreement of many metrics in, a significance matrix and clusters out.
+"""Is metric A really better than B? Agreement of many metrics in, significance, clusters and averages out.
 
 Two metrics are told apart where the interval of their difference, which resamples documents and systems,
 excludes 0. Permutation-both, which asks whether two metrics could be exchanged on these systems and
 documents, does not suffice: it takes what two equally good metrics make of each system for a difference
 between them (4 of 10 such pairs are told apart at the 5% level). It gives the p-value where documents alone
 are resampled; else the p-value is the larger of permutation's and the bootstrap's.
+
+In averages over datasets or language pairs every part counts the same. Parts are independent samples, so the
+interval of an average follows from theirs. `soft_cluster` are rank groups as the WMT metrics task forms them,
+by soft pairwise accuracy and permutation: they speak of the systems and documents of the campaign alone;
+`cluster` speaks of others too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
-from assay.audits.human.levels import BY_DOCUMENT, Agreement, Study
-from assay.audits.slices import interval_estimate
-from assay.core import Estimate, Finding, Floats, Statistic
+from assay.audits.human.levels import BY_DOCUMENT, FEWEST_SYSTEMS, LEVEL, Agreement, Study, labelled
+from assay.audits.human.sentinels import SENTINELS
+from assay.audits.slices import grouped, interval_estimate
+from assay.core import Estimate, Finding, Floats
 from assay.statistics import significance
-from assay.statistics.correlation import correlate
+from assay.statistics.correlation import correlate, system_means
 from assay.statistics.estimates import mde_interval, smallest_p
-from assay.statistics.intervals import bootstrap_p_value
-from assay.statistics.resampled import Draws
+from assay.statistics.intervals import Interval, bootstrap_p_value
+from assay.statistics.resampled import Draws, average_interval, soft_accuracy_draws
+from assay.statistics.significance import metric_clusters, swapped_soft_accuracies
+from assay.vocabulary import Verdict
 
 DIFFERENCE = "_difference"
-_DIFFERENCE = (
-    "This metric's {} with mean ratings minus the other metric's; where the interval excludes 0 the two are "
-    "told apart. p: that the two metrics could be exchanged."
-)
-STATISTICS = (
-    *(
-        Statistic(kind + DIFFERENCE, _DIFFERENCE.format(name), "correlation")
-        for kind, name in (("spearman", "rank correlation"), ("kendall_b", "tau-b"), ("kendall_c", "tau-c"))
-    ),
-    Statistic("cluster", "Rank group: metrics of one group cannot be told apart, and 1 is the best.", "rank"),
-    Statistic(
-        "williams_t",
-        "Williams's t of the difference between two metrics' Pearson correlations with ratings.",
-        "t",
-    ),
-)
 
 
 def comparison_findings(study: Study, agreement: Agreement) -> list[Finding]:
@@ -70,12 +62,10 @@ def cluster_findings(
         if finding.versus is not None and finding.ci is not None:
             i, j = place[finding.metric], place[finding.versus]
             apart[i, j] = apart[j, i] = not finding.ci[0] <= 0.0 <= finding.ci[1]
-    clusters = significance.metric_clusters(list(values.values()), apart)
-    return [
-        Finding.of(name, slice_, "cluster", cluster, n=sizes[name])
-        for name, cluster in zip(names, clusters, strict=True)
-        if cluster and any(f.ci is not None for f in differences)
-    ]
+    if all(finding.ci is None for finding in differences):
+        return []
+    clusters = zip(names, metric_clusters(list(values.values()), apart), strict=True)
+    return [Finding.of(name, slice_, "cluster", number, n=sizes[name]) for name, number in clusters if number]
 
 
 def _difference(agreement: Agreement, i: int, j: int, p_value: float) -> Estimate:
@@ -84,8 +74,7 @@ def _difference(agreement: Agreement, i: int, j: int, p_value: float) -> Estimat
     p = p_value if np.isfinite(p_value) else None
     n = int(min(draws.sizes[i], draws.sizes[j]))
     mde = mde_interval(ci, n_clusters=draws.clusters) if ci is not None and 0.0 in ci else None
-    estimate = interval_estimate(draws.values[i] - draws.values[j], n, ci, p_value=p)
-    return replace(estimate, mde=mde)
+    return interval_estimate(draws.values[i] - draws.values[j], n, ci, p_value=p, mde=mde)
 
 
 def _p_values(study: Study, agreement: Agreement) -> Floats:
@@ -163,3 +152,174 @@ def williams_findings(study: Study) -> list[Finding]:
             estimate, slice_ = Estimate(t, human.size, p_value=p_value), f"example/{study.label}"
             findings.append(Finding.of(names[i], slice_, "williams_t", estimate, versus=names[j]))
     return findings
+
+
+AVERAGE = "average"
+BASELINES = "the best baseline of each part"
+_NOT_AVERAGED = ("cluster", "williams_t", "reliable_difference")
+_LEVELS = ("example/{}", "example/{}/by-document", "system/{}")
+
+
+def average_findings(findings: Sequence[Finding], parts: Sequence[str], criterion: str) -> list[Finding]:
+    """The averages over all parts in which any metric has the statistic; none for a metric that lacks one."""
+    averages: list[Finding] = []
+    for level in _LEVELS:
+        slices = [level.format(labelled(part, criterion)) for part in parts]
+        listed = [f for f in findings if f.slice in slices and f.statistic not in _NOT_AVERAGED]
+        slice_ = level.format(labelled(AVERAGE, criterion))
+        for statistic in dict.fromkeys(f.statistic for f in listed):
+            averages += _averaged([f for f in listed if f.statistic == statistic], slice_)
+        averages += _average_clusters([f for f in averages if f.slice == slice_], slice_)
+    return averages
+
+
+def _averaged(findings: Sequence[Finding], slice_: str) -> Iterator[Finding]:
+    """The average of one statistic, for each metric (and the one it is compared with) that all parts have."""
+    n_parts = len({finding.slice for finding in findings})
+    # The best baseline may differ between parts.
+    members = grouped(findings, lambda f: (f.metric, f.versus if f.statistic.endswith(DIFFERENCE) else None))
+    for (metric, _), of_parts in members.items():
+        if len(of_parts) == n_parts:
+            judged = all(finding.judged for finding in of_parts)
+            baselines = list(dict.fromkeys(finding.versus for finding in of_parts))
+            against = baselines[0] if len(baselines) == 1 else BASELINES
+            estimate = _average(of_parts)
+            yield Finding.of(metric, slice_, findings[0].statistic, estimate, versus=against, judged=judged)
+
+
+def _average(findings: Sequence[Finding]) -> Estimate:
+    values = [finding.value for finding in findings]
+    n = sum(finding.n for finding in findings)
+    ends = [finding.ci for finding in findings if finding.ci is not None]
+    value = sum(values) / len(values)
+    if len(ends) < len(values):
+        return Estimate(value, n)
+    return Estimate(value, n, average_interval(values, [Interval(*end, LEVEL) for end in ends]).pair)
+
+
+def _average_clusters(averages: Sequence[Finding], slice_: str) -> list[Finding]:
+    differences = [f for f in averages if f.statistic.endswith(DIFFERENCE)]
+    if not differences:
+        return []
+    statistic = differences[0].statistic.removesuffix(DIFFERENCE)
+    agreement = [f for f in averages if f.statistic == statistic]
+    values, sizes = ({f.metric: getattr(f, name) for f in agreement} for name in ("value", "n"))
+    known = [f for f in differences if f.metric in values and f.versus in values]
+    return cluster_findings(slice_, values, sizes, known)
+
+
+_ALPHA = 0.05
+_SWAPS = 500  # swaps of two metrics, at most
+_PATTERNS = 200  # signs behind each p-value within a swap
+
+
+def soft_cluster_findings(studies: Sequence[Study]) -> list[Finding]:
+    """The groups of every part of the data and, where there are several, of their average."""
+    findings: list[Finding] = []
+    swapped: list[Floats] = []
+    accuracies: list[Floats] = []
+    sizes: list[int] = []
+    for study in studies:
+        tables = _complete_tables(study)
+        if tables is not None:
+            scores, human = tables
+            drawing, sizes = study.audit.drawing, [*sizes, len(human)]
+            swaps = min(_SWAPS, drawing["resamples"])
+            options = {"resamples": swaps, "patterns": _PATTERNS, "seed": drawing["seed"]}
+            swapped.append(swapped_soft_accuracies(scores, human, **options))
+            values = [soft_accuracy_draws(table, human, **drawing).values[0] for table in scores]
+            accuracies.append(np.array(values))
+            findings += _soft_clusters(study.label, study.metrics, accuracies[-1], swapped[-1], len(human))
+    if len(swapped) > 1:
+        # As in the task, language pairs are swapped each by itself and their differences averaged.
+        label, metrics = labelled(AVERAGE, studies[0].criterion), studies[0].metrics
+        means = np.mean(accuracies, axis=0), np.mean(swapped, axis=0)
+        findings += _soft_clusters(label, metrics, *means, sum(sizes))
+    return findings
+
+
+def _complete_tables(study: Study) -> tuple[Floats, Floats] | None:
+    """Scores and ratings of the documents that every system has; None where they are too few to compare."""
+    human, scores = study.human_table, study.tables
+    if len(study.metrics) < 2 or len(human) < FEWEST_SYSTEMS:
+        return None
+    full = np.isfinite(human).all(axis=0) & np.isfinite(scores).all(axis=(0, 1))
+    human, scores = human[:, full], scores[:, :, full]
+    if full.sum() < 2 or any(np.ptp(system_means(table)) == 0 for table in (human, *scores)):
+        return None
+    return scores, human
+
+
+def _soft_clusters(
+    label: str, metrics: Sequence[str], accuracies: Floats, swapped: Floats, n: int
+) -> list[Finding]:
+    """Clusters from one-sided p-values that the metric of higher accuracy is better."""
+    apart = np.zeros((len(metrics), len(metrics)), dtype=bool)
+    for (i, j), deltas in zip(combinations(range(len(metrics)), 2), swapped.T, strict=True):
+        side = 1.0 if deltas[0] >= 0 else -1.0
+        # The +1 counts the observed arrangement (Phipson & Smyth, 2010); the task leaves it out.
+        hits = 1 + int((side * deltas[1:] >= abs(deltas[0])).sum())
+        apart[i, j] = apart[j, i] = hits / deltas.size <= _ALPHA
+    clusters = zip(metrics, metric_clusters(accuracies, apart), strict=True)
+    return [Finding.of(metric, f"system/{label}", "soft_cluster", number, n=n) for metric, number in clusters]
+
+
+NAMES = {"spearman": "Spearman", "kendall_b": "tau-b", "kendall_c": "tau-c"}
+
+
+class AgreementRow(NamedTuple):
+    """One metric's agreement with people in one slice, and the metrics it cannot be told apart from."""
+
+    finding: Finding
+    tied: tuple[str, ...]
+    verdict: Verdict
+
+
+def agreement_tables(findings: Sequence[Finding]) -> dict[str, list[AgreementRow]]:
+    """The metrics and sentinels of every slice with a verdict, over all texts or systems; best first."""
+    tables = {}
+    for slice_ in dict.fromkeys(f.slice for f in findings if f.statistic == "over_sentinel"):
+        if slice_.count("/") == 1:
+            here = [f for f in findings if f.slice == slice_]
+            rows = [_row(finding, here) for finding in here if finding.statistic == _headline(here)]
+            tables[slice_] = sorted(rows, key=lambda row: -row.finding.value)
+    return tables
+
+
+def agreement_notes(findings: Sequence[Finding]) -> list[str]:
+    """The best metric of every table in one sentence."""
+    notes = []
+    for slice_, rows in agreement_tables(findings).items():
+        metrics = [row for row in rows if row.finding.metric not in SENTINELS]
+        if metrics:
+            notes.append(f"{slice_}: {_say_best(metrics[0])}")
+    return notes
+
+
+def _headline(findings: Sequence[Finding]) -> str:
+    """The correlation that metrics are compared by; Spearman where there is nothing to compare."""
+    compared = (f.statistic.removesuffix(DIFFERENCE) for f in findings if f.statistic.endswith(DIFFERENCE))
+    present = {f.statistic for f in findings}
+    return next(compared, next((name for name in NAMES if name in present), "spearman"))
+
+
+def _row(finding: Finding, findings: Sequence[Finding]) -> AgreementRow:
+    tied = [
+        other
+        for f in findings
+        if f.statistic == finding.statistic + DIFFERENCE and f.ci is not None and f.ci[0] <= 0.0 <= f.ci[1]
+        for metric, other in ((f.metric, f.versus), (f.versus, f.metric))
+        if metric == finding.metric and other is not None
+    ]
+    judged = (f for f in findings if f.statistic == "over_sentinel" and f.metric == finding.metric)
+    over = next(judged, None)
+    return AgreementRow(finding, tuple(tied), "not judged" if over is None else over.verdict)
+
+
+def _say_best(row: AgreementRow) -> str:
+    best = row.finding
+    ends = "" if best.ci is None else f" [{best.ci[0]:.2f}, {best.ci[1]:.2f}]"
+    figure = f"{best.metric} ({NAMES[best.statistic]} {best.value:.3f}{ends}, n = {best.n})"
+    if best.ci is None or best.ci[0] <= 0.0:
+        return f"no metric surely agrees with people; closest is {figure}"
+    return f"best is {figure}" + (f", not told apart from {', '.join(row.tied)}" if row.tied else "")

@@ -10,16 +10,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.audits.slices import spread_out
+from assay.audits.slices import grouped, spread_out
 from assay.core import Floats
 from assay.datasets.ratings import Rated
 from assay.recipe import digest
-from assay.statistics.intervals import ratio
+from assay.statistics.intervals import label_codes, ratio
 
 PART_COLUMNS = ("dataset", "language_pair", "lp", "language", "lang")
 
@@ -42,9 +43,8 @@ class Items:
 
     @cached_property
     def by_part(self) -> dict[str, Items]:
-        return {
-            name: Items(tuple(self.rated[place] for place in places)) for name, places in self.places.items()
-        }
+        rated = self.rated
+        return {name: Items(tuple(rated[n] for n in places)) for name, places in self.places.items()}
 
     @cached_property
     def documents(self) -> list[str]:
@@ -67,10 +67,9 @@ class Items:
     @cached_property
     def _cells(self) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[int, int]]:
         systems = {name: place for place, name in enumerate(self.system_names)}
-        documents = {name: place for place, name in enumerate(dict.fromkeys(self.documents))}
         rows = np.array([systems.get(name, -1) for name in self.systems], dtype=np.intp)
-        columns = np.array([documents[name] for name in self.documents], dtype=np.intp)
-        return rows, columns, (len(systems), len(documents))
+        columns, n_documents = label_codes(self.documents, len(self))
+        return rows, columns, (len(systems), n_documents)
 
     @cached_property
     def repeated(self) -> int:
@@ -82,7 +81,6 @@ class Items:
 
     @property
     def grouped(self) -> bool:
-        """Whether any document has more than one text."""
         return len(set(self.documents)) < len(self)
 
     def human(self, criterion: str) -> Floats:
@@ -98,11 +96,8 @@ class Items:
 
     def annotators(self, criterion: str) -> Floats:
         """Ratings as raters x texts, nan where missing; a rater is a position in the list of ratings."""
-        given = [item.human.get(criterion, ()) for item in self.rated]
-        table = np.full((max(map(len, given), default=0), len(given)), np.nan)
-        for column, numbers in enumerate(given):
-            table[: len(numbers), column] = numbers
-        return table
+        given = (item.human.get(criterion, ()) for item in self.rated)
+        return np.array(list(zip_longest(*given, fillvalue=np.nan)), dtype=np.float64).reshape(-1, len(self))
 
     def table(self, values: Floats) -> Floats:
         """One value per text as systems x documents; the mean where texts share a cell, nan where none is."""
@@ -123,10 +118,7 @@ def _document(item: Rated) -> str:
 
 
 def part_names(files: Sequence[tuple[Path, Sequence[Rated]]]) -> list[str]:
-    """The part of each text: its file where there are several, with its dataset and language columns.
-
-    "" for all where they belong to one part.
-    """
+    """The part of each text: its file (of several), dataset and language columns; "" where all share one."""
     short = [path.name.split(".")[0] for path, _ in files]
     repeated, seen = Counter(short), Counter[str]()
     names: list[str] = []
@@ -142,20 +134,15 @@ def part_names(files: Sequence[tuple[Path, Sequence[Rated]]]) -> list[str]:
 
 
 def limited(rated: Sequence[Rated], limit: int | None) -> list[Rated]:
-    """At most `limit` texts, in their order: whole documents at even distances, so that systems share them.
-
-    Where documents are larger than that, texts at even distances of one document.
-    """
+    """At most `limit` texts in order: whole documents at even distances, so that systems share them."""
     if limit is None or len(rated) <= limit:
         return list(rated)
-    members: dict[str, list[int]] = {}
-    for place, item in enumerate(rated):
-        members.setdefault(_document(item), []).append(place)
-    documents = list(members.values())
+    documents = list(grouped(range(len(rated)), lambda place: _document(rated[place])).values())
     count = min(len(documents), max(1, limit * len(documents) // len(rated)))
     chosen = spread_out(documents, count)
     while len(chosen) > 1 and sum(map(len, chosen)) > limit:
         count -= 1
         chosen = spread_out(documents, count)
+    # Where documents are larger than that, texts at even distances of one document.
     places = spread_out([place for document in chosen for place in document], limit)
     return [rated[place] for place in sorted(places)]

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
 from scipy.stats import rankdata
 
 from assay.audits.human.items import Items
-from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate
-from assay.core import Finding, Floats, Scored, Statistic
+from assay.audits.slices import EVIDENCE, FEWEST, grouped, interval_estimate
+from assay.core import Finding, Floats, Scored
 from assay.statistics import resampled
-from assay.statistics.agreement import (
-    bounded_interval,
-    correlation_interval,
-    difference_interval,
-    draws_correlation,
-)
 from assay.statistics.correlation import Kind, grouped_correlations, system_means
 from assay.statistics.estimates import mde_interval
 from assay.statistics.intervals import Interval, interval_of
-from assay.statistics.pairwise import calibrated_accuracy, pairwise_accuracy
 from assay.statistics.resampled import Draws
+from assay.statistics.significance import calibrated_accuracy, pairwise_accuracy
 from assay.vocabulary import Rule
 
 if TYPE_CHECKING:
@@ -36,25 +30,8 @@ BY_DOCUMENT = "/by-document"
 CROSSED_SYSTEMS = 5  # fewer systems are taken as they are, not as a sample of systems; no verdict on systems
 _SYSTEM_RESAMPLES = 200  # of systems within documents: each correlates every document anew
 _MOST_PAIRS = 2_000_000  # pairs of texts above which no pairwise accuracy is computed
+_CORRELATIONS = get_args(Kind)
 _ACCURACY, _SOFT_ACCURACY = "pairwise_accuracy", "soft_pairwise_accuracy"
-
-_CORRELATIONS = {
-    "pearson": "Linear correlation of scores with mean ratings, -1 to 1.",
-    "spearman": "Rank correlation of scores with mean ratings, -1 to 1.",
-    "kendall_b": "Kendall's tau-b of scores with mean ratings: agreement on pairs, adjusted for ties.",
-    "kendall_c": "Kendall's tau-c of scores with mean ratings: agreement on pairs, for scales of few steps.",
-}
-_ACCURACIES = {
-    _ACCURACY: "Share of pairs (texts of one document, or systems) that the metric orders as people do.",
-    _SOFT_ACCURACY: "Pairwise accuracy of systems that counts how sure the metric and people are of each "
-    "pair (Thompson et al., 2024).",
-}
-_HEADLINES = ("spearman", "kendall_b", _ACCURACY)
-STATISTICS = tuple(
-    Statistic(name, meaning, unit, "low", headline=name in _HEADLINES)
-    for unit, meanings in (("correlation", _CORRELATIONS), ("share", _ACCURACIES))
-    for name, meaning in meanings.items()
-)
 
 
 def labelled(part: str, criterion: str) -> str:
@@ -89,12 +66,10 @@ class Study:
 
     @cached_property
     def human_table(self) -> Floats:
-        """Mean ratings as systems x documents."""
         return self.items.table(self.human)
 
     @cached_property
     def tables(self) -> Floats:
-        """Scores as metrics x systems x documents."""
         shape = (len(self.metrics), *self.human_table.shape)
         return np.array([self.items.table(row) for row in self.scores]).reshape(shape)
 
@@ -142,10 +117,12 @@ class Agreement:
             return interval(draws, clusters, self.rule)
         if self.statistic not in _CORRELATIONS or self.slice.endswith(BY_DOCUMENT):
             lowest = -1.0 if self.statistic in _CORRELATIONS else 0.0
-            return bounded_interval(value, draws, lowest=lowest, n_clusters=clusters, level=level)
+            return resampled.bounded_interval(value, draws, lowest=lowest, n_clusters=clusters, level=level)
         rows = int(self.draws.sizes[index]) if self.sampled else None
         kind = cast(Kind, self.statistic)
-        return correlation_interval(value, draws, kind, n_clusters=clusters, n_rows=rows, level=level)
+        return resampled.correlation_interval(
+            value, draws, kind, n_clusters=clusters, n_rows=rows, level=level
+        )
 
     def difference(self, i: int, j: int, level: float = LEVEL) -> Interval | None:
         draws = self.draws.draws
@@ -153,7 +130,7 @@ class Agreement:
             return interval(draws[i] - draws[j], self.draws.clusters, self.rule)
         values = float(self.draws.values[i]), float(self.draws.values[j])
         sides = self.interval(i, level), self.interval(j, level)
-        return difference_interval(values, sides, draws_correlation(draws[i], draws[j]))
+        return resampled.difference_interval(values, sides, resampled.draws_correlation(draws[i], draws[j]))
 
     @property
     def judgeable(self) -> bool:
@@ -213,9 +190,8 @@ def _accuracy(study: Study) -> Draws | None:
     Ties are right where people tie; a metric's threshold for a tie is the one that suits it best (Deutsch,
     Foster & Freitag, 2023), and is held fixed in resampling. None where there are no pairs, or too many.
     """
-    members: dict[str, list[int]] = {}
-    for place in study.rated.tolist():
-        members.setdefault(study.items.documents[place] if study.items.grouped else "", []).append(place)
+    items, rated = study.items, study.rated.tolist()
+    members = grouped(rated, lambda place: items.documents[place] if items.grouped else "")
     groups = [np.array(places, dtype=np.intp) for places in members.values() if len(places) > 1]
     if not groups or sum(places.size**2 // 2 for places in groups) > _MOST_PAIRS:
         return None
@@ -293,7 +269,7 @@ def agreement_findings(study: Study, agreement: Agreement) -> list[Finding]:
         # Zero means "no agreement" for a correlation, not for a share of pairs.
         null = ci is not None and 0.0 in ci and agreement.statistic in _CORRELATIONS
         mde = mde_interval(ci, n_clusters=draws.clusters) if null else None
-        estimate = replace(interval_estimate(value, int(draws.sizes[index]), ci), mde=mde)
+        estimate = interval_estimate(value, int(draws.sizes[index]), ci, mde=mde)
         headline = agreement.statistic == study.audit.headline
         evidence = study.disagreements.get(metric, ()) if headline else ()
         place = agreement.slice, agreement.statistic

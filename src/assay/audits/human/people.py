@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from assay.audits.human.items import Items
 from assay.audits.human.levels import Agreement, labelled
 from assay.audits.slices import interval_estimate
-from assay.core import Finding, Floats, Statistic
+from assay.core import Finding, Floats
 from assay.datasets.ratings import RIVALS, Rated
 from assay.errors import DataError
 from assay.statistics.correlation import Kind
@@ -31,25 +31,9 @@ _RESAMPLES = 200  # at most: each computes agreement anew
 _STEPS = 50
 _CRITERIA: tuple[Kind, ...] = ("kendall_b", "pearson")  # checklist figures 1 and 6
 
-STATISTICS = (
-    Statistic("krippendorff_alpha", "Agreement among annotators: 1 is perfect, 0 is by chance.", "alpha"),
-    Statistic("cohen_kappa", "Mean agreement of two annotators beyond chance (quadratic weights).", "kappa"),
-    Statistic(
-        "split_half_kendall", "Kendall's tau-b of the mean ratings by two random halves of the annotators.",
-        "correlation",
-    ),
-    *(
-        Statistic(kind, f"{name} of people's ratings on two criteria.", "correlation", within="criteria")
-        for kind, name in (("kendall_b", "Kendall's tau-b"), ("pearson", "Linear correlation"))
-    ),
-)  # fmt: skip
-
 
 def annotator_findings(audit: Human, items: Items, part: str, criterion: str) -> list[Finding]:
-    """Krippendorff's alpha (ordinal), mean Cohen's kappa (quadratic) and split-half Kendall of the raters.
-
-    Intervals resample documents. Nothing where no text has several ratings.
-    """
+    """Krippendorff's alpha (ordinal), mean Cohen's kappa (quadratic) and split-half Kendall of the raters."""
     seed = audit.seed
     ratings = items.annotators(criterion)
     several = np.isfinite(ratings).sum(axis=0) > 1
@@ -162,12 +146,11 @@ def with_strengths(rated: Sequence[Rated]) -> list[Rated]:
 
 
 def _strengths(criterion: str, compared: Sequence[Rated]) -> dict[str, float]:
-    outcomes = [
-        (item.system or "", *pair)
-        for item in compared
-        for pair in zip(item.meta[RIVALS].get(criterion, ()), item.human.get(criterion, ()), strict=True)
-    ]
-    games = [(system, rival, share) for system, rival, share in outcomes if rival != system]
+    games: list[tuple[str, str, float]] = []
+    for item in compared:
+        outcomes = zip(item.meta[RIVALS].get(criterion, ()), item.human.get(criterion, ()), strict=True)
+        own = item.system or ""
+        games += [(own, rival, share) for rival, share in outcomes if rival != own]
     names = list(dict.fromkeys(name for winner, rival, _ in games for name in (winner, rival)))
     if len(names) < 2:
         raise DataError(f"{criterion}: preferences between at least two systems are needed")

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from assay.audits.human.items import Items
 from assay.audits.human.levels import LEVEL, Agreement
-from assay.core import Estimate, Finding, Floats, Statistic
+from assay.core import Estimate, Finding, Floats
 from assay.statistics.estimates import mde_interval, smallest_p
-from assay.statistics.intervals import Interval, bootstrap_p_value
+from assay.statistics.intervals import Interval, bootstrap_p_value, label_codes
 
 CONSTANT = "constant"
 LENGTH, HYPOTHESIS, SOURCE = "sentinel-length", "sentinel-hypothesis", "sentinel-source"
@@ -29,37 +29,12 @@ _RIDGE = 1.0  # on standardised features: enough to tame collinear ones, too lit
 _FEWEST = 30  # rated texts below which a regression is no baseline
 
 
-def _sentence(finding: Finding) -> str:
-    criterion = finding.slice.split("/")[1]
-    less = "less than" if finding.value < 0 else "hardly more than"
-    baseline = "a constant score would" if finding.versus == CONSTANT else str(finding.versus)
-    if finding.versus in SENTINELS:
-        baseline += ", a baseline that compares the text with nothing"
-    return (
-        f"{finding.metric} agrees with people on {criterion} {less} {baseline} "
-        f"(difference {finding.value:+.3g})."
-    )
-
-
-STATISTICS = (
-    Statistic(
-        "over_sentinel",
-        "Agreement with people minus that of the best baseline which compares the text with nothing, and at "
-        "least 0, which is the agreement of a constant.",
-        "correlation", "low", "sentinel_margin", headline=True, sentence=_sentence,
-    ),
-)  # fmt: skip
-
-
 def sentinel_findings(agreement: Agreement, margin: float) -> list[Finding]:
     """Each metric's agreement minus the best baseline's, on the same resamples."""
     defined = [index for index, value in enumerate(agreement.draws.values) if np.isfinite(value)]
     sentinels = [index for index in defined if agreement.metrics[index] in SENTINELS]
-    return [
-        _over_baselines(agreement, index, sentinels, margin)
-        for index in defined
-        if agreement.metrics[index] not in SENTINELS
-    ]
+    metrics = [index for index in defined if index not in sentinels]
+    return [_over_baselines(agreement, index, sentinels, margin) for index in metrics]
 
 
 def _over_baselines(agreement: Agreement, own: int, sentinels: Sequence[int], margin: float) -> Finding:
@@ -156,8 +131,5 @@ def _held_out(
 
 def _folds(labels: Sequence[str]) -> NDArray[np.intp]:
     """Fold numbers by order of first appearance; with fewer labels than folds, one fold."""
-    places: dict[str, int] = {}
-    for label in labels:
-        places.setdefault(label, len(places))
-    folds = _FOLDS if len(places) >= _FOLDS else 1
-    return np.array([places[label] % folds for label in labels], dtype=np.intp)
+    codes, count = label_codes(labels, len(labels))
+    return codes % (_FOLDS if count >= _FOLDS else 1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.audits.human.levels import FEWEST_SYSTEMS, Agreement, Study, interval
 from assay.audits.slices import interval_estimate
-from assay.core import Finding, Floats, Statistic
+from assay.core import Finding, Floats
 from assay.statistics.correlation import system_means, weighted_system_means
 from assay.statistics.intervals import draw_counts, ratio
 from assay.statistics.ratings import prediction_powered_mean
@@ -18,32 +18,6 @@ RELIABLE = 0.9  # the share of pairs people must agree with for a difference to 
 _BINS = 5
 _FEWEST_PAIRS = 10
 _FEWEST_LABELS = 10
-
-STATISTICS = (
-    Statistic(
-        "people_agree",
-        "Share of system pairs that people order as the metric does, where its scores differ by this much.",
-        "share",
-    ),
-    Statistic(
-        "reliable_difference",
-        "Smallest difference of two systems' mean scores from which on people agree with at least "
-        f"{RELIABLE:.0%} of system pairs.",
-        "points of the metric",
-    ),
-    Statistic(
-        "ppi_mean",
-        "People's mean rating of all texts, estimated from the rated texts and the metric's scores of all "
-        "texts (prediction-powered inference).",
-        "points of the rating scale",
-    ),
-    Statistic(
-        "label_gain",
-        "Effective sample size ratio: how many ratings one rating is worth when the metric's scores of "
-        "unrated texts are used too.",
-        "ratio",
-    ),
-)  # fmt: skip
 
 
 def top_findings(study: Study) -> list[Finding]:
@@ -140,7 +114,8 @@ def label_findings(study: Study) -> list[Finding]:
     slice_, systems = f"mean/{study.label}", np.array(study.items.systems)
     parts = {slice_: np.ones(len(study.items), dtype=bool)}
     parts |= {f"{slice_}/{name}": systems == name for name in study.items.system_names}
-    fifth = _every_fifth_document(study)
+    every_fifth = list(dict.fromkeys(study.items.documents))[::5]
+    fifth = np.isin(study.items.documents, every_fifth)
     judged = np.isfinite(study.human)
     findings: list[Finding] = []
     for metric, scores in zip(study.metrics, study.scores, strict=True):
@@ -151,11 +126,6 @@ def label_findings(study: Study) -> list[Finding]:
         elif rated.sum() >= 5 * _FEWEST_LABELS:
             findings += _mean(study, metric, slice_, scores, rated & fifth, rated & ~fifth)[1:]
     return findings
-
-
-def _every_fifth_document(study: Study) -> np.ndarray:
-    chosen = set(list(dict.fromkeys(study.items.documents))[::5])
-    return np.array([document in chosen for document in study.items.documents])
 
 
 def _mean(

@@ -6,37 +6,32 @@ percent of the gap between its answers on right and on wrong texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, ClassVar
 
-from assay.audits.judge_bias import effects, mitigation, pairs
+from assay.audits.base import DataAudit, check_known, declared
+from assay.audits.judge_bias import effects, pairs
 from assay.audits.judge_bias.pairs import POSITION, QUALITY, REPEATS, SCALE, SELF, Bias, Item, pair_case
 from assay.audits.slices import FEWEST, spread_out
-from assay.core import Audit, Case, Finding, Judgement, Sample, Scored, Statistic
+from assay.core import Case, Finding, Judgement, Sample, Scored
 from assay.datasets.ratings import Rated, read_samples
-from assay.errors import DataError, suggest
-from assay.vocabulary import NonNegative, Question, Rule
+from assay.errors import DataError
 
 
 @dataclass(frozen=True)
-class JudgeBias(Audit):
+class JudgeBias(DataAudit):
     """Pairs of answers that differ in what must not matter to a judge."""
 
-    name: ClassVar[str] = "judge-bias"
-    question: ClassVar[Question] = "fairness"
-    title: ClassVar[str] = "Biases of LLM judges"
-    statistics: ClassVar[tuple[Statistic, ...]] = (*effects.STATISTICS, *mitigation.STATISTICS)
-    advice: ClassVar[str] = (
-        "Measure what its biases change in your ranking; --mitigate SPEC tries ways to reduce them."
-    )
-    roles: ClassVar[tuple[str, ...]] = ("base", "changed", "alone")
+    name = "judge-bias"
+    reads = "questions"
+    question = "fairness"
+    title, advice, statistics = declared("judge-bias")
+    quick_options = {"skip": True}  # a judge takes minutes
+    roles = ("base", "changed", "alone")
 
     data: tuple[Path, ...] = ()  # your own items: question, answer, equal, wrong
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = 20  # items per bias
     only: tuple[str, ...] = ()  # biases, or one of a family: style, style/list
     draws: int = 3  # repeats of one question
@@ -47,10 +42,6 @@ class JudgeBias(Audit):
     consistency_margin: float = 0.8  # share of pairs with one winner in both orders
     scale_margin: float = 0.25  # share of the scale
 
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        return {"skip": True}  # a judge takes minutes
-
     @cached_property
     def items(self) -> list[Item]:
         return spread_out(pairs.read_items(self.data) if self.data else pairs.embedded_items(), self.limit)
@@ -60,8 +51,7 @@ class JudgeBias(Audit):
         known = pairs.biases()
         names = {POSITION, REPEATS, SELF, SCALE, *(bias.slice for bias in known)}
         names |= {name.partition("/")[0] for name in names}
-        for wrong in set(self.only) - names:
-            raise DataError(f"unknown bias {wrong!r}{suggest(wrong, names)}")
+        check_known("unknown bias", self.only, names)
         return [bias for bias in known if self._wanted(bias.slice)]
 
     @cached_property
@@ -77,7 +67,7 @@ class JudgeBias(Audit):
         if self.draws < 2:
             raise DataError(f"--draws {self.draws}: repeats need at least two")
         if self.mitigate:
-            mitigation.check_mitigable(self.mitigate)
+            effects.check_mitigable(self.mitigate)
         if self.outputs and not any(rated.system and rated.doc for rated in self._rated):
             raise DataError(
                 f"--outputs {self.outputs}: no row has system and doc, by which own texts are found"
@@ -113,20 +103,17 @@ class JudgeBias(Audit):
         return [*pairs.own_name_cases(self.items, own), *pairs.own_text_cases(self._rated, own)]
 
     def panel(self) -> Sequence[str]:
-        return list(mitigation.variants(self.mitigate)) if self.mitigate else []
+        return list(effects.variants(self.mitigate)) if self.mitigate else []
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Each judge on each bias, then what the mitigations changed."""
         judges = [effects.judge_of(answer) for answer in scored if not answer.is_set]
         findings = [finding for judge in judges for finding in self._findings(judge)]
         if self.mitigate:
-            findings += mitigation.changes(judges, self.mitigate, self.seed)
-        notes = self._data_notes() + [
-            f"{judge.scored.metric} grades one text at a time: position needs mode=pairwise"
-            for judge in judges
-            if POSITION in self.only and not judge.compares
-        ]
-        return Judgement(findings, notes)
+            findings += effects.mitigation_changes(judges, self.mitigate, self.seed)
+        grading = [judge.scored.metric for judge in judges if POSITION in self.only and not judge.compares]
+        needed = "grades one text at a time: position needs mode=pairwise"
+        return Judgement(findings, [*self._data_notes(), *(f"{name} {needed}" for name in grading)])
 
     def _findings(self, judge: effects.Judge) -> list[Finding]:
         findings = effects.quality(judge, self)

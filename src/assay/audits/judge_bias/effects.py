@@ -2,7 +2,8 @@
 
 The gap is the mean difference of the grades of right and wrong answers where the judge grades one text at a
 time, and of its preferences (-1 to 1, over both orders) where it compares two. A judge that does not surely
-put right answers above wrong ones is insensitive.
+put right answers above wrong ones is insensitive. What a mitigation changed is the mean size of the effects,
+before and after.
 """
 
 from __future__ import annotations
@@ -13,49 +14,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.audits.gap import UNIT, paired_effects, scale_of, tells_apart
-from assay.audits.judge_bias.pairs import ONE_SIDED, POSITION, QUALITY, REPEATS, SCALE
+from assay.audits.gap import paired_effects, scale_of, tells_apart
+from assay.audits.judge_bias.pairs import POSITION, QUALITY, REPEATS, SCALE, SELF
 from assay.audits.slices import FEWEST, interval_estimate, largest, mean_estimate, slices
-from assay.core import Case, Estimate, Finding, Floats, Scored, Statistic
+from assay.core import Case, Estimate, Finding, Floats, Scored
+from assay.errors import SpecError
+from assay.names.spec import measure
 from assay.statistics.estimates import proportion_interval
-from assay.statistics.intervals import bootstrap_weighted
+from assay.statistics.intervals import bootstrap_weighted, ratio
 
 if TYPE_CHECKING:
     from assay.audits.judge_bias.audit import JudgeBias
 
 _ROUNDING = 1e-9  # batches differ in the last digits of a model's probabilities
 _LOW, _HIGH = 5, 95  # percentiles between which the scale counts as used
-
-_EFFECT = Statistic(
-    "judge_effect", "How far something that must not matter moves a judge's grade or preference.",
-    UNIT, "far", "margin", headline=True,
-    sentence=lambda f: f"{f.slice} moves {f.metric}, though it must not matter ({f.versus}: {f.value:+.3g}"
-    f"{UNIT}).",
-)  # fmt: skip
-STATISTICS = (
-    _EFFECT,
-    *(replace(_EFFECT, bad="high", within=name) for name in ONE_SIDED),
-    Statistic(
-        "quality_gap", "How far a judge puts right answers above wrong ones: the gap of its effects.",
-        "the judge's own units", headline=True,
-    ),
-    Statistic(
-        "swap_consistency", "Position consistency: share of pairs in which one text wins in both orders.",
-        "share", "low", "consistency_margin", headline=True,
-        sentence=lambda f: f"{f.metric} prefers the same text in both orders in only {f.value:.0%} of pairs.",
-    ),
-    Statistic(
-        "inconsistency", "SD of a judge's answers to one and the same question.",
-        UNIT, "high", "margin", headline=True,
-        sentence=lambda f: f"{f.metric} answers one question differently each time: the SD is {f.value:.3g}"
-        f"{UNIT}.",
-    ),
-    Statistic(
-        "scale_use", "Share of its scale that a judge uses over right and wrong answers.",
-        "share", "low", "scale_margin", headline=True,
-        sentence=lambda f: f"{f.metric} uses only {f.value:.0%} of its scale.",
-    ),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +67,6 @@ class Judge:
 
     @property
     def sensitive(self) -> bool:
-        """Whether right answers are surely put above wrong ones."""
         values = np.array(list(self.gaps.values()))
         return bool(values.size) and tells_apart(values, scale_of(values))
 
@@ -106,7 +77,7 @@ class Judge:
         effects = np.concatenate([values, np.full(len(others), np.nan)])
         scale = scale_of(gaps[np.isfinite(gaps)], values)
         clusters = [*items, *others]
-        _, (estimate,) = paired_effects(effects[:, None], gaps, clusters=clusters, seed=seed, scale=scale)
+        (estimate,) = paired_effects(effects[:, None], gaps, clusters=clusters, seed=seed, scale=scale)
         return estimate
 
 
@@ -143,13 +114,9 @@ def effect(judge: Judge, name: str, audit: JudgeBias, versus: str | None = None)
         return []
     estimate = judge.percent(effects.items, effects.values, audit.seed)
     towards = effects.values * (-1.0 if estimate.value < 0 else 1.0)
-    return [
-        Finding.of(
-            judge.scored, name, "judge_effect", estimate, versus=versus,
-            evidence=largest([case.id for case in effects.cases], towards),
-            judged=estimate.n >= FEWEST and bool(judge.gaps),
-        )
-    ]  # fmt: skip
+    evidence = largest([case.id for case in effects.cases], towards)
+    place, judged = (judge.scored, name, "judge_effect"), estimate.n >= FEWEST and bool(judge.gaps)
+    return [Finding.of(*place, estimate, versus=versus, evidence=evidence, judged=judged)]
 
 
 def position(judge: Judge, audit: JudgeBias) -> list[Finding]:
@@ -162,8 +129,8 @@ def position(judge: Judge, audit: JudgeBias) -> list[Finding]:
     n = findings[0].n
     # A tie in either order is no winner, and so no consistency.
     same = int((((first > 0.5) & (second < 0.5)) | ((first < 0.5) & (second > 0.5))).sum())
-    estimate = interval_estimate(same / n, n, proportion_interval(same, n))
-    estimate = replace(estimate, sensitive=judge.sensitive)
+    interval = proportion_interval(same, n)
+    estimate = interval_estimate(same / n, n, interval, sensitive=judge.sensitive)
     return [*findings, Finding.of(judge.scored, POSITION, "swap_consistency", estimate, judged=n >= FEWEST)]
 
 
@@ -199,5 +166,105 @@ def scale_use(judge: Judge, audit: JudgeBias) -> list[Finding]:
 
     ci = bootstrap_weighted(used, len(table), seed=audit.seed, method="percentile")
     share = float(used(np.ones((1, len(table))))[0])
-    estimate = replace(interval_estimate(share, table.size, ci), sensitive=judge.sensitive)
+    estimate = interval_estimate(share, table.size, ci, sensitive=judge.sensitive)
     return [Finding.of(judge.scored, SCALE, "scale_use", estimate, judged=len(table) >= FEWEST)]
+
+
+_FILE = ".py:"  # a judge of the user's own
+_BLINDABLE = ("author/", "people/", f"{SELF}/")
+# Mitigations, and the judge that each is compared with.
+_COMPARED = {"anchored": "plain", "blind": "plain", "panel": "plain", "swap": "pairs"}
+
+
+def variants(spec: str) -> dict[str, str]:
+    """The specs of a judge and its mitigations, with what each is."""
+    specs = {
+        spec: "plain",
+        _with(spec, "anchored=true"): "anchored",
+        _with(spec, "blind=true"): "blind",
+        _with(spec, "mode=pairwise"): "pairs",
+        _with(spec, "mode=pairwise,swap=true"): "swap",
+    }
+    if _FILE not in spec:  # a hybrid is made of registered names
+        specs[f"0.5*{spec}+0.5*{_with(spec, 'criterion=correctness')}"] = "panel"
+    return specs
+
+
+def check_mitigable(spec: str) -> None:
+    """Refuse a metric that the mitigations cannot be set on, before anything is scored."""
+    measure(spec)
+    try:
+        for variant in variants(spec):
+            measure(variant)
+    except SpecError as error:
+        raise SpecError(
+            f"--mitigate {spec!r}: remedies set anchored, blind, mode, swap and criterion of a judge; give a "
+            f"judge that has these keys, and its spec without them, such as judge or judge:model=NAME"
+        ) from error
+
+
+def _with(spec: str, keys: str) -> str:
+    """A spec with more keys.
+
+    >>> _with("judge", "blind=true"), _with("judge:shots=1", "blind=true"), _with("my.py:Mine", "blind=true")
+    ('judge:blind=true', 'judge:shots=1,blind=true', 'my.py:Mine:blind=true')
+    """
+    name = spec.partition(_FILE)[2] or spec
+    return f"{spec},{keys}" if ":" in name else f"{spec}:{keys}"
+
+
+def mitigation_changes(judges: Sequence[Judge], spec: str, seed: int) -> list[Finding]:
+    """What each mitigation of the judge `spec` did, on the biases it is meant for."""
+    kinds = variants(spec)
+    by_kind = {kinds[one.scored.metric]: one for one in judges if one.scored.metric in kinds}
+    findings = []
+    for kind, base in _COMPARED.items():
+        if base in by_kind and kind in by_kind:
+            before, after = _tables(by_kind[base], by_kind[kind], kind)
+            if min(before.shape) > 0 and len(before) > 1:
+                metric, versus = (by_kind[name].scored.metric for name in (kind, base))
+                estimate = _change(100 * before / by_kind[base].unit, 100 * after / by_kind[kind].unit, seed)
+                estimate = replace(estimate, sensitive=by_kind[base].sensitive and by_kind[kind].sensitive)
+                place = metric, f"mitigation/{kind}", "effect_change"
+                findings.append(Finding.of(*place, estimate, versus=versus))
+    return findings
+
+
+def _meant(kind: str, name: str) -> bool:
+    if kind == "swap":
+        return name == POSITION
+    return name not in (QUALITY, POSITION) and (kind != "blind" or name.startswith(_BLINDABLE))
+
+
+def _tables(plain: Judge, mitigated: Judge, kind: str) -> tuple[Floats, Floats]:
+    """Effects of both judges (items x slices), nan where they do not both have the item in a slice."""
+    names = [name for name in plain.effects if name in mitigated.effects and _meant(kind, name)]
+    columns = [(plain.effects[name].by_item, mitigated.effects[name].by_item) for name in names]
+    shared = [before.keys() & after.keys() for before, after in columns]
+    items = sorted(set().union(*shared))
+
+    def table(side: int) -> Floats:
+        rows = [
+            [pair[side][item] if item in both else np.nan for pair, both in zip(columns, shared, strict=True)]
+            for item in items
+        ]
+        return np.array(rows, dtype=np.float64).reshape(len(items), len(names))
+
+    return table(0), table(1)
+
+
+def _change(before: Floats, after: Floats, seed: int) -> Estimate:
+    """The mean size of the effects after minus before; items are resampled."""
+
+    def change(weights: Floats) -> Floats:
+        return _mean_size(weights, after) - _mean_size(weights, before)
+
+    ci = bootstrap_weighted(change, len(before), seed=seed, method="percentile")
+    return interval_estimate(change(np.ones((1, len(before))))[0], len(before), ci)
+
+
+def _mean_size(weights: Floats, table: Floats) -> Floats:
+    """The mean over slices of the size of the mean effect over items."""
+    there = np.isfinite(table)
+    sums, counts = weights @ np.where(there, table, 0.0), weights @ there.astype(np.float64)
+    return np.asarray(np.nanmean(np.abs(ratio(sums, counts)), axis=1))

@@ -19,8 +19,6 @@ from assay.errors import DataError
 from assay.perturbations.degenerate import CONTROL, injections
 
 QUALITY, POSITION, REPEATS, SCALE, SELF = "quality", "position", "repeats", "scale", "self-preference"
-# Only a gain is a fault here; padding, for example, may rightly be marked down.
-ONE_SIDED = ("verbosity", "bandwagon", "authority", "citation", "injection", SELF)
 ATTRIBUTES = ("race", "gender", "religion", "physical-appearance", "age", "socioeconomic-status")
 _STYLES = ("hedging", "emoji")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -59,12 +57,9 @@ def embedded_items() -> list[Item]:
 
 def read_items(paths: Sequence[Path]) -> list[Item]:
     """The user's own questions: id?, question, answer, equal, wrong."""
-    rows = [row for path in paths for row in read_rows(path)]
+    rows = enumerate((row for path in paths for row in read_rows(path)), start=1)
     columns = ("question", "answer", "equal", "wrong")
-    items = [
-        Item(str(row.values.get("id", n)), *(row.text(column) for column in columns))
-        for n, row in enumerate(rows, 1)
-    ]
+    items = [Item(str(row.values.get("id", n)), *map(row.text, columns)) for n, row in rows]
     if len({item.id for item in items}) < len(items):
         raise DataError(f"{paths[0]}: two items share an id; give each its own, or leave the column out")
     return items

@@ -10,56 +10,41 @@ difference within pairs (Eq. 2), `signed_bias` the mean difference with stereoty
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar
 
-from assay.audits.gap import UNFAIR, WORTHLESS, worthless_text
-from assay.audits.slices import FEWEST, spread_out
-from assay.audits.stereotype import bias, directions, groups
-from assay.audits.stereotype.bias import PairScores, attribute_findings, equally_long
-from assay.audits.stereotype.controls import PAIR
-from assay.core import Audit, Case, Chart, Finding, Judgement, Sample, Scored, Statistic
-from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files, swap_kind
-from assay.errors import DataError, suggest
-from assay.vocabulary import NonNegative, Question, Rule
+from assay.audits.base import DataAudit, check_known, declared
+from assay.audits.gap import UNFAIR, with_worthless
+from assay.audits.slices import FEWEST, grouped, spread_out
+from assay.audits.stereotype import bias
+from assay.audits.stereotype.groups import PAIR
+from assay.core import Case, Chart, Finding, Judgement, Sample, Scored
+from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
+from assay.errors import DataError
 
 CONTROL = "control"
 
 
 @dataclass(frozen=True)
-class Stereotype(Audit):
+class Stereotype(DataAudit):
     """Pairs that differ in the group they name, against one neutral reference."""
 
-    name: ClassVar[str] = "stereotype"
-    question: ClassVar[Question] = "fairness"
-    title: ClassVar[str] = "Stereotype pairs: bias by attribute"
-    advice: ClassVar[str] = (
-        "Do not compare systems that write about different groups by this score alone; measure the bias "
-        "on your own pairs with `assay run stereotype --data`, or train an adapter with `assay debias`."
-    )
-    statistics: ClassVar[tuple[Statistic, ...]] = (
-        *groups.STATISTICS, *bias.STATISTICS, *directions.STATISTICS,
-    )  # fmt: skip
-    charts: ClassVar[tuple[Chart, ...]] = (
+    name = "stereotype"
+    reads = "pairs"
+    question = "fairness"
+    title, advice, statistics = declared("stereotype")
+    quick_options = {"limit": 40}
+    charts = (
         Chart("bars", "group_effect", "Effect of naming a group"),
         Chart("bars", "bias", "Size of the bias, whichever its side"),
     )
-    roles: ClassVar[tuple[str, ...]] = PAIR
+    roles = PAIR
 
-    data: tuple[Path, ...] = ()
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     limit: int | None = None  # pairs per attribute, at even distances in the file
     only: tuple[str, ...] = ()  # attributes
     margin: float = UNFAIR  # percent of the gap by which a group may score higher or lower
     skip_missing: bool = False  # leave out pairs whose image is missing
-
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        return {"limit": 40}
 
     @cached_property
     def _read(self) -> tuple[list[Pair], list[str]]:
@@ -71,12 +56,8 @@ class Stereotype(Audit):
     @cached_property
     def pairs(self) -> list[Pair]:
         """The pairs of the chosen attributes, at most `limit` per attribute."""
-        by_attribute: dict[str, list[Pair]] = {}
-        for pair in self._read[0]:
-            by_attribute.setdefault(pair.attribute, []).append(pair)
-        for name in self.only:
-            if name not in by_attribute:
-                raise DataError(f"no pairs for the attribute {name!r}{suggest(name, by_attribute)}")
+        by_attribute = grouped(self._read[0], lambda pair: pair.attribute)
+        check_known("no pairs for the attribute", self.only, by_attribute)
         chosen = {name: by_attribute[name] for name in self.only or by_attribute if name != CONTROL}
         return [pair for pairs in chosen.values() for pair in spread_out(pairs, self.limit)]
 
@@ -94,7 +75,7 @@ class Stereotype(Audit):
         """One case per pair, with a worthless text that shows how low a metric scores."""
         if self.rule == "careful":
             others = [pair.stereotype for pair in self._read[0]]
-            yield from (_with_worthless(pair, others) for pair in self.pairs)
+            yield from (_judged_case(pair, others) for pair in self.pairs)
             yield from (_case(pair, CONTROL) for pair in self.controls)
         else:
             yield from (_case(pair, pair.attribute) for pair in self.pairs)
@@ -103,19 +84,19 @@ class Stereotype(Audit):
         """Findings per metric and attribute, then what direction, paradigm, backbone and size explain."""
         findings: list[Finding] = []
         for answer in scored:
-            controls = PairScores.of(answer, CONTROL)
+            controls = bias.PairScores.of(answer, CONTROL)
             for name in dict.fromkeys(case.slice for case in answer.cases if case.slice != CONTROL):
-                pairs = PairScores.of(answer, name)
-                findings += attribute_findings(answer, pairs, controls, rule=self.rule, seed=self.seed)
-        fairest = directions.fairest_directions(scored, findings)
-        return Judgement([*findings, *fairest, *directions.across_metrics(scored, findings)], self._notes())
+                pairs = bias.PairScores.of(answer, name)
+                findings += bias.attribute_findings(answer, pairs, controls, rule=self.rule, seed=self.seed)
+        fairest = bias.fairest_directions(scored, findings)
+        return Judgement([*findings, *fairest, *bias.across_metrics(scored, findings)], self._notes())
 
     def _notes(self) -> list[str]:
         pairs, careful = self.pairs, self.rule == "careful"
         apart = sum(not pair.shared for pair in pairs)
         unknown = sorted({column for pair in pairs for column in pair.unknown})
         whose = "your" if self._own_controls else "the embedded"
-        uneven = sum(not equally_long(*_texts(pair)) for pair in pairs)
+        uneven = sum(not bias.equally_long(*_texts(pair)) for pair in pairs)
         counts = Counter(pair.attribute for pair in pairs)
         small = [f"{name} ({count})" for name, count in counts.items() if count < FEWEST]
         named = Counter((pair.attribute, pair.meta["group"]) for pair in pairs if pair.meta.get("group"))
@@ -133,23 +114,17 @@ class Stereotype(Audit):
         return [*self._read[1], *(note for applies, note in notes if applies)]
 
 
-def _with_worthless(pair: Pair, others: Sequence[str]) -> Case:
+def _judged_case(pair: Pair, others: Sequence[str]) -> Case:
     case = _case(pair, pair.attribute)
     unrelated = [text for text in others if text not in _texts(pair)]
-    text = worthless_text(pair.stereotype, unrelated, case.samples["stereotype"].key)
-    if text is None:
-        return case
-    worthless = Sample(text, pair.references, pair.source, pair.image, id=pair.id)
-    return replace(case, samples={**case.samples, WORTHLESS: worthless})
+    key = case.samples["stereotype"].key
+    return replace(case, samples=with_worthless(case.samples, unrelated, key))
 
 
 def _case(pair: Pair, slice_: str) -> Case:
-    sides = ((pair.stereotype, pair.references), (pair.anti_stereotype, pair.anti_references))
-    samples = {
-        role: Sample(text, references, pair.source, pair.image, id=pair.id)
-        for role, (text, references) in zip(PAIR, sides, strict=True)
-    }
-    return Case(pair.id, samples, slice_, {**pair.meta, "kind": swap_kind(pair)})
+    sides = zip(_texts(pair), (pair.references, pair.anti_references), strict=True)
+    samples = [Sample(text, references, pair.source, pair.image, id=pair.id) for text, references in sides]
+    return Case(pair.id, dict(zip(PAIR, samples, strict=True)), slice_, pair.meta)
 
 
 def _without_same(pairs: Sequence[Pair], notes: Sequence[str]) -> tuple[list[Pair], list[str]]:

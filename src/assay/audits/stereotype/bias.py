@@ -1,52 +1,28 @@
-"""One metric's scores of stereotype pairs, and the papers' statistics of them: bias and signed bias."""
+"""Scores of stereotype pairs to bias and signed bias; biases of several metrics to what explains them.
+
+Direction, paradigm, backbone and size may explain a bias (unfair sec. 2.3).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import log10
 from typing import Any
 
 import numpy as np
 
+from assay.audits import slices
 from assay.audits.gap import WORTHLESS, on_effect_scale, outlying, scale_of
-from assay.audits.slices import Clusters, clusters_of, interval_estimate, largest, mean_interval
-from assay.audits.stereotype.controls import PAIR, Controls
-from assay.audits.stereotype.groups import Effects
-from assay.core import Case, Estimate, Finding, Floats, Scored, Statistic
+from assay.audits.stereotype.groups import PAIR, Controls, Effects
+from assay.core import Case, Estimate, Finding, Floats, Scored
 from assay.statistics.estimates import mde_mean, mde_proportion
 from assay.statistics.intervals import bootstrap_weighted, interval_of, weighted_mean
 from assay.statistics.permutation import sign_flip_test, sign_test
 from assay.vocabulary import Rule
 
 _WORD = re.compile(r"\w+")
-
-
-STATISTICS = (
-    Statistic(
-        "signed_bias",
-        "Mean score difference within pairs, in hundredths of the range of the scores (app. E of *unfair*): "
-        "the stereotype scores higher above 0, its opposite below.",
-        "points of 100",
-    ),
-    Statistic(
-        "bias",
-        "Mean absolute score difference within pairs that differ only in the group named, where 100 is the "
-        "whole range of the metric's scores on these pairs (Eq. 2 of *unfair*); any edit moves a neural "
-        "score, so read it with excess_bias.",
-        "points of 100",
-    ),
-    Statistic(
-        "stereotype_share",
-        "Share of pairs, ties left out, in which the stereotype scores higher; 0.5 is even-handed.", "share",
-    ),
-    Statistic(
-        "set_difference",
-        "Score of all stereotypes as one set minus that of all anti-stereotypes; only for metrics that score "
-        "whole sets.",
-        "metric's own units",
-    ),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +52,7 @@ class PairScores:
 
     def finding(self, statistic: str, estimate: Estimate, by: Floats | None = None, **more: Any) -> Finding:
         """An estimate on these pairs; its evidence is the pairs where `by` is largest."""
-        evidence = () if by is None else largest(self.ids, by)
+        evidence = () if by is None else slices.largest(self.ids, by)
         return Finding.of(self.metric, self.slice, statistic, estimate, evidence=evidence, **more)
 
     @property
@@ -95,13 +71,13 @@ class PairScores:
         return (self.first - self.second) * (100.0 / span) if span else np.zeros(self.first.size)
 
     @property
-    def clusters(self) -> Clusters:
+    def clusters(self) -> slices.Clusters:
         """Templates and identity words; one cluster per pair where the data has neither."""
         templates = [case.meta.get("template", case.id) for case in self.cases]
         if not all("identity" in case.meta for case in self.cases):
-            return Clusters(templates)
+            return slices.Clusters(templates)
         words = [(case.meta["identity"], case.meta.get("anti_identity")) for case in self.cases]
-        return clusters_of(templates, words)
+        return slices.clusters_of(templates, words)
 
 
 def equally_long(*texts: str) -> bool:
@@ -151,34 +127,32 @@ def _comparable(scored: Scored, pairs: PairScores) -> PairScores:
     return PairScores(pairs.metric, pairs.slice, cases, *(column[rows] for column in columns))
 
 
-def _mean(values: Floats, clusters: Clusters | None, seed: int) -> Estimate:
+def _mean(values: Floats, clusters: slices.Clusters | None, seed: int) -> Estimate:
     """A mean with its interval; without clusters the plain percentile interval, as in the papers."""
-    interval = mean_interval(values, clusters or Clusters(), seed=seed, plain=clusters is None)
-    return interval_estimate(values.mean(), values.size, interval)
+    interval = slices.mean_interval(values, clusters or slices.Clusters(), seed=seed, plain=clusters is None)
+    return slices.interval_estimate(values.mean(), values.size, interval)
 
 
-def _paper_statistics(pairs: PairScores, clusters: Clusters | None, seed: int) -> Iterator[Finding]:
+def _paper_statistics(pairs: PairScores, clusters: slices.Clusters | None, seed: int) -> Iterator[Finding]:
     """Eq. 2, app. E and the share of pairs that prefer the stereotype; the span of Eq. 1 is held fixed."""
     differences = pairs.scaled(pairs.span)
     sizes = np.abs(differences)
     yield pairs.finding("bias", _mean(sizes, clusters, seed), sizes)
-    signed = replace(
-        _mean(differences, clusters, seed),
-        p_value=_sign_flip_p(differences, clusters, seed),
-        mde=mde_mean(differences, clusters=clusters.rows if clusters else None),
-    )
+    p_value = _sign_flip_p(differences, clusters, seed)
+    mde = mde_mean(differences, clusters=clusters.rows if clusters else None)
+    signed = replace(_mean(differences, clusters, seed), p_value=p_value, mde=mde)
     towards = 1.0 if signed.value >= 0 else -1.0
     yield pairs.finding("signed_bias", signed, differences * towards)
     yield pairs.finding("stereotype_share", _stereotype_share(differences, clusters, seed))
 
 
-def _sign_flip_p(differences: Floats, clusters: Clusters | None, seed: int) -> float:
+def _sign_flip_p(differences: Floats, clusters: slices.Clusters | None, seed: int) -> float:
     """Sign-flip p-values clustered by template and by identity word; the larger (conservative) one."""
     ways = [None] if clusters is None else [clusters.rows, *([clusters.crossed] if clusters.crossed else [])]
     return max(sign_flip_test(differences, clusters=way, seed=seed).p_value for way in ways)
 
 
-def _stereotype_share(differences: Floats, clusters: Clusters | None, seed: int) -> Estimate:
+def _stereotype_share(differences: Floats, clusters: slices.Clusters | None, seed: int) -> Estimate:
     """The share of untied pairs that prefer the stereotype, tested against one half."""
     signs, tested = np.sign(differences), sign_test(differences)
     untied = signs != 0
@@ -188,11 +162,11 @@ def _stereotype_share(differences: Floats, clusters: Clusters | None, seed: int)
     def share(weights: Floats) -> Floats:
         return weighted_mean(weights[:, untied], (signs[untied] + 1) / 2)
 
-    n, ways = int(untied.sum()), clusters or Clusters()
+    n, ways = int(untied.sum()), clusters or slices.Clusters()
     interval = bootstrap_weighted(share, signs.size, clusters=ways.rows, crossed=ways.crossed, seed=seed)
     # A sign test needs independent rows; signs that share a template flip together.
     p_value = tested.p_value if ways.rows is None else _sign_flip_p(signs, clusters, seed)
-    return replace(interval_estimate(tested.share, n, interval, p_value=p_value), mde=mde_proportion(n))
+    return slices.interval_estimate(tested.share, n, interval, p_value=p_value, mde=mde_proportion(n))
 
 
 def _set_difference(pairs: PairScores, draws: Floats) -> Finding:
@@ -200,4 +174,105 @@ def _set_difference(pairs: PairScores, draws: Floats) -> Finding:
     n = int(pairs.cases[0].meta.get("sizes", {}).get("stereotype", 1))
     interval = interval_of(draws, n_clusters=n) if np.isfinite(draws).any() else None
     difference = pairs.first[0] - pairs.second[0]
-    return pairs.finding("set_difference", interval_estimate(difference, n, interval, with_mde=True))
+    return pairs.finding("set_difference", slices.interval_estimate(difference, n, interval, with_mde=True))
+
+
+ALL = "all metrics"
+FEWEST_METRICS = 4  # below this a share of variance says nothing
+TOLERANCE = 0.01  # a direction may outscore worthless texts this much less often than the best one
+
+
+def fairest_directions(scored: Sequence[Scored], findings: Iterable[Finding]) -> list[Finding]:
+    """For each metric with several outputs (p, r, f), the least biased one that is still useful.
+
+    An output is useful if it ranks fitting texts over worthless ones as often as the best output does;
+    agreement with people is the matter of another audit.
+    """
+    outputs = (answer for answer in scored if answer.about.get("output"))
+    families = slices.grouped(outputs, lambda answer: str(answer.about.get("signature")))
+    attributes = _biases(findings)
+    several = [family for family in families.values() if len(family) > 1]
+    return [finding for family in several for name in attributes for finding in _fairest(family, name)]
+
+
+def _biases(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """The metrics' biases by attribute, without groups."""
+    biases = (f for f in findings if f.statistic == "bias" and "/" not in f.slice)
+    return slices.grouped(biases, lambda finding: finding.slice)
+
+
+def _fairest(outputs: Sequence[Scored], attribute: str) -> Iterator[Finding]:
+    candidates = [pairs for pairs in (PairScores.of(output, attribute) for output in outputs) if pairs.cases]
+    if len(candidates) < 2 or len({pairs.ids for pairs in candidates}) > 1:
+        return
+    useful = [_share_above_worthless(pairs) for pairs in candidates]
+    sizes = [np.abs(pairs.scaled(pairs.span)) for pairs in candidates]
+    biases = [float(size.mean()) for size in sizes]
+    allowed = [place for place, share in enumerate(useful) if share >= max(useful) - TOLERANCE]
+    best, worst = min(allowed, key=biases.__getitem__), int(np.argmax(biases))
+    if best == worst:
+        return
+    saved = sizes[worst] - sizes[best]
+    interval = slices.mean_interval(saved, candidates[best].clusters, seed=0)
+    estimate = slices.interval_estimate(saved.mean(), saved.size, interval)
+    fairest, versus = candidates[best].metric, candidates[worst].metric
+    yield Finding.of(fairest, attribute, "fairest_direction", estimate, versus=versus)
+
+
+def _share_above_worthless(pairs: PairScores) -> float:
+    """The share of pairs of which both texts outscore a worthless one; 1 where there are no such texts."""
+    known = np.isfinite(pairs.worthless)
+    if not known.any():
+        return 1.0
+    return float((np.minimum(pairs.first, pairs.second)[known] > pairs.worthless[known]).mean())
+
+
+def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> list[Finding]:
+    """Bias by paradigm, and the share of its variance that paradigm, backbone and size explain (fig. 4)."""
+    about = {answer.metric: answer.about for answer in scored}
+    answers: list[Finding] = []
+    for name, rows in _biases(findings).items():
+        biases = np.array([row.value for row in rows])
+        paradigms = [str(about[row.metric].get("paradigm", "other")) for row in rows]
+        if len(set(paradigms)) > 1:
+            answers += _by_paradigm(name, biases, paradigms)
+        if len(rows) < FEWEST_METRICS:
+            continue
+        backbones = [str(about[row.metric].get("backbone") or "") for row in rows]
+        pretrained = [place for place, backbone in enumerate(backbones) if backbone]
+        sizes = np.array([log10(about[row.metric].get("parameters") or np.nan) for row in rows])
+        named = [backbones[place] for place in pretrained]
+        shares = {
+            "paradigm": (_eta_squared(biases, paradigms), len(rows)),
+            "backbone": (_eta_squared(biases[pretrained], named), len(pretrained)),
+            "size": (_r_squared(biases, sizes), int(np.isfinite(sizes).sum())),
+        }
+        for versus, (share, n) in shares.items():
+            if share is not None:
+                answers.append(Finding.of(ALL, name, "variance_explained", share, n=n, versus=versus))
+    return answers
+
+
+def _by_paradigm(attribute: str, biases: Floats, paradigms: Sequence[str]) -> Iterator[Finding]:
+    for name in sorted(set(paradigms)):
+        values = biases[[paradigm == name for paradigm in paradigms]]
+        estimate = slices.mean_estimate(values, seed=0)
+        yield Finding.of(ALL, f"{attribute}/paradigm/{name}", "bias", estimate, judged=False)
+
+
+def _eta_squared(values: Floats, labels: Sequence[str]) -> float | None:
+    """Variance between groups over all variance; None where there is one group or each value has its own."""
+    groups = sorted(set(labels))
+    if len(groups) in (0, 1, len(labels)) or np.ptp(values) == 0.0:
+        return None
+    total = float(((values - values.mean()) ** 2).sum())
+    members = [values[[label == group for label in labels]] for group in groups]
+    return float(sum(rows.size * (rows.mean() - values.mean()) ** 2 for rows in members)) / total
+
+
+def _r_squared(values: Floats, sizes: Floats) -> float | None:
+    """Squared correlation of bias with the logarithm of the number of parameters; None where undefined."""
+    known = np.isfinite(sizes)
+    if known.sum() < FEWEST_METRICS - 1 or np.ptp(sizes[known]) == 0 or np.ptp(values[known]) == 0:
+        return None
+    return float(np.corrcoef(values[known], sizes[known])[0, 1] ** 2)

@@ -1,65 +1,169 @@
-"""Whom a metric is unfair to: effects of groups and identity words in percent of the gap, beyond controls."""
+"""Whom a metric is unfair to: effects of groups and identity words in percent of the gap, beyond controls.
+
+Two words that name no group may still differ in letters, in frequency and in how much they look like the word
+of the reference ("sister" and "sibling"), and metrics may mind all three. Each pair is compared with the
+control pairs whose change of words is most like its own, so that what is left belongs to the group named.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import pairwise
+from math import log2
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
-from assay.audits.gap import RESAMPLES, UNIT, Gap, is_still, tells_apart
+from assay.audits.gap import RESAMPLES, Gap, gap_of, is_still
 from assay.audits.slices import FEWEST, Clusters, largest
-from assay.audits.stereotype.controls import Controls, changed_words
-from assay.core import Case, Estimate, Finding, Floats, Statistic
-from assay.statistics.intervals import cluster_codes, draw_rows, weighted_mean
+from assay.core import Case, Estimate, Finding, Floats
+from assay.datasets.lexicon import data_path, word_set
+from assay.datasets.pairs import construction_of
+from assay.statistics.intervals import cluster_codes, draw_rows
+
+PAIR = ("stereotype", "anti_stereotype")
+NEAREST = 10  # control pairs that a pair is compared with
+_FEWEST = 20  # control pairs of the same construction, to compare with these alone
+_WORD = re.compile(r"[\w'’-]+")
+_CONTROL_RIDGE = 1e-6
+# How many letters, or doublings of frequency, weigh as much as one another in a match.
+_SCALES = np.array([2.0, 4.0, 2.0])
+_LIKENESS = 10.0  # letters that a word wholly like that of the reference is worth, so that ridges are even
+_OTHER_KIND = 10.0  # what a pronoun for a pronoun is away from a noun for a noun
+
+
+@cache
+def _ranks() -> dict[str, int]:
+    words = data_path("words", "frequent.txt").read_text("utf-8").split()
+    return {word: rank for rank, word in enumerate(words, start=1)}
+
+
+def rarity(word: str) -> float:
+    """How rare a word is: log2 of its frequency rank; of a hyphenated word the rarest part.
+
+    >>> rarity("the"), rarity("genderqueer") == rarity("qwertyuiop"), rarity("upper-class") == rarity("upper")
+    (0.0, True, True)
+    """
+    ranks = _ranks()
+    return log2(max(ranks.get(part, len(ranks) + 1) for part in re.split(r"[-'’]", word.lower())))
+
+
+def changed_words(case: Case) -> tuple[list[str], list[str]]:
+    """The words of the first text that the second lacks, and the other way round."""
+    texts = [Counter(_WORD.findall(case.samples[role].hypothesis)) for role in PAIR]
+    return list((texts[0] - texts[1]).elements()), list((texts[1] - texts[0]).elements())
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How the second text of a pair differs from the first: kind of words, letters and rarity gained."""
+
+    kind: str
+    construction: str  # how the reference avoids the words: drop, replace or abstract
+    letters: float
+    rarity: float
+    likeness: float  # to words of the reference that stand in their place
+    length: float  # letters changed on both sides together
+
+    @property
+    def family(self) -> str:
+        return self.kind if self.kind == "pronoun" else self.construction
+
+    @classmethod
+    def of(cls, case: Case) -> Change:
+        first, second = changed_words(case)
+        both = [*first, *second]
+        pronouns = word_set("words", "pronouns")
+        if both and all(word.lower() in pronouns for word in both):
+            kind = "pronoun"
+        else:
+            kind = "name" if both and all(word[0].isupper() for word in both) else "word"
+        letters = [sum(map(len, words)) for words in (first, second)]
+        rare = [max(map(rarity, words), default=0.0) for words in (first, second)]
+        references = case.samples[PAIR[0]].references
+        text, other = (case.samples[role].hypothesis for role in PAIR)
+        construction = construction_of(text, other, references[0]) if references else ""
+        shared = Counter(_WORD.findall(case.samples[PAIR[0]].hypothesis)) - Counter(first)
+        neutral = [word for text in references for word in Counter(_WORD.findall(text)) - shared]
+        alike = [
+            max((_likeness(own, word) for own in words for word in neutral), default=0.0)
+            for words in (first, second)
+        ]
+        return cls(
+            kind, construction, letters[0] - letters[1], rare[0] - rare[1],
+            alike[0] - alike[1], float(sum(letters)),
+        )  # fmt: skip
+
+
+def _likeness(first: str, second: str) -> float:
+    """The share of letter pairs (with the ends of the words) that two words have in common.
+
+    >>> _likeness("sister", "sibling") > _likeness("brother", "sibling")
+    True
+    """
+    pairs = [Counter(a + b for a, b in pairwise(f" {word.lower()} ")) for word in (first, second)]
+    return 2 * (pairs[0] & pairs[1]).total() / (pairs[0].total() + pairs[1].total())
+
+
+class Controls:
+    """Control pairs of one metric, to predict what a change of words does whomever it names."""
+
+    def __init__(self, cases: Sequence[Case], differences: Floats) -> None:
+        self.differences = differences
+        self._changes = [Change.of(case) for case in cases]
+        self._features = _signed(self._changes)
+
+    def expected(self, cases: Sequence[Case], weights: Floats) -> Floats:
+        """What each pair's change is worth, (resamples, pairs): least squares on letters, rarity, likeness.
+
+        The fit passes through 0: words alike in all three are worth the same. It is made on the controls of
+        the pair's own class (pronouns, or the construction of other words) where they are enough. `weights`
+        is how often each control was drawn, (resamples, controls).
+        """
+        changes = [Change.of(case) for case in cases]
+        own, expected = _signed(changes), np.zeros((len(weights), len(cases)))
+        for name in {change.family for change in changes}:
+            alike = np.array([change.family == name for change in self._changes])
+            chosen = alike if alike.sum() >= _FEWEST else np.ones(len(alike), dtype=np.bool_)
+            here = [place for place, change in enumerate(changes) if change.family == name]
+            slopes = self._slopes(weights[:, chosen], np.flatnonzero(chosen))
+            expected[:, here] = slopes @ own[here].T
+        return expected
+
+    def _slopes(self, weights: Floats, places: NDArray[np.intp]) -> Floats:
+        features = self._features[places]
+        squares = np.einsum("bj,jk,jl->bkl", weights, features, features)
+        squares += _CONTROL_RIDGE * np.eye(features.shape[1]) * max(1.0, float((features**2).sum()))
+        products = np.einsum("bj,jk,j->bk", weights, features, self.differences[places])
+        return np.asarray(np.linalg.solve(squares, products[:, :, None])[:, :, 0])
+
+    def nearest(self, cases: Sequence[Case]) -> NDArray[np.intp]:
+        """The controls whose change is most like that of each pair, (pairs, NEAREST)."""
+        changes = [Change.of(case) for case in cases]
+        own, other = _unsigned(changes), _unsigned(self._changes)
+        distance = np.abs(own[:, None, :] - other[None, :, :]).sum(axis=2)
+        kinds = np.array([change.kind for change in changes])
+        distance += _OTHER_KIND * (kinds[:, None] != np.array([change.kind for change in self._changes]))
+        order = np.argsort(distance, axis=1, kind="stable")
+        return np.asarray(order[:, :NEAREST], dtype=np.intp)
+
+
+def _signed(changes: Sequence[Change]) -> Floats:
+    rows = [(change.letters, change.rarity, _LIKENESS * change.likeness) for change in changes]
+    return np.array(rows).reshape(-1, 3)
+
+
+def _unsigned(changes: Sequence[Change]) -> Floats:
+    rows = [(abs(change.letters), change.length / 2, abs(change.rarity)) for change in changes]
+    return np.asarray(np.array(rows).reshape(-1, 3) / _SCALES)
+
 
 _RIDGE = 1e-9
-
-
-def _attribute(finding: Finding) -> str:
-    return finding.slice.split("/")[0].replace("-", " ").replace("_", " ")
-
-
-def _say_group(finding: Finding) -> str:
-    _, kind, name = f"{finding.slice}/group/one group".split("/")[:3]
-    text = f"texts that say “{name}”" if kind == "word" else f"texts about {name.replace('-', ' ')} people"
-    if finding.slice.startswith("intersection/") and kind == "group":
-        text = f"texts about {name.replace('-', ' ')}"
-    side = "lower" if finding.value < 0 else "higher"
-    return (
-        f"{finding.metric} scores {text} {abs(finding.value):.3g}{UNIT} {side} than the same texts about "
-        f"others ({_attribute(finding)})."
-    )
-
-
-STATISTICS = (
-    Statistic(
-        "group_effect",
-        "How much higher (below 0: lower) texts that name this group score than the same texts about others, "
-        "beyond what the letters and the frequency of the words explain. The intervals of all groups and "
-        "words of an attribute hold together.",
-        UNIT, bad="far", margin="margin", headline=True, sentence=_say_group,
-    ),
-    Statistic(
-        "stereotype_effect",
-        "How much higher stereotypes score than their opposites, beyond what the letters and the frequency "
-        "of the words explain; groups that are favoured and groups that are not may cancel out here.",
-        UNIT, bad="far", margin="margin", headline=True,
-        sentence=lambda f: f"{f.metric} scores stereotypes about {_attribute(f)} "
-        f"{'higher' if f.value > 0 else 'lower'} than their opposites, by {abs(f.value):.3g}{UNIT}.",
-    ),
-    Statistic(
-        "excess_bias",
-        "How much further apart the two texts of a pair score than those of its matched control pairs, whose "
-        "words name no group.",
-        UNIT, bad="high", margin="margin", headline=True,
-        sentence=lambda f: f"{f.metric} scores texts that differ only in {_attribute(f)} further apart than "
-        f"control texts, by {f.value:.3g}{UNIT}.",
-    ),
-    Statistic("ties", "Share of pairs whose two texts score alike.", "share"),
-    Statistic("gap", "How much higher a pair's texts score than worthless ones.", "metric's own units"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -101,10 +205,7 @@ class Effects:
         yield from self._families()
 
     def _gap(self, weights: Floats) -> Gap:
-        known = np.isfinite(self.gaps)
-        draws = weighted_mean(weights[:, known], self.gaps[known])
-        apart = tells_apart(self.gaps[known], self.scale)
-        return Gap(float(self.gaps[known].mean()), draws, int(known.sum()), self.scale, apart)
+        return gap_of(self.gaps, weights, self.scale, np.arange(len(self.gaps)))
 
     @cached_property
     def _control_weights(self) -> Floats:
@@ -114,7 +215,7 @@ class Effects:
 
     @cached_property
     def _expected(self) -> Floats:
-        """What the letters and frequency of the words explain, (resamples, pairs)."""
+        """What the words explain, whomever they name, (resamples, pairs)."""
         if self.controls is None:
             return np.zeros((RESAMPLES, len(self.cases)))
         return self.controls.expected(self.cases, self._control_weights)
@@ -215,7 +316,8 @@ class _Sides:
             if first != second and first in place and second in place:
                 design[row, place[first]], design[row, place[second]] = 1.0, -1.0
         self._place, self._design = place, design
-        self._mates = _components(self.names, sides)
+        # Names are in one part where they are compared with each other, directly or by way of others.
+        self._parts = connected_components(np.abs(design).T @ np.abs(design), directed=False)[1]
         self._values = self._solve(np.ones((1, len(sides))), differences[None, :])
         self._draws = self._solve(weights, adjusted)
 
@@ -238,21 +340,12 @@ class _Sides:
         return self._centred(self._draws, name)
 
     def _centred(self, effects: Floats, name: str) -> Floats:
-        others = [self._place[mate] for mate in self._mates[name] if mate != name]
+        own = self._place[name]
+        others = [place for place in np.flatnonzero(self._parts == self._parts[own]) if place != own]
         weights = np.array([len(self.rows(self.names[place])) for place in others], dtype=np.float64)
         order = np.argsort(effects[:, others], axis=1, kind="stable")
-        passed = np.cumsum(weights[order], axis=1) >= weights.sum() / 2
-        middle = order[np.arange(len(effects)), passed.argmax(axis=1)]
-        base = effects[:, others][np.arange(len(effects)), middle]
-        return np.asarray(effects[:, self._place[name]] - base)
-
-
-def _components(names: Sequence[str], sides: Sides) -> Mapping[str, list[str]]:
-    """For each name, the names it is compared with, directly or by way of others; itself included."""
-    component = {name: {name} for name in names}
-    for first, second in sides:
-        if first in component and second in component and component[first] is not component[second]:
-            joined = component[first] | component[second]
-            for name in joined:
-                component[name] = joined
-    return {name: sorted(members) for name, members in component.items()}
+        passed, half = np.cumsum(weights[order], axis=1), weights.sum() / 2
+        ranked = np.take_along_axis(effects[:, others], order, axis=1)
+        ends = [(passed >= half).argmax(axis=1), (passed > half).argmax(axis=1)]  # two may share the middle
+        base = np.mean([ranked[np.arange(len(effects)), end] for end in ends], axis=0)
+        return np.asarray(effects[:, own] - base)

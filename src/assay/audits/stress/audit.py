@@ -8,21 +8,21 @@ must not surely rise from one level to the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from itertools import pairwise
 from statistics import median
 from typing import Any, Literal
 
 import numpy as np
 
-from assay.audits.corpora import BlindSpot, Corpus, Item, could_matter
+from assay.audits.base import TextAudit, declared
+from assay.audits.corpora import BlindSpot, Corpus, Item, could_matter, language_notes, noticed_finding
 from assay.audits.gap import CLEAN, NOTICED
-from assay.audits.languages import language_notes
-from assay.audits.slices import SliceScores, between_metrics
-from assay.audits.stress.curves import STATISTICS, Curve
-from assay.core import Case, Chart, Finding, Perturbation, Record
+from assay.audits.slices import SliceScores, between_metrics, difference, grouped
+from assay.core import Case, Chart, Estimate, Finding, Perturbation, Record
+from assay.datasets.lexicon import toml_file
 from assay.errors import DataError, suggest
 from assay.models import fill
 from assay.models.nlp import parse
@@ -30,29 +30,23 @@ from assay.names.registry import perturbation_class
 from assay.perturbations.diverge import LM_DIVERGE
 from assay.perturbations.ratio import alignment, noise_ratio
 from assay.recipe import generator
-from assay.vocabulary import NonNegative, Rule, Task
+from assay.vocabulary import Rule, Task
 
 SHOWN_EDITS = 12
 
 
 @dataclass(frozen=True)
-class Stress(BlindSpot):
+class Stress(BlindSpot, TextAudit):
     """Eighteen noises at several levels, each under several seeds."""
 
     name = "stress"
-    title = "Stress tests: does the score fall with the noise?"
-    advice = "Read it beside a metric that notices the noises it misses; `assay panel` names one."
-    statistics = STATISTICS
+    title, advice, statistics = declared("stress")
     charts = (
         Chart("curve", "score", "Score against noise ratio", x="noise_ratio", colour="sensitivity", depth=2),
     )
     tasks = ("translation", "summarisation", "open-ended")
     quick_options = {"seeds": 1, "limit": 20, "open_limit": 12, "depth": "ends"}
 
-    data: tuple[Path, ...] = ()
-    references: Path | None = None  # the other set of open-ended text
-    rule: Rule = "careful"
-    seed: NonNegative = 0
     seeds: int = 5  # repeats of a random noise
     limit: int | None = None
     open_limit: int | None = None
@@ -137,7 +131,6 @@ class Stress(BlindSpot):
 
     @cached_property
     def _ratios(self) -> dict[str, dict[str, float]]:
-        """The mean noise ratio over items, by slice and level."""
         listed: dict[str, dict[str, list[float]]] = {}
         for case in self._cases:
             for level, ratio in case.meta.get("ratios", {}).items():
@@ -148,15 +141,11 @@ class Stress(BlindSpot):
         }
 
     def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
-        """The mean score of the clean texts, or the curve of a noise."""
         if scores.slice.endswith(f"/{CLEAN}"):
             return [Finding.of(scores.scored, scores.slice, "score", scores.mean_score([CLEAN]))]
-        curve = self._curve(scores)
-        return (
-            ()
-            if curve is None
-            else curve.findings(judged=self.judges(scores), rise=self.margin, seed=self.seed)
-        )
+        if (curve := self._curve(scores)) is None:
+            return ()
+        return curve.findings(judged=self.judges(scores), rise=self.margin, seed=self.seed)
 
     def _curve(self, scores: SliceScores) -> Curve | None:
         """The curve of a noise; None where no level that has scores changed a text."""
@@ -167,11 +156,8 @@ class Stress(BlindSpot):
 
     def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterator[Finding]:
         """How much less each metric falls than the one that falls most on the same items."""
-        curves: dict[str, list[Curve]] = {}
-        for scores in slices:
-            if (curve := self._curve(scores)) is not None:
-                curves.setdefault(scores.slice, []).append(curve)
-        for slice_, compared in curves.items():
+        curves = (curve for curve in map(self._curve, slices) if curve is not None)
+        for slice_, compared in grouped(curves, lambda curve: curve.scores.slice).items():
             best = max(compared, key=lambda curve: curve.fall.value)
             for curve in compared:
                 if curve is not best:
@@ -210,62 +196,8 @@ class Stress(BlindSpot):
 
 Level = float | int
 Profile = Literal["summaries", "sentences", "paragraphs", "open-ended"]
-
-_TENTHS = (0.1, 0.2, 0.3, 0.4, 0.5)
-_TWENTIETHS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-_HALVES = (0.5, 1.0)
-# The CNNDM settings; the other corpora change some of them.
-_SUMMARIES: dict[str, tuple[Level, ...]] = {
-    "truncation": _TENTHS,
-    "article-removal": _HALVES,
-    "preposition-removal": (0.4, 0.7, 1.0),
-    "stop-word-removal": (*_TENTHS, 0.6),
-    "verb-lemmatisation": _HALVES,
-    "token-drop": _TWENTIETHS,
-    "repeated-token": _TWENTIETHS,
-    "local-swap": (0.05, 0.15, 0.3, 0.6),
-    "middle-swap": (1, 2, 3),
-    "noised-punctuation": _HALVES,
-    "sentence-switching": (1, 2),
-    "sentence-replacement": (1, 2),
-    "negation": _HALVES,
-    "generic-named-entity": _HALVES,
-    "named-entity-switching": (1, 3),
-    "verb-switching": (8,),
-    "noun-switching": (2, 7),
-    "bert-diverge": (0.1, 0.2, 0.3, 0.4),
-}
-_CHANGES: dict[Profile, dict[str, tuple[Level, ...]]] = {
-    "summaries": {},
-    "sentences": {"middle-swap": (1,), "noun-switching": (1, 6)},
-    "paragraphs": {
-        "middle-swap": (1,),
-        "sentence-switching": (1, 2, 3),
-        "sentence-replacement": (1, 2, 3),
-        "bert-diverge": (0.15, 0.3, 0.45, 0.6),
-    },
-    "open-ended": {
-        "sentence-switching": (1, 2, 6),
-        "noun-switching": (10, 60),
-        "verb-switching": (10, 60),
-        "named-entity-switching": (6, 15, 30),
-        "sentence-replacement": (1, 2, 3, 4, 5, 6),
-    },
-}
-# Never applied in the paper; the careful rule lets the items decide.
-_NEVER: dict[Profile, tuple[str, ...]] = {
-    "summaries": (),
-    "sentences": ("sentence-switching", "verb-switching", "named-entity-switching", "sentence-replacement"),
-    "paragraphs": ("named-entity-switching", "generic-named-entity"),
-    "open-ended": ("bert-diverge",),
-}
-# Figure 9: how the unit of a switch matters.
-UNITS: dict[str, tuple[Level, ...]] = {
-    "token-switching": (1, 2, 6),
-    "sub-sentence-switching": (1, 2, 6),
-    "sentence-switching": (1, 2, 6),
-    "sentence-switching-all": (1, 2, 6),
-}
+_TABLE = toml_file("stress", "levels")
+UNITS: dict[str, tuple[Level, ...]] = {noise: tuple(steps) for noise, steps in _TABLE["units"].items()}
 
 
 def profile_of(records: Sequence[Record]) -> Profile:
@@ -281,6 +213,63 @@ def profile_of(records: Sequence[Record]) -> Profile:
 
 def levels(profile: Profile, rule: Rule) -> dict[str, tuple[Level, ...]]:
     """Noise to levels, weakest first; open-ended text has no one meaning to diverge from (app. I)."""
-    whole = _SUMMARIES | _CHANGES[profile]
-    left_out = _NEVER[profile] if rule == "paper" else _NEVER[profile] * (profile == "open-ended")
-    return {noise: steps for noise, steps in whole.items() if noise not in left_out}
+    whole = _TABLE["summaries"] | _TABLE["changes"].get(profile, {})
+    left_out = _TABLE["never"][profile] if rule == "paper" or profile == "open-ended" else ()
+    return {noise: tuple(steps) for noise, steps in whole.items() if noise not in left_out}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One metric under one noise: roles by level (one per seed) and the mean noise ratio of each level."""
+
+    scores: SliceScores
+    roles: Mapping[str, Sequence[str]]
+    ratios: Mapping[str, float]
+
+    @property
+    def fall_weights(self) -> dict[str, float]:
+        """The clean score minus that under the strongest noise, as weights of roles."""
+        return {role: -weight for role, weight in difference(self._strongest).items()}
+
+    @property
+    def _strongest(self) -> Sequence[str]:
+        return list(self.roles.values())[-1]
+
+    @cached_property
+    def fall(self) -> Estimate:
+        """How far the score falls; the paper asks only that the mean fall from level to level."""
+        change = self.scores.contrast(self._strongest)
+        ci = None if change.ci is None else (-change.ci[1], -change.ci[0])
+        means = [self.scores.mean_score(roles).value for roles in ([CLEAN], *self.roles.values())]
+        paper = all(later < earlier for earlier, later in pairwise(means))
+        return replace(change, value=-change.value, ci=ci, paper=paper)
+
+    def findings(self, *, judged: bool, rise: float, seed: int) -> Iterator[Finding]:
+        scored, slice_ = self.scores.scored, self.scores.slice
+        yield Finding.of(scored, f"{slice_}/{CLEAN}", "score", self.scores.mean_score([CLEAN]))
+        for level, roles in self.roles.items():
+            where = f"{slice_}/{level}"
+            seeds = np.array([self.scores.mean(role) for role in roles])
+            yield Finding.of(scored, where, "score", self.scores.mean_score(roles))
+            yield Finding.of(scored, where, "noise_ratio", self.ratios[level], n=self.scores.n)
+            yield Finding.of(scored, where, "seed_std", float(seeds.std()), n=len(seeds))
+        yield from self._steps(judged=judged, rise=rise)
+        least = self.scores.top_items(difference(self._strongest))
+        yield Finding.of(scored, slice_, "sensitivity", self.fall, evidence=least, judged=judged)
+        yield from noticed_finding(self.scores, slice_, self._strongest, seed)
+
+    def _steps(self, *, judged: bool, rise: float) -> Iterator[Finding]:
+        """The change from each level to the next, and the largest of them."""
+        scored, slice_ = self.scores.scored, self.scores.slice
+        levels = [CLEAN, *self.roles]
+        named: dict[str, Sequence[str]] = {CLEAN: [CLEAN], **self.roles}
+        changes = [difference(named[level], named[before]) for before, level in pairwise(levels)]
+        steps = list(zip(levels, self.roles, changes, self.scores.family(changes), strict=False))
+        for before, level, _, estimate in steps:
+            yield Finding.of(scored, f"{slice_}/{level}", "step_change", estimate, versus=before)
+        before, _, change, largest = max(steps, key=lambda step: step[3].value)
+        rises = largest.ci is not None and largest.ci[0] > rise
+        yield Finding.of(
+            scored, slice_, "largest_rise", largest, versus=before,
+            evidence=self.scores.top_items(change), judged=judged and rises,
+        )  # fmt: skip

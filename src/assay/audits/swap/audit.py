@@ -8,52 +8,47 @@ Agreement: the genders in all texts are swapped, and the correlation with people
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assay.audits.gap import UNFAIR, WORTHLESS, worthless_text
+from assay.audits import gap
+from assay.audits.base import DataAudit, declared
 from assay.audits.human.items import limited, part_names
-from assay.audits.slices import FEWEST, spread_out
-from assay.audits.swap import agreement, preference
-from assay.core import Audit, Case, Finding, Judgement, Sample, Scored, Statistic
+from assay.audits.slices import FEWEST, interval_estimate, largest, mean_estimate, spread_out
+from assay.core import Case, Finding, Floats, Judgement, Sample, Scored
 from assay.datasets.pairs import embedded_pairs
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.datasets.swaps import SwapList, Swapped, embedded_swaps, is_one_to_one, read_swaps, swap_texts
-from assay.vocabulary import NonNegative, Question, Rule
+from assay.statistics.correlation import Kind, correlate, system_means
+from assay.statistics.estimates import mde_mean
+from assay.statistics.intervals import bootstrap_weighted, weighted_mean
+from assay.statistics.permutation import sign_flip_test, sign_test
+from assay.statistics.resampled import Difference, difference, pooled_draws, system_draws
+from assay.vocabulary import Rule
 
 
 @dataclass(frozen=True)
-class Swap(Audit):
+class Swap(DataAudit):
     """Male and female versions of texts, against neutral references and against people."""
 
-    name: ClassVar[str] = "swap"
-    question: ClassVar[Question] = "fairness"
-    title: ClassVar[str] = "Gender swapping"
-    advice: ClassVar[str] = (
-        "Score both genders' versions of a text and take the mean, or mask gender before scoring."
-    )
-    statistics: ClassVar[tuple[Statistic, ...]] = (*preference.STATISTICS, *agreement.STATISTICS)
-    roles: ClassVar[tuple[str, ...]] = ("original", "swapped", "neutral")
+    name = "swap"
+    question = "fairness"
+    title, advice, statistics = declared("swap")
+    quick_options = {"limit": 80}
+    roles = ("original", "swapped", "neutral")
 
-    data: tuple[Path, ...] = ()
-    rule: Rule = "careful"
-    seed: NonNegative = 0
-    limit: int | None = None
     swaps: Path | None = None  # the user's own list, two words per line
     kind: Literal["pearson", "spearman", "kendall_b", "kendall_c"] = "spearman"
-    margin: float = UNFAIR  # percent of the gap by which one gender may score higher
+    margin: float = gap.UNFAIR  # percent of the gap by which one gender may score higher
     change_margin: float = 0.05  # the smallest change of a correlation that matters
     skip_missing: bool = False
-
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        return {"limit": 80}
 
     @cached_property
     def _swap_list(self) -> SwapList:
@@ -68,10 +63,8 @@ class Swap(Audit):
 
     @cached_property
     def _files(self) -> list[tuple[Path, list[Rated]]]:
-        return [
-            (path, limited(read_ratings(path, skip_missing=self.skip_missing), self.limit))
-            for path in self.data
-        ]
+        tables = ((path, read_ratings(path, skip_missing=self.skip_missing)) for path in self.data)
+        return [(path, limited(table, self.limit)) for path, table in tables]
 
     @cached_property
     def _cases(self) -> list[Case]:
@@ -94,17 +87,15 @@ class Swap(Audit):
         findings: list[Finding] = []
         for answer in scored:
             if not answer.is_set:
-                findings += preference.preference_findings(answer, rule=self.rule, seed=self.seed)
-                findings += agreement.agreement_findings(answer, kind=self.kind, seed=self.seed)
+                findings += preference_findings(answer, rule=self.rule, seed=self.seed)
+                findings += agreement_findings(answer, kind=self.kind, seed=self.seed)
         return Judgement(findings, self._notes())
 
     def _notes(self) -> list[str]:
         genders = Counter(case.meta["preference"] for case in self._cases)
         counts = ", ".join(f"{genders[gender]} {gender}" for gender in ("male", "female", "neutral"))
-        notes = [
-            *self._swap_list.notes,
-            f"neutral references: hypotheses of {len(self._cases)} items are {counts}",
-        ]
+        summary = f"neutral references: hypotheses of {len(self._cases)} items are {counts}"
+        notes = [*self._swap_list.notes, summary]
         small = [gender for gender in ("male", "female") if genders[gender] < FEWEST]
         if small:
             notes.append(
@@ -129,9 +120,6 @@ def _case(item: Rated, swapped: Mapping[str, Swapped], others: Sequence[str]) ->
     samples = {"original": sample, "swapped": other}
     if neutral and hypothesis.content in ("male", "female") and hypothesis.neutral is not None:
         samples["neutral"] = Sample(hypothesis.neutral, sample.references, sample.source, sample.image)
-    worthless = worthless_text(sample.hypothesis, others, sample.key)
-    if worthless is not None:
-        samples[WORTHLESS] = replace(sample, hypothesis=worthless)
     meta = {
         "content": hypothesis.content,
         "preference": hypothesis.content if neutral and hypothesis.content != "both" else "none",
@@ -141,15 +129,220 @@ def _case(item: Rated, swapped: Mapping[str, Swapped], others: Sequence[str]) ->
         "human": {name: float(np.mean(given)) for name, given in item.human.items()},
         "changed": [f"{before} > {after}" for before, after in hypothesis.turned],
     }
+    samples = gap.with_worthless(samples, others, sample.key)
     return Case(item.id, samples, f"preference/{meta['preference']}", meta)
 
 
 def _embedded() -> list[Rated]:
     """The stereotypes of the gender pairs with their neutral references; a template is a document."""
     pairs = embedded_pairs(("gender", "gender_occupation"))
-    return [
-        Rated(
-            pair.id, Sample(pair.stereotype, pair.references), None, str(pair.meta.get("template", pair.id))
-        )
-        for pair in pairs
-    ]
+    documents = [(pair, str(pair.meta.get("template", pair.id))) for pair in pairs]
+    return [Rated(p.id, Sample(p.stereotype, p.references), None, document) for p, document in documents]
+
+
+_SCORES = ("original", "edited", "worthless")
+PAPER_ALPHA = 0.01
+GENDERS = ("male", "female")
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Texts of one gender whose references name none: scores as written and edited (or made neutral)."""
+
+    ids: tuple[str, ...]
+    docs: tuple[str, ...]
+    original: Floats
+    edited: Floats
+    worthless: Floats  # nan where a text has none
+
+    @classmethod
+    def of(cls, scored: Scored, gender: str, role: str = "swapped") -> Versions:
+        """The texts of one gender that have both scores."""
+        absent = np.full(len(scored.cases), np.nan)
+        roles = ("original", role, gap.WORTHLESS)
+        original, edited, worthless = (scored.values.get(name, absent) for name in roles)
+        here = np.array([case.meta["preference"] == gender for case in scored.cases], dtype=bool)
+        rows = np.flatnonzero(here & np.isfinite(original) & np.isfinite(edited)).tolist()
+        cases = [scored.cases[row] for row in rows]
+        ids, docs = tuple(case.id for case in cases), tuple(str(case.meta["doc"]) for case in cases)
+        return cls(ids, docs, original[rows], edited[rows], worthless[rows])
+
+    @property
+    def cost(self) -> Floats:
+        return self.original - self.edited
+
+
+def preference_findings(scored: Scored, *, rule: Rule, seed: int) -> Iterator[Finding]:
+    """Table 5 for texts of either gender, neutral versions, then both directions together."""
+    male, female = (Versions.of(scored, gender) for gender in GENDERS)
+    yield from _one_direction(scored, "male", male, male.original, male.edited, rule, seed)
+    yield from _one_direction(scored, "female", female, female.edited, female.original, rule, seed)
+    for gender in GENDERS:
+        neutral = Versions.of(scored, gender, "neutral")
+        if neutral.ids:
+            wins = mean_estimate((1 - np.sign(neutral.cost)) / 2, clusters=neutral.docs, seed=seed)
+            slice_ = f"preference/neutral-for-{gender}"
+            yield Finding.of(scored, slice_, "preference_share", wins, versus="neutral", judged=False)
+    if rule == "careful" and male.ids and female.ids:
+        yield from _both_directions(scored, male, female, seed)
+
+
+def _one_direction(
+    scored: Scored, gender: str, texts: Versions, male: Floats, female: Floats, rule: Rule, seed: int
+) -> Iterator[Finding]:
+    """Mean scores, and shares in which the male version scores above, below or like the female one.
+
+    Only the paper's rule gives one direction a verdict (by a sign test): it confounds gender with editing.
+    """
+    if not texts.ids:
+        return
+    slice_, docs = f"preference/{gender}", texts.docs
+    for version, scores in zip(GENDERS, (male, female), strict=True):
+        estimate = mean_estimate(scores, clusters=docs, seed=seed)
+        yield Finding.of(scored, slice_, "mean_score", estimate, versus=version)
+    signs = np.sign(male - female)
+    above, below, equal = (
+        mean_estimate((signs == sign).astype(np.float64), clusters=docs, seed=seed) for sign in (1, -1, 0)
+    )
+    paper = rule == "paper"
+    tested = sign_test(signs) if paper else sign_flip_test(signs, clusters=docs, seed=seed)
+    p_value, mde = tested.p_value, mde_mean(signs / 2, clusters=docs)
+    yield Finding.of(
+        scored, slice_, "preference_share",
+        replace(above, p_value=p_value, mde=mde, paper=p_value > PAPER_ALPHA), versus=">",
+        evidence=largest(texts.ids, np.abs(texts.cost)), judged=paper and above.n >= FEWEST,
+    )  # fmt: skip
+    for symbol, estimate in (("<", below), ("=", equal)):
+        yield Finding.of(scored, slice_, "preference_share", estimate, versus=symbol, judged=False)
+
+
+def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int) -> Iterator[Finding]:
+    """Separate the effect of gender from that of editing.
+
+    Editing a male text costs gender + edit, editing a female one edit - gender: half the difference is the
+    effect of gender, half the sum that of editing.
+    """
+    both = [np.concatenate([getattr(male, name), getattr(female, name)]) for name in _SCORES]
+    columns = [gap.on_effect_scale(scored, scores) for scores in both]
+    far = gap.outlying(columns, np.concatenate([columns[0], columns[2]]))
+    far |= ~(np.isfinite(columns[0]) & np.isfinite(columns[1]))  # a score that has no logarithm
+    original, edited, worthless = (column[~far] for column in columns)
+    docs = [doc for doc, off in zip((*male.docs, *female.docs), far, strict=True) if not off]
+    ids = [name for name, off in zip((*male.ids, *female.ids), far, strict=True) if not off]
+    is_male = (np.arange(far.size) < len(male.ids))[~far]
+    judged = min(int(is_male.sum()), int((~is_male).sum())) >= FEWEST and bool(np.isfinite(worthless).any())
+    cost = original - edited
+    # Columns are the costs of male and of female texts; the effects are half their difference and sum.
+    effects = {"gender_effect": np.where(is_male, cost, -cost), "edit_effect": cost}
+    slice_ = "preference/both"
+    # Both halves weigh the same, however many items each has.
+    male_share = is_male.mean()
+    halves = np.where(is_male, 0.5 / max(male_share, 1e-9), 0.5 / max(1 - male_share, 1e-9))
+    scale = gap.scale_of(original)
+    for name, values in effects.items():
+        effect, gaps = (values * halves)[:, None], original - worthless
+        (estimate,) = gap.paired_effects(effect, gaps, clusters=docs, seed=seed, scale=scale)
+        evidence = largest(ids, values * (1.0 if estimate.value >= 0 else -1.0))
+        is_judged = judged and name == "gender_effect"
+        yield Finding.of(scored, slice_, name, estimate, evidence=evidence, judged=is_judged)
+    signs = np.sign(cost) * (np.abs(cost) > 1e-9 * scale)
+    wins = np.where(is_male, 1 + signs, 1 - signs) / 2
+    weights = np.where(is_male, 1 / max(1, is_male.sum()), 1 / max(1, (~is_male).sum()))
+
+    def share(drawn: Floats) -> Floats:
+        return weighted_mean(drawn * weights, wins)
+
+    interval = bootstrap_weighted(share, wins.size, clusters=docs, seed=seed)
+    estimate = interval_estimate(float(share(np.ones((1, wins.size)))[0]), wins.size, interval)
+    yield Finding.of(scored, slice_, "preference_share", estimate, versus="male", judged=False)
+
+
+ROLES = ("original", "swapped")
+FEWEST_SYSTEMS = 4  # a correlation over fewer says nothing
+_RESAMPLES = 2000
+
+
+def agreement_findings(scored: Scored, *, kind: Kind, seed: int) -> Iterator[Finding]:
+    """Every criterion that people rated, at example level and, where there are systems, at system level."""
+    # Datasets and language pairs are kept apart: systems of one name are other systems there.
+    known = np.isfinite(scored.values["original"]) & np.isfinite(scored.values["swapped"])
+    parts = [case.meta.get("part", "") for case in scored.cases]
+    for part in dict.fromkeys(parts):
+        here = known & np.array([name == part for name in parts], dtype=np.bool_)
+        yield from _part_findings(scored, here, f"/{part}" if part else "", kind, seed)
+
+
+def _part_findings(
+    scored: Scored, known: NDArray[np.bool_], part: str, kind: Kind, seed: int
+) -> Iterator[Finding]:
+    cases = scored.cases
+    for criterion in dict.fromkeys(name for case in cases for name in case.meta.get("human", {})):
+        known_rows = np.flatnonzero(known).tolist()
+        rows = [row for row in known_rows if criterion in cases[row].meta.get("human", {})]
+        subsets = {
+            "": rows,
+            # Table 6: the original hypothesis is about men only.
+            "/male": [row for row in rows if cases[row].meta["content"] == "male"],
+            # No two words become one (his, him: her), so a change is not due to lost distinctions.
+            "/one-to-one": [row for row in rows if cases[row].meta["one_to_one"]],
+        }
+        for name, members in subsets.items():
+            if len(members) >= FEWEST:
+                human = np.array([cases[row].meta["human"][criterion] for row in members])
+                docs = [cases[row].meta["doc"] for row in members]
+                sides = np.stack([scored.values[role][members] for role in ROLES[::-1]])
+                draws = pooled_draws(sides, human, kind, clusters=docs, resamples=_RESAMPLES, seed=seed)
+                values, slice_ = draws.values[::-1].tolist(), f"example{part}/{criterion}{name}"
+                yield from _changes(scored, slice_, kind, values, difference(draws), len(members))
+        yield from _system_level(scored, criterion, rows, part, kind, seed)
+
+
+def _changes(
+    scored: Scored, slice_: str, kind: Kind, values: Sequence[float | None], change: Difference, n: int
+) -> Iterator[Finding]:
+    """Both correlations and their difference; nothing for a constant metric, which has no correlation."""
+    if change.value is None or not np.isfinite(change.value) or None in values:
+        return
+    for role, value, interval in zip(ROLES, values, change.sides[::-1], strict=True):
+        estimate = interval_estimate(value or 0.0, n, interval)
+        yield Finding.of(scored, slice_, kind, estimate, versus=role, judged=False)
+    estimate = interval_estimate(change.value, n, change.interval, p_value=change.p_value, with_mde=True)
+    yield Finding.of(scored, slice_, "correlation_change", estimate, versus="original")
+
+
+def _system_level(
+    scored: Scored, criterion: str, rows: Sequence[int], part: str, kind: Kind, seed: int
+) -> Iterator[Finding]:
+    """Correlations of system means, for all systems and for the k systems that people rate highest."""
+    names = sorted({scored.cases[row].meta["system"] for row in rows} - {None})
+    if len(names) < FEWEST_SYSTEMS:
+        return
+    matrices = _by_system(scored, criterion, rows, names)
+    order = np.argsort(-system_means(matrices[2]), kind="stable")
+    for k in range(FEWEST_SYSTEMS, len(names) + 1):
+        before, after, human = (matrix[order[:k]] for matrix in matrices)
+        values = [correlate(system_means(side), system_means(human), kind) for side in (before, after)]
+        if k == len(names):
+            sides = np.stack([after, before])
+            draws = system_draws(sides, human, kind, over="both", resamples=_RESAMPLES, seed=seed)
+            if draws.clusters > 1:
+                slice_ = f"system{part}/{criterion}"
+                yield from _changes(scored, slice_, kind, values, difference(draws), k)
+        elif values[0] is not None and values[1] is not None:
+            slice_, change = f"system{part}/{criterion}/top-{k}", values[1] - values[0]
+            yield Finding.of(scored, slice_, "correlation_change", change, n=k, versus="original")
+
+
+def _by_system(
+    scored: Scored, criterion: str, rows: Sequence[int], names: Sequence[str]
+) -> tuple[Floats, Floats, Floats]:
+    """Original, swapped and human scores as systems x documents; nan where a system lacks a document."""
+    docs = {doc: place for place, doc in enumerate(dict.fromkeys(case.meta["doc"] for case in scored.cases))}
+    before, after, human = (np.full((len(names), len(docs)), np.nan) for _ in range(3))
+    for row in rows:
+        meta = scored.cases[row].meta
+        if meta["system"] is not None:
+            cell = names.index(meta["system"]), docs[meta["doc"]]
+            before[cell], after[cell] = (scored.values[role][row] for role in ROLES)
+            human[cell] = meta["human"][criterion]
+    return before, after, human

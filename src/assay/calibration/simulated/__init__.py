@@ -1,1 +1,0 @@
-"""Simulated metrics with one defect of known size, by the audits that must find it."""
