@@ -68,7 +68,7 @@ def test_new_words_keep_the_form_of_the_old() -> None:
 def test_masked_words_are_nouns_and_verbs() -> None:
     question = "Who repaired the clock in the tower of the old church?"
     template = perturbation_class("masked-words")()
-    assert template.method == "causal language model smollm2"
+    assert template.method.startswith("causal language model smollm2")
     texts = {template.perturb(Record("x", question, "question-generation"), seed) for seed in range(6)}
     for text in texts - {None}:
         words = [(a, b) for a, b in zip(question.split(), (text or "").split(), strict=True) if a != b]

@@ -8,9 +8,9 @@ from assay.core import Record
 from assay.datasets import lexicon
 from assay.datasets.records import embedded_records
 from assay.names.registry import perturbation_class
-from assay.perturbations.checklist.alternatives import REWORDINGS, content_recall
 from assay.perturbations.checklist.catalogue import TASKS, catalogue
 from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.checklist.rewordings import REWORDINGS, content_recall
 from assay.perturbations.edit import read
 from assay.vocabulary import Task
 
@@ -52,6 +52,10 @@ CERTAIN = [
     ("in-or-wearing", "A man in a red shirt is smiling.", "A man wearing a red shirt is smiling."),
     ("contractions", "I will call you tomorrow.", "I'll call you tomorrow."),
     ("expansions", "We don't have any grapes.", "We do not have any grapes."),
+    ("expansions", "It's been a long time.", "It has been a long time."),
+    ("synonyms", "A completely separate page.", "A totally separate page."),
+    ("optional-commas", "They sell tea, bread, and milk. I like figs, nuts, and wine.",
+     "They sell tea, bread and milk. I like figs, nuts and wine."),
 ]  # fmt: skip
 
 
@@ -95,6 +99,22 @@ UNTOUCHED = [
     ("optional-that", "What do you think he said?"),
     ("quotation-style", "The boys said 'no\" at once."),
     ("contractions", "Applicants need NOT apply."),
+    # All of a kind or none: another spelling beside the old one would be careless.
+    ("abbreviations", "The US says that a US RC-135U flew over it."),
+    ("abbreviations", "In some countries 75% percent of girls stay at home."),
+    ("abbreviations", "It cost 300 billion dollars, now 1 trillion dollars."),
+    ("numerals-to-words", "10 of the players were late. 22 players came."),
+    ("numerals-to-words", "Her dog is 15 years old. It barked from the age of 9 to 13."),
+    ("optional-commas", "Nick, Bob, and Tim met spacemen, pirates and giants."),
+    ("optional-commas", "Due to bad weather, Gardiner and a company of his men agreed."),
+    ("spelling", "Many came to the town center for the program."),
+    ("in-or-wearing", "A boy wearing a helmet and riding a bike."),
+    ("in-or-wearing", "A woman in a coat and a man in a red tracksuit and a dog."),
+    ("in-or-wearing", "Two girls wearing trendy clothing while one looks back."),
+    ("quotation-style", "Port O 'Connor, near Carla's landfall, was lost."),
+    ("synonyms", "The corridor was to be upgraded."),
+    ("synonyms", "The road goes completely into the county."),
+    ("equal-phrases", "It is a runner that would differentiate itself from others."),
     ("caption-form", "A dog runs through the grass."),  # not the text of a caption task
 ]
 

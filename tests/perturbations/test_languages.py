@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from assay.audits.languages import language_notes
+from assay.audits.corpora import language_notes
 from assay.core import Perturbation, Record
 from assay.language import join_words, language_of, split_sentences_of, split_words
 from assay.names.registry import perturbation_class

@@ -48,6 +48,43 @@ def made(name: str, gold: str, task: Task = "translation", **fields: object) -> 
         ("change-verbs", "What do you raise by 4%?"),
         ("drop-modifiers", "He allegedly stole it."),
         ("change-names", "Ciro Immobile scored."),
+        ("drop-details", "Well! Your body language does all the talking."),
+        ("drop-details", "Honestly, it took quite long."),
+        ("drop-details", "If you want, I can help you with that."),
+        ("drop-details", "My God! It is late already, I fear."),
+        ("drop-questions", "Did you call me? I lost my phone so I didn't know that you called me."),
+        ("drop-questions", "What can I say about it? It happened all of a sudden."),
+        ("change-question-word", "Which flavour you do not like?"),
+        ("change-question-word", "What else can be performed?"),
+        ("change-question-word", "What happens if you don't eat them?"),
+        ("reorder-sentences", "A chunk of cash was handed out. He said the poor ones ought to get it."),
+        ("reorder-sentences", "The crash had ten people in it. The crash happened near the river."),
+        ("repeat-phrases", "It's your move."),
+        ("drop-articles", "We have analysts at different stages of the production."),
+        ("drop-articles", "The regiments formed one company and a section."),
+        ("drop-prepositions", "They fled from the scene."),
+        ("drop-phrases", "Despite that, he praised the new songs."),
+        ("drop-phrases", "It can also be used to enhance engagement in life."),
+        ("drop-modifiers", "The current owner waved."),
+        ("drop-modifiers", "Auctioneers are worried renovation costs could rise."),
+        ("change-numbers", "An 11 p.m. curfew was set."),
+        ("change-numbers", "It lies along the 165 road to the coast."),
+        ("change-dates", "It was inspired by the film Saturday Night Fever."),
+        ("change-dates", "The army was led by August von Mackensen."),
+        ("change-names", "There was talk of a continuation of Dallas."),
+        ("change-names", "I worked for years in Africa."),
+        ("antonyms", "It is located directly south of the lake."),
+        ("antonyms", "Her position was confirmed in the spring."),
+        ("siblings", "The euro qualifier sold out."),
+        ("siblings", "There is some dispute about this pyramid."),
+        ("siblings", "They flew over the baltic river."),
+        ("siblings", "He obliterated him with German Suplexes."),
+        ("misplaced-punctuation", "Mostly, yes."),
+        ("nouns-to-pronouns", "They slept there. The old technology will be removed."),
+        (
+            "split-sentence",
+            "Continuing east, the freeway crosses into Greenwich Township and has an interchange.",
+        ),
     ],
 )
 def test_is_left_alone(name: str, gold: str) -> None:
@@ -66,6 +103,14 @@ def test_is_left_alone(name: str, gold: str) -> None:
         ("nouns-to-pronouns", "Naoki Ogane says that the club sold it.", None),
         ("nouns-to-pronouns", "Liverpool forwards Raheem Sterling and Jordan Moss were seen.", None),
         ("drop-stop-words", "Nobody saw the dog, and it did not bark.", "Nobody saw dog, not bark."),
+        ("drop-details", "I like the crowd, it is mesmerizing.", "I like the crowd."),
+        ("drop-details", "I won't shop there because I don't like the food.", "I won't shop there."),
+        ("drop-question-word", "Fine. When will I get it?", "Fine. Will I get it?"),
+        (
+            "agreement",
+            "It is old technology that cause trouble.",
+            "It are old technology that cause trouble.",
+        ),
     ],
 )
 def test_becomes(name: str, gold: str, changed: str | None) -> None:
@@ -121,22 +166,41 @@ def test_what_refers_to_an_earlier_sentence_comes_first() -> None:
         ("Do you like it here?", {"I think so.", "I guess so.", "Probably."}),
         ("Would you mind waiting?", {"No, not at all.", "No, go ahead."}),
         ("Tea or coffee?", {"Either is fine with me."}),
-        ("Thanks a million.", {"You're welcome.", "Any time."}),
-        ("Hello, Anna.", {"Hello.", "Hi there."}),
-        ("I'm so sorry.", {"That's all right.", "It's okay."}),
-        ("Good night, Ben.", {"Goodbye.", "See you."}),
-        ("Congratulations on the house.", {"Thank you."}),
-        ("How are you?", {"Fine, thanks."}),
+        ("How about next week?", {"That sounds good.", "Sounds fine to me."}),
+        ("Why don't we walk?", {"That sounds good.", "That would be fine."}),
         ("I turned it off early.", {"I see.", "Okay."}),
         ("A: I'd like a hat, please.", {"Sure.", "Certainly."}),
     ],
 )
 def test_a_generic_reply_fits_the_kind_of_the_last_turn(turn: str, replies: set[str]) -> None:
     texts: set[str | None] = set()
-    for gold in ("It was Ben.", "They are cheap.", "A cup.", "I left it there.", "The blue one."):
+    for gold in ("It was Ben from the shop.", "They are cheap in the market.", "I left it there for you."):
         texts |= made("generic-reply", gold, "dialogue", context=("Hm.", turn))
     assert replies <= texts
     assert texts <= set(_listed(next(iter(replies))))
+
+
+@pytest.mark.parametrize(
+    "turn",
+    ["Thanks a million.", "Hello, Anna.", "I'm so sorry.", "Good night, Ben.", "Congratulations on the house.",
+     "How are you?", "Have a good day.", "What about your daughter?", "How about the price?"],
+)  # fmt: skip
+def test_no_generic_reply_where_one_is_apt(turn: str) -> None:
+    gold = "It was Ben who left it there."
+    assert made("generic-reply", gold, "dialogue", context=("Hm.", turn)) == {None}
+
+
+def test_no_generic_reply_for_one_that_says_no_more() -> None:
+    assert made("generic-reply", "I got it.", "dialogue", context=("Hm.", "It is on the shelf.")) == {None}
+
+
+@pytest.mark.parametrize(
+    "turn",
+    ["They may ask you for your papers.", "We might need six more hours.", "You must have a wonderful time.",
+     "Here is our price list.", "I don't think I can afford that."],
+)  # fmt: skip
+def test_no_contrary_of_what_is_only_possible_or_pointed_at(turn: str) -> None:
+    assert made("contradict", "Fine by me.", "dialogue", context=(turn, "Really?")) == {None}
 
 
 def _listed(reply: str) -> list[str]:

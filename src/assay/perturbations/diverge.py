@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
 
+import numpy as np
+
 from assay.core import Perturbation, Record
 from assay.datasets import lexicon
+from assay.datasets.lexicon import template_words
 from assay.errors import WeightsError
 from assay.models import fill
+from assay.models.weights import present
 from assay.perturbations import edit
+from assay.perturbations.checklist.frames import stands_in
 from assay.perturbations.edit import Text, read
 
 TOP = 10
@@ -24,22 +29,10 @@ LM_DIVERGE = f"lm-diverge, with the causal language model {fill.MODEL}"
 _CONTINUED = re.compile(r"[^\W_]|['’-]")  # how the next token starts if it belongs to the same word
 _LEAST = -4.0  # how much less likely than the old word a new one may be, in nats
 _CHANGED = 0.35  # of the words drawn are changed in the release, by its noise-ratios on CNN/DM
+_ENCODER, _SAME = "minilm", 0.8  # the cosine from which two versions of a sentence say nearly the same
 _FEWEST = 5  # words that the model is asked for, where a text has so many
-_BOUND = frozenset(
-    ["compound", "prt", "oprd", "xcomp", "ccomp", "dative", "acomp"]
-)  # these ask for the very word
-_UNWANTED = frozenset(
-    ["today", "yesterday", "tomorrow", "tonight", "now", "then", "rape", "sex", "porn", "thing", "people",
-     "way", "time", "person", "kind", "type", "lot", "bit"]
-)  # fmt: skip
 # A word of these classes too is seldom meant as the first: "left" is a noun now and then.
-_OTHER_CLASSES = {
-    "noun": {"ADJ", "ADV"},
-    "verb": {"ADV"},
-    "adj": {"VERB", "ADV"},
-    "adv": {"NOUN", "VERB", "ADJ"},
-}
-_TAGS = ("NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "JJ", "RB")
+_DOUBTFUL = {"noun": {"ADJ", "ADV"}, "verb": {"ADV"}, "adj": {"VERB", "ADV"}, "adv": {"NOUN", "VERB", "ADJ"}}
 
 
 @dataclass(frozen=True)
@@ -88,9 +81,8 @@ class BertDiverge(Perturbation):
         loaded = load("AutoModelForMaskedLM", str(self.model), unused=("pooler",))
         tokenizer = loaded.tokenizer
         if tokenizer.mask_token is None:
-            raise WeightsError(
-                f"{loaded.path} has no mask token; give a masked language model, or none at all"
-            )
+            given = f"{loaded.path} has no mask token"
+            raise WeightsError(f"{given}; give a masked language model, or none at all")
         if len(tokenizer.tokenize(text.tokens[place].text)) > 1:
             return None  # as in the release
         masked = text.replaced({**changes, place: tokenizer.mask_token})
@@ -107,7 +99,11 @@ class BertDiverge(Perturbation):
 
 @dataclass(frozen=True)
 class MaskedWords(Perturbation):
-    """A share of the nouns and verbs replaced by likely words of their form, by a causal language model."""
+    """A share of the nouns and verbs replaced by likely words of their form, by a causal language model.
+
+    Of a generated question, only the sentences that ask change. A word that leaves its sentence with nearly
+    the same meaning, by a sentence encoder where its weights are here, is not used.
+    """
 
     name = "masked-words"
     criterion = "relevance"
@@ -115,23 +111,49 @@ class MaskedWords(Perturbation):
 
     @property
     def method(self) -> str:
-        return f"causal language model {fill.MODEL}"
+        return f"causal language model {fill.MODEL}" + (f", encoder {_ENCODER}" if present(_ENCODER) else "")
 
     def apply(self, record: Record, rng: Random) -> str | None:
         text = read(record.gold)
-        options = {i: c for i, c in fillings(text).items() if text.tokens[i].pos in ("NOUN", "VERB")}
+        ends = "?" if record.task == "question-generation" else ""
+        spans = [span for span in text.sentences if ends in text.piece(span)]
+        nouns = {i for s in spans for i in range(s.start, s.end) if text.tokens[i].pos in ("NOUN", "VERB")}
+        options = _of_another_meaning(text, fillings(text, nouns))
         drawn = edit.draw_share(list(options), self.share, rng)
         changes = {place: word for place in drawn if (word := _draw(options[place], rng))}
         return edit.rewrite(text, changes) if changes else None
 
 
+def _of_another_meaning(text: Text, options: Mapping[int, fill.Choices]) -> dict[int, fill.Choices]:
+    """The words after which a sentence says something else: not which seat do you choose (prefer)."""
+    if not present(_ENCODER):
+        return dict(options)
+    from assay.models.encoder import pooled
+    from assay.models.torch import load
+
+    apart = {}
+    for i, choices in options.items():
+        sentence, at = text.piece(text.sentence_of(i)), text.tokens[text.sentence_of(i).start].start
+        before, after = sentence[: text.tokens[i].start - at], sentence[text.tokens[i].end - at :]
+        changed = [before + word + after for word in choices.words]
+        own, *new = (
+            v / np.linalg.norm(v)
+            for v in pooled(load("AutoModel", _ENCODER), [sentence, *changed], "warn")[0]
+        )
+        far = [
+            (w, g)
+            for w, g, v in zip(choices.words, choices.gains, new, strict=True)
+            if own @ v < _SAME and g >= _LEAST
+        ]
+        if far:
+            apart[i] = fill.Choices(*zip(*far, strict=True))
+    return apart
+
+
 def _free_places(text: Text) -> list[int]:
     """The words that stand alone: not "did" in "didn't", the first part of a contraction or compound."""
-    return [
-        i
-        for i, token in enumerate(text.tokens)
-        if token.text[:1].isalpha() and (token.space or not _CONTINUED.match(text.word_at(i + 1)))
-    ]
+    words = [i for i, token in enumerate(text.tokens) if token.text[:1].isalpha()]
+    return [i for i in words if text.tokens[i].space or not _CONTINUED.match(text.word_at(i + 1))]
 
 
 def _by_causal(text: Text, count: int, rng: Random) -> dict[int, str]:
@@ -150,11 +172,15 @@ def _draw(choices: fill.Choices, rng: Random) -> str | None:
     return rng.choices(list(words), [math.exp(gain) for gain in words.values()])[0] if words else None
 
 
-def fillings(text: Text) -> dict[int, fill.Choices]:
-    """The content words that likely ones of another meaning may replace, with those; none without a model."""
+def fillings(text: Text, among: Container[int] | None = None) -> dict[int, fill.Choices]:
+    """The content words that likely ones of another meaning may replace, with those; none without a model.
+
+    Only the words `among` these are looked at, where given.
+    """
     if fill.missing() is not None:
         return {}
-    places = _spread([i for i in _free_places(text) if _is_open(text, i)], len(text.tokens))
+    free = [i for i in _free_places(text) if among is None or i in among]
+    places = _spread([i for i in free if stands_in("open-word", text, i)], len(text.tokens))
     spots = [fill.Place(text.tokens[i].start, text.tokens[i].end) for i in places]
     present = frozenset(token.text.lower() for token in text.tokens)
 
@@ -174,27 +200,18 @@ def _spread(places: Sequence[int], tokens: int) -> list[int]:
     return [apart[int(n * step)] for n in range(min(most, len(apart)))]
 
 
-def _is_open(text: Text, index: int) -> bool:
-    """Whether a word is a content word in lower case that no neighbour is joined to."""
-    token = text.tokens[index]
-    stop_word = token.text in lexicon.word_set("words", "stop_words")
-    known = token.tag in _TAGS and token.text.isalpha() and token.text.islower() and not stop_word
-    fixed = token.dep in ("aux", "auxpass", "neg", "prt", "compound") or token.entity in ("DATE", "TIME")
-    bound = any(t.dep in _BOUND for t in text.children(index))
-    return known and not fixed and not bound and not text.is_joined(index) and index > 0
-
-
 @cache
 def is_alternative(old: str, tag: str, word: str) -> bool:
     """Whether a word has the form of a tag, and is no form and no synonym of the old word."""
-    if word in lexicon.word_set("words", "stop_words") or word in _UNWANTED:
+    if word in lexicon.word_set("words", "stop_words") or word in template_words("fillings_unwanted"):
         return False
     word_class = {"N": "noun", "V": "verb", "J": "adj", "R": "adv"}[tag[0]]
     lemma, own = edit.lemma_of(word, word_class), edit.lemma_of(old, word_class)
     classes = edit.known_classes(word)
-    certain = word_class.upper() in classes and not classes & _OTHER_CLASSES[word_class]
+    certain = word_class.upper() in classes and not classes & _DOUBTFUL[word_class]
     formed = certain and edit.inflect(lemma, tag) == word
-    table = lexicon.synonyms()
+    table, groups = lexicon.synonyms(), lexicon.toml_file("checklist", "nouns")["words_alike"]
     alike = lemma in table.get((word_class, own), ()) or own in table.get((word_class, lemma), ())
-    light = word_class == "verb" and lemma in lexicon.template_words("light_verbs")
+    alike |= any({lemma, own} <= set(group) for group in groups) or own in template_words("fillings_unwanted")
+    light = word_class == "verb" and lemma in template_words("light_verbs")
     return formed and not light and not alike and lemma != own and lemma[:5] != own[:5]

@@ -1,36 +1,23 @@
-"""Edit a parsed text: the tools that all perturbations share.
+"""Look at a parsed text (`read` gives a `Text`), look words up and change it: what perturbations share.
 
-To look at a text: `read` gives a `Text`, which is a parse with methods such as `children`, `subtree` and
-`is_joined`. `is_word`, `is_clitic` and `is_address` look at one token. To look a word up: `inflect`,
-`lemma_of`, `class_and_lemma`, `known_classes`.
-
-To change a text:
-- `rewrite(parse, changes)` replaces or drops words by token index; `dropped(places)` gives the changes that
-  drop tokens and spans. It repairs what the edit breaks: articles, capitals, spaces, commas and brackets that
-  lose their purpose. With `repair=False` it only keeps capitals, for the noises of *blind*, whose damage is
-  wanted.
-- `splice(text, cuts)` replaces stretches of characters; `unrelated_text` takes a text of another item.
-- `WordEdit` is the base class of perturbations that change words; `template` makes one of a function.
-
-To choose what to change: `draw_share` draws a fixed share of the targets, `draw_each` draws each target with
-a probability; `switch_pairs` reorders.
+`rewrite` replaces words by token index and repairs what that breaks; `template` makes a perturbation of a
+function; the `draw_` functions choose what to change.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import make_dataclass
+from dataclasses import dataclass
 from functools import cache
 from inspect import signature
 from itertools import pairwise
 from random import Random
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import CLASSES, capitalised, indefinite_article, match_case, word_set
-from assay.language import language_of, split_sentences_of
+from assay.language import join_words, language_of, split_sentences_of, split_words
 from assay.models.nlp import Parse, Span, Token, parse_one
 from assay.vocabulary import Criterion, Expectation
 
@@ -44,15 +31,13 @@ FULL_STEMS: Mapping[str, str] = {"ca": "can", "wo": "will", "sha": "shall"}  # b
 
 _OPENING = frozenset("([{“‘«$£€#")
 _CLOSING = frozenset(")]}”’».,;:!?%…")
-_FINAL = frozenset(".!?…")
 _SEPARATORS = frozenset([",", ";", ":", "–", "—", "-"])
-_NOTHING_BEFORE = _OPENING | _SEPARATORS | {"and", "or", "but"}  # after these a separator has no purpose
+# After or before these a separator has no purpose; None is the end of the sentence or text.
+_NOTHING_BEFORE = _OPENING | _SEPARATORS | {"and", "or", "but", None}
+_NOTHING_BEHIND = {*".!?…", None}
 _PAIRS = {"(": ")", "[": "]", "{": "}", "“": "”", "‘": "’", "«": "»"}
 _JOINING = ("-", "–", "/", "_", "@", "&")
 _NAMES = {"PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "PRODUCT", "EVENT", "LANGUAGE", "WORK_OF_ART"}
-
-
-# --- looking at a text ---
 
 
 class Text(Parse):
@@ -94,10 +79,6 @@ class Text(Parse):
         """The index of the first dependent of a token with one of these relations, or None."""
         dependents = (i for i, token in enumerate(self.tokens) if token.head == index and i != index)
         return next((i for i in dependents if self.tokens[i].dep in deps), None)
-
-    def neighbours(self, index: int) -> list[Token]:
-        """The tokens right before and right after a token."""
-        return [self.tokens[i] for i in (index - 1, index + 1) if 0 <= i < len(self.tokens)]
 
     def subtree(self, index: int) -> Span | None:
         """A word with everything that depends on it; None where that is not one stretch of text."""
@@ -193,21 +174,21 @@ def body_and_end(sentence: str) -> tuple[str, str]:
     return (body, sentence[len(body) :]) if body else (sentence, "")
 
 
-# --- changing a text ---
+class Template(Perturbation):
+    """A perturbation that `template` made of a function; its options are fields."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *values: Any, **options: Any) -> None: ...
 
 
-class WordEdit(Perturbation):
-    """A perturbation that replaces or drops words of the text."""
-
-    repair: ClassVar[bool] = True
-
-    @abstractmethod
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        """New words by token index ('' drops a word); empty where there is nothing to change."""
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = read(record.gold)
-        return rewrite(parse, self.changes(parse, rng), repair=self.repair)
+_VIEWS: Mapping[str, Callable[[Record], Any]] = {
+    "record": lambda record: record,
+    "text": lambda record: record.gold,
+    "words": lambda record: split_words(record.gold),
+    "pieces": lambda record: sentences(record.gold),
+    "parse": lambda record: read(record.gold),
+}
 
 
 def template(
@@ -215,25 +196,36 @@ def template(
     criterion: Criterion,
     *,
     expect: Expectation = "lower",
-    languages: frozenset[str] | None = WordEdit.languages,
-) -> Callable[[Callable[..., Mapping[int, str]]], type[WordEdit]]:
-    """Make a perturbation of a function that gives the changes for a parsed text and a generator.
+    reads: Literal["", "references", "context", "source", "others"] = "",
+    languages: frozenset[str] | None = Perturbation.languages,
+    seeded: bool = True,
+    switched: bool = False,
+    repair: bool = True,
+) -> Callable[[Callable[..., str | list[str] | Mapping[int, str] | None]], type[Template]]:
+    """Make a perturbation of a function, which is named like the class that it becomes.
 
-    The function is named like the class it becomes, a frozen dataclass with the function's docstring and with
-    its keyword-only parameters as fields.
+    The name of its first parameter says what the function looks at: the `record`, or of the clean text the
+    `text`, its `words`, its `pieces` (sentences) or its `parse`; the second is the generator. Keyword-only
+    parameters become fields. It returns the new text or its new words, None where it does not apply, or, for
+    a parse, new words by token index ('' drops a word), to be written by `rewrite`.
     """
 
-    def build(function: Callable[..., Mapping[int, str]]) -> type[WordEdit]:
-        options = [p for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    def build(function: Callable[..., str | list[str] | Mapping[int, str] | None]) -> type[Template]:
+        view, _, *options = signature(function).parameters.values()
 
-        def changes(self: WordEdit, parse: Text, rng: Random) -> Mapping[int, str]:
-            return function(parse, rng, **{option.name: getattr(self, option.name) for option in options})
+        def apply(self: Template, record: Record, rng: Random) -> str | None:
+            seen = _VIEWS[view.name](record)
+            changed = function(seen, rng, **{option.name: getattr(self, option.name) for option in options})
+            if isinstance(changed, list):
+                return join_words(changed, record.gold)
+            return rewrite(seen, changed, repair=repair) if isinstance(changed, Mapping) else changed
 
         members = {key: getattr(function, key) for key in ("__doc__", "__module__")}
-        members |= {"name": name, "criterion": criterion, "expect": expect, "changes": changes}
-        members["languages"] = languages
-        fields = [(option.name, option.annotation, option.default) for option in options]
-        return make_dataclass(function.__name__, fields, bases=(WordEdit,), namespace=members, frozen=True)
+        members |= {"name": name, "criterion": criterion, "expect": expect, "reads": reads, "apply": apply}
+        members |= {"languages": languages, "seeded": seeded, "switched": switched}
+        members |= {option.name: option.default for option in options}
+        members["__annotations__"] = {option.name: option.annotation for option in options}
+        return dataclass(frozen=True)(type(function.__name__, (Template,), members))
 
     return build
 
@@ -306,9 +298,7 @@ def _drop_stray_marks(parse: Text, words: list[str | None]) -> None:
         emptied = word in "\"'" and right == word and after != index + 1
         if after is not None and (emptied or (word in _PAIRS and right == _PAIRS[word])):
             words[index] = words[after] = None
-        elif word in _SEPARATORS and (
-            left is None or left in _NOTHING_BEFORE or right is None or right in _FINAL
-        ):
+        elif word in _SEPARATORS and (left in _NOTHING_BEFORE or right in _NOTHING_BEHIND):
             words[index] = None
 
 
@@ -328,7 +318,8 @@ def _adapt_articles(parse: Text, words: list[str | None]) -> None:
         after = _next_left(words, index, 1)
         while after is not None and not is_word(parse.tokens[after]):
             after = _next_left(words, after, 1)
-        if after is None or all(words[i] == parse.tokens[i].text for i in range(index + 1, after + 1)):
+        kept = range(index + 1, 1 + (after or 0))
+        if after is None or all((words[i] or "").startswith(parse.tokens[i].text) for i in kept):
             continue
         following = (words[after] or "").lstrip("\"'“‘(")
         words[index] = match_case(indefinite_article(following), token.text)
@@ -361,9 +352,6 @@ def _space_between(parse: Text, left: int, right: int) -> str:
     return " " if any(token.space for token in tokens[left:right]) else ""
 
 
-# --- choosing what to change ---
-
-
 def share_count(total: int, share: float) -> int:
     """How many of `total` a share stands for, rounded up as in the release of *blind*."""
     return math.ceil(total * share - 1e-9)
@@ -392,8 +380,6 @@ def switch_pairs(items: Sequence[T], count: int, rng: Random) -> list[T]:
         moved[first], moved[second] = moved[second], moved[first]
     return moved
 
-
-# --- the dictionary ---
 
 _BASE_TAGS = frozenset(["NN", "NNP", "JJ", "RB", "VB", "RP", "IN"])
 _UPOS = {"noun": "NOUN", "adj": "ADJ", "adv": "ADV", "verb": "VERB"}

@@ -8,35 +8,18 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from assay.datasets import lexicon
+from assay.datasets.lexicon import template_words
 from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations.edit import Text, is_all_caps, is_clitic, known_classes, read
 
 PERSON, PLACE, ORGANISATION = "PERSON", "PLACE", "ORGANISATION"
 
-_LINKS = frozenset(
-    ["de", "van", "von", "der", "da", "di", "del", "al", "bin", "la", "le", "&", "-", "of", "the"]
-)
-_LOCATING = frozenset(["in", "near", "from", "across", "outside", "around", "throughout"])
+_LABELS = {"PERSON": PERSON, "ORG": ORGANISATION, "GPE": PLACE, "LOC": PLACE, "FAC": PLACE}
+_LINKS = template_words("name_links")
 _SCORE = re.compile(r"\b\d{1,2}[-–]\d{1,2}\b")
-_PARTS = frozenset(
-    [
-        "North",
-        "South",
-        "East",
-        "West",
-        "Northern",
-        "Southern",
-        "Eastern",
-        "Western",
-        "Central",
-        "Greater",
-        "Upper",
-        "Lower",
-    ]
-)
 _ROMAN = frozenset("IVXLC")
 
 
@@ -48,6 +31,20 @@ def named(word_list: str) -> frozenset[str]:
 def names(parse: Text) -> tuple[Span, ...]:
     """The confirmed names of a text, in order; none in a text of capitals."""
     return _names(parse.text)
+
+
+def labelled(parse: Text) -> list[Span]:
+    """The names, and what else the parser labels: two words with capitals, or one that no dictionary has."""
+    spans, tokens = list(names(parse)), parse.tokens
+    free = [i for i in range(len(tokens)) if not any(span.start <= i < span.end for span in spans)]
+    for label, run in groupby(
+        free, lambda i: _LABELS.get(tokens[i].entity) if tokens[i].text[0].isupper() else None
+    ):
+        first, *others = run
+        span = Span(first, first + 1 + len(others), label or "")
+        whole = others[-1:] in ([], [span.end - 1]) and (others or not known_classes(tokens[first].text))
+        spans += [span] if label and whole and not is_all_caps(parse.text) else []
+    return sorted(spans, key=lambda span: span.start)
 
 
 @lru_cache(maxsize=20_000)
@@ -95,7 +92,7 @@ def _continues(parse: Text, start: int, at: int) -> bool:
         return (before[:1].isupper() or before in _LINKS) and at + 1 < len(parse.tokens) and not spaced
     if at > start and not parse.tokens[at - 1].space and parse.tokens[at - 1].text != "-":
         return False
-    dated = token.text in lexicon.template_words("months") or token.text in lexicon.template_words("weekdays")
+    dated = token.text in template_words("months") or token.text in template_words("weekdays")
     opens = at == start and at == parse.first_word(parse.sentence_of(at))
     capital = token.text[:1].isupper() and not is_clitic(token) and token.tag not in ("PRP", "PRP$", "DT")
     certain = token.pos == "PROPN" or not opens or not known_classes(token.text)
@@ -120,12 +117,8 @@ def _parts(parse: Text, run: Span) -> list[Span]:
 def _is_listed(parse: Text, run: Span) -> bool:
     """Whether a run is a place's or an organisation's name as it stands: General Motors."""
     text = parse.piece(run)
-    long = run.end - run.start > 1
-    return (
-        _is_place(text)
-        or text in named("organisations")
-        or (long and _ends_in(parse, run, "organisation_words"))
-    )
+    organisation = run.end - run.start > 1 and _ends_in(parse, run, "organisation_words")
+    return _is_place(text) or text in named("organisations") or organisation
 
 
 def _begins_person(parse: Text, before: Span) -> bool:
@@ -186,14 +179,14 @@ def _ends_in(parse: Text, run: Span, key: str) -> bool:
 def _is_place(text: str) -> bool:
     """Whether the lists have a place, or the whole that it is a part of: South Yorkshire."""
     first, _, rest = text.partition(" ")
-    whole = rest if first in _PARTS and rest else text
+    whole = rest if first in named("parts") and rest else text
     listed = any(whole in places for places in lexicon.places_by_kind().values())
     return listed or whole in named("places") or text in named("places")
 
 
 def _place_or_team(parse: Text, run: Span, text: str) -> str | None:
     """A town on a sports page stands for its team, unless something is in it or comes from it."""
-    if parse.word_at(run.start - 1) in _LOCATING or text in lexicon.places_by_kind()["country"]:
+    if _is_led_in(parse, run) or text in lexicon.places_by_kind()["country"]:
         return PLACE
     if any(t.text.lower() in named("sport_words") for t in parse.tokens) or _SCORE.search(parse.text):
         return ORGANISATION
@@ -209,9 +202,11 @@ def _is_located(parse: Text, run: Span, tokens: tuple[Token, ...]) -> bool:
     if any(token.entity not in ("GPE", "LOC") or known_classes(token.text) for token in tokens):
         return False
     after = parse.tokens[run.end + 1].text if run.end + 1 < len(parse.tokens) else ""
-    return parse.word_at(run.start - 1) in _LOCATING or (
-        parse.word_at(run.end) == "," and after in named("places")
-    )
+    return _is_led_in(parse, run) or (parse.word_at(run.end) == "," and after in named("places"))
+
+
+def _is_led_in(parse: Text, run: Span) -> bool:
+    return parse.word_at(run.start - 1) in template_words("locating")
 
 
 def _is_acronym(tokens: tuple[Token, ...]) -> bool:
@@ -229,7 +224,7 @@ def _is_person(parse: Text, run: Span, tokens: tuple[Token, ...]) -> bool:
         return False
     if labelled and len(words) > 1 and first_name_gender(words[0]) is not None:
         return True
-    if any(word in lexicon.template_words("not_names") or word in named("places") for word in words):
+    if any(word in template_words("not_names") or word in named("places") for word in words):
         return False
     if len(words) == 1:
         word = words[0]
@@ -250,14 +245,13 @@ def _is_person(parse: Text, run: Span, tokens: tuple[Token, ...]) -> bool:
 
 
 def _is_name_shaped(word: str) -> bool:
-    return word in _LINKS or (
-        word.replace(".", "").replace("'", "").isalpha() and not (len(word) > 2 and word.isupper())
-    )
+    letters = word.replace(".", "").replace("'", "").isalpha()
+    return word in _LINKS or (letters and not (len(word) > 2 and word.isupper()))
 
 
 def is_title(word: str) -> bool:
     """Whether a word is a title that precedes a name."""
-    return word.rstrip(".") in lexicon.template_words("titles")
+    return word.rstrip(".") in template_words("titles")
 
 
 def first_name_gender(word: str) -> str | None:

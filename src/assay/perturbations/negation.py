@@ -5,19 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 from assay.datasets import lexicon
+from assay.datasets.lexicon import template_words
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
+from assay.perturbations.checklist.frames import stands_in
 from assay.perturbations.edit import Text
-
-# "I'll not" is rare: contracted auxiliaries are negated in the usual way.
-_CLITICS = {
-    "'ll": " won't",
-    "'ve": " haven't",
-    "'d": " wouldn't",
-    "'re": " aren't",
-    "'m": "'m not",
-    "'s": "'s not",
-}
 
 
 def negation(
@@ -38,12 +30,12 @@ def negation(
     negated = next((i for i in children if tokens[i].dep == "neg"), None)
     words = {t.text.lower().replace("’", "'") for t in tokens[sentence.start : sentence.end]}
     if negated is not None:
-        bound = words & lexicon.template_words("negation_bound")
+        bound = words & template_words("negation_bound")
         return None if bound else _affirm(tokens, root, subject, negated)
-    if words & lexicon.template_words(shy) or _is_presupposed(tokens, sentence, root):
+    if words & template_words(shy) or _is_presupposed(tokens, sentence, root):
         return None
     verb = _last_verb(tokens, root)
-    if verb is None or (subject is not None and _resists(tokens, subject, root)):
+    if verb is None or (subject is not None and _resists(parse, subject)):
         return None
     finite = next((i for i, t in enumerate(tokens[:verb]) if t.head == verb and _finite_auxiliary(t)), None)
     if finite is not None:
@@ -58,20 +50,7 @@ def garbled(parse: Text, sentence: Span) -> bool:
     tokens = parse.tokens
     subjects = [i for i in inside if tokens[i].dep in ("nsubj", "nsubjpass")]
     doubled = len({tokens[i].head for i in subjects}) < len(subjects)
-    finite = any(tokens[i].dep in ("xcomp", "dep") and tokens[i].tag in ("VBD", "VBZ") for i in inside)
-    return doubled or finite or any(_disagrees(tokens, i) for i in inside)
-
-
-def _disagrees(tokens: tuple[Token, ...], index: int) -> bool:
-    """Whether a noun has the wrong number for its article or verb, so that the parse must be wrong."""
-    token = tokens[index]
-    head = tokens[token.head]
-    if token.dep == "det" and token.text.lower() in ("a", "an"):
-        noun = tokens[head.head] if head.dep == "compound" else head
-        return noun.tag in ("NNS", "NNPS")
-    if token.dep != "nsubj" or token.tag != "NN" or head.tag != "VBP":
-        return False
-    return not any(t.head == index and t.dep == "conj" for t in tokens)
+    return doubled or any(stands_in("misread", parse, i) for i in inside)
 
 
 def _is_presupposed(tokens: tuple[Token, ...], sentence: Span, root: int) -> bool:
@@ -80,20 +59,16 @@ def _is_presupposed(tokens: tuple[Token, ...], sentence: Span, root: int) -> boo
     clauses = [t for comma, t in pairwise(tokens[root + 1 : sentence.end]) if comma.text == ","]
     participles = [t for t in clauses if t.tag in ("VBG", "VBN") and t.dep in ("advcl", "acl")]
     relative = any(t.tag in edit.QUESTION_TAGS for t in clauses)
-    return opening in lexicon.template_words("negation_shy_openings") or relative or bool(participles)
+    return opening in template_words("negation_shy_openings") or relative or bool(participles)
 
 
-def _resists(tokens: tuple[Token, ...], subject: int, root: int) -> bool:
+def _resists(parse: Text, subject: int) -> bool:
     """Whether a negation would be odd with this subject: "everyone did not", "a pipe did not burst"."""
-    token, own = tokens[subject], [t for t in tokens if t.head == subject]
-    if token.dep == "expl":  # there are not students
+    tokens, root = parse.tokens, parse.tokens[subject].head
+    if tokens[subject].dep == "expl":  # there are not students
         shown = [i for i, t in enumerate(tokens) if t.head == root and t.dep == "attr"]
         return not any(t.head in shown and t.dep in ("det", "nummod") for t in tokens)
-    quantifiers = lexicon.template_words("quantifiers")
-    counted = any(t.dep == "nummod" or t.text.lower() in quantifiers for t in own)
-    new = any(t.text.lower() in ("a", "an", "another") for t in own) and tokens[root].lemma != "be"
-    odd = token.tag in ("WP", "WDT", "CD") or token.text.lower() in ("me", "him", "us", "them")
-    return counted or new or odd or token.text.lower() in quantifiers
+    return stands_in("odd-when-negated", parse, subject)
 
 
 def _last_verb(tokens: tuple[Token, ...], root: int) -> int | None:
@@ -134,26 +109,32 @@ def _contracted(token: Token) -> str | None:
 def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> dict[int, str] | None:
     """Put the "not" after an auxiliary, or contract the two."""
     token, after = parse.tokens[finite], parse.word_at(finite + 1)
-    if subject is None or subject > finite or after in lexicon.template_words("outer_adverbs"):
+    if subject is None or subject > finite or after in template_words("outer_adverbs"):
         return None  # "only then did it stop"; "it has now stopped"
     if after in ("rather", "better"):
         return {finite + 1: f"{parse.tokens[finite + 1].text} not"}
     word = token.text.lower().replace("’", "'")
     if parse.tokens[token.head].tag == "VBN" and (word == "'d" or (word == "'s" and token.dep == "aux")):
         return {finite: " hadn't" if word == "'d" else " hasn't"}
-    return {finite: "cannot" if word == "can" else _CLITICS.get(word, f"{token.text} not")}
+    return {finite: "cannot" if word == "can" else _negated(token)}
+
+
+def _negated(token: Token) -> str:
+    """An auxiliary with its "not"."""
+    clitics: dict[str, str] = lexicon.toml_file("checklist", "templates")["negated_clitics"]
+    return clitics.get(token.text.lower().replace("’", "'"), f"{token.text} not")
 
 
 def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -> dict[int, str] | None:
     """Negate a verb without auxiliary: after a form of "be", else with do-support."""
-    tokens, token, outer = parse.tokens, parse.tokens[root], lexicon.template_words("outer_adverbs")
+    tokens, token, outer = parse.tokens, parse.tokens[root], template_words("outer_adverbs")
     word = token.text.lower().replace("’", "'")
     if subject is None:
         imperative = token.tag == "VB" and all(t.dep == "punct" for t in tokens[sentence.start : root])
         return {root: f"Do not {token.text.lower()}"} if imperative and token.text.lower() != "let" else None
     if word in ("is", "are", "was", "were", "am", "'s", "'re", "'m"):
         after = parse.word_at(root + 1)
-        return None if after in outer else {root: _CLITICS.get(word, f"{token.text} not")}
+        return None if after in outer else {root: _negated(token)}
     if subject > root or token.tag not in edit.DO_FORMS:
         return None
     at = root

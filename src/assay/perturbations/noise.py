@@ -7,227 +7,134 @@ from __future__ import annotations
 
 import math
 import re
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
-from typing import ClassVar
 
-from assay.core import Perturbation, Record
+from assay.core import Record
 from assay.datasets.lexicon import capitalised, word_set
 from assay.language import full_stop, join_words, split_sentences_of, split_words
 from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations import edit
-from assay.perturbations.edit import Text, WordEdit
-from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, is_title, names
+from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.edit import Text
+from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, is_title, labelled, names
 from assay.perturbations.negation import negation
-from assay.vocabulary import Criterion
 
 # The release confuses these five marks.
 _PUNCTUATION = {".": ",", ",": ".", "!": ",", "?": ",", ":": "."}
 _PUNCTUATION |= {"。": "，", "，": "。", "！": "，", "？": "，", "：": "。", "،": ".", "؟": "،"}
-# The phrases of the release, which draws one of the articles.
-_GENERIC = {
-    PERSON: (("some", "a"), "person"),
-    PLACE: (("some", "a"), "place"),
-    ORGANISATION: (("some", "an"), "organization"),
-}
+# The phrases of the release, which draws the article or "some".
+_GENERIC = {PERSON: ("a", "person"), PLACE: ("a", "place"), ORGANISATION: ("an", "organization")}
 # Footnote 14 names these four marks; one inside a figure or a name ends nothing: 40,000, x.org, Mr. Smith.
 _SUB_SENTENCE = re.compile(r".+?(?:[,.?!]+[\"'”’)\]]*(?=\s|$)|[，。？！；،؟]+[”’」』）]*|$)", re.DOTALL)
 _ABBREVIATED = re.compile(r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Prof|vs|No|e\.g|i\.e|(?:[A-Z]\.)+[A-Z])\.$")
 
 
-# --- fluency ---
-
-
-@dataclass(frozen=True)
-class Truncation(Perturbation):
+@edit.template("truncation", "fluency", languages=None, seeded=False)
+def Truncation(record: Record, rng: Random, *, level: float = 0.3) -> str | None:
     """The last floor(level x words) words are cut; the rest is closed with a full stop."""
-
-    name = "truncation"
-    criterion = "fluency"
-    languages = None
-    seeded = False
-    level: float = 0.3
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        words = split_words(record.gold)
-        cut = math.floor(len(words) * self.level + 1e-9)
-        if not cut or cut == len(words):
-            return None
-        rest = join_words(words[: len(words) - cut], record.gold)
-        stop = full_stop(record.gold)
-        return rest if rest.endswith(stop) else rest + stop
+    words = split_words(record.gold)
+    cut = math.floor(len(words) * level + 1e-9)
+    if not cut or cut == len(words):
+        return None
+    rest, stop = join_words(words[: len(words) - cut], record.gold), full_stop(record.gold)
+    return rest if rest.endswith(stop) else rest + stop
 
 
-@dataclass(frozen=True)
-class ArticleRemoval(Perturbation):
+@edit.template("article-removal", "fluency")
+def ArticleRemoval(text: str, rng: Random, *, level: float = 1.0) -> str | None:
     """A share of the articles is removed."""
-
-    name = "article-removal"
-    criterion = "fluency"
-    level: float = 1.0
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        articles, words = word_set("words", "articles"), record.gold.split()
-        places = [place for place, word in enumerate(words) if word.lower() in articles]
-        removed = set(edit.draw_each(places, self.level, rng))
-        for place in removed:
-            before = words[place - 1].rstrip("\"')]”’") if place else "."
-            opens_sentence = words[place][0].isupper() and before.endswith((".", "!", "?"))
-            if opens_sentence and place + 1 < len(words):
-                words[place + 1] = capitalised(words[place + 1])
-        return " ".join(word for place, word in enumerate(words) if place not in removed) if removed else None
+    articles, words = word_set("words", "articles"), text.split()
+    places = [place for place, word in enumerate(words) if word.lower() in articles]
+    removed = set(edit.draw_each(places, level, rng))
+    for place in removed:
+        before = words[place - 1].rstrip("\"')]”’") if place else "."
+        opens_sentence = words[place][0].isupper() and before.endswith((".", "!", "?"))
+        if opens_sentence and place + 1 < len(words):
+            words[place + 1] = capitalised(words[place + 1])
+    return " ".join(word for place, word in enumerate(words) if place not in removed) if removed else None
 
 
-class _Removal(Perturbation):
-    """Some tokens of a kind are dropped, each with the probability `level`."""
-
-    criterion: ClassVar[Criterion] = "fluency"
-    level: float
-
-    @abstractmethod
-    def removes(self, token: Token) -> bool:
-        """Whether a token is of the kind."""
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = edit.read(record.gold)
-        tokens = parse.tokens
-        removed = set(edit.draw_each([i for i, t in enumerate(tokens) if self.removes(t)], self.level, rng))
-        stems = dict[int, str]()
-        for place in sorted(removed):  # "is" takes "n't" with it; without "n't", "ca" is "can"
-            if not tokens[place].space and place + 1 < len(tokens) and edit.is_clitic(tokens[place + 1]):
-                removed.add(place + 1)
-            stem = tokens[place - 1].text.lower() if place and edit.is_clitic(tokens[place]) else ""
-            if stem in edit.FULL_STEMS:
-                stems[place - 1] = edit.FULL_STEMS[stem]
-        changes = stems | edit.dropped(removed)
-        return " ".join(edit.rewrite(parse, changes, articles=False).split()) if removed else None
-
-
-@dataclass(frozen=True)
-class PrepositionRemoval(_Removal):
+@edit.template("preposition-removal", "fluency")
+def PrepositionRemoval(parse: Text, rng: Random, *, level: float = 0.7) -> str | None:
     """A share of the prepositions is removed."""
-
-    name = "preposition-removal"
-    level: float = 0.7
-
-    def removes(self, token: Token) -> bool:
-        return token.pos == "ADP"
+    return _without(parse, [i for i, token in enumerate(parse.tokens) if token.pos == "ADP"], level, rng)
 
 
-@dataclass(frozen=True)
-class StopWordRemoval(_Removal):
+@edit.template("stop-word-removal", "fluency")
+def StopWordRemoval(parse: Text, rng: Random, *, level: float = 0.3) -> str | None:
     """A share of the function words is removed, by spaCy's list as in the release."""
-
-    name = "stop-word-removal"
-    level: float = 0.3
-
-    def removes(self, token: Token) -> bool:
-        return token.text.lower() in spacy_stop_words()
+    known = spacy_stop_words()
+    return _without(parse, [i for i, t in enumerate(parse.tokens) if t.text.lower() in known], level, rng)
 
 
-@dataclass(frozen=True)
-class VerbLemmatisation(WordEdit):
+def _without(parse: Text, places: Sequence[int], level: float, rng: Random) -> str | None:
+    """The text without some of the tokens, each dropped with the probability `level`."""
+    tokens, removed, stems = parse.tokens, set(edit.draw_each(places, level, rng)), dict[int, str]()
+    for place in sorted(removed):  # "is" takes "n't" with it; without "n't", "ca" is "can"
+        if not tokens[place].space and place + 1 < len(tokens) and edit.is_clitic(tokens[place + 1]):
+            removed.add(place + 1)
+        stem = tokens[place - 1].text.lower() if place and edit.is_clitic(tokens[place]) else ""
+        if stem in edit.FULL_STEMS:
+            stems[place - 1] = edit.FULL_STEMS[stem]
+    changes = stems | edit.dropped(removed)
+    return " ".join(edit.rewrite(parse, changes, articles=False).split()) if removed else None
+
+
+@edit.template("verb-lemmatisation", "fluency", repair=False)
+def VerbLemmatisation(parse: Text, rng: Random, *, level: float = 1.0) -> Mapping[int, str]:
     """A share of the full verbs loses its inflection."""
-
-    name = "verb-lemmatisation"
-    criterion = "fluency"
-    repair = False
-    level: float = 1.0
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        verbs = {
-            i: edit.base_form(t) for i, t in enumerate(parse.tokens) if t.pos == "VERB" and t.text.isalpha()
-        }
-        inflected = [i for i, base in verbs.items() if base != parse.tokens[i].text.lower()]
-        return {i: verbs[i] for i in edit.draw_each(inflected, self.level, rng)}
+    full = {i: token for i, token in enumerate(parse.tokens) if token.pos == "VERB" and token.text.isalpha()}
+    bases = {i: base for i, verb in full.items() if (base := edit.base_form(verb)) != verb.text.lower()}
+    return {i: bases[i] for i in edit.draw_each(list(bases), level, rng)}
 
 
-@dataclass(frozen=True)
-class TokenDrop(Perturbation):
+@edit.template("token-drop", "fluency", languages=None)
+def TokenDrop(words: list[str], rng: Random, *, level: float = 0.2) -> list[str] | None:
     """A share of the words is dropped, but never the last one left."""
-
-    name = "token-drop"
-    criterion = "fluency"
-    languages = None
-    level: float = 0.2
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        words = split_words(record.gold)
-        count = max(0, min(edit.share_count(len(words), self.level), len(words) - 1))
-        absent = set(rng.sample(range(len(words)), count))
-        rest = [word for i, word in enumerate(words) if i not in absent]
-        return join_words(rest, record.gold) if absent else None
+    count = max(0, min(edit.share_count(len(words), level), len(words) - 1))
+    absent = set(rng.sample(range(len(words)), count))
+    return [word for i, word in enumerate(words) if i not in absent] if absent else None
 
 
-@dataclass(frozen=True)
-class RepeatedToken(Perturbation):
+@edit.template("repeated-token", "fluency", languages=None)
+def RepeatedToken(words: list[str], rng: Random, *, level: float = 0.2) -> list[str]:
     """A share of the words is repeated; a repeat may be repeated again, as in the release."""
-
-    name = "repeated-token"
-    criterion = "fluency"
-    languages = None
-    level: float = 0.2
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        words = split_words(record.gold)
-        for _ in range(edit.share_count(len(words), self.level)):
-            place = rng.randrange(len(words))
-            words.insert(place, words[place])
-        return join_words(words, record.gold)
+    for _ in range(edit.share_count(len(words), level)):
+        place = rng.randrange(len(words))
+        words.insert(place, words[place])
+    return words
 
 
-@dataclass(frozen=True)
-class LocalSwap(Perturbation):
+@edit.template("local-swap", "fluency", languages=None, switched=True)
+def LocalSwap(words: list[str], rng: Random, *, level: float = 0.3) -> list[str] | None:
     """A share of the words changes places with the next word.
 
     As in the release, no swap of the same two words at the same place is made twice; it may be undone.
     """
-
-    name = "local-swap"
-    criterion = "fluency"
-    languages = None
-    switched = True
-    level: float = 0.3
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        words = split_words(record.gold)
-        if len(words) < 2:
-            return None
-        done: set[tuple[int, str, str]] = set()
-        for _ in range(min(edit.share_count(len(words), self.level), len(words) - 1)):
-            while (swap := _swap_at(rng.randrange(len(words) - 1), words)) in done:
-                pass  # fewer swaps are done than there are places, so that one is free
-            done.add(swap)
-            place, left, right = swap
-            words[place], words[place + 1] = right, left
-        return join_words(words, record.gold)
+    if len(words) < 2:
+        return None
+    done: set[tuple[int, str, str]] = set()
+    for _ in range(min(edit.share_count(len(words), level), len(words) - 1)):
+        place = rng.randrange(len(words) - 1)
+        while (swap := (place, words[place], words[place + 1])) in done:
+            place = rng.randrange(len(words) - 1)  # fewer swaps are done than there are places: one is free
+        done.add(swap)
+        words[place], words[place + 1] = words[place + 1], words[place]
+    return words
 
 
-def _swap_at(place: int, words: list[str]) -> tuple[int, str, str]:
-    return place, words[place], words[place + 1]
-
-
-@dataclass(frozen=True)
-class MiddleSwap(Perturbation):
+@edit.template("middle-swap", "fluency", languages=None, switched=True)
+def MiddleSwap(record: Record, rng: Random, *, level: int = 1) -> str | None:
     """In `level` sentences the left and the right half change places."""
-
-    name = "middle-swap"
-    criterion = "fluency"
-    languages = None
-    switched = True
-    level: int = 1
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        if record.language not in ("", "en"):
-            return _swap_halves_of_any(record.gold, self.level, rng)
-        parse = edit.read(record.gold)
-        spans = parse.sentences
-        turned = set(rng.sample(range(len(spans)), min(self.level, len(spans))))
-        pieces = [_swap_halves(parse, s) if i in turned else parse.piece(s) for i, s in enumerate(spans)]
-        return " ".join(piece.strip() for piece in pieces)
+    if record.language not in ("", "en"):
+        return _swap_halves_of_any(record.gold, level, rng)
+    parse = edit.read(record.gold)
+    spans = parse.sentences
+    turned = set(rng.sample(range(len(spans)), min(level, len(spans))))
+    pieces = [_swap_halves(parse, s) if i in turned else parse.piece(s) for i, s in enumerate(spans)]
+    return " ".join(piece.strip() for piece in pieces)
 
 
 def _swap_halves_of_any(text: str, level: int, rng: Random) -> str:
@@ -259,61 +166,34 @@ def _swap_halves(parse: Text, span: Span) -> str:
     return f"{right[:1].upper()}{right[1:]} {left}{'' if ended else last.text}"
 
 
-@dataclass(frozen=True)
-class NoisedPunctuation(Perturbation):
+@edit.template("noised-punctuation", "fluency", languages=None)
+def NoisedPunctuation(text: str, rng: Random, *, level: float = 1.0) -> str:
     """A share of the punctuation is confused: commas become full stops, and the reverse.
 
     Marks within numbers and addresses too: the release goes by characters, and so do its figures.
     """
-
-    name = "noised-punctuation"
-    criterion = "fluency"
-    languages = None
-    level: float = 1.0
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        text = record.gold
-        marks = [i for i, letter in enumerate(text) if letter in _PUNCTUATION]
-        places = set(edit.draw_each(marks, self.level, rng))
-        return "".join(_PUNCTUATION[letter] if i in places else letter for i, letter in enumerate(text))
+    places = set(edit.draw_each([i for i, mark in enumerate(text) if mark in _PUNCTUATION], level, rng))
+    return "".join(_PUNCTUATION[letter] if i in places else letter for i, letter in enumerate(text))
 
 
-# --- consistency ---
-
-
-@dataclass(frozen=True)
-class SentenceReplacement(Perturbation):
+@edit.template("sentence-replacement", "consistency", reads="others", languages=None)
+def SentenceReplacement(record: Record, rng: Random, *, level: int = 1) -> str | None:
     """`level` sentences are replaced by sentences of other items of the corpus."""
-
-    name = "sentence-replacement"
-    criterion = "consistency"
-    reads = "others"
-    languages = None
-    level: int = 1
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        others, pieces = edit.unrelated_texts(record), edit.sentences(record.gold)
-        if not others or not pieces:
-            return None
-        for place in rng.sample(range(len(pieces)), min(self.level, len(pieces))):
-            sentence = rng.choice(edit.sentences(rng.choice(others)) or [pieces[place]])
-            if sentence not in record.gold:
-                pieces[place] = sentence
-        return join_words(pieces, record.gold)
+    others, pieces = edit.unrelated_texts(record), edit.sentences(record.gold)
+    if not others or not pieces:
+        return None
+    for place in rng.sample(range(len(pieces)), min(level, len(pieces))):
+        sentence = rng.choice(edit.sentences(rng.choice(others)) or [pieces[place]])
+        if sentence not in record.gold:
+            pieces[place] = sentence
+    return join_words(pieces, record.gold)
 
 
-@dataclass(frozen=True)
-class GenericNamedEntity(Perturbation):
+@edit.template("generic-named-entity", "consistency")
+def GenericNamedEntity(parse: Text, rng: Random, *, level: float = 1.0) -> str:
     """A share of the names of people, places and organisations becomes "a person", "some place" and so on."""
-
-    name = "generic-named-entity"
-    criterion = "consistency"
-    level: float = 1.0
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = edit.read(record.gold)
-        drawn = edit.draw_each(names(parse), self.level, rng)
-        return edit.splice(record.gold, [_generic_phrase(parse, name, rng) for name in drawn])
+    drawn = edit.draw_each(labelled(parse), level, rng)
+    return edit.splice(parse.text, [_generic_phrase(parse, name, rng) for name in drawn])
 
 
 def _generic_phrase(parse: Text, name: Span, rng: Random) -> tuple[int, int, str]:
@@ -323,74 +203,43 @@ def _generic_phrase(parse: Text, name: Span, rng: Random) -> tuple[int, int, str
     Nor does an owner or another determiner.
     """
     tokens, first = parse.tokens, name.start
-    articles, noun = _GENERIC[name.label]
-    while first and (
-        is_title(tokens[first - 1].text) or tokens[first - 1].text.lower() in word_set("words", "articles")
-    ):
+    article, noun = _GENERIC[name.label]
+    known = word_set("words", "articles")
+    while first and (is_title(tokens[first - 1].text) or parse.word_at(first - 1) in known):
         first -= 1
-    before = tokens[first - 1] if first and tokens[first - 1].space else None
-    bound = before is not None and (
-        before.pos in ("ADJ", "NOUN", "DET", "NUM") or before.tag in ("POS", "PRP$")
-    )
-    phrase = noun if bound else f"{rng.choice(articles)} {noun}"
+    before = [tokens[first - 1]] if first and tokens[first - 1].space else []
+    bound = any(t.pos in ("ADJ", "NOUN", "DET", "NUM") or t.tag in ("POS", "PRP$") for t in before)
+    phrase = noun if bound else f"{rng.choice(('some', article))} {noun}"
     if tokens[first].text[:1].isupper() and first == parse.first_word(parse.sentence_of(first)):
         phrase = capitalised(phrase)
     return tokens[first].start, tokens[name.end - 1].end, phrase
 
 
-@dataclass(frozen=True)
-class Negation(Perturbation):
-    """A share of the sentences is negated, or loses its negation; where that would be doubtful, it stays."""
+@edit.template("negation", "consistency")
+def Negation(parse: Text, rng: Random, *, level: float = 1.0) -> str | None:
+    """A share of the sentences is negated, or loses its negation; where that would be doubtful, it stays.
 
-    name = "negation"
-    criterion = "consistency"
-    level: float = 1.0
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = edit.read(record.gold)
-        changes: dict[int, str] = {}
-        for span in edit.draw_each(parse.sentences, self.level, rng):
-            changes |= negation(parse, span, shy="negations", contract=True) or {}
-        return " ".join(edit.rewrite(parse, changes).split()) if changes else None
+    On CNN/DM its noise-ratio is 1.02 of the released one at level 1. At level 0.5, where each sentence is
+    drawn by itself, it is 1.01 to 1.12 by seed, and the release's own is .49 of its ratio at level 1.
+    """
+    changes: dict[int, str] = {}
+    for span in edit.draw_each(parse.sentences, level, rng):
+        changes |= negation(parse, span, shy="negations", contract=True) or {}
+    return " ".join(edit.rewrite(parse, changes).split()) if changes else None
 
 
-# --- switched parts ---
-
-
-class _Switching(Perturbation):
-    """`level` pairs of parts of the text change places."""
-
-    criterion: ClassVar[Criterion] = "consistency"
-    switched = True
-    level: int
-
-
-@dataclass(frozen=True)
-class SentenceSwitching(_Switching):
+@edit.template("sentence-switching", "consistency", languages=None, switched=True)
+def SentenceSwitching(pieces: list[str], rng: Random, *, level: int = 1, last: bool = True) -> list[str]:
     """`level` pairs of sentences change places; `last` says whether the last one may move."""
-
-    name = "sentence-switching"
-    languages = None
-    level: int = 1
-    last: bool = True
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        pieces = edit.sentences(record.gold)
-        free, fixed = (pieces, []) if self.last else (pieces[:-1], pieces[-1:])
-        moved = free[::-1] if len(free) == 2 else edit.switch_pairs(free, self.level, rng)
-        return join_words(moved + fixed, record.gold) if moved else None
+    free, fixed = (pieces, []) if last else (pieces[:-1], pieces[-1:])
+    moved = free[::-1] if len(free) == 2 else edit.switch_pairs(free, level, rng)
+    return moved + fixed if moved else []
 
 
-@dataclass(frozen=True)
-class SubSentenceSwitching(_Switching):
+@edit.template("sub-sentence-switching", "consistency", languages=None, switched=True)
+def SubSentenceSwitching(text: str, rng: Random, *, level: int = 1) -> list[str]:
     """`level` pairs of stretches between punctuation marks change places."""
-
-    name = "sub-sentence-switching"
-    languages = None
-    level: int = 1
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return join_words(edit.switch_pairs(_sub_sentences(record.gold), self.level, rng), record.gold)
+    return edit.switch_pairs(_sub_sentences(text), level, rng)
 
 
 def _sub_sentences(text: str) -> list[str]:
@@ -404,33 +253,17 @@ def _sub_sentences(text: str) -> list[str]:
     return pieces
 
 
-@dataclass(frozen=True)
-class TokenSwitching(_Switching):
+@edit.template("token-switching", "consistency", languages=None, switched=True)
+def TokenSwitching(words: list[str], rng: Random, *, level: int = 5) -> list[str]:
     """`level` pairs of words change places."""
-
-    name = "token-switching"
-    languages = None
-    level: int = 5
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return join_words(edit.switch_pairs(split_words(record.gold), self.level, rng), record.gold)
+    return edit.switch_pairs(words, level, rng)
 
 
-@dataclass(frozen=True)
-class NounSwitching(_Switching):
+@edit.template("noun-switching", "consistency", switched=True)
+def NounSwitching(parse: Text, rng: Random, *, level: int = 2) -> Mapping[int, str]:
     """`level` pairs of common nouns change places."""
-
-    name = "noun-switching"
-    level: int = 2
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = edit.read(record.gold)
-        switched = _switched_tokens(parse, "NOUN", self.level, rng)
-        return (
-            edit.rewrite(parse, {at: _cased(parse, at, t) for at, t in switched.items()})
-            if switched
-            else None
-        )
+    switched = _switched_tokens(parse, "NOUN", level, rng)
+    return {at: _cased(parse, at, noun) for at, noun in switched.items()}
 
 
 def _cased(parse: Text, at: int, word: Token) -> str:
@@ -441,66 +274,42 @@ def _cased(parse: Text, at: int, word: Token) -> str:
     return capitalised(word.text) if opens else word.text.lower()
 
 
-@dataclass(frozen=True)
-class VerbSwitching(_Switching, WordEdit):
+@edit.template("verb-switching", "consistency", switched=True, repair=False)
+def VerbSwitching(parse: Text, rng: Random, *, level: int = 8) -> Mapping[int, str]:
     """`level` pairs of full verbs change places, each inflected for its new place."""
-
-    name = "verb-switching"
-    repair = False
-    level: int = 8
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes = {}
-        for at, verb in _switched_tokens(parse, "VERB", self.level, rng).items():
-            here, form = parse.tokens[at], verb.text.lower()
-            if verb.tag != here.tag:
-                form = edit.inflect(edit.base_form(verb), here.tag) or form
-            changes[at] = form.capitalize() if here.text[:1].isupper() else form
-        return changes
+    changes = {}
+    for at, verb in _switched_tokens(parse, "VERB", level, rng).items():
+        here, form = parse.tokens[at], verb.text.lower()
+        if verb.tag != here.tag:
+            form = edit.inflect(edit.base_form(verb), here.tag) or form
+        changes[at] = form.capitalize() if here.text[:1].isupper() else form
+    return changes
 
 
 def _switched_tokens(parse: Text, pos: str, count: int, rng: Random) -> dict[int, Token]:
     """Index to its new token, after switching words of a kind (the tagger takes emoji for nouns too)."""
-    places = [i for i, token in enumerate(parse.tokens) if token.pos == pos and _is_movable(parse, i)]
+    words = [i for i, token in enumerate(parse.tokens) if token.pos == pos]
+    places = [i for i in words if stands_in("movable", parse, i)]
     moved = edit.switch_pairs(places, count, rng)
     return {at: parse.tokens[other] for at, other in zip(places, moved, strict=False) if at != other}
 
 
-def _is_movable(parse: Text, index: int) -> bool:
-    """Whether a word is whole: no part of a compound, a hyphenated word or an address."""
-    token = parse.tokens[index]
-    if not edit.is_word(token) or edit.is_address(token) or parse.is_joined(index):
-        return False
-    beside = [i for i in (index - 1, index + 1) if 0 <= i < len(parse.tokens)]
-    compound = token.dep == "compound" or any(
-        parse.tokens[i].dep == "compound" and parse.tokens[i].head == index for i in beside
-    )
-    return token.pos != "NOUN" or not compound
-
-
-@dataclass(frozen=True)
-class NamedEntitySwitching(_Switching):
+@edit.template("named-entity-switching", "consistency", switched=True)
+def NamedEntitySwitching(parse: Text, rng: Random, *, level: int = 1) -> str:
     """`level` pairs of names change places, each with another of its kind: people, places, organisations.
 
     Names that are listed side by side stay: "A and B" says the same as "B and A".
     """
-
-    name = "named-entity-switching"
-    level: int = 1
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = edit.read(record.gold)
-        spans = names(parse)
-        texts, pairs = [parse.piece(span) for span in spans], _switchable(parse, spans)
-        last = None
-        for _ in range(self.level):
-            fitting = [pair for pair in pairs if pair != last and _differ(texts, pair)]
-            if not fitting:
-                break
-            first, second = last = rng.choice(fitting)
-            texts[first], texts[second] = texts[second], texts[first]
-        places = [(parse.tokens[span.start].start, parse.tokens[span.end - 1].end) for span in spans]
-        return edit.splice(record.gold, [(*place, text) for place, text in zip(places, texts, strict=True)])
+    spans = names(parse)
+    texts, pairs, last = [parse.piece(span) for span in spans], _switchable(parse, spans), None
+    for _ in range(level):
+        fitting = [pair for pair in pairs if pair != last and _differ(texts, pair)]
+        if not fitting:
+            break
+        first, second = last = rng.choice(fitting)
+        texts[first], texts[second] = texts[second], texts[first]
+    places = [(parse.tokens[span.start].start, parse.tokens[span.end - 1].end) for span in spans]
+    return edit.splice(parse.text, [(*place, text) for place, text in zip(places, texts, strict=True)])
 
 
 def _switchable(parse: Text, spans: Sequence[Span]) -> list[tuple[int, int]]:
@@ -514,12 +323,8 @@ def _switchable(parse: Text, spans: Sequence[Span]) -> list[tuple[int, int]]:
         if between <= {",", "and", "or", "&", "/", "-"}:
             listed.add(number)
     kinds = [(span.label, parse.word_at(span.start - 1) == "the") for span in spans]
-    return [
-        (i, j)
-        for j in range(len(spans))
-        for i in range(j)
-        if kinds[i] == kinds[j] and not listed >= set(range(i, j))
-    ]
+    pairs = ((i, j) for j in range(len(spans)) for i in range(j) if kinds[i] == kinds[j])
+    return [(i, j) for i, j in pairs if not listed >= set(range(i, j))]
 
 
 def _differ(texts: Sequence[str], pair: tuple[int, int]) -> bool:

@@ -58,12 +58,7 @@ def alignment(gold: str, noised: str) -> tuple[Edit, ...]:
     [('', 'did not'), ('went', 'go')]
     """
     before, after = split_words(gold), split_words(noised)
-    return tuple(
-        Edit(
-            op.src_start,
-            " ".join(before[op.src_start : op.src_end]),
-            " ".join(after[op.dest_start : op.dest_end]),
-        )
-        for op in Levenshtein.opcodes(before, after)
-        if op.tag != "equal"
-    )
+    changed = [op for op in Levenshtein.opcodes(before, after) if op.tag != "equal"]
+    old = [" ".join(before[op.src_start : op.src_end]) for op in changed]
+    new = [" ".join(after[op.dest_start : op.dest_end]) for op in changed]
+    return tuple(Edit(op.src_start, *words) for op, *words in zip(changed, old, new, strict=True))

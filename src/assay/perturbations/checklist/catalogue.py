@@ -25,12 +25,14 @@ class Entry:
     task: Task
     criterion: Criterion
     template: str
+    edit: str  # what the template does, as a noun phrase
     what: str
     applies: str
     severity: float  # from 0, nobody minds, to 10, a different text altogether
     source: str
     rare: str | None
     real: float | None = None  # of items of public data sets that the template can change, where measured
+    read: tuple[int, ...] = ()  # outputs on public data; how many of them each of two readers found right
 
     @property
     def slice(self) -> str:
@@ -52,23 +54,18 @@ class Entry:
 @cache
 def catalogue() -> tuple[Entry, ...]:
     """Every row, in the order of the file."""
-    templates = toml_file("checklist", "catalogue")["template"]
-    return tuple(
-        Entry(
-            task,
-            row["criterion"],
-            template["name"],
-            template["what"],
-            template["applies"],
-            float(row["severity"]),
-            row["source"],
-            template.get("rare", {}).get(task),
-            template.get("real", {}).get(task),
-        )
-        for template in templates
-        for row in template["rows"]
-        for task in (TASKS if row["tasks"] == ["all"] else row["tasks"])
-    )
+    entries = []
+    for template in toml_file("checklist", "catalogue")["template"]:
+        name, edit, what, applies = (template[key] for key in ("name", "edit", "what", "applies"))
+        read = tuple(template.get("read", ()))
+        for row in template["rows"]:
+            criterion, severity, source = row["criterion"], float(row["severity"]), row["source"]
+            for task in TASKS if row["tasks"] == ["all"] else row["tasks"]:
+                rare, real = (template.get(key, {}).get(task) for key in ("rare", "real"))
+                entries.append(
+                    Entry(task, criterion, name, edit, what, applies, severity, source, rare, real, read)
+                )
+    return tuple(entries)
 
 
 def applied(entry: Entry, records: Sequence[Record], *, seed: int = 0) -> list[tuple[Record, str]]:
@@ -82,20 +79,8 @@ def page() -> str:
     """docs/catalogue.md: every template with how often it applies and an example made by running it."""
     corpora = {task: embedded_records(task) for task in TASKS}
     names = dict.fromkeys(entry.template for entry in catalogue())
-    return "\n".join([_HEAD, *(section(name, corpora) for name in names)])
-
-
-_HEAD = f"""# The perturbation checklist
-
-This page is written by `python -m assay.perturbations.checklist.catalogue > docs/catalogue.md`;
-a test compares it.
-Every template is aimed at a criterion of a task, after the perturbation checklists of Sai et al. (2021).
-*lower*: the score should fall; *same*: it should stay. *severity* is how much people should mind, from 0 to
-10: defaults of assay's own, which `assay run checklist --human FILE` replaces. *applies* is the share of the
-items of the embedded corpus that the template can change; where it is below {ENOUGH:.0%}, a line says why.
-*real* is that share on public data, where it was measured: WMT21 and TED, CNN/DM, DailyDialog++ (replies, and
-its questions for question generation), Flickr8k, and sentences of WikiText for data-to-text.
-"""
+    head = toml_file("checklist", "catalogue")["page"].format(enough=ENOUGH)
+    return "\n".join([head, *(section(name, corpora) for name in names)])
 
 
 def section(name: str, corpora: dict[Task, list[Record]]) -> str:
@@ -112,9 +97,16 @@ def section(name: str, corpora: dict[Task, list[Record]]) -> str:
         cells = (entry.task, entry.criterion, f"{entry.severity:g}", f"{share:.0%}", real, entry.source)
         lines.append(f"| {' | '.join(cells)} |")
     lines += [f"\nSeldom in {entry.task}: {_lowered(entry.rare)}" for entry in entries if entry.rare]
+    if first.read:
+        outputs, *correct = first.read
+        lines.append(
+            f"\nOf {outputs} outputs on public data two language models, as readers, "
+            f"found {correct[0]} and {correct[1]} right."
+        )
     examples = [pair for pairs in results.values() for pair in pairs]
-    if examples:
-        record, changed = min(examples, key=lambda pair: (len(pair[0].gold), pair[0].id))
+    examples.sort(key=lambda pair: (len(pair[0].gold), pair[0].id))
+    for place in sorted({len(examples) * part // 8 for part in range(3)} if examples else ()):
+        record, changed = examples[place]
         lines += [f"\n> {_quoted(record.gold)}\n>", f"> *{_quoted(changed)}*"]
     return "\n".join(lines) + "\n"
 

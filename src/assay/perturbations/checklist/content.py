@@ -1,70 +1,126 @@
-"""Content templates: other nouns and verbs, another gender, other attributes, objects swapped or repeated.
-
-Table 5 of *checklist*; the last four are for captions.
-"""
+"""Templates that change what words say and keep the grammar, and synonyms, which keep both."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from random import Random
-from typing import ClassVar
 
-from assay.core import Perturbation, Record
+from assay.core import Record
 from assay.datasets import lexicon
+from assay.datasets.lexicon import Pairs, template_words
 from assay.datasets.swaps import embedded_swaps
 from assay.models.nlp import Span, Token, parse
 from assay.perturbations import edit
-from assay.perturbations.checklist.meaning import stands_free
+from assay.perturbations.checklist.frames import stands_in, synonym_rows, unframed_synonyms
 from assay.perturbations.edit import Text
-from assay.vocabulary import Criterion
+from assay.perturbations.negation import negation
 
 _TEXTS = 150  # of the corpus are searched for words
 _LISTED_KINDS = ("animal", "vehicle", "place", "thing")
-_LOOSE = {"in", "at", "on", "during", "between", "near", "after", "before", "since", "under", "above"}
 
 
-# --- nouns and verbs of other items ---
+@edit.template("antonyms", "adequacy")
+def Antonyms(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
+    """A share of the words replaced by their opposites, one per sentence: two may undo each other."""
+    sizes = {i for i, t in enumerate(parse.tokens) if t.lemma in ("small", "little", "large", "big")}
+    bound = {i for i in sizes if _is_person(parse, parse.tokens[i])}  # a little daughter
+    bound |= {i for i in range(len(parse.tokens)) if not stands_in("takes-opposite", parse, i)}
+    return _exchanged(parse, lexicon.antonyms(), share, rng, skip=bound, single=True)
 
 
-class _Exchange(Perturbation):
-    """A share of the words of some classes is exchanged for words of other items."""
-
-    criterion: ClassVar[Criterion] = "relevance"
-    classes: ClassVar[Collection[str]]
-    share: float
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        text = edit.read(record.gold)
-        places = [i for i, token in enumerate(text.tokens) if token.pos in self.classes]
-        options = {i: forms for i in places if (forms := _fitting(record, text, i))}
-        changes: dict[int, str] = {}
-        for index in edit.draw_share(list(options), self.share, rng):
-            free = [form for form in options[index] if form not in changes.values()]
-            if free:
-                changes[index] = rng.choice(free)
-        return edit.rewrite(text, changes)
+@edit.template("siblings", "correctness")
+def Siblings(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
+    """A share of the words replaced by others of their kind (the paper's hyponyms): musician, dancer."""
+    named = {i for i in range(len(parse.tokens)) if stands_in("in-lower-name", parse, i)}
+    return _exchanged(parse, lexicon.siblings(), share, rng, skip=named)
 
 
-@dataclass(frozen=True)
-class ChangeNouns(_Exchange):
+def _exchanged(
+    parse: Text, table: Pairs, share: float, rng: Random, *, skip: Collection[int] = (), single: bool = False
+) -> dict[int, str]:
+    """Exchange a share of the words in a table, in the form of the old ones.
+
+    A repeated word is exchanged for the same word everywhere, never for one that the text has already. A word
+    that must stay in one place stays in all. With `single`, only one word of a sentence changes.
+    """
+    indices = [i for i in range(len(parse.tokens)) if i not in skip]
+    options = {i: forms for i in indices if (forms := _forms(parse, i, table))}
+    places: dict[str, list[int]] = defaultdict(list)
+    for index, token in enumerate(parse.tokens):
+        places[token.text.lower()].append(index)
+    changes: dict[int, str] = {}
+    for word in edit.draw_share([w for w in places if options.keys() >= set(places[w])], share, rng):
+        fresh = [other for other in options[places[word][0]] if other.lower() not in places]
+        changed = {*places[word], *changes}
+        crowded = any(sum(s.start <= i < s.end for i in changed) > 1 for s in parse.sentences)
+        if fresh and not (single and crowded):
+            other = rng.choice(fresh)
+            changes.update({i: lexicon.match_case(other, parse.tokens[i].text) for i in places[word]})
+    return changes
+
+
+def _forms(parse: Text, index: int, table: Pairs) -> list[str]:
+    """The words that the table gives for a word, in its form; empty where none would fit."""
+    token = parse.tokens[index]
+    known = edit.class_and_lemma(token)
+    free = stands_in("stands-free", parse, index) and stands_in("replaceable", parse, index)
+    if known is None or not free:
+        return []
+    word_class, lemma = known
+    if token.tag in ("JJ", "RB", "NN", "VB") and lemma != token.text.lower():
+        return []  # the tagger and the dictionary disagree on the form
+    proper = (word_class, lemma.capitalize())
+    if token.pos == "PROPN" and proper not in table:
+        return []
+    others = table.get((word_class, lemma), ())
+    if not others and (token.pos == "PROPN" or lemma.capitalize() == token.text):
+        others = table.get(proper, ())
+    gender = lexicon.gendered(lemma)
+    same_gender = [other for other in others if gender is None or lexicon.gendered(other) in (gender, None)]
+    return [form for other in same_gender or others if (form := edit.inflect(other, token.tag))]
+
+
+@edit.template("negate", "adequacy")
+def Negate(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
+    """The main clause of a share of the sentences is negated, or loses its negation."""
+    negated = [changes for sentence in parse.sentences if (changes := negation(parse, sentence))]
+    drawn = edit.draw_share(negated, share, rng)
+    return {index: word for changes in drawn for index, word in changes.items()}
+
+
+@edit.template("synonyms", "invariance", expect="same")
+def Synonyms(parse: Text, rng: Random) -> Mapping[int, str]:
+    """Every word that has a synonym safe in its frame replaced by it: a large rock, a big rock."""
+    table = {key: (synonym,) for key, (synonym, _) in synonym_rows().items()}
+    return _exchanged(parse, table, 1.0, rng, skip=unframed_synonyms(parse))
+
+
+@edit.template("change-nouns", "relevance")
+def ChangeNouns(record: Record, rng: Random, *, share: float = 0.5) -> str:
     """Nouns replaced by nouns of other items, of the same kind and number: the school, the market."""
-
-    name = "change-nouns"
-    classes = ("NOUN",)
-    share: float = 0.5
+    return _borrowed(record, "NOUN", share, rng)
 
 
-@dataclass(frozen=True)
-class ChangeVerbs(_Exchange):
+@edit.template("change-verbs", "relevance")
+def ChangeVerbs(record: Record, rng: Random, *, share: float = 0.5) -> str:
     """Verbs replaced by verbs of other items in the same form; only verbs with a plain object change."""
+    return _borrowed(record, "VERB", share, rng)
 
-    name = "change-verbs"
-    classes = ("VERB",)
-    share: float = 0.5
+
+def _borrowed(record: Record, pos: str, share: float, rng: Random) -> str:
+    """The text with a share of the words of a class exchanged for words of other items."""
+    text = edit.read(record.gold)
+    places = [i for i, token in enumerate(text.tokens) if token.pos == pos]
+    options = {i: forms for i in places if (forms := _fitting(record, text, i))}
+    changes: dict[int, str] = {}
+    for index in edit.draw_share(list(options), share, rng):
+        free = [form for form in options[index] if form not in changes.values()]
+        if free:
+            changes[index] = rng.choice(free)
+    return edit.rewrite(text, changes)
 
 
 def _fitting(record: Record, text: Text, index: int) -> dict[str, int]:
@@ -114,34 +170,12 @@ def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, tuple[str, str]
 def _kind(text: Text, index: int) -> str | None:
     """The kind of words that may replace a word: verb, person, animal and so on; None where few would fit."""
     token = text.tokens[index]
-    stop_word = token.text in lexicon.word_set("words", "stop_words")
-    if stop_word or token.entity in ("DATE", "TIME") or not token.text.islower():
-        return None
-    if token.pos not in edit.known_classes(token.text) or not stands_free(text, index):
+    if token.pos not in edit.known_classes(token.text) or not stands_in("loan", text, index):
         return None
     if token.pos == "VERB":
-        return "verb" if _has_plain_object(text, index) else None
-    kind = _noun_kind(token.text) if token.pos == "NOUN" and _is_plain_noun(text, index) else None
-    return None if kind == "thing" and not _any_thing_fits(text, index) else kind
-
-
-def _any_thing_fits(text: Text, index: int) -> bool:
-    """Whether other things fit as well: what one finds or repairs, or what is in some place."""
-    token = text.tokens[index]
-    head = text.tokens[token.head]
-    if token.dep == "dobj":
-        verbs = [lexicon.word_set("checklist", "nouns", key) for key in ("wide_verbs", "handling_verbs")]
-        return any(edit.lemma_of(head.text, "verb") in words for words in verbs)
-    return token.dep == "pobj" and head.text.lower() not in ("of", "from")
-
-
-def _is_plain_noun(text: Text, index: int) -> bool:
-    """Whether a noun is alone in its phrase, with an article or owner if it is singular."""
-    token, dependents = text.tokens[index], text.children(index)
-    fixed = any(t.dep in ("compound", "relcl", "acl", "appos", "prep") and t.text != "in" for t in dependents)
-    bare = token.tag == "NN" and not any(t.dep in ("det", "poss") for t in dependents)
-    verbal = token.tag == "NN" and token.dep == "ROOT"  # did he train, misread
-    return not (fixed or bare or verbal) and token.dep not in ("compound", "nmod", "npadvmod", "conj")
+        return "verb" if stands_in("plain-object", text, index) else None
+    kind = _noun_kind(token.text) if token.pos == "NOUN" and stands_in("plain-noun", text, index) else None
+    return None if kind == "thing" and not stands_in("any-thing-fits", text, index) else kind
 
 
 @cache
@@ -154,31 +188,10 @@ def _noun_kind(noun: str) -> str | None:
         if lemma in lexicon.word_set("checklist", "nouns", kind):
             return kind
     nouns = [lexicon.word_set("checklist", "nouns", key) for key in ("mass", "abstract")]
-    nouns += [lexicon.template_words(key) for key in ("nouns_unfinished", "collective")]
+    nouns += [template_words(key) for key in ("nouns_unfinished", "collective")]
     abstract = lexicon.word_list("checklist", "nouns", "abstract_endings")
     endings = (*abstract, *lexicon.word_list("checklist", "templates", "person_endings"))
     return None if lemma.endswith(endings) or any(lemma in words for words in nouns) else "thing"
-
-
-def _has_plain_object(text: Text, index: int) -> bool:
-    """Whether a verb has an object one can touch, and no other complement but a place or time."""
-    dependents = text.children(index)
-    bound = any(t.dep in ("dative", "xcomp", "ccomp", "oprd", "prt") for t in dependents)
-    loose = all(t.text.lower() in _LOOSE for t in dependents if t.dep == "prep")
-    objects = [t for t in dependents if t.dep == "dobj"]
-    # Penguins take no photographs.
-    animal = any(t.dep == "nsubj" and _noun_kind(t.text) == "animal" for t in dependents)
-    return loose and not bound and not animal and len(objects) == 1 and _is_touchable(objects[0])
-
-
-def _is_touchable(token: Token) -> bool:
-    lemma = edit.lemma_of(token.text, "noun")
-    mass, abstract = (lexicon.word_set("checklist", "nouns", key) for key in ("mass", "abstract"))
-    listed = any(lemma in lexicon.word_set("checklist", "nouns", kind) for kind in _LISTED_KINDS)
-    return token.pos == "NOUN" and (listed or (lemma in mass and lemma not in abstract))
-
-
-# --- gender and attributes ---
 
 
 @edit.template("change-gender", "correctness")
@@ -227,18 +240,13 @@ def ChangeAttributes(parse: Text, rng: Random) -> Mapping[int, str]:
 def _is_person(parse: Text, token: Token) -> bool:
     """Whether an attribute, or one of a row of them, is a person's."""
     noun = parse.tokens[token.head]
-    while noun.dep in ("amod", "conj", "compound") and parse.tokens[noun.head].pos in (
-        "ADJ",
-        "NOUN",
-        "PROPN",
-    ):
+    while noun.dep in ("amod", "conj", "compound"):
+        if parse.tokens[noun.head].pos not in ("ADJ", "NOUN", "PROPN"):
+            break
         noun = parse.tokens[noun.head]
     lemma = edit.lemma_of(noun.text, "noun")
     listed = lemma in lexicon.people() or lemma in ("people", "kid") or lexicon.gendered(lemma) is not None
     return listed or noun.entity == "PERSON" or _noun_kind(noun.text) == "person"
-
-
-# --- objects ---
 
 
 @edit.template("swap-objects", "correctness")
@@ -257,8 +265,8 @@ def SwapObjects(parse: Text, rng: Random) -> Mapping[int, str]:
 @edit.template("repeat-object", "thoroughness")
 def RepeatObject(parse: Text, rng: Random) -> Mapping[int, str]:
     """An object appears twice: A lady riding a horse and a lady. The text must end in a noun phrase."""
-    chunks, words = [c for c in parse.chunks if _names_object(parse, c)], parse.word_indices()
-    counted = [c for c in chunks[:-1] or chunks if _is_counted(parse, c)]
+    chunks, words = _phrases(parse, "object-phrase", parse.chunks), parse.word_indices()
+    counted = _phrases(parse, "counted-phrase", chunks[:-1] or chunks)
     # A part of a longer phrase on either side would not be clear: a slice of the bread.
     whole = [c for c in counted if "of" not in (parse.word_at(c.start - 1), parse.word_at(c.end))]
     if not whole or chunks[-1].end - 1 != words[-1]:
@@ -268,32 +276,23 @@ def RepeatObject(parse: Text, rng: Random) -> Mapping[int, str]:
     return {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"}
 
 
-def _names_object(parse: Text, chunk: Span) -> bool:
-    """Whether a phrase is whole and names a thing: not the front of "in front of", no verb, no marks."""
-    head = parse.tokens[chunk.end - 1]
-    cut = chunk.start > 0 and parse.tokens[chunk.start - 1].pos in ("ADJ", "DET", "NUM")
-    singular = parse.word_at(chunk.start) in ("a", "an")
-    verb = head.tag == "NNS" and (head.dep == "ROOT" or singular)
-    vague = head.text.lower() in lexicon.template_words("place_nouns") | lexicon.template_words("settings")
-    return head.pos in ("NOUN", "PROPN") and not (cut or verb or vague) and _has_no_marks(parse, chunk)
-
-
-def _has_no_marks(parse: Text, chunk: Span) -> bool:
-    return all(edit.is_word(t) or t.text == "-" for t in parse.tokens[chunk.start : chunk.end])
+def _phrases(parse: Text, frame: str, chunks: Sequence[Span]) -> list[Span]:
+    return [chunk for chunk in chunks if stands_in(frame, parse, chunk.start, chunk.end)]
 
 
 def _swappable(parse: Text) -> list[tuple[Span, Span]]:
     """Neighbouring phrases of the main clause, equal in number, whose first no pronoun refers to."""
-    chunks = [chunk for chunk in parse.chunks if _names_object(parse, chunk)]
+    chunks = _phrases(parse, "object-phrase", parse.chunks)
     things = [(chunk, whole) for chunk in chunks if (whole := _whole_phrase(parse, chunk))]
     pronouns = [i for i, t in enumerate(parse.tokens) if t.tag in ("PRP", "PRP$")]
     pairs = [
         (first, second)
         for (chunk, first), (other, second) in pairwise(things)
-        if _is_plural(parse, chunk) == _is_plural(parse, other) and first.end <= second.start
-        if _is_counted(parse, chunk) and _is_counted(parse, other)
+        if len({parse.tokens[c.end - 1].tag in ("NNS", "NNPS") for c in (chunk, other)}) == 1
+        if first.end <= second.start and len(_phrases(parse, "counted-phrase", (chunk, other))) == 2
         if all(first.start <= i < first.end for i in pronouns)  # not: a man beside his dog
         if parse.piece(first).lower() != parse.piece(second).lower()
+        if (first.label, second.label) != ("pobj", "pobj")  # around a bend on a racetrack
     ]
     return [pair for pair in pairs if pair[0].label == "nsubj"] or pairs
 
@@ -302,20 +301,11 @@ def _whole_phrase(parse: Text, chunk: Span) -> Span | None:
     """A noun phrase and all its dependents, labelled with its part in the main clause, or None."""
     head = chunk.end - 1
     token, span = parse.tokens[head], parse.subtree(head)
-    if span is None or span.start != chunk.start or not _has_no_marks(parse, span):
+    if span is None or span.start != chunk.start or not _phrases(parse, "plain-phrase", [span]):
         return None
     up = parse.tokens[token.head]
-    while up.dep == "prep" or (up.dep == "pobj" and up.text.lower() in lexicon.template_words("place_nouns")):
+    while up.dep == "prep" or (up.dep == "pobj" and up.text.lower() in template_words("place_nouns")):
         up = parse.tokens[up.head]
     joined = any(t.dep == "conj" for t in parse.children(head))
     part = token.dep in ("nsubj", "dobj", "pobj") and up.dep == "ROOT" and not joined
     return Span(span.start, span.end, token.dep) if part else None
-
-
-def _is_plural(parse: Text, chunk: Span) -> bool:
-    return parse.tokens[chunk.end - 1].tag in ("NNS", "NNPS")
-
-
-def _is_counted(parse: Text, chunk: Span) -> bool:
-    """Whether a phrase has an article or a number: a loaf, not bread."""
-    return parse.tokens[chunk.start].tag in ("DT", "CD")

@@ -1,55 +1,39 @@
-"""Templates for replies and questions (checklist, table 5).
-
-Replies contradict, repeat, dodge or do not belong; question words are dropped or changed; questions become
-statements.
-"""
+"""Templates for replies that contradict, repeat, dodge or do not belong, and for questions."""
 
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
 from random import Random
-from typing import ClassVar
 
-from assay.core import Perturbation, Record
-from assay.datasets.lexicon import capitalised, people, replies, template_words, word_list, word_set
+from assay.core import Record
+from assay.datasets import lexicon
+from assay.datasets.lexicon import capitalised, replies, template_words, word_list, word_set
+from assay.language import split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.structure import RandomText, is_substantial
+from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.checklist.rewordings import content_words
+from assay.perturbations.checklist.structure import content, is_substantial
 from assay.perturbations.edit import Text
 from assay.perturbations.negation import negation
-from assay.vocabulary import Criterion
 
 _SPEAKER = re.compile(r"^\s*([\w .'’-]{1,20}):\s+")
 _ADVERBIAL = ("when", "where", "why", "how")
-_PLACING = frozenset(["in", "at", "to", "on", "into", "inside", "from", "near", "around", "between", "above"])
+_TELLING = 5  # words of a reply that says more than a generic one
 _FULL_BE = {"'s": "is", "'re": "are", "'m": "am"}  # an end of a contraction cannot stand apart
-_INDEFINITE = {
-    "who": "someone", "whom": "someone", "what": "something", "when": "at some time", "where": "somewhere",
-    "why": "for some reason", "how": "somehow",
-}  # fmt: skip
 
 
-# --- replies ---
-
-
-@dataclass(frozen=True)
-class Contradict(Perturbation):
+@edit.template("contradict", "making sense", reads="context")
+def Contradict(record: Record, rng: Random) -> str | None:
     """The speaker says the contrary of an earlier turn of their own."""
-
-    name = "contradict"
-    criterion = "making sense"
-    reads = "context"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        for turn in reversed(_own_turns(record.context)):
-            statements = edit.sentences(turn, with_words=True)
-            contraries = [negated for sentence in statements if (negated := _contrary(sentence))]
-            if contraries:
-                return rng.choice(contraries)
-        return None
+    for turn in reversed(_own_turns(record.context)):
+        statements = edit.sentences(turn, with_words=True)
+        contraries = [negated for sentence in statements if (negated := _contrary(sentence))]
+        if contraries:
+            return rng.choice(contraries)
+    return None
 
 
 def _own_turns(context: Sequence[str]) -> list[str]:
@@ -67,7 +51,7 @@ def _contrary(sentence: str) -> str | None:
     short = len(sentence.split()) < 4 or sentence.lower().startswith(("yes", "no,"))
     joined = any(t.dep == "conj" and parse.tokens[t.head].dep == "ROOT" for t in parse.tokens)
     apart = re.search(r"\s['’]\s", sentence) is not None  # It ’ s: the parser cannot read it
-    undenied = joined or apart or any(t.text.lower() in template_words("undenied") for t in parse.tokens)
+    undenied = joined or apart or not stands_in("lasting-claim", parse, 0)
     if short or not sentence.endswith((".", "!")) or len(parse.sentences) != 1 or undenied:
         return None
     changes = negation(parse, parse.sentences[0])
@@ -75,82 +59,35 @@ def _contrary(sentence: str) -> str | None:
     return edit.rewrite(parse, changes) if changes and not imperative else None
 
 
-@dataclass(frozen=True)
-class RepeatTurn(Perturbation):
+@edit.template("repeat-turn", "avoiding repetition", reads="context", languages=None)
+def RepeatTurn(record: Record, rng: Random) -> str | None:
     """The speaker repeats an earlier turn of their own."""
-
-    name = "repeat-turn"
-    criterion = "avoiding repetition"
-    reads = "context"
-    languages = None
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        earlier = _own_turns(record.context)
-        return rng.choice(earlier) if earlier else None
+    earlier = _own_turns(record.context)
+    return rng.choice(earlier) if earlier else None
 
 
-@dataclass(frozen=True)
-class BackOff(Perturbation):
+@edit.template("back-off", "listening")
+def BackOff(text: str, rng: Random) -> str | None:
     """A listed reply that takes up nothing of what was said: Could you say that again?"""
-
-    name = "back-off"
-    criterion = "listening"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return rng.choice(replies("back_off")) if record.gold.strip() else None
+    return rng.choice(replies("back_off")) if text.strip() else None
 
 
-@dataclass(frozen=True)
-class GenericReply(Perturbation):
-    """A listed reply that fits any turn of the last one's kind (sec. 5.2; ours for engagingness)."""
+@edit.template("generic-reply", "engagingness")
+def GenericReply(record: Record, rng: Random) -> str | None:
+    """A listed reply that fits any turn of the last one's kind (sec. 5.2; ours for engagingness).
 
-    name = "generic-reply"
-    criterion = "engagingness"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        if not record.gold.strip():
-            return None
-        last = _SPEAKER.sub("", record.context[-1]) if record.context else ""
-        own = re.sub(r"\W+", " ", record.gold.lower()).strip()
-        options = replies("generic", _kind_of_turn(last))
-        return rng.choice([o for o in options if re.sub(r"\W+", " ", o.lower()).strip() != own])
+    Not where such a reply would be as good as any: after thanks and greetings, or for a text of a few words.
+    """
+    last = _SPEAKER.sub("", record.context[-1]) if record.context else ""
+    options = replies("generic", _kind_of_turn(last))
+    return rng.choice(options) if options and len(record.gold.split()) >= _TELLING else None
 
 
-_LEAD = r"(so|and|but|then|well|oh|okay|ok|now|really)?[ ,]*((in|at|on|for|from|to|with|by) )?"
-_ASKING = r"(who|whom|whose|what|which|where|when|why|how)\b"
-# What a turn's last sentence asks for, by how it begins or what it holds; the first that matches counts.
-_TURNS = (
-    (
-        "wellbeing",
-        r"how('s| is| are| have| do) (you( (doing|been|today|do|feeling))?|it going|things|life)[^a-z]*$",
-    ),
-    ("mind", r"(do|would) you mind\b"),
-    ("choice", rf"(?!{_ASKING})[^?]*\bor\b(?! (so|not|something|anything)\b)[^?]*\?"),
-    (
-        "request",
-        r"(ok|okay|so|well|and|then)?[ ,]*(can|could|may|might|shall|would|will|should) (you|i|we)\b[^?]*\?",
-    ),
-    ("request", r"[^?]*\b(would you|could you|shall we|okay|all right)\?"),
-    ("question", rf"{_LEAD}{_ASKING}[^?]*\?"),
-    ("question", rf".*[,.] *{_ASKING}[^?]*\?"),
-    ("yes-no", r".*\?"),
-    ("wish", r"(oh, |well, |certainly, |sure, )?here (you are|you go|it is|they are)"),
-    ("thanks", r".*\b(thanks?|thank you|grateful|appreciate)\b"),
-    ("apology", r"(oh |i'?m |i am )?(so |very |really |terribly )*(sorry|excuse me|my apologies)\b"),
-    ("farewell", r".*\b(good ?bye|bye|good ?night|see you|take care)\b"),
-    (
-        "greeting",
-        r"(hello|hi|hey|good (morning|afternoon|evening)|welcome|nice to (see|meet) you)\b\W*(\w+\W*){0,3}$",
-    ),
-    (
-        "request",
-        r"(please|let's|let me|give|tell|show|wait|take|come|try|don't|i'd like|i want|i need)\b",
-    ),
-    (
-        "wish",
-        r".*\b(congratulations|good luck|have a (nice|good|great)|happy birthday|enjoy your|best wishes)\b",
-    ),
-)
+@cache
+def _turns() -> tuple[tuple[str, str], ...]:
+    table = lexicon.toml_file("checklist", "templates")
+    parts = {"{lead}": table["turn_lead"], "{asking}": table["turn_asking"]}
+    return tuple((kind, re.sub(r"\{\w+\}", lambda m: parts[m[0]], rule)) for kind, rule in table["turns"])
 
 
 def _kind_of_turn(turn: str) -> str:
@@ -158,30 +95,31 @@ def _kind_of_turn(turn: str) -> str:
     text = re.sub(r"\s+([.,!?])", r"\1", turn.replace("’", "'")).strip().lower()
     pieces = [piece.strip() for piece in re.split(r"(?<=[.!?])\s+", text) if any(map(str.isalpha, piece))]
     last = pieces[-1] if pieces else ""
-    return next((kind for kind, pattern in _TURNS if re.match(pattern, last)), "statement")
+    return next((kind for kind, pattern in _turns() if re.match(pattern, last)), "statement")
 
 
-@dataclass(frozen=True)
-class RandomResponse(RandomText):
-    """The reply of another dialogue."""
+@edit.template("random-response", "relevance", reads="others", languages=None)
+def RandomResponse(record: Record, rng: Random) -> str | None:
+    """The reply of another dialogue that says something of its own: not "Certainly!", which fits anywhere."""
+    known = _told(" ".join([record.gold, *record.context]))
+    telling = [t for t in edit.unrelated_texts(record) if len(_told(t)) > 2 and known.isdisjoint(_told(t))]
+    return rng.choice(telling) if telling else None
 
-    name = "random-response"
+
+@lru_cache(maxsize=4096)
+def _told(text: str) -> frozenset[str]:
+    """The words of a text of any language that are neither function words nor empty."""
+    return frozenset(content_words(" ".join(split_words(text)))) - template_words("empty_words")
 
 
-@dataclass(frozen=True)
-class DropQuestions(Perturbation):
+@edit.template("drop-questions", "inquisitiveness")
+def DropQuestions(parse: Text, rng: Random) -> str | None:
     """The questions of a reply left out, where a statement remains (ours, for inquisitiveness)."""
-
-    name = "drop-questions"
-    criterion = "inquisitiveness"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = edit.read(record.gold)
-        questions = [span for span in parse.sentences if _asks(parse, span)]
-        rest = [span for span in parse.sentences if span not in questions]
-        if not questions or not any(is_substantial(parse, span) for span in rest):
-            return None
-        return edit.rewrite(parse, edit.dropped(questions)).strip()
+    questions = [span for span in parse.sentences if _asks(parse, span)]
+    rest = [span for span in parse.sentences if span not in questions]
+    asked, told = content(parse, questions), content(parse, rest) | template_words("empty_words")
+    missed = questions and not (asked and asked <= told) and any(is_substantial(parse, s) for s in rest)
+    return edit.rewrite(parse, edit.dropped(questions)).strip() if missed else None
 
 
 def _asks(parse: Text, span: Span) -> bool:
@@ -191,36 +129,19 @@ def _asks(parse: Text, span: Span) -> bool:
     return "?" in parse.piece(span) or (opens and parse.word_at(span.end - 1) not in ("!", "…"))
 
 
-@dataclass(frozen=True)
-class MachineTalk(Perturbation):
+@edit.template("machine-talk", "humanness")
+def MachineTalk(text: str, rng: Random) -> str | None:
     """A sentence that only a machine would say before the reply (ours: table 5 has none for humanness)."""
-
-    name = "machine-talk"
-    criterion = "humanness"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        if not record.gold.strip():
-            return None
-        return f"{rng.choice(word_list('checklist', 'phrases', 'machine_talk'))} {record.gold.strip()}"
+    if not text.strip():
+        return None
+    return f"{rng.choice(word_list('checklist', 'phrases', 'machine_talk'))} {text.strip()}"
 
 
-# --- questions ---
-
-
-class _QuestionEdit(Perturbation):
-    """An edit of a text that is one question, with the words that ask at its start."""
-
-    criterion: ClassVar[Criterion] = "answerability"
-
-    @abstractmethod
-    def edited(self, parse: Text, asking: Span, rng: Random) -> str | None:
-        """The edited question, or None where the edit does not apply."""
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = edit.read(record.gold)
-        asking = _asking_words(parse)
-        whole = record.gold.rstrip().endswith("?") and len(parse.sentences) == 1
-        return self.edited(parse, asking, rng) if whole and asking and asking.start <= 2 else None
+def _asked(parse: Text) -> Span | None:
+    """The words that ask at the start of a text that is one question; None for other texts."""
+    asking = _asking_words(parse)
+    whole = parse.text.rstrip().endswith("?") and len(parse.sentences) == 1
+    return asking if whole and asking and asking.start <= 2 else None
 
 
 def _asking_words(parse: Text) -> Span | None:
@@ -235,51 +156,50 @@ def _asking_words(parse: Text) -> Span | None:
     return None
 
 
-@dataclass(frozen=True)
-class DropQuestionWord(_QuestionEdit):
+@edit.template("drop-question-word", "answerability")
+def DropQuestionWord(text: str, rng: Random) -> str:
     """When was he born? - Was he born? A preposition before the question word goes with it."""
 
-    name = "drop-question-word"
+    def drop(parse: Text, asking: Span) -> Mapping[int, str]:
+        offers = any(t.lemma == "help" for t in parse.tokens)  # How can I help? - Can I help?
+        adverbial = _asks_adverbially(parse, asking) and not offers
+        return edit.dropped([_with_preposition(parse, asking)]) if adverbial else {}
 
-    def edited(self, parse: Text, asking: Span, rng: Random) -> str | None:
-        if not _asks_adverbially(parse, asking):
-            return None
-        return edit.rewrite(parse, edit.dropped([_with_preposition(parse, asking)]))
+    return _with_last_question(text, drop)
+
+
+def _with_last_question(text: str, change: Callable[[Text, Span], Mapping[int, str]]) -> str:
+    """The text with a change of its last sentence, where that asks: I see. When was he born?"""
+    last = next(reversed(edit.sentences(text)), "")
+    parse = edit.read(last)
+    asking = _asked(parse)
+    if asking is None or parse.is_joined(asking.end - 1):  # Where's
+        return text
+    return text.rstrip().removesuffix(last) + edit.rewrite(parse, change(parse, asking))
+
+
+def _asks_adverbially(parse: Text, asking: Span) -> bool:
+    led = _with_preposition(parse, asking).start < asking.start
+    adverb = led or parse.word_at(asking.start) in _ADVERBIAL
+    return adverb and stands_in("asks-adverbially", parse, asking.start, asking.end)
 
 
 def _with_preposition(parse: Text, asking: Span) -> Span:
     return Span(0 if asking.start == 1 and parse.tokens[0].pos == "ADP" else asking.start, asking.end)
 
 
-def _asks_adverbially(parse: Text, asking: Span) -> bool:
-    """Whether the question asks for time, place, reason or manner, which the verb could do without."""
-    words = [token.text.lower() for token in parse.tokens[asking.start : asking.end]]
-    verbs = {token.lemma for token in parse.tokens[asking.end :]}
-    if words == ["how", "long"] and verbs & {"take", "last"}:
-        return False  # How long does it take?
-    if words[1:] == ["much"] or words[1:] == ["many"]:
-        return False  # How much does it cost?
-    root = parse.root_of(parse.sentences[0])
-    predicate = None if root is None else parse.tokens[root].lemma
-    if predicate == "be" or (words[0] == "how" and predicate in template_words("how_predicates")):
-        return False  # How are you feeling? When will the flight be?
-    led = _with_preposition(parse, asking).start < asking.start
-    return (led or words[0] in _ADVERBIAL) and parse.tokens[asking.end].dep in ("aux", "auxpass")
-
-
-@dataclass(frozen=True)
-class ChangeQuestionWord(_QuestionEdit):
+@edit.template("change-question-word", "answerability")
+def ChangeQuestionWord(text: str, rng: Random) -> str:
     """When was he born? - Where was he born?"""
 
-    name = "change-question-word"
-
-    def edited(self, parse: Text, asking: Span, rng: Random) -> str | None:
+    def change(parse: Text, asking: Span) -> Mapping[int, str]:
         rivals = _rivals(parse, asking)
-        if not rivals:
-            return None
         # An adverb needs no preposition: From whom did she learn? Why did she learn?
-        span = _with_preposition(parse, asking) if rivals[0] in _ADVERBIAL else asking
-        return edit.rewrite(parse, edit.dropped([span]) | {span.start: rng.choice(rivals)})
+        adverb = bool(rivals) and rivals[0] in _ADVERBIAL
+        span = _with_preposition(parse, asking) if adverb else asking
+        return edit.dropped([span]) | {span.start: rng.choice(rivals)} if rivals else {}
+
+    return _with_last_question(text, change)
 
 
 def _rivals(parse: Text, asking: Span) -> list[str]:
@@ -301,36 +221,19 @@ def _rivals(parse: Text, asking: Span) -> list[str]:
         numberless = after.tag in ("VBD", "MD") and after.lemma != "be"
         if after.lemma == "be" and parse.tokens[asking.end + 1].pos not in ("ADJ", "ADP", "ADV"):
             return []  # What is closing time?
-        return ["who"] if word != "who" else ["how many people"] if numberless else ["whose friend"]
+        if word != "who":  # not: who flavour, who happens, who else can be performed
+            thing = edit.lemma_of(parse.tokens[token.head].text, "verb") in template_words("thing_verbs")
+            return [] if thing or word == "which" or token.dep == "nsubjpass" else ["who"]
+        return ["how many people"] if numberless else ["whose friend"]
     if after.dep not in ("aux", "auxpass"):
-        named = asking.end + 1 < len(parse.tokens) and parse.tokens[asking.end + 1].tag in (
-            "DT",
-            "PRP$",
-            "NNP",
-        )
-        place = named and after.lemma == "be" and _asks_of_object(parse, asking)
+        named = any(t.tag in ("DT", "PRP$", "NNP") for t in parse.tokens[asking.end + 1 : asking.end + 2])
+        place = named and after.lemma == "be" and stands_in("asks-of-object", parse, asking.start, asking.end)
         return ["where"] if word in ("how", "what") and place else []
-    verb = edit.lemma_of(parse.tokens[token.head].text, "verb")
     if asking.start > 0 or token.dep != "dobj":
         return []
-    return (
-        ["what"]
-        if word in ("who", "whom")
-        else ["who"]
-        if verb in template_words("person_object_verbs")
-        else []
-    )
-
-
-def _asks_of_object(parse: Text, asking: Span) -> bool:
-    """Whether the subject is something that has a place: not the reason, nor what your duty was like."""
-    later = parse.tokens[asking.end :]
-    subjects = [edit.lemma_of(t.text, "noun") for t in later if t.dep in ("nsubj", "attr")]
-    kinds = ("animal", "vehicle", "place", "thing")
-    listed = [people(), *(word_set("checklist", "nouns", kind) for kind in kinds)]
-    return all(t.text.lower() != "like" for t in later) and any(
-        s in words for s in subjects for words in listed
-    )
+    verb = edit.lemma_of(parse.tokens[token.head].text, "verb")
+    other = ["who"] if verb in template_words("person_object_verbs") else []
+    return ["what"] if word in ("who", "whom") else other
 
 
 def _other_adverbs(parse: Text, asking: Span, word: str) -> list[str]:
@@ -338,13 +241,13 @@ def _other_adverbs(parse: Text, asking: Span, word: str) -> list[str]:
     later = parse.tokens[asking.end :]
     words = {t.text.lower() for t in later}
     barred = {word, *({"why", "how"} if word in ("why", "how") else ())}
+    barred |= {"when"} if parse.word_at(asking.end - 1) in ("time", "day", "long", "soon") else set()
     if later[0].lemma == "have" or any(t.entity in ("DATE", "TIME") for t in later):
         barred.add("when")  # no "when" before a perfect, or beside a date
-    if words & (_PLACING | {"there", "here", "home"}):
+    if words & template_words("placing"):
         barred.add("where")
-    stative = any(
-        edit.lemma_of(t.text, "verb") in template_words("state_verbs") for t in later if t.dep == "ROOT"
-    )
+    roots = {edit.lemma_of(t.text, "verb") for t in later if t.dep == "ROOT"}
+    stative = roots & template_words("state_verbs")
     return [] if stative else [other for other in _ADVERBIAL if other not in barred]
 
 
@@ -357,16 +260,15 @@ def _rivals_before_noun(parse: Text, asking: Span, word: str) -> list[str]:
     return ["what"] if word == "whose" else ["whose"]
 
 
-@dataclass(frozen=True)
-class QuestionToStatement(_QuestionEdit):
+@edit.template("question-to-statement", "answerability")
+def QuestionToStatement(parse: Text, rng: Random) -> str | None:
     """Who is the director? - Someone is the director. The asking word becomes an indefinite one."""
-
-    name = "question-to-statement"
-
-    def edited(self, parse: Text, asking: Span, rng: Random) -> str | None:
-        plain = asking.start == 0 and not any(t.text in (",", ";", ":") for t in parse.tokens)
-        words = _statement(parse, asking) if plain else None
-        return capitalised(re.sub(r" (?=['’]\w)", "", " ".join(words))) + "." if words else None
+    asking = _asked(parse)
+    embeds = any(t.lemma in ("think", "mean", "say") and t.pos == "VERB" for t in parse.tokens)
+    if asking is None or asking.start > 0 or embeds or any(t.text in (",", ";", ":") for t in parse.tokens):
+        return None
+    words = _statement(parse, asking)
+    return capitalised(re.sub(r" (?=['’]\w)", "", " ".join(words))) + "." if words else None
 
 
 def _statement(parse: Text, asking: Span) -> list[str] | None:
@@ -414,7 +316,8 @@ def _indefinite(parse: Text, asking: Span, phrase: Span) -> str | None:
         return f"some {kind} {noun}".replace("  ", " ") if words[0] in ("what", "which", "how") else None
     if len(words) > 1:
         return {"long": "for some time", "often": "sometimes", "much": "something"}.get(words[1])
-    return _INDEFINITE.get(words[0])
+    indefinite: dict[str, str] = lexicon.toml_file("checklist", "templates")["indefinite"]
+    return indefinite.get(words[0])
 
 
 def _uninverted(
@@ -427,13 +330,13 @@ def _uninverted(
         plain = tokens[auxiliary].lemma == "be" and asking.end - asking.start == 1
         return [who, support, indefinite] if plain else None
     verb = tokens[subject.end]
-    if tokens[auxiliary].dep == "ROOT":
+    lasting = indefinite == "for some time" and {"take", "last"} & {t.lemma for t in tokens}
+    misread = tokens[auxiliary].lemma == "be" and verb.tag in ("VB", "VBP")  # what are the details need
+    if tokens[auxiliary].dep == "ROOT" or lasting or misread:
         return None  # What is the date today?
     if support in edit.DO_TAGS and tokens[auxiliary].dep == "aux":
-        lasting = indefinite == "for some time" and verb.lemma in ("take", "last")
-        usable = verb.tag == "VB" and not lasting
-        finite = edit.inflect(edit.lemma_of(verb.text, "verb"), edit.DO_TAGS[support]) if usable else None
-        if finite is None:
+        finite = edit.inflect(edit.lemma_of(verb.text, "verb"), edit.DO_TAGS[support])
+        if finite is None or verb.tag != "VB":
             return None
         opening = [who, finite]
     else:
@@ -445,17 +348,15 @@ def _placed(parse: Text, rest: Span, indefinite: str, asking: Span) -> list[str]
     """The rest, with the indefinite words after what governs them; an adverb at the end."""
     tokens = parse.tokens
     governor = tokens[asking.start].head
-    while tokens[governor].head != governor and (
-        asking.start <= governor < asking.end
-        or (tokens[governor].pos == "NOUN" and governor < rest.start - 1)
-    ):
+    while tokens[governor].head != governor:
+        noun = tokens[governor].pos == "NOUN" and governor < rest.start - 1
+        if not noun and not asking.start <= governor < asking.end:
+            break
         governor = tokens[governor].head
     amount = tokens[asking.end - 1].text.lower() == "much"  # how much did it cost: it cost something
     if amount:
         governor = rest.start - 1
-    adverb = (
-        tokens[asking.start].text.lower() in _ADVERBIAL and not indefinite.startswith("some ") and not amount
-    )
+    adverb = parse.word_at(asking.start) in _ADVERBIAL and not (indefinite.startswith("some ") or amount)
     inside = rest.start <= governor < rest.end
     at = rest.end if adverb else governor + 1 if inside else rest.start
     before, after = Span(rest.start, at), Span(at, rest.end)

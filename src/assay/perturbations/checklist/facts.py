@@ -1,7 +1,4 @@
-"""Templates for what a text says of whom, where and when (checklist, table 5).
-
-Names of people and places, numbers and dates are changed or written out; nouns become pronouns.
-"""
+"""Templates that change names, numbers and dates, and put pronouns for nouns (checklist, table 5)."""
 
 from __future__ import annotations
 
@@ -11,32 +8,22 @@ from functools import cache
 from random import Random
 
 from assay.datasets import lexicon
+from assay.datasets.lexicon import template_words
 from assay.language import language_of
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
+from assay.perturbations.checklist.frames import stands_in
 from assay.perturbations.edit import Text
 from assay.perturbations.entities import PERSON, PLACE, first_name_gender, is_title, named, names
 from assay.perturbations.negation import garbled
 
-# Titles that precede a first name.
-_GIVEN = {"Queen", "King", "Prince", "Princess", "Lady", "Sir", "Don", "Doña", "Pope", "Saint"}
-_FEMALE = {"she", "her", "hers", "herself", "queen", "princess", "lady", "doña"}
-_MALE = {"he", "him", "his", "himself", "king", "prince", "sir", "don", "pope"}
-
 _SUBJECT = {"male": "he", "female": "she", "thing": "it", "plural": "they"}
 _OBJECT = {"male": "him", "female": "her", "thing": "it", "plural": "them"}
-_TIED_BEFORE = frozenset(["as", "than", "like", "such", "just", "only", "even"])
-_MARKS = frozenset("\"“”«»()[]{}:;'‘’")  # a phrase that holds one would lose its partner
 _MEASURES = ("DATE", "TIME", "MONEY", "QUANTITY", "PERCENT", "CARDINAL", "ORDINAL")
-_LOST = {"no", "neither", "nor", "few", "little", "less", "fewer", "or", "any"}  # no pronoun expresses them
 
 # A number after these is tied to the one before them: two to five, 4 out of 5.
 _RANGE = (("to",), ("or",), ("and",), ("out", "of"), ("–",))
 _PRESENT = 2025  # a text that names a later year speaks of the future
-_FRACTIONS = ("third", "quarter", "fifth", "sixth", "tenth")
-
-
-# --- names ---
 
 
 @edit.template("change-names", "correctness")
@@ -58,7 +45,8 @@ def _renamed_persons(parse: Text, rng: Random) -> dict[int, str]:
         if span.label != PERSON or region is None or len(words) > 2:
             continue
         titled = span.start > 0 and is_title(parse.tokens[span.start - 1].text)
-        given = parse.tokens[span.start - 1].text.rstrip(".") in _GIVEN if titled else False
+        title = parse.tokens[span.start - 1].text.rstrip(".") if titled else ""
+        given = title in template_words("titles_of_given_names")
         alone = len(words) == 1 and not given
         surname = alone and (titled or first_name_gender(words[0]) is None)
         if not surname:
@@ -87,7 +75,7 @@ def _region(words: list[str]) -> str | None:
     last = words[-1]
     if len(words) == 2 and first_name_gender(words[0]) is None:
         return None
-    elsewhere = last[-1] in "aiouz" or last in lexicon.template_words("surnames_elsewhere")
+    elsewhere = last[-1] in "aiouz" or last in template_words("surnames_elsewhere")
     return "north_america" if not regions and last in named("surnames") and not elsewhere else None
 
 
@@ -108,14 +96,14 @@ def _replaced_alike(
 
 
 def _looks_like_name(word: str) -> bool:
-    common = lexicon.template_words("not_names")
+    common = template_words("not_names")
     return word[:1].isupper() and word[1:].islower() and word.isalpha() and word not in common
 
 
 def _text_gender(parse: Text) -> str:
     """The gender that the text's pronouns and titles show; unisex where they disagree or there are none."""
     words = {token.text.lower() for token in parse.tokens}
-    female, male = bool(words & _FEMALE), bool(words & _MALE)
+    female, male = (bool(words & template_words(gender)) for gender in ("female", "male"))
     return "unisex" if female == male else "female" if female else "male"
 
 
@@ -135,12 +123,9 @@ def _renamed_places(parse: Text, rng: Random) -> dict[int, str]:
 def _is_plain_place(parse: Text, index: int) -> bool:
     """Whether a place has no article and no other name beside it: not the Saale, Bremen Museum."""
     token = parse.tokens[index]
-    alone = parse.word_at(index - 1) != "the" and all(t.pos != "PROPN" for t in parse.neighbours(index))
+    alone = stands_in("plain-place", parse, index) and not parse.is_compound_part(index)
     placed = token.dep in ("pobj", "dobj", "poss") or token.text in lexicon.listed_places()
-    return alone and placed and _looks_like_name(token.text) and not parse.is_compound_part(index)
-
-
-# --- numbers ---
+    return alone and placed and _looks_like_name(token.text)
 
 
 _FIGURE = re.compile(r"(?<![\d.,:/-])[1-9]\d{0,11}(?![\d:/-]|[.,]\d)")
@@ -159,7 +144,8 @@ def ChangeNumbers(parse: Text, rng: Random) -> Mapping[int, str]:
     for index, token in enumerate(parse.tokens):
         time = token.entity == "TIME" and all(t.pos != "NOUN" for t in parse.tokens[index + 1 : index + 2])
         dated = time or _is_calendar(parse, index)
-        if dated or _is_in_name(parse, index) or not _is_free(parse, index):
+        numbers = stands_in("numbering", parse, index) and not _is_year(parse, index)  # Vega 9, the 165 road
+        if dated or numbers or parse.is_joined(index) or not _is_free(parse, index):
             continue
         fitting = _other_numbers(token, _limit(parse, index))
         if token.text in chosen or fitting:
@@ -192,9 +178,11 @@ def _is_free(parse: Text, index: int) -> bool:
             return False
     before, after = parse.word_at(index - 1), parse.word_at(index + 1)
     counts = bool(after) and parse.tokens[index + 1].pos in ("NOUN", "ADJ", "PROPN", "NUM")
-    hour = before == "at" and "." in words[index]
-    definite = hour or before in ("the", "these", "those")
-    return after.removesuffix("s") not in _FRACTIONS and (counts or not definite)
+    hour = (before == "at" and "." in words[index]) or after[:3] in ("a.m", "p.m", "am", "pm", "o'c", "o’c")
+    if hour:
+        return False
+    definite = before in ("the", "these", "those")
+    return after.removesuffix("s") not in template_words("fractions") and (counts or not definite)
 
 
 def _limit(parse: Text, index: int) -> int:
@@ -246,16 +234,6 @@ def _number_words() -> dict[str, int]:
     return {word: n for n, word in enumerate(small, 2)} | {word: 10 * n for n, word in enumerate(tens, 2)}
 
 
-def _is_in_name(parse: Text, index: int) -> bool:
-    """Whether a number names rather than counts: Vega 9, A4, 7-Eleven."""
-    before, governed = parse.tokens[index - 1], parse.tokens[index].head == index - 1
-    named = index > 0 and (before.pos == "PROPN" or (before.pos == "NOUN" and governed))
-    return (named and not _is_year(parse, index)) or parse.is_joined(index)
-
-
-# --- dates ---
-
-
 @edit.template("change-dates", "correctness")
 def ChangeDates(parse: Text, rng: Random) -> Mapping[int, str]:
     """Years, days, months and weekdays replaced, the same everywhere; years all by the same distance."""
@@ -265,10 +243,7 @@ def ChangeDates(parse: Text, rng: Random) -> Mapping[int, str]:
 
 
 def _is_calendar(parse: Text, index: int) -> bool:
-    token = parse.tokens[index]
-    if token.text in lexicon.template_words("months") or token.text in lexicon.template_words("weekdays"):
-        return token.pos == "PROPN" and not parse.is_joined(index)
-    return _is_year(parse, index) or _is_day(parse, index)
+    return stands_in("month-or-day", parse, index) or _is_year(parse, index) or _is_day(parse, index)
 
 
 def _is_year(parse: Text, index: int) -> bool:
@@ -276,13 +251,13 @@ def _is_year(parse: Text, index: int) -> bool:
     token = parse.tokens[index]
     if not re.fullmatch(r"1[0-9]{3}|20[0-9]{2}", token.text) or parse.is_joined(index):
         return False
-    after_month = index > 0 and parse.tokens[index - 1].text in lexicon.template_words("months")
+    after_month = index > 0 and parse.tokens[index - 1].text in template_words("months")
     return token.dep != "nummod" or token.entity == "DATE" or after_month
 
 
 def _is_day(parse: Text, index: int) -> bool:
-    beside_month = any(t.text in lexicon.template_words("months") for t in parse.neighbours(index))
-    return beside_month and bool(re.fullmatch(r"[1-3]?\d", parse.tokens[index].text))
+    day = re.fullmatch(r"[1-3]?\d", parse.tokens[index].text)
+    return day is not None and stands_in("beside-month", parse, index)
 
 
 def _other_dates(parse: Text, index: int, distance: int) -> list[str]:
@@ -297,9 +272,6 @@ def _other_dates(parse: Text, index: int, distance: int) -> list[str]:
     return [str(day) for day in range(1, 29) if str(day) != word]
 
 
-# --- pronouns ---
-
-
 @edit.template("nouns-to-pronouns", "referential clarity")
 def NounsToPronouns(parse: Text, rng: Random) -> Mapping[int, str]:
     """Subjects and objects become he, she, it or they; one that needs an unknown gender stays."""
@@ -311,7 +283,10 @@ def NounsToPronouns(parse: Text, rng: Random) -> Mapping[int, str]:
             replaced = _pronoun(parse, index)
             if not replaced.keys() & changes.keys():
                 changes |= replaced
-    return changes
+    single = sum(word != "" for word in changes.values()) == 1
+    opening = parse.first_word(parse.sentences[-1]) if parse.sentences else None
+    # What the last sentence takes up at once is a plain reference.
+    return {} if single and opening and changes.get(opening) else changes
 
 
 def _pronoun(parse: Text, index: int) -> dict[int, str]:
@@ -320,10 +295,13 @@ def _pronoun(parse: Text, index: int) -> dict[int, str]:
     if token.dep not in ("nsubj", "nsubjpass", "dobj") or token.pos not in ("NOUN", "PROPN"):
         return {}
     span, kind = _phrase(parse, index), _referent(parse, index)
-    if span is None or kind is None or not _is_beside_verb(parse, token, span):
+    if span is None or kind is None or not _is_beside_verb(parse, index, span):
         return {}
-    pronouns = _SUBJECT if _takes_subject_case(parse, token, span) else _OBJECT
-    return edit.dropped([span]) | {span.start: pronouns[kind]}
+    if kind == "plural" and stands_in("singular-verb", parse, index):
+        return {}  # they needs
+    governed = span.start > 0 and parse.tokens[span.start - 1].pos == "VERB"  # makes tides larger
+    clause = token.dep != "dobj" and (not governed or stands_in("finite-clause", parse, index))
+    return edit.dropped([span]) | {span.start: (_SUBJECT if clause else _OBJECT)[kind]}
 
 
 def _phrase(parse: Text, index: int) -> Span | None:
@@ -332,23 +310,9 @@ def _phrase(parse: Text, index: int) -> Span | None:
     # A unit only counts: it will cost 11 million euros.
     if span is None or token.entity in _MEASURES or edit.lemma_of(token.text, "noun") in _units():
         return None
-    inside = parse.tokens[span.start : span.end]
-    if any(t.text.lower() in _LOST for t in inside):
-        return None
-    before = parse.tokens[span.start - 1] if span.start > parse.sentence_of(index).start else None
-    if before is not None and _is_tied(before):
-        return None
-    asks = any(t.tag in edit.QUESTION_TAGS for t in inside)
-    owner = parse.word_at(span.end) in ("'s", "’s")
-    marks = any(t.text in _MARKS or edit.is_address(t) for t in inside)
-    ends = inside[-1].text == "," or inside[-1].tag == "CD"  # beat the Eagles 61-58
-    return None if asks or owner or marks or ends else span
-
-
-def _is_tied(before: Token) -> bool:
-    """Whether the word before a phrase belongs to it: forwards Raheem Sterling and Jordon Ibe; as babies."""
-    role = edit.lemma_of(before.text, "noun") in lexicon.people()
-    return role or before.pos in ("NOUN", "PROPN", "ADJ", "NUM") or before.text.lower() in _TIED_BEFORE
+    opens = span.start <= parse.sentence_of(index).start
+    tied = not opens and stands_in("tied-before", parse, span.start - 1)
+    return span if not tied and stands_in("pronoun-phrase", parse, span.start, span.end) else None
 
 
 @cache
@@ -368,9 +332,10 @@ def _referent(parse: Text, index: int) -> str | None:
     whole = parse.subtree(index)
     if name is not None and (whole is None or whole.start > name.start or whole.end < name.end):
         return None  # the parse cuts the name
-    several = token.tag in ("NNS", "NNPS") and not person
-    group = (name is not None and not person) or token.text in ("side", *lexicon.template_words("collective"))
-    if several or joined or _verb_is_plural(parse, token, team=group):
+    several = token.tag == "NNS" and not person
+    group = (name is not None and not person) or token.text in ("side", *template_words("collective"))
+    team = group and stands_in("team-verb", parse, index)
+    if several or joined or team or stands_in("plural-verb", parse, index):
         return "plural"
     if name is not None:
         return _person_gender(parse, name) if name.label == PERSON else "thing"
@@ -382,6 +347,8 @@ def _referent(parse: Text, index: int) -> str | None:
     gender = lexicon.gendered(token.text.lower()) or lexicon.gendered(lemma)
     if gender:
         return gender
+    if group and any(t.text.lower() in ("they", "their", "them") for t in parse.tokens):
+        return None  # a couple and their child
     endings = lexicon.word_list("checklist", "templates", "person_endings")
     return None if lemma in lexicon.people() or lemma.endswith(endings) else "thing"
 
@@ -391,37 +358,24 @@ def _person_gender(parse: Text, name: Span) -> str | None:
     own = [parse.tokens[i].text for i in range(name.start, name.end)]
     full = [n for n in names(parse) if n.label == PERSON and n.end - n.start > 1]
     firsts = [parse.tokens[n.start].text for n in full if parse.tokens[n.end - 1].text == own[-1]]
-    for word in [parse.word_at(name.start - 1), *firsts, *own]:
-        gender = (
-            first_name_gender(word) or lexicon.gendered(word.lower()) or lexicon.gendered(f"{word.lower()}.")
-        )
+    for word in [parse.word_at(name.start - 1), *firsts, own[0]]:
+        listed = lexicon.gendered(word.lower()) or lexicon.gendered(f"{word.lower()}.")
+        gender = first_name_gender(word) or listed
         if gender in ("male", "female"):
-            return gender
+            return gender if _text_gender(parse) in (gender, "unisex") else None
     return None
 
 
-def _takes_subject_case(parse: Text, token: Token, span: Span) -> bool:
-    """Whether a subject has a clause of its own; in "makes tides larger" it takes the object's case."""
-    if token.dep == "dobj":
-        return False
-    governed = span.start > 0 and parse.tokens[span.start - 1].pos == "VERB"
-    helping = [t for t in parse.tokens if t.head == token.head and t.dep.startswith("aux")]
-    finite = any(t.tag in edit.FINITE_TAGS for t in (parse.tokens[token.head], *helping))
-    return finite or not governed
-
-
-def _is_beside_verb(parse: Text, token: Token, span: Span) -> bool:
+def _is_beside_verb(parse: Text, index: int, span: Span) -> bool:
     """Whether the phrase is next to its verb, so that the parse can be trusted and a pronoun fits."""
-    verb, tokens = parse.tokens[token.head], parse.tokens
-    noun = verb.pos == "PROPN" or edit.lemma_of(verb.text, "noun") in lexicon.people()
-    if noun or verb.dep in ("prep", "amod"):
-        return False  # Liverpool forwards Sterling and Ibe; pending inquiries
+    tokens, token = parse.tokens, parse.tokens[index]
+    if not stands_in("trusted-verb", parse, index):
+        return False
     if token.dep == "dobj":
-        bare = verb.tag == "VBG" and tokens[span.start] is token  # packaging film, reflecting cells
-        light = verb.lemma in lexicon.template_words("light_verbs")
-        particle = any(t.head == token.head and t.dep == "prt" for t in tokens)  # break down it
+        bare = tokens[token.head].tag == "VBG" and span.start == index  # packaging film, reflecting cells
         continues = span.end < len(tokens) and tokens[span.end].tag in edit.FINITE_TAGS | {"VB"}
-        return span.start == token.head + 1 and not (bare or light or particle or continues)
+        whole = span.start == token.head + 1 and not (bare or continues)
+        return whole and stands_in("plain-verb", parse, index)
     if span.start > token.head or (span.start > 0 and tokens[span.start - 1].pos == "ADP"):
         return False  # said the owner; in June Seehofer spoke
     between = tokens[span.end : token.head]
@@ -429,13 +383,3 @@ def _is_beside_verb(parse: Text, token: Token, span: Span) -> bool:
     adjuncts = [t for t in tokens[: span.start] if t.head == token.head and t.dep in ("npadvmod", "dep")]
     loose = any(t.entity not in ("DATE", "TIME") for t in adjuncts)
     return direct and not loose and all(t.text != "," for t in between)
-
-
-def _verb_is_plural(parse: Text, token: Token, *, team: bool = False) -> bool:
-    """Whether the verb treats a singular subject as several: the team are, Liverpool face."""
-    if token.dep == "dobj":
-        return False
-    helping = [t for t in parse.tokens if t.head == token.head and t.dep in ("aux", "auxpass")]
-    finite = [t for t in (parse.tokens[token.head], *helping) if t.tag != "VB"]
-    plain = team and any(t.tag == "VBP" for t in finite)
-    return plain or any(t.text.lower() in ("are", "were", "have") for t in finite)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from random import Random
-from typing import ClassVar
 
-from assay.core import Perturbation, Record
-from assay.datasets.lexicon import key_neighbours, template_words, word_set
+from assay.datasets.lexicon import key_neighbours, template_words, word_list, word_set
 from assay.models.nlp import Token
 from assay.perturbations import edit
-from assay.perturbations.edit import Text, WordEdit
-from assay.vocabulary import Criterion
+from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.edit import Text
 
 _BE = {"is": "are", "are": "is", "am": "is", "was": "were", "were": "was"}
 _CONTRACTED = {"'s": " are", "'re": " is", "'m": " is", "'ve": " has"}
@@ -22,32 +18,24 @@ _PLAIN_WORD = re.compile(r"(?<!\S)\w+([-'’]\w+)*(?!\S)")  # touches no mark
 _TRIES = 8  # at misspelling a word so that it is not another word
 
 
-@dataclass(frozen=True)
-class Jumble(Perturbation):
+@edit.template("jumble", "fluency")
+def Jumble(parse: Text, rng: Random) -> str:
     """The words of each sentence in another order; words that touch a mark, and the first, stay.
 
     Whole written words move, so that the bag of words stays the same.
     """
-
-    name = "jumble"
-    criterion = "fluency"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse, cuts = edit.read(record.gold), []
-        for sentence in reversed(parse.sentences):
-            start = parse.tokens[sentence.start].start
-            free = [match for match in _PLAIN_WORD.finditer(parse.piece(sentence)) if match.start() > 0]
-            words = [match[0] for match in free]
-            order = list(words)
-            while order == words and len(set(words)) > 1:
-                rng.shuffle(order)
-            if len(free) >= 3:
-                places = [(start + match.start(), start + match.end()) for match in free]
-                cuts += [(*place, word) for place, word in zip(places, order, strict=True)]
-        return edit.splice(record.gold, sorted(cuts))
-
-
-# --- agreement ---
+    cuts = []
+    for sentence in reversed(parse.sentences):
+        start = parse.tokens[sentence.start].start
+        free = [match for match in _PLAIN_WORD.finditer(parse.piece(sentence)) if match.start() > 0]
+        words = [match[0] for match in free]
+        order = list(words)
+        while order == words and len(set(words)) > 1:
+            rng.shuffle(order)
+        if len(free) >= 3:
+            pairs = zip(free, order, strict=True)
+            cuts += [(start + match.start(), start + match.end(), word) for match, word in pairs]
+    return edit.splice(parse.text, sorted(cuts))
 
 
 @edit.template("agreement", "fluency")
@@ -87,29 +75,25 @@ def _has_certain_number(parse: Text, index: int) -> bool:
         return _has_certain_number(parse, governor.head)
     if len(subjects) != 1 or subjects[0].entity in ("ORG", "NORP") or subjects[0].tag == "CD":
         return False
+    noun = parse.tokens[governor.head] if subjects[0].tag == "WDT" else subjects[0]
+    if noun.tag in ("NN", "NNS") and token.tag == {"NN": "VBP", "NNS": "VBZ"}[noun.tag]:
+        return False  # technology that cause: wrong already
     collective = template_words("collective") | word_set("checklist", "nouns", "groups")
     return subjects[0].text.lower() not in collective  # "the team are" is British
-
-
-# --- function words ---
 
 
 @edit.template("drop-articles", "fluency")
 def DropArticles(parse: Text, rng: Random) -> Mapping[int, str]:
     """Articles left out, where one of them is missed."""
     known, mass = word_set("words", "articles"), word_set("checklist", "nouns", "mass")
+    abstract = word_list("checklist", "nouns", "abstract_endings")
     articles = [i for i, t in enumerate(parse.tokens) if t.tag == "DT" and t.text.lower() in known]
-    outside = [i for i in articles if not _opens_title(parse, i)]
+    outside = [i for i in articles if not stands_in("title-article", parse, i)]
     nouns = [parse.tokens[parse.tokens[i].head] for i in outside]
-    # "The bats", "the water" and "a stew" are fine without.
-    missed = any(noun.tag == "NN" and noun.text.lower() not in mass for noun in nouns)
+    # "The bats", "the water", "a stew", "the production" and "a company and (a) section" are fine without.
+    counted = [noun for noun in nouns if noun.tag == "NN" and noun.text.lower() not in mass]
+    missed = any(noun.dep != "conj" and not noun.text.lower().endswith(abstract) for noun in counted)
     return edit.dropped(i for i in outside if missed and not parse.is_joined(i))
-
-
-def _opens_title(parse: Text, index: int) -> bool:
-    """Whether an article belongs to a title: The Salt Garden."""
-    token, after = parse.tokens[index], parse.tokens[index + 1 : index + 2]
-    return token.text == "The" and token.entity == "WORK_OF_ART" and bool(after) and after[0].pos == "PROPN"
 
 
 @edit.template("drop-prepositions", "fluency")
@@ -117,17 +101,11 @@ def DropPrepositions(parse: Text, rng: Random) -> Mapping[int, str]:
     """Prepositions left out, where one of them is missed."""
     known = word_set("words", "prepositions")
     adpositions = {i: t for i, t in enumerate(parse.tokens) if t.pos == "ADP" and t.text.lower() in known}
-    places = [i for i, t in adpositions.items() if t.dep in ("prep", "agent", "dative")]
-    missed = any(_is_needed(parse, i) for i in places)
+    free = [i for i, t in adpositions.items() if t.dep in ("prep", "agent", "dative")]
+    opening = {parse.first_word(sentence) for sentence in parse.sentences}
+    places = [i for i in free if i in opening or not parse.tokens[i].text[0].isupper()]  # The End Of the Game
+    missed = any(stands_in("needed-preposition", parse, i) for i in places)
     return edit.dropped(i for i in places if missed and not parse.is_joined(i))
-
-
-def _is_needed(parse: Text, index: int) -> bool:
-    """Whether the words after a preposition need it: not (on) silent, (on) Monday, half (of) the cake."""
-    token = parse.tokens[index]
-    objects = [t for t in parse.children(index) if t.dep == "pobj" and t.pos != "ADJ"]
-    time = token.text.lower() in ("on", "for") and all(t.entity in ("DATE", "TIME") for t in objects)
-    return bool(objects) and not time and parse.word_at(token.head) not in ("all", "both", "half")
 
 
 @edit.template("drop-stop-words", "fluency")
@@ -160,106 +138,73 @@ def _is_contracted(parse: Text, index: int) -> bool:
     return stem or (index > 0 and _ends_contraction(parse, index) and tokens[index].tag != "POS")
 
 
-# --- punctuation ---
-
-
 @edit.template("misplaced-punctuation", "fluency")
 def MisplacedPunctuation(parse: Text, rng: Random) -> Mapping[int, str]:
     """Commas dropped, question marks turned into full stops, and commas where none belongs."""
     changes: dict[int, str] = {}
     for sentence in parse.sentences:
-        wrong = [i for i in range(sentence.start, sentence.end - 1) if _is_inseparable(parse, i)]
+        wrong = [i for i in range(sentence.start, sentence.end - 1) if stands_in("inseparable", parse, i)]
         for index in edit.draw_share(wrong, 0.15, rng):
             changes[index] = f"{parse.tokens[index].text},"
     for index, token in enumerate(parse.tokens):
-        if token.text in (",", ";") and token.space:
+        if token.text in (",", ";") and token.space and len(parse.tokens) > 4:  # not: Mostly, yes.
             changes[index] = ""
         elif token.text in ("?", "!"):
             changes[index] = "."
     return changes
 
 
-def _is_inseparable(parse: Text, index: int) -> bool:
-    """Whether no comma may follow: after an article, preposition or auxiliary, before a word."""
-    token, after = parse.tokens[index], parse.tokens[index + 1]
-    closed = token.pos in ("DET", "ADP", "AUX") or token.tag in ("TO", "PRP$")
-    return closed and bool(token.space) and edit.is_word(after) and not parse.is_joined(index)
-
-
-# --- spelling ---
-
-
-@dataclass(frozen=True)
-class _Typo(WordEdit):
+def _misspelt(
+    parse: Text, share: float, rng: Random, misspell: Callable[[str, int], str], shortest: int = 4
+) -> dict[int, str]:
     """A share of the longer words misspelt, at a place inside the word; none becomes another word."""
-
-    criterion: ClassVar[Criterion] = "fluency"
-    shortest: ClassVar[int] = 4  # letters of a word that may be misspelt
-    share: float = 0.15
-
-    @abstractmethod
-    def misspell(self, word: str, at: int, rng: Random) -> str:
-        """The word with a slip at a letter."""
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes = {}
-        long_words = [i for i in range(len(parse.tokens)) if self._may_change(parse, i)]
-        for index in edit.draw_share(long_words, self.share, rng):
-            word = parse.tokens[index].text
-            for _ in range(_TRIES):
-                wrong = self.misspell(word, rng.randrange(1, len(word) - 1), rng)
-                known = edit.known_classes(wrong) or wrong.lower() in word_set("words", "stop_words")
-                if wrong != word and not known:
-                    changes[index] = wrong
-                    break
-        return changes
-
-    def _may_change(self, parse: Text, index: int) -> bool:
-        """Whether a reader would see a slip as one; in a name it might pass for another name."""
-        token = parse.tokens[index]
-        word = token.text
-        name = token.pos == "PROPN" or (word[:1].isupper() and not edit.known_classes(word))
-        plain = len(word) >= self.shortest and word.isascii() and word.isalpha()
-        return plain and not name and not parse.is_joined(index)
+    changes = {}
+    long_words = [i for i in range(len(parse.tokens)) if _may_slip(parse, i, shortest)]
+    for index in edit.draw_share(long_words, share, rng):
+        word = parse.tokens[index].text
+        for _ in range(_TRIES):
+            wrong = misspell(word, rng.randrange(1, len(word) - 1))
+            known = edit.known_classes(wrong) or wrong.lower() in word_set("words", "stop_words")
+            if wrong != word and not known:
+                changes[index] = wrong
+                break
+    return changes
 
 
-@dataclass(frozen=True)
-class TypoSwap(_Typo):
+def _may_slip(parse: Text, index: int, shortest: int) -> bool:
+    """Whether a reader would see a slip as one; in a name it might pass for another name."""
+    token = parse.tokens[index]
+    word = token.text
+    name = token.pos == "PROPN" or (word[:1].isupper() and not edit.known_classes(word))
+    plain = len(word) >= shortest and word.isascii() and word.isalpha()
+    return plain and not name and not parse.is_joined(index)
+
+
+@edit.template("typo-swap", "fluency")
+def TypoSwap(parse: Text, rng: Random, *, share: float = 0.15) -> Mapping[int, str]:
     """Two letters change places: frist."""
-
-    name = "typo-swap"
-
-    def misspell(self, word: str, at: int, rng: Random) -> str:
-        return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    return _misspelt(parse, share, rng, lambda word, at: word[:at] + word[at + 1] + word[at] + word[at + 2 :])
 
 
-@dataclass(frozen=True)
-class TypoDrop(_Typo):
+@edit.template("typo-drop", "fluency")
+def TypoDrop(parse: Text, rng: Random, *, share: float = 0.15) -> Mapping[int, str]:
     """A letter is left out: evry."""
-
-    name = "typo-drop"
-    shortest = 5  # too many strings of three letters are words: boat, bot
-
-    def misspell(self, word: str, at: int, rng: Random) -> str:
-        return word[:at] + word[at + 1 :]
+    # Too many strings of three letters are words: boat, bot.
+    return _misspelt(parse, share, rng, lambda word, at: word[:at] + word[at + 1 :], shortest=5)
 
 
-@dataclass(frozen=True)
-class TypoDouble(_Typo):
+@edit.template("typo-double", "fluency")
+def TypoDouble(parse: Text, rng: Random, *, share: float = 0.15) -> Mapping[int, str]:
     """A letter is typed twice: everry."""
-
-    name = "typo-double"
-
-    def misspell(self, word: str, at: int, rng: Random) -> str:
-        return word[: at + 1] + word[at:]
+    return _misspelt(parse, share, rng, lambda word, at: word[: at + 1] + word[at:])
 
 
-@dataclass(frozen=True)
-class TypoNeighbour(_Typo):
+@edit.template("typo-neighbour", "fluency")
+def TypoNeighbour(parse: Text, rng: Random, *, share: float = 0.15) -> Mapping[int, str]:
     """The key beside the right one is hit: ebery."""
 
-    name = "typo-neighbour"
-
-    def misspell(self, word: str, at: int, rng: Random) -> str:
+    def misspell(word: str, at: int) -> str:
         beside = rng.choice(key_neighbours()[word[at].lower()])
         return word[:at] + (beside.upper() if word[at].isupper() else beside) + word[at + 1 :]
+
+    return _misspelt(parse, share, rng, misspell)

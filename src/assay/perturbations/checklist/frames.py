@@ -1,20 +1,26 @@
-"""Frames: where in a sentence a word or phrase may be replaced by another of the same meaning.
+"""Frames: lists of conditions on a phrase and the words around it; it stands in a frame where they all hold.
 
-A frame is a list of conditions in checklist/rewordings.toml, which says how to write them. Goes in: a parsed
-text with the first and last token (exclusive) of a phrase. Comes out: whether all conditions hold there.
+A condition is a term, or several joined by AND or by OR, which binds less. A term is a place with tests of a
+word there, such as `children dep prep WITH not word in`, and holds where one word, or two after SEVERAL, pass
+all of them; or it is the name of a frame, `opens`, `asks` or `joined`. `not` before it gives its contrary. A
+test compares an attribute with values: @name is a list of words, *ly an ending, NONE an empty value, and END
+stands for a place beyond the text. The frames are in checklist/rewordings.toml and checklist/templates.toml.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
+from itertools import islice
 
 from assay.datasets import lexicon
+from assay.models.nlp import Token
 from assay.perturbations import edit
 from assay.perturbations.edit import Text
 
 Row = tuple[tuple[str, ...], str, str]  # words, what may replace them, frame
+Condition = Callable[[Text, int, int], bool]  # of a text, and of the start and end of a phrase in it
 BEYOND = "END"  # the value of a place before or behind the text
 
 
@@ -55,71 +61,138 @@ def unframed_synonyms(parse: Text) -> set[int]:
     return unfit
 
 
-def stands_in(frame: str, parse: Text, start: int, end: int) -> bool:
-    """Whether a phrase stands in a frame; the frame '' is any place."""
-    conditions = lexicon.toml_file("checklist", "rewordings")["frames"][frame] if frame else ()
-    return all(_holds(condition, parse, start, end) for condition in conditions)
-
-
-def _holds(condition: str, parse: Text, start: int, end: int) -> bool:
-    denied = condition.startswith("not ")
-    terms = condition.removeprefix("not ").split()
-    if len(terms) > 2:
-        place, attribute, *values = terms
-        wanted = _accepted(tuple(values))
-        endings = tuple(value[1:] for value in values if value[0] == "*")
-        present = {_value(parse, index, attribute) for index in _indices(place, parse, start, end)}
-        return denied != any(value in wanted or value.endswith(endings) for value in present)
-    sentence = parse.sentence_of(start)
-    if terms == ["opens"]:
-        return denied != (start == parse.first_word(sentence))
-    if terms == ["asks"]:
-        return denied != (parse.tokens[sentence.end - 1].text == "?")
-    return denied != stands_in(terms[0], parse, start, end)
+def stands_in(frame: str, parse: Text, start: int, end: int | None = None) -> bool:
+    """Whether a phrase, or the word at `start`, stands in a frame; the frame '' is any place."""
+    end = start + 1 if end is None else end
+    return all(holds(parse, start, end) for holds in _conditions(frame))
 
 
 @cache
-def _accepted(values: tuple[str, ...]) -> frozenset[str]:
+def _conditions(frame: str) -> tuple[Condition, ...]:
+    tables = [lexicon.toml_file("checklist", name)["frames"] for name in ("rewordings", "templates")]
+    return tuple(map(_condition, (tables[0] | tables[1])[frame])) if frame else ()
+
+
+def _condition(text: str) -> Condition:
+    for joint, quantifier in ((" OR ", any), (" AND ", all)):
+        if joint in text:
+            parts = [_condition(part) for part in text.split(joint)]
+            return lambda *phrase: quantifier(part(*phrase) for part in parts)
+    if text.startswith("not "):
+        positive = _condition(text[4:])
+        return lambda *phrase: not positive(*phrase)
+    name, _, tests = text.removeprefix("SEVERAL ").partition(" ")
+    if name in _QUESTIONS:
+        return _QUESTIONS[name]
+    if not tests and name not in ("children", "leading"):
+        return lambda *phrase: stands_in(name, *phrase)
+    place, passes = _PLACES[name], [_test(test) for test in tests.split(" WITH ") if test]
+    least = 2 if text.startswith("SEVERAL ") else 1
+
+    def holds(parse: Text, start: int, end: int) -> bool:
+        words = place(parse, start, end)
+        fitting = (i for i in words if all(test(parse, i, start, end) for test in passes))
+        return len(list(islice(fitting, least))) == least
+
+    return holds
+
+
+def _test(text: str) -> Callable[[Text, int, int, int], bool]:
+    """Whether the word at an index passes a test, for a phrase from start to end."""
+    attribute, *values = text.removeprefix("not ").split()
+    denied, accepted = text.startswith("not "), _accepted(values)
+    endings = tuple(value[1:] for value in values if value[0] == "*")
+
+    def passes(parse: Text, index: int, start: int, end: int) -> bool:
+        if attribute == "at":
+            present: Iterable[str] = [side for side, holds in _SIDES.items() if holds(index, start, end)]
+        else:
+            present = _values(parse, index, attribute)
+        return denied != any(value in accepted or value.endswith(endings) for value in present)
+
+    return passes
+
+
+def _accepted(values: Iterable[str]) -> frozenset[str]:
     """The values themselves, and the words of the lists that are named with @."""
-    accepted = {value for value in values if value[0] != "@"}
-    nouns = lexicon.toml_file("checklist", "nouns")
-    for key in (value[1:] for value in values if value[0] == "@"):
-        accepted |= lexicon.people() if key == "people" else set(nouns[key] if key in nouns else listed(key))
-    return frozenset(accepted)
+    lists: dict[str, Iterable[str]] = {}
+    for file in ("rewordings", "templates", "nouns"):
+        lists |= lexicon.toml_file("checklist", file)
+    lists |= {"people": lexicon.people(), "stop_words": lexicon.word_set("words", "stop_words")}
+    return frozenset(word for value in values for word in (lists[value[1:]] if value[0] == "@" else (value,)))
 
 
-def _value(parse: Text, index: int, attribute: str) -> str:
-    """An attribute of a token: its word in lower case, its lemma, or a label of the parser."""
+def _values(parse: Text, index: int, attribute: str) -> Iterable[str]:
+    """The values of an attribute of a word: its form, its lemma, its shape or a label of the parser."""
     if not 0 <= index < len(parse.tokens):
-        return BEYOND
+        return (BEYOND,)
     token = parse.tokens[index]
     if attribute == "word":
-        return token.text.lower()
+        return (token.text.lower(),)
+    if attribute == "base":  # by the parser; `lemma`, `noun` and `verb` are by the dictionary
+        return (token.lemma.lower(),)
     if attribute == "lemma":
         known = edit.class_and_lemma(token)
-        return known[1] if known else token.lemma
-    return str(getattr(token, attribute))
+        return (known[1] if known else token.lemma,)
+    if attribute in ("noun", "verb"):
+        return (edit.lemma_of(token.text, attribute),)
+    if attribute == "class":
+        return edit.known_classes(token.text) or ("NONE",)
+    if attribute == "shape":
+        return [shape for shape, has in _SHAPES.items() if has(token)]
+    return (str(getattr(token, attribute)) or "NONE",)
 
 
-def _indices(place: str, parse: Text, start: int, end: int) -> Iterable[int]:
-    """The tokens at a place that a condition names; an index beyond the text has the value END."""
-    tokens, inside = parse.tokens, range(start, end)
-    head = tokens[start].head
-    if place == "children":
-        return [i for i, token in enumerate(tokens) if token.head in inside and i not in inside]
-    if place == "noun":
-        return [next((i for i in range(end, len(tokens)) if tokens[i].pos != "ADJ"), len(tokens))]
-    places: Mapping[str, Iterable[int]] = {
-        "first": [start],
-        "last": [end - 1],
-        "any": inside,
-        "before": [start - 1],
-        "after": [end],
-        "second": [end + 1],
-        "head": [head],
-        "governor": [tokens[head].head],
-        "counted": [tokens[end].head] if end < len(tokens) else [end],
-        "rest": range(end, parse.sentence_of(start).end),
-        "text": range(len(tokens)),
-    }
-    return places[place]
+_QUESTIONS: Mapping[str, Condition] = {
+    "opens": lambda parse, start, end: start == parse.first_word(parse.sentence_of(start)),
+    "asks": lambda parse, start, end: parse.tokens[parse.sentence_of(start).end - 1].text == "?",
+    "joined": lambda parse, start, end: parse.is_joined(start),
+}
+_SIDES: Mapping[str, Callable[[int, int, int], bool]] = {  # of a word, from a phrase
+    "left": lambda index, start, end: index < start,
+    "right": lambda index, start, end: index >= end,
+    "before": lambda index, start, end: index == start - 1,
+    "after": lambda index, start, end: index == end,
+    "near": lambda index, start, end: start - 3 <= index < end + 3,
+}
+_SHAPES: Mapping[str, Callable[[Token], bool]] = {
+    "word": edit.is_word,
+    "alpha": lambda token: token.text.isalpha(),
+    "alnum": lambda token: token.text.isalnum(),
+    "lower": lambda token: token.text.islower(),
+    "capital": lambda token: token.text[:1].isupper(),
+    "digit": lambda token: any(map(str.isdigit, token.text)),
+    "short": lambda token: len(token.text) < 3,
+    "address": edit.is_address,
+    "spaced": lambda token: token.space != "",
+}
+# The words at a place, from the start and the end of a phrase; an index beyond the text has the value END.
+_PLACES: Mapping[str, Callable[[Text, int, int], Iterable[int]]] = {
+    "first": lambda parse, start, end: (start,),
+    "next": lambda parse, start, end: (start + 1,),
+    "last": lambda parse, start, end: (end - 1,),
+    "leading": lambda parse, start, end: range(start, end - 1),
+    "any": lambda parse, start, end: range(start, end),
+    "before": lambda parse, start, end: (start - 1,),
+    "after": lambda parse, start, end: (end,),
+    "second": lambda parse, start, end: (end + 1,),
+    "beside": lambda parse, start, end: [i for i in (start - 1, end) if 0 <= i < len(parse.tokens)],
+    "around": lambda parse, start, end: range(max(0, start - 1), min(end + 1, len(parse.tokens))),
+    "near": lambda parse, start, end: range(max(0, start - 2), min(end + 1, len(parse.tokens))),
+    "head": lambda parse, start, end: (parse.tokens[start].head,),
+    "governor": lambda parse, start, end: (parse.tokens[parse.tokens[start].head].head,),
+    "between": lambda parse, start, end: range(end, parse.tokens[start].head),
+    "counted": lambda parse, start, end: (parse.tokens[end].head if end < len(parse.tokens) else end,),
+    "children": lambda parse, start, end: _dependents(parse, range(start, end)),
+    "siblings": lambda parse, start, end: _dependents(parse, (parse.tokens[start].head,)),
+    "noun": lambda parse, start, end: [
+        next((i for i in range(end, len(parse.tokens)) if parse.tokens[i].pos != "ADJ"), len(parse.tokens))
+    ],
+    "rest": lambda parse, start, end: range(end, parse.sentence_of(start).end),
+    "sentence": lambda parse, start, end: range(parse.sentence_of(start).start, parse.sentence_of(start).end),
+    "text": lambda parse, start, end: range(len(parse.tokens)),
+}
+
+
+def _dependents(parse: Text, heads: Collection[int]) -> list[int]:
+    return [i for i, token in enumerate(parse.tokens) if token.head in heads and i not in heads]

@@ -1,39 +1,22 @@
-"""Invariances of writing: a parsed text to one that says the same in another spelling or in other words.
-
-Numbers, dates, abbreviations, quotation marks, commas, contractions and phrases of equal meaning. A native
-reader should call both texts equally good, so a template leaves alone whatever is doubtful.
-"""
+"""Invariances of writing: a parsed text to an equally good one in another spelling or in other words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from random import Random
 
-from assay.core import Perturbation, Record
 from assay.datasets import lexicon
 from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import rewording_rows, stands_in
+from assay.perturbations.checklist.frames import listed, rewording_rows, stands_in
 from assay.perturbations.edit import Text
 
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_FREE = r"(?<![\w/.,–-])"  # nothing joined before
-_DATE_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(rf"{_FREE}(\d{{1,2}}) ({_MONTHS}),? (1\d{{3}}|20\d\d)\b(?![-–/])"), r"\2 \1, \3"),
-    (re.compile(rf"\b({_MONTHS}) (\d{{1,2}}), (1\d{{3}}|20\d\d)\b(?![-–/])"), r"\2 \1 \3"),
-    (re.compile(rf"{_FREE}[Tt]he (\d{{1,2}})(?:st|nd|rd|th) of ({_MONTHS})\b(?!,? \d)"), r"\2 \1"),
-    (re.compile(rf"{_FREE}(\d{{1,2}}) ({_MONTHS})\b(?!,? \d)"), r"\2 \1"),
-    (re.compile(rf"\b({_MONTHS}) (\d{{1,2}})\b(?!,? \d|[\d:–-]|st|nd|rd|th|[ap]m| [ap]\.m)"), r"\2 \1"),
-)
 _RANGE_BEFORE = re.compile(r"(\d|and|to|or|between|of|[-–,/])\s*$")
 _RANGE_AFTER = re.compile(rf"\s*([-–]|(and|to|or|until|till|through) (\d|{_MONTHS}))")
-
-
-# --- spelling, abbreviations, dates and numbers ---
 
 
 @edit.template("spelling", "invariance", expect="same")
@@ -46,6 +29,9 @@ def Spelling(parse: Text, rng: Random) -> Mapping[int, str]:
         for dialect, table in _spellings().items():
             if other := table.get(token.text.lower()):
                 changes[dialect][index] = lexicon.match_case(other, token.text)
+    american = {row["american"] for row in lexicon.tsv_file("words", "spellings") if row["to"] != "both"}
+    if changes["british"] and any(token.text.lower() in american for token in parse.tokens):
+        changes["british"] = {}  # "program" has two British spellings
     return max(changes.values(), key=len)
 
 
@@ -67,32 +53,22 @@ def _is_name(parse: Text, index: int) -> bool:
     return capital or token.pos == "PROPN" or edit.is_address(token)
 
 
-class _Pattern(Perturbation):
-    """A text whose stretches that match a pattern are written in another way."""
-
-    criterion = "invariance"
-    expect = "same"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return self.rewritten(record.gold)
-
-    def rewritten(self, text: str) -> str:
-        """The text in its other form, or as it was."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class DateFormat(_Pattern):
+@edit.template("date-format", "invariance", expect="same")
+def DateFormat(text: str, rng: Random) -> str:
     """Dates written in the other order: 12 May 2019, May 12, 2019."""
+    for pattern, form in _date_patterns():
+        matches = [match for match in re.finditer(pattern, text) if _is_single_date(text, match)]
+        if matches:
+            return edit.splice(text, [_date_cut(text, match, form) for match in matches])
+    return text
 
-    name = "date-format"
 
-    def rewritten(self, text: str) -> str:
-        for pattern, form in _DATE_PATTERNS:
-            matches = [match for match in pattern.finditer(text) if _is_single_date(text, match)]
-            if matches:
-                return edit.splice(text, [_date_cut(text, match, form) for match in matches])
-        return text
+@cache
+def _date_patterns() -> list[tuple[str, str]]:
+    """The listed patterns; `{free}` is a place with nothing joined before it."""
+    parts = {"{months}": _MONTHS, "{free}": r"(?<![\w/.,–-])"}
+    rows = lexicon.toml_file("checklist", "rewordings")["dates"]
+    return [(re.sub(r"\{[a-z]+\}", lambda match: parts[match[0]], rule), form) for rule, form in rows]
 
 
 def _is_single_date(text: str, match: re.Match[str]) -> bool:
@@ -110,50 +86,19 @@ def _date_cut(text: str, match: re.Match[str], form: str) -> tuple[int, int, str
     return match.start(), match.end(), f"{new}," if "," in new and goes_on else new
 
 
-_OPEN = r"(?![^()]*\))"  # in no brackets, where units are short
-_ABBREVIATIONS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?<=\d)\s?%(?=[\s.,;:!?)]|$)"), " percent"),
-    (re.compile(r"(?<=\d)[ -]per ?cent\b"), "%"),
-    (re.compile(r"(?<=[a-z] )per cent\b"), "percent"),
-    (re.compile(r"(?<=[a-z] )percent\b"), "per cent"),
-    (re.compile(r"(?<=[£$€]\d)((?:[\d,.]*\d)?)m\b(?!-)"), r"\1 million"),
-    (re.compile(r"(?<=[£$€]\d)((?:[\d,.]*\d)?)bn\b(?!-)"), r"\1 billion"),
-    (re.compile(r"(?<![\d.,$£€])(\d[\d.,]*) ([mb]illion) dollars\b"), r"$\1 \2"),
-    (re.compile(r"(?<![\d.,$£€])(\d[\d.,]*) ([mb]illion) euros\b"), r"€\1 \2"),
-    (re.compile(r"(?<![\d.,$£€-])([1-9]),(\d{3})(?=\s[a-z])(?! (?:million|billion))"), r"\1\2"),
-    (re.compile(r"(?<=\d) degrees ([CF])(?:elsius|ahrenheit)\b"), r" °\1"),
-    (re.compile(r"(?<=\d) ?([ap])m\b(?![\w-]|\.\w)"), r" \1.m."),
-    (re.compile(r"(?<=\d) ([ap])\.m\.(?=[\s,;)])(?!\s+[A-Z])"), r"\1m"),
-    (re.compile(r"\bU\.S\.(?!A)(?=\s[a-z])"), "US"),
-    (re.compile(r"\bUS(?=\s[a-z])(?! dollar)"), "U.S."),
-    (re.compile(r"\bU\.K\.(?=\s[a-z])"), "UK"),
-    (re.compile(r"\b(Mr|Mrs|Ms|Dr)\.(?=\s[A-Z])"), r"\1"),
-    (re.compile(r"\b(Mr|Mrs|Ms|Dr)(?=\s[A-Z])"), r"\1."),
-    (re.compile(rf"(?<=\d) ?mph\b{_OPEN}"), " miles per hour"),
-    (re.compile(r"(?<=\d) miles per hour\b"), "mph"),
-    (re.compile(r"(?<=\d) (?:kilometres|kilometers)\b(?! per| an)"), " km"),
-    (re.compile(rf"(?<=\d) ?km\b(?!\s?/|-|²|\s?2){_OPEN}"), " kilometres"),
-    (re.compile(r"(?<=\d) (?:kilograms|kilogrammes|kilos)\b"), " kg"),
-    (re.compile(rf"(?<=\d) ?kg\b(?!\s?/|-){_OPEN}"), " kilograms"),
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Abbreviations(_Pattern):
+@edit.template("abbreviations", "invariance", expect="same")
+def Abbreviations(text: str, rng: Random) -> str:
     """Abbreviations written in another way: 5%, 5 percent; £3m, £3 million; 3pm, 3 p.m.; Mr, Mr."""
-
-    name = "abbreviations"
-
-    def rewritten(self, text: str) -> str:
-        if edit.is_all_caps(text):
-            return text
-        taken: list[tuple[int, int, str]] = []
-        for pattern, form in _ABBREVIATIONS:
-            for match in pattern.finditer(text):
-                if not any(start < match.end() and match.start() < end for start, end, _ in taken):
-                    end = match.end() + (form.endswith("m.") and text[match.end() : match.end() + 1] == ".")
-                    taken.append((match.start(), end, match.expand(form)))
-        return edit.splice(text, sorted(taken))
+    if edit.is_all_caps(text):
+        return text
+    taken: list[tuple[int, int, str]] = []
+    for pattern, form, kind in lexicon.toml_file("checklist", "rewordings")["abbreviations"]:
+        matches = list(re.finditer(pattern, text))
+        for match in matches if len(matches) == len(re.findall(kind, text)) else ():
+            if not any(start < match.end() and match.start() < end for start, end, _ in taken):
+                end = match.end() + (form.endswith("m.") and text[match.end() : match.end() + 1] == ".")
+                taken.append((match.start(), end, match.expand(form)))
+    return edit.splice(text, sorted(taken))
 
 
 @edit.template("numerals-to-words", "invariance", expect="same")
@@ -161,72 +106,44 @@ def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
     """Whole numbers below a hundred that count things written out: 63 people, sixty-three people."""
     from num2words import num2words
 
-    changes: dict[int, str] = {}
-    for sentence in parse.sentences:
-        digits = [i for i in range(sentence.start, sentence.end) if parse.tokens[i].text.isdecimal()]
-        small = {i: int(parse.tokens[i].text) for i in digits if len(parse.tokens[i].text) < 4}
-        counting = {i: number for i, number in small.items() if 2 <= number < 100 and _counts(parse, i)}
-        days = {i for i in small if parse.tokens[i].entity == "DATE" and i not in counting}
-        if counting.keys() == small.keys() - days:  # all in words or none
-            changes |= {i: num2words(number) for i, number in counting.items()}
-        first = parse.first_word(sentence)
-        if first is not None and first in changes:
-            changes[first] = changes[first].capitalize()
-    return changes
+    digits = [i for i, token in enumerate(parse.tokens) if token.text.isdecimal()]
+    small = {i: int(parse.tokens[i].text) for i in digits if len(parse.tokens[i].text) < 4}
+    counting = {i: n for i, n in small.items() if 2 <= n < 100 and stands_in("counting", parse, i)}
+    shares = {i for i in small if parse.is_joined(i) or parse.word_at(i + 1) == "%"}
+    apart = shares | {i for i in small if stands_in("beside-month", parse, i)}
+    if counting.keys() != small.keys() - apart:  # all in words or none
+        return {}
+    opening = {parse.first_word(sentence) for sentence in parse.sentences}
+    words = {i: num2words(number) for i, number in counting.items()}
+    return {i: word.capitalize() if i in opening else word for i, word in words.items()}
 
 
-_UNITS_OF_SCORE = ("points", "goals", "wins", "votes", "runs", "yards", "degrees", "overs", "wickets")
-
-
-def _counts(parse: Text, index: int) -> bool:
-    """Whether a number counts a plural noun behind it: not a year, an age, a score, a range or a code."""
-    token, tokens = parse.tokens[index], parse.tokens
-    noun = tokens[token.head]
-    if token.dep != "nummod" or not index < token.head <= index + 3 or noun.tag != "NNS":
-        return False
-    between = tokens[index + 1 : token.head]
-    plain = all(t.pos in ("ADJ", "NOUN") for t in between) and noun.text.islower() and len(noun.text) > 2
-    others = [t for t in parse.children(token.head) if t.dep in ("nummod", "quantmod") and t is not token]
-    beside = parse.neighbours(index)
-    bound = any(
-        t.text.lower() in ("to", "-", "–", "/", "x", "by", "or", "and", "no", "minus") for t in beside
-    )
-    numbered = any(letter.isdigit() for t in beside for letter in t.text)
-    coded = index > 0 and tokens[index - 1].text.isalnum() and not tokens[index - 1].text.islower()
-    coded = coded and index != parse.first_word(parse.sentence_of(index)) and tokens[index - 1].pos == "PROPN"
-    score = coded or noun.text.lower() in _UNITS_OF_SCORE or token.entity in ("MONEY", "PERCENT")
-    return plain and not (others or bound or numbered or score or parse.is_joined(index))
-
-
-# --- marks ---
-
-
-@dataclass(frozen=True)
-class QuotationStyle(_Pattern):
+@edit.template("quotation-style", "invariance", expect="same", languages=None)
+def QuotationStyle(text: str, rng: Random) -> str:
     """Straight quotation marks and apostrophes become curly ones, or curly ones straight."""
-
-    name = "quotation-style"
-    languages = None
-
-    def rewritten(self, text: str) -> str:
-        if re.search("[“”‘’]", text):
-            return text.translate({ord(c): s for c, s in zip("“”‘’", "\"\"''", strict=True)})
-        if text.count('"') % 2 or re.search(r"\d['\"]|(^|[\s(])'\d|``|''|\s['\"]\s", text):
-            return text  # feet, decades, an unpaired mark, tokenised text
-        opened = re.sub(r'(^|[\s(\[—–-])"', r"\1“", text)
-        opened = re.sub(r"(^|[\s(\[—–“-])'(?!(?:tis|twas|em|til|cause|n)\b)", r"\1‘", opened)
-        return opened.replace('"', "”").replace("'", "’")
+    if re.search("[“”‘’]", text):
+        return text.translate(str.maketrans("“”‘’", "\"\"''"))
+    if text.count('"') % 2 or re.search(r"\d['\"]|(^|[\s(])'\d|``|''|\s['\"]\s|\b[A-Z] '\w", text):
+        return text  # feet, decades, an unpaired mark, tokenised text
+    opened = re.sub(r'(^|[\s(\[—–-])"', r"\1“", text)
+    opened = re.sub(r"(^|[\s(\[—–“-])'(?!(?:tis|twas|em|til|cause|n)\b)", r"\1‘", opened)
+    return opened.replace('"', "”").replace("'", "’")
 
 
 @edit.template("optional-commas", "invariance", expect="same")
 def OptionalCommas(parse: Text, rng: Random) -> Mapping[int, str]:
     """Commas that may stand or not: before the "and" of a list, after a short opening phrase, before too."""
     changes: dict[int, str] = {}
+    lists: dict[int, str] = {}
     for sentence in parse.sentences:
         for index in range(sentence.start + 1, sentence.end - 1):
-            changes |= _list_comma(parse, index) or _comma_before_too(parse, index)
+            lists |= _list_comma(parse, index)
+            changes |= _comma_before_too(parse, index)
         changes |= _opening_comma(parse, sentence)
-    return changes
+    # The lists of a text are all written in one way.
+    closing = len(re.findall(r",(?= [^,.;:!?]{1,30}, (?:and|or)\b)", parse.text))
+    alike = closing == sum(word == "" for word in lists.values()) and len({*map(bool, lists.values())}) < 2
+    return changes | lists if alike else changes
 
 
 def _list_comma(parse: Text, index: int) -> dict[int, str]:
@@ -245,7 +162,9 @@ def _list_comma(parse: Text, index: int) -> dict[int, str]:
     nested = any(t.dep in ("relcl", "appos", "nsubj", "cc") for t in inside if t is not token)
     after = tokens[items[-1] + 1 : items[-1] + 2]
     # A subject behind an opening phrase: With Ann, Bob and Carl sang.
-    divided = tokens[items[0]].dep == "pobj" and any(t.pos in ("VERB", "AUX") for t in after)
+    root = parse.root_of(parse.sentence_of(index))
+    before = root is not None and items[-1] < root
+    divided = tokens[items[0]].dep == "pobj" and (before or any(t.pos in ("VERB", "AUX") for t in after))
     if not regular or not alike or marked or nested or divided:
         return {}
     return _toggled_comma(parse, index - 1 if has_comma else index)
@@ -267,14 +186,11 @@ def _list_items(parse: Text, item: int) -> list[int]:
     return items
 
 
-_OPENERS = ("in", "on", "at", "during", "after", "before", "by", "since", "for")
-
-
 def _opening_comma(parse: Text, sentence: Span) -> dict[int, str]:
     """The comma after a short phrase of time or place that opens a sentence: In 2019, he; In 2019 he."""
     tokens, first = parse.tokens, sentence.start
     span, root = parse.subtree(first), tokens[first].head
-    if tokens[first].text.lower() not in _OPENERS or tokens[first].dep != "prep" or span is None:
+    if tokens[first].text.lower() not in listed("openers") or tokens[first].dep != "prep" or span is None:
         return {}
     if not 2 <= span.end - first <= 4 or span.end + 1 >= sentence.end or root < span.end:
         return {}
@@ -294,9 +210,6 @@ def _comma_before_too(parse: Text, index: int) -> dict[int, str]:
         return {}
     at = index - 1 if tokens[index - 1].text == "," else index
     return _toggled_comma(parse, at) if edit.is_word(tokens[at - 1]) else {}
-
-
-# --- phrases of equal meaning ---
 
 
 @edit.template("equal-phrases", "invariance", expect="same")
@@ -322,11 +235,7 @@ def _phrase_matches(parse: Text) -> Iterator[tuple[int, int, str]]:
                 break
 
 
-# --- contractions ---
-
 _FULL = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will"}
-_ASKING = ("who", "that", "what", "there", "where", "how")
-_BEFORE_CLITIC = ("that", "there", "here", "who", "what", "where", "how", "it", "he", "she")
 
 
 @edit.template("contractions", "invariance", expect="same")
@@ -356,7 +265,8 @@ def _contraction(parse: Text, index: int) -> str | None:
     if second.text == "not":
         return first.text[0] + short[1:] if first.pos == "AUX" and _is_plain_not(parse, index + 1) else None
     personal = first.tag in ("PRP", "EX")
-    known = personal or (parse.word_at(index) in _ASKING and second.text.lower() in ("is", "will"))
+    asking = parse.word_at(index) in listed("contracted_with")
+    known = personal or (asking and second.text.lower() in ("is", "will"))
     helping = second.pos == "AUX" and (second.lemma == "be" or second.dep in ("aux", "auxpass"))
     stranded = index + 2 >= len(parse.tokens) or not edit.is_word(parse.tokens[index + 2]) or not second.space
     if not known or not helping or stranded or _is_elliptic(parse, index + 1):
@@ -404,7 +314,7 @@ def _expansion(parse: Text, index: int) -> dict[int, str]:
         return {}
     full = _FULL.get(word)
     if word in ("'s", "'d"):
-        known = word == "'d" or before.text.lower() in _BEFORE_CLITIC
+        known = word == "'d" or before.text.lower() in listed("before_clitic")
         full = (_is_or_has(parse, index) if word == "'s" else _had_or_would(parse, index)) if known else None
     return {index: f" {full}"} if full else {}
 
@@ -425,7 +335,8 @@ def _expanded_not(parse: Text, index: int) -> dict[int, str]:
 
 def _is_or_has(parse: Text, index: int) -> str | None:
     token = parse.tokens[index]
-    if token.dep == "aux" and parse.tokens[token.head].tag == "VBN":
+    perfect = "been" in (parse.word_at(index + 1), parse.word_at(index + 2))
+    if perfect or (token.dep == "aux" and parse.tokens[token.head].tag == "VBN"):
         return "has"
     beside = [t for t in parse.tokens if t.head == token.head]
     if token.dep == "auxpass" and any(t.text == "been" for t in beside):

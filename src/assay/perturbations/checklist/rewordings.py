@@ -1,26 +1,25 @@
-"""Invariances of grammar: a parsed text to one that says the same in another construction.
-
-"That" put in or left out, and the usual forms of captions. A template leaves doubtful places alone.
-"""
+"""Invariances of grammar: a text to one that says the same in another construction or wording."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from random import Random
 
 from assay.core import Record
+from assay.datasets import lexicon
 from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import listed
+from assay.perturbations.checklist.frames import listed, stands_in
 from assay.perturbations.edit import Text
 from assay.perturbations.negation import garbled
 
 Changes = Mapping[int, str]
+SHORTEST, LONGEST = 0.6, 1.7  # words of an alternative, as a multiple of the text's own
+LEAST_RECALL = 0.5  # of the content words of a summary that an alternative must have
+_WORD = re.compile(r"[^\W_]+")
+REWORDINGS = lexicon.word_list("checklist", "rewordings", "rewordings")  # that `rewording` draws from
 _QUOTES = ('"', "“", "”", "'", "‘", "’", "``", "''")
-
-
-# --- that ---
 
 
 @edit.template("optional-that", "invariance", expect="same")
@@ -42,7 +41,7 @@ def _clause_that(parse: Text, index: int, sentence: Span) -> Changes:
     asked = any(t.tag in edit.QUESTION_TAGS for t in tokens[sentence.start : index])
     subject = parse.child(index, "nsubj", "nsubjpass", "expl")
     span = parse.subtree(subject) if subject is not None else None
-    if asked or span is None or not _takes_clause(parse, governor):
+    if asked or span is None or not stands_in("takes-clause", parse, governor):
         return {}
     at = governor + 1
     if tokens[at].tag == "PRP" and tokens[at].dep in ("dative", "dobj"):
@@ -53,21 +52,17 @@ def _clause_that(parse: Text, index: int, sentence: Span) -> Changes:
     if mark is not None:
         bare = tokens[mark].text == "that" and mark == at and span.start == mark + 1
         return {mark: ""} if bare and span.end - span.start <= 3 else {}
+    verbs = [t for t in tokens if t is clause or (tokens[t.head] is clause and t.dep in ("aux", "auxpass"))]
+    finite = any(t.tag in edit.FINITE_TAGS for t in verbs)  # not: may I know your order please
+    stranded = tokens[parse.word_indices(sentence)[-1]].tag == "IN"  # tell me the bill would come to
     speech = tokens[governor - 1].text in (*_QUOTES, ",") if governor else False  # ”, said the owner
     lemma = edit.lemma_of(tokens[governor].text, "verb")
     clipped = lemma in ("guess", "hope", "wish") and sentence.end - index < 3
     to_nobody = lemma == "tell" and at == governor + 1
     plain = span.start == at and first.tag in ("PRP", "DT", "EX", "PRP$")
-    if not plain or speech or clipped or to_nobody:
+    if not plain or speech or clipped or to_nobody or stranded or not finite:
         return {}
     return {at: f"that {parse.uncapitalised(Span(at, at + 1))}"}
-
-
-def _takes_clause(parse: Text, index: int) -> bool:
-    """Whether a verb or adjective takes a clause with "that" as well as without."""
-    token = parse.tokens[index]
-    verb = token.pos == "VERB" and edit.lemma_of(token.text, "verb") in listed("clause_verbs")
-    return verb or (token.dep == "acomp" and token.text.lower() in listed("clause_adjectives"))
 
 
 def _relative_that(parse: Text, index: int) -> Changes:
@@ -81,35 +76,27 @@ def _relative_that(parse: Text, index: int) -> Changes:
         objects = [t for t in parse.children(index) if t.dep in ("dobj", "ccomp")]
         spoken = tokens[tokens[tokens[noun].head].head].lemma in listed("speech_verbs")  # told the board that
         whole = before.dep in ("dobj", "pobj") and all(t is before for t in objects)
-        return {subject - 1: ""} if whole and not spoken else {}
+        cleft = any(t.text.lower() == "it" for t in parse.children(tokens[noun].head))  # it is a rule that
+        return {subject - 1: ""} if whole and not spoken and not cleft else {}
     asked = any(t.tag in edit.QUESTION_TAGS for t in parse.children(index))
     adverbial = before.text.lower() in ("way", "time", "reason", "day")
-    fits = subject - 1 == noun and before.tag in ("NN", "NNS") and not adverbial
+    aside = tokens[subject].text.lower() == "you" and verb.lemma in ("see", "know")  # it's hard, you see
+    fits = subject - 1 == noun and before.tag in ("NN", "NNS") and not (adverbial or aside)
     return {subject: f"that {tokens[subject].text}"} if fits and not asked else {}
 
 
-# --- captions ---
-
-
-@dataclass(frozen=True)
-class CaptionForm(edit.WordEdit):
+@edit.template("caption-form", "invariance", expect="same")
+def CaptionForm(record: Record, rng: Random) -> str | None:
     """A caption in another of the usual forms: A dog runs; A dog is running; There is a dog running."""
-
-    name = "caption-form"
-    criterion = "invariance"
-    expect = "same"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return super().apply(record, rng) if record.task == "image-captioning" else None
-
-    def changes(self, parse: Text, rng: Random) -> Changes:
-        changes: dict[int, str] = {}
-        for sentence in parse.sentences:
-            inside = parse.tokens[sentence.start : sentence.end - 1]
-            plain = all(edit.is_word(token) or token.text in ",-'’" for token in inside)
-            if plain and not garbled(parse, sentence):
-                changes |= _without_there(parse, sentence) or _other_tense(parse, sentence)
-        return changes
+    if record.task != "image-captioning":
+        return None
+    parse, changes = edit.read(record.gold), dict[int, str]()
+    for sentence in parse.sentences:
+        inside = parse.tokens[sentence.start : sentence.end - 1]
+        plain = all(edit.is_word(token) or token.text in ",-'’" for token in inside)
+        if plain and not garbled(parse, sentence):
+            changes |= _without_there(parse, sentence) or _other_tense(parse, sentence)
+    return edit.rewrite(parse, changes)
 
 
 def _without_there(parse: Text, sentence: Span) -> Changes:
@@ -179,16 +166,8 @@ def _inflected(lemmas: Mapping[int, str], tag: str) -> dict[int, str]:
 def _fragment_to_sentence(parse: Text, sentence: Span, noun: int) -> Changes:
     """A dog running on grass: A dog is running on grass."""
     tokens, verb = parse.tokens, parse.child(noun, "acl")
-    if verb is None or tokens[verb].tag != "VBG" or not 0 < verb - noun < 6:
-        return {}
-    inside = tokens[sentence.start : sentence.end]
-    others = any(t.dep in ("conj", "cc", "relcl", "appos") for t in parse.children(noun))
-    # "goggles snowboards": a verb taken for a noun
-    misread = any(t.dep == "compound" and t.tag == "NNS" for t in tokens[verb : sentence.end])
-    finite = any(t.tag in edit.FINITE_TAGS for t in inside)
-    stative = edit.lemma_of(tokens[verb].text, "verb") in listed("stative")
-    counted = inside[0].tag in ("DT", "CD") or tokens[noun].tag == "NNS"
-    if others or misread or finite or stative or not counted or not edit.is_word(tokens[verb - 1]):
+    counted = tokens[sentence.start].tag in ("DT", "CD") or tokens[noun].tag == "NNS"
+    if verb is None or not 0 < verb - noun < 6 or not counted or not stands_in("fragment-verb", parse, verb):
         return {}
     return {verb: f"{_be(parse, noun)} {tokens[verb].text}"}
 
@@ -201,14 +180,72 @@ def InOrWearing(parse: Text, rng: Random) -> Changes:
         other = {("in", "prep"): "wearing", ("wearing", "acl"): "in"}.get((token.text, token.dep))
         person = index == token.head + 1 and parse.word_at(token.head) in listed("wearers")
         garment = parse.child(index, "pobj", "dobj")
-        if other and person and garment is not None and _is_garment(parse, index, garment):
+        worn = garment is not None and stands_in("garment", parse, garment)
+        if other and person and garment is not None and worn and _is_garment(parse, index, garment):
             changes[index] = other
+        elif worn and token.text in ("in", "wearing"):
+            return {}  # all in one way
     return changes
 
 
 def _is_garment(parse: Text, index: int, noun: int) -> bool:
     """A single garment with an article or adjective: no list of things worn, no clause behind it."""
     token, span = parse.tokens[noun], parse.subtree(noun)
-    names = {token.text.lower(), edit.lemma_of(token.text, "noun")}
     plain = span == Span(index + 1, noun + 1) and (token.tag == "NNS" or noun > index + 1)
-    return plain and bool(names & listed("clothes"))
+    return plain and parse.word_at(noun + 1) not in ("and", "or", "while", "as")
+
+
+@edit.template(
+    "alternative-reference", "invariance", expect="same", reads="references", languages=None, seeded=False
+)
+def AlternativeReference(record: Record, rng: Random) -> str | None:
+    """A reference of like length takes the text's place (fig. 4), and is scored against those that remain.
+
+    The one that agrees best with all of them, since some references err. Of summaries, which may choose other
+    content, only one that shares half of the text's content words and has its names and numbers right.
+    """
+    # Another reference must be left to compare with.
+    if len(set(record.references)) < 2:
+        return None
+    known = [record.gold, *record.references]
+    equal = [text for text in record.references if _is_equal(record, text)]
+    shared = {text: sum(content_recall(text, other) for other in known if other != text) for text in equal}
+    return max(shared, key=shared.__getitem__) if shared else None
+
+
+def _is_equal(record: Record, text: str) -> bool:
+    gold, other = len(record.gold.split()), len(text.split())
+    if text.strip() == record.gold.strip() or not SHORTEST * gold <= other <= LONGEST * gold:
+        return False
+    if record.task == "dialogue":  # not: I have no idea
+        return bool(content_words(text) - lexicon.template_words("empty_words"))
+    if record.task != "summarisation":
+        return True
+    source = set(_WORD.findall((record.source or text).lower()))
+    sure = all(w.lower() in source for w in _WORD.findall(text) if w[0].isupper() or w[0].isdigit())
+    return sure and text.rstrip()[-1] in '.!?"”' and content_recall(record.gold, text) >= LEAST_RECALL
+
+
+def content_recall(gold: str, text: str) -> float:
+    """The share of a text's content words that another has."""
+    wanted = content_words(gold)
+    return len(wanted & content_words(text)) / len(wanted) if wanted else 0.0
+
+
+def content_words(text: str) -> set[str]:
+    """The words of a text in lower case, without function words."""
+    return set(_WORD.findall(text.lower())) - lexicon.word_set("words", "stop_words")
+
+
+@edit.template("rewording", "invariance", expect="same")
+def Rewording(record: Record, rng: Random) -> str | None:
+    """One of the invariances that apply, drawn at random: most texts have at least one other wording."""
+    from assay.names.registry import perturbation_class
+
+    written = record.task == "data-to-text"  # where contractions are out of style
+    names = [name for name in REWORDINGS if not (written and name == "contractions")]
+    for name in rng.sample(names, len(names)):
+        changed = perturbation_class(name)().apply(record, rng)
+        if changed and changed != record.gold:
+            return changed
+    return None

@@ -4,46 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
-from typing import ClassVar
 
-from assay.core import Perturbation, Record
-from assay.datasets.lexicon import capitalised, people, template_words, word_list
-from assay.language import full_stop, join_words
+from assay.core import Record
+from assay.datasets.lexicon import capitalised, gendered, people, template_words, word_list, word_set
+from assay.language import full_stop
 from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.edit import Text, WordEdit
+from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.edit import Text
 from assay.perturbations.entities import PERSON, names
-from assay.vocabulary import Criterion
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS")
 _TIMES = ("DATE", "TIME")
 _MARKS = frozenset(",;:.!?…")
-_POLITE = frozenset(["thank", "thanks", "welcome", "sorry", "bye"])
 _BRACKETS = frozenset('()[]"“”')
+_QUOTES = ('"', "”", "'", "’")
 
 
-# --- sentences ---
-
-
-@dataclass(frozen=True)
-class ReorderSentences(Perturbation):
+@edit.template("reorder-sentences", "structure and coherence")
+def ReorderSentences(parse: Text, rng: Random) -> str | None:
     """The sentences in another order, first one that refers to an earlier sentence, which is then missed."""
-
-    name = "reorder-sentences"
-    criterion = "structure and coherence"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = edit.read(record.gold)
-        whole = _whole_sentences(parse)
-        leaning = [i for i in range(1, len(whole)) if _leans(parse, whole[i])]
-        if not leaning:
-            return None
-        rest = [parse.piece(span).strip() for span in whole]
-        opening = rest.pop(rng.choice(leaning))
-        rng.shuffle(rest)
-        return " ".join([_ended(opening), *map(_ended, rest[:-1]), rest[-1]])
+    whole = _whole_sentences(parse)
+    leaning = [i for i in range(1, len(whole)) if _leans(parse, whole[i])]
+    if not leaning:
+        return None
+    rest = [parse.piece(span).strip() for span in whole]
+    opening = rest.pop(rng.choice(leaning))
+    rng.shuffle(rest)
+    return " ".join([_ended(opening), *map(_ended, rest[:-1]), rest[-1]])
 
 
 def _whole_sentences(parse: Text) -> list[Span]:
@@ -58,38 +47,44 @@ def _whole_sentences(parse: Text) -> list[Span]:
 
 
 def _leans(parse: Text, sentence: Span) -> bool:
-    """Whether a sentence refers to an earlier one, by its first words or by half of a name given before."""
+    """Whether a sentence refers to an earlier one, by a pronoun, connective or half of a name."""
     first = parse.first_word(sentence)
     if first is None or len(parse.word_indices(sentence)) < 2:
         return False
-    token, word = parse.tokens[first], parse.word_at(first)
+    word, names_ = parse.word_at(first), names(parse)
     if word in template_words("leaning_openings"):
-        return not (word == "it" and parse.tokens[token.head].lemma in ("rain", "seem"))
-    if word == "the":
-        chunk = next((c for c in parse.chunks if c.start == first), None)
-        head = None if chunk is None else parse.tokens[chunk.end - 1]
-        earlier = {t.lemma.lower() for t in parse.tokens[: sentence.start] if t.pos == "NOUN"}
-        common = head is not None and head.pos == "NOUN"
-        return head is not None and common and (head.lemma in earlier or head.lemma in people())
-    names_ = names(parse)
+        return parse.tokens[first].tag not in ("PRP", "PRP$") or _has_antecedent(parse, sentence, first)
+    pronoun = next((i for i in range(first, sentence.end) if parse.tokens[i].tag in ("PRP", "PRP$")), None)
+    named = range(first, sentence.end if pronoun is None else pronoun)
+    if pronoun is not None and all(parse.tokens[i].pos not in ("NOUN", "PROPN") for i in named):
+        return _has_antecedent(parse, sentence, pronoun)
+    if word == "the":  # a lady; the lady
+        head = next((parse.tokens[c.end - 1].text for c in parse.chunks if c.start == first), None)
+        new = [c for c in parse.chunks if c.end <= first and parse.word_at(c.start) in ("a", "an")]
+        return any(parse.tokens[c.end - 1].text == head for c in new)
     mention = next((name for name in names_ if name.start == first), None)
     if mention is None or mention.end - mention.start > 1 or mention.label != PERSON:
         return False
     return any(n.end - n.start > 1 and n.end <= first and parse.word_at(n.end - 1) == word for n in names_)
 
 
-@dataclass(frozen=True)
-class RepeatSentences(Perturbation):
+def _has_antecedent(parse: Text, sentence: Span, pronoun: int) -> bool:
+    """Whether an earlier sentence says whom a pronoun means: a person for he, a plural for they."""
+    word, earlier = parse.word_at(pronoun), parse.tokens[: sentence.start]
+    if word[:2] in ("he", "hi", "sh"):
+        persons = any(n.label == PERSON and n.end <= sentence.start for n in names(parse))
+        return persons or any(t.tag == "NN" and (t.lemma in people() or gendered(t.lemma)) for t in earlier)
+    if word[:3] == "the":
+        return any(t.tag == "NNS" or t.dep == "conj" or t.lemma in people() for t in earlier)
+    weather = parse.tokens[parse.tokens[pronoun].head].lemma in ("rain", "seem")
+    return word in ("it", "its") and not weather
+
+
+@edit.template("repeat-sentences", "non-redundancy", languages=None)
+def RepeatSentences(text: str, rng: Random, *, share: float = 0.3) -> list[str] | None:
     """A share of the sentences is repeated at the end of the text."""
-
-    name = "repeat-sentences"
-    criterion = "non-redundancy"
-    languages = None
-    share: float = 0.3
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        repeated = edit.draw_share(edit.sentences(record.gold, with_words=True), self.share, rng)
-        return join_words([_ended(record.gold), *repeated], record.gold) if repeated else None
+    repeated = edit.draw_share(edit.sentences(text, with_words=True), share, rng)
+    return [_ended(text), *repeated] if repeated else None
 
 
 def _ended(text: str) -> str:
@@ -99,40 +94,28 @@ def _ended(text: str) -> str:
     return text if any(mark in text[last + 1 :] for mark in ".!?…。！？؟۔।") else text + full_stop(text)
 
 
-@dataclass(frozen=True)
-class AddText(Perturbation):
+@edit.template("add-text", "adequacy", reads="others")
+def AddText(record: Record, rng: Random) -> str | None:
     """Wrong information added: a statement of another item, joined with "and" after a full stop."""
-
-    name = "add-text"
-    criterion = "adequacy"
-    reads = "others"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        extra = _other_statement(record, rng)
-        if extra is None or not record.gold.strip():
-            return None
-        body, end = edit.body_and_end(record.gold.rstrip())
-        parse = edit.read(extra)
-        if end != "." or '"' in extra or _may_open_title(parse, 0):
-            return f"{_ended(record.gold)} {extra}"
-        return f"{body}, and {parse.uncapitalised(Span(0, len(parse.tokens)))}"
+    extra = _other_statement(record, rng)
+    if extra is None or not record.gold.strip():
+        return None
+    body, end = edit.body_and_end(record.gold.rstrip())
+    parse = edit.read(extra)
+    if end != "." or '"' in extra or stands_in("title-opening", parse, 0):
+        return f"{_ended(record.gold)} {extra}"
+    return f"{body}, and {parse.uncapitalised(Span(0, len(parse.tokens)))}"
 
 
-@dataclass(frozen=True)
-class OffTopicSentence(Perturbation):
+@edit.template("off-topic-sentence", "focus", reads="others")
+def OffTopicSentence(record: Record, rng: Random) -> str | None:
     """A sentence of another item among the text's own (ours: table 5 has no template for focus)."""
-
-    name = "off-topic-sentence"
-    criterion = "focus"
-    reads = "others"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        own, extra = edit.sentences(record.gold, with_words=True), _other_statement(record, rng)
-        if extra is None or not own:
-            return None
-        at = rng.randrange(1, max(2, len(own)))
-        own[at - 1] = _ended(own[at - 1])
-        return " ".join([*own[:at], extra, *own[at:]])
+    own, extra = edit.sentences(record.gold, with_words=True), _other_statement(record, rng)
+    if extra is None or not own:
+        return None
+    at = rng.randrange(1, max(2, len(own)))
+    own[at - 1] = _ended(own[at - 1])
+    return " ".join([*own[:at], extra, *own[at:]])
 
 
 def _other_statement(record: Record, rng: Random) -> str | None:
@@ -158,29 +141,17 @@ def _is_statement(sentence: str) -> bool:
     return whole and not continues and not calls
 
 
-@dataclass(frozen=True)
-class RandomText(Perturbation):
+@edit.template("random-text", "relevance", reads="others", languages=None)
+def RandomText(record: Record, rng: Random) -> str | None:
     """The text of another item in place of this one."""
-
-    name = "random-text"
-    criterion = "relevance"
-    reads = "others"
-    languages = None
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        return edit.unrelated_text(record, rng)
+    return edit.unrelated_text(record, rng)
 
 
-@dataclass(frozen=True)
-class AddNonsense(Perturbation):
+@edit.template("add-nonsense", "making sense")
+def AddNonsense(text: str, rng: Random) -> str | None:
     """A listed sentence without sense follows the text."""
-
-    name = "add-nonsense"
-    criterion = "making sense"
-
-    def apply(self, record: Record, rng: Random) -> str | None:
-        nonsense = rng.choice(word_list("checklist", "phrases", "nonsense"))
-        return f"{_ended(record.gold)} {nonsense}" if record.gold.strip() else None
+    nonsense = rng.choice(word_list("checklist", "phrases", "nonsense"))
+    return f"{_ended(text)} {nonsense}" if text.strip() else None
 
 
 @edit.template("split-sentence", "text structure")
@@ -205,10 +176,8 @@ def _before_verb(parse: Text, sentence: Span) -> int | None:
     before = verb - 1
     if not subjects or subjects[-1] > before or before < sentence.start:
         return None
-    return before if edit.is_word(tokens[before]) and tokens[before].space else None
-
-
-# --- phrases repeated ---
+    free = edit.is_word(tokens[before]) and tokens[before].pos != "CCONJ"
+    return before if free and tokens[before].space else None
 
 
 @edit.template("repeat-phrases", "avoiding repetition")
@@ -218,14 +187,16 @@ def RepeatPhrases(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[in
     changes = {}
     for sentence, phrases in edit.draw_share(repeatable, share, rng):
         last = parse.word_indices(sentence)[-1]
-        changes[last] = f"{parse.tokens[last].text}, {rng.choice(phrases)}"
+        if parse.word_at(last + 1) not in _QUOTES:  # not into a title: "New Year"
+            changes[last] = f"{parse.tokens[last].text}, {rng.choice(phrases)}"
     return changes
 
 
 def _noun_phrases(parse: Text, sentence: Span) -> list[str]:
     """The noun phrases of a sentence, as written inside one; only the main subject, if it is one."""
     inside = [c for c in parse.chunks if sentence.start <= c.start and c.end <= sentence.end]
-    independent = {c: parse.tokens[c.end - 1] for c in inside if _is_independent(parse, c)}
+    named = [c for c in inside if stands_in("independent", parse, c.start, c.end)]
+    independent = {c: parse.tokens[c.end - 1] for c in named}
     subjects = [c for c, head in independent.items() if head.dep in ("nsubj", "nsubjpass")]
     main = [c for c in subjects if parse.tokens[independent[c].head].dep == "ROOT"]
     chosen = main or independent
@@ -233,55 +204,26 @@ def _noun_phrases(parse: Text, sentence: Span) -> list[str]:
     return [phrase for phrase in phrases if not set(phrase) & set('"“”()[],;:')]
 
 
-def _is_independent(parse: Text, chunk: Span) -> bool:
-    """Whether a phrase names something by itself.
-
-    Not the fact of "in fact", nor the front of "in front of"; no question, nothing that depends on its
-    context (any chance), no misread clause (tourists queue).
-    """
-    tokens = parse.tokens[chunk.start : chunk.end]
-    head = tokens[-1]
-    bare = len(tokens) == 1 and head.tag == "NN"
-    part = head.text.lower() in template_words("nouns_unfinished") or head.entity in _TIMES
-    asks = any(token.tag in edit.QUESTION_TAGS for token in tokens)
-    misread = any(token.tag == "NNS" and token.dep == "compound" for token in tokens)
-    bound = asks or misread or tokens[0].text.lower() in ("any", "no", "such")
-    excluded = bare or part or bound or _may_open_title(parse, chunk.start)
-    return head.pos in ("NOUN", "PROPN") and edit.is_word(head) and not excluded
-
-
-def _may_open_title(parse: Text, index: int) -> bool:
-    """Whether "The" may belong to a title, which a small letter would spoil: The Salt Garden."""
-    tokens = parse.tokens[index : index + 2]
-    return tokens[0].text == "The" and len(tokens) > 1 and tokens[1].text[:1].isupper()
-
-
-# --- phrases and modifiers left out ---
-
-
-@dataclass(frozen=True)
-class DropPhrases(WordEdit):
+@edit.template("drop-phrases", "data coverage")
+def DropPhrases(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """A share of the prepositional phrases, relative clauses, appositions and participles is left out."""
-
-    name = "drop-phrases"
-    criterion: ClassVar[Criterion] = "data coverage"
-    share: float = 0.5
-
-    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        return edit.dropped(within_half(parse, edit.draw_share(loose_phrases(parse), self.share, rng)))
+    return edit.dropped(within_half(parse, edit.draw_share(loose_phrases(parse), share, rng)))
 
 
-@dataclass(frozen=True)
-class DropObjects(DropPhrases):
+@edit.template("drop-objects", "thoroughness")
+def DropObjects(parse: Text, rng: Random, *, share: float = 1.0) -> Mapping[int, str]:
     """Things left out with the words that introduce them: A small boy is playing (with a red ball).
 
     Table 5 drops the nouns alone ("A small playing with a red"), which breaks the grammar too, so that a
     metric's answer would not separate thoroughness from fluency.
     """
+    unseen = template_words("settings") | template_words("place_nouns")
+    objects = [span for span in loose_phrases(parse) if _nouns(parse, span) - unseen]
+    return edit.dropped(within_half(parse, edit.draw_share(objects, share, rng)))
 
-    name = "drop-objects"
-    criterion: ClassVar[Criterion] = "thoroughness"
-    share: float = 1.0
+
+def _nouns(parse: Text, span: Span) -> set[str]:
+    return {t.text.lower() for t in parse.tokens[span.start : span.end] if t.pos in ("NOUN", "PROPN")}
 
 
 @edit.template("drop-modifiers", "informativeness")
@@ -290,24 +232,75 @@ def DropModifiers(parse: Text, rng: Random) -> Mapping[int, str]:
     return edit.dropped(i for i in range(len(parse.tokens)) if _is_loose_modifier(parse, i))
 
 
-@dataclass(frozen=True)
-class DropDetails(Perturbation):
-    """Only the first full statement left, without loose phrases and modifiers (ours, for interestingness)."""
+@edit.template("drop-details", "interestingness")
+def DropDetails(record: Record, rng: Random) -> str | None:
+    """Only the first full statement left, without loose phrases and modifiers (ours, for interestingness).
 
-    name = "drop-details"
-    criterion = "interestingness"
+    Something must go that says more than the turn before did.
+    """
+    parse = edit.read(record.gold)
+    first = next((span for span in parse.sentences if is_substantial(parse, span)), None)
+    if first is None:
+        return None
+    phrases = [s for s in loose_phrases(parse) if first.start <= s.start and s.end <= first.end]
+    phrases += _later_clauses(parse, first)
+    denied = {parse.word_at(i) for i in range(first.start, first.end)} & template_words("denying")
+    loose = [] if denied else range(first.start, first.end)  # I don't know (clearly); no (new) news
+    modifiers = [i for i in loose if _is_loose_modifier(parse, i)]
+    others = [span for span in parse.sentences if span != first]
+    last = edit.read(record.context[-1] if record.context else "")
+    known = template_words("empty_words") | {
+        w for t in last.tokens for w in (t.text.lower(), t.lemma.lower())
+    }
+    said = {span: content(parse, [span]) - known for span in (*others, *phrases)}
+    told = any(w and (s in phrases or len(w) > 1 or len(parse.word_indices(s)) > 3) for s, w in said.items())
+    told |= bool({parse.word_at(i) for i in modifiers} - known)
+    return edit.rewrite(parse, edit.dropped([*others, *phrases, *modifiers])).strip() if told else None
 
-    def apply(self, record: Record, rng: Random) -> str | None:
-        parse = edit.read(record.gold)
-        first = next((span for span in parse.sentences if is_substantial(parse, span)), None)
-        if first is None:
-            return None
-        places: list[int | Span] = [span for span in parse.sentences if span != first]
-        places += [
-            span for span in loose_phrases(parse) if first.start <= span.start and span.end <= first.end
-        ]
-        places += [i for i in range(first.start, first.end) if _is_loose_modifier(parse, i)]
-        return edit.rewrite(parse, edit.dropped(places)).strip() if places else None
+
+def _is_loose_modifier(parse: Text, index: int) -> bool:
+    """Whether a token is a plain adjective before its noun, or an adverb in -ly by its verb."""
+    if not stands_in("loose-modifier", parse, index):
+        return False
+    noun = parse.tokens[parse.tokens[index].head]
+    known = any(t.lemma == noun.lemma for t in parse.tokens[:index])  # a man; the injured man
+    return not (known and stands_in("definite-adjective", parse, index))
+
+
+def _later_clauses(parse: Text, sentence: Span) -> list[Span]:
+    """The last clause of a statement, if it has its own subject: I like it, (but it is too expensive)."""
+    root, last = parse.root_of(sentence), parse.word_indices(sentence)[-1]
+    for index in range(sentence.start, sentence.end):
+        token, span = parse.tokens[index], parse.subtree(index)
+        if token.head != root or token.dep not in ("conj", "advcl") or span is None:
+            continue
+        joint = parse.tokens[span.start - 1] if token.dep == "conj" else parse.tokens[span.start]
+        own = parse.child(index, "nsubj", "nsubjpass", "expl") is not None
+        later = span.start - sentence.start > 3 and span.end > last and _says(parse, sentence, span)
+        if own and later and joint.text.lower() in template_words("clause_links"):
+            return [Span(span.start - (token.dep == "conj"), last + 1)]
+    for index in range(sentence.start + 4, last - 1):  # it was late, we went home
+        tags = [t.tag for t in parse.tokens[index : index + 3]]
+        whole = any(t.dep == "nsubj" and t.head < index for t in parse.tokens[sentence.start : index])
+        opens = parse.tokens[sentence.start].pos not in ("SCONJ", "ADP")
+        finite = tags[0] == "," and tags[1] in ("PRP", "EX") and tags[2] in edit.FINITE_TAGS
+        if finite and whole and opens and _says(parse, sentence, Span(index, last)):
+            return [Span(index, last + 1)]
+    return []
+
+
+def _says(parse: Text, sentence: Span, later: Span) -> bool:
+    """Whether a sentence says something before its later clause: not "I don't know, there is no list"."""
+    return bool(content(parse, [Span(sentence.start, later.start)]) - template_words("empty_words"))
+
+
+def content(parse: Text, spans: Sequence[Span]) -> set[str]:
+    """The lemmas of the words in spans that say something: nouns, verbs, adjectives and numbers."""
+    tokens = [t for span in spans for t in parse.tokens[span.start : span.end]]
+    telling = [
+        t for t in tokens if t.pos in ("NOUN", "PROPN", "VERB", "ADJ", "NUM") and t.text[0] not in "'’"
+    ]
+    return {t.lemma.lower() for t in telling} - word_set("words", "stop_words")
 
 
 def is_substantial(parse: Text, sentence: Span) -> bool:
@@ -315,36 +308,9 @@ def is_substantial(parse: Text, sentence: Span) -> bool:
     root = parse.root_of(sentence)
     if root is None or len(parse.word_indices(sentence)) < 4 or "?" in parse.piece(sentence):
         return False
-    polite = {t.lemma.lower() for t in parse.tokens[sentence.start : sentence.end]} & _POLITE
+    polite = {t.lemma.lower() for t in parse.tokens[sentence.start : sentence.end]} & template_words("polite")
     stated = any(token.dep in ("nsubj", "nsubjpass", "expl") for token in parse.children(root))
     return parse.tokens[root].pos in ("VERB", "AUX") and stated and not polite
-
-
-def _is_loose_modifier(parse: Text, index: int) -> bool:
-    """Whether a token is a plain adjective before its noun, or an adverb in -ly by its verb."""
-    token = parse.tokens[index]
-    if parse.is_joined(index) or any(t.head == index for t in parse.tokens) or token.entity:
-        return False
-    if token.text.lower() in template_words("modifiers_needed"):
-        return False
-    manner = token.dep == "advmod" and token.pos == "ADV" and token.text.endswith("ly")
-    return _is_adjective(parse, index) or (manner and parse.tokens[token.head].pos == "VERB")
-
-
-def _is_adjective(parse: Text, index: int) -> bool:
-    token, noun = parse.tokens[index], parse.tokens[parse.tokens[index].head]
-    if token.dep != "amod" or noun.pos != "NOUN" or index > token.head or token.tag in ("JJS", "JJR"):
-        return False
-    if not all(edit.is_word(t) and t.dep != "cc" for t in parse.tokens[max(0, index - 1) : index + 2]):
-        return False  # one in a row of them: black, cream and red
-    if noun.lemma.lower() in template_words("nouns_needing_modifier"):
-        return False
-    if token.pos == "ADJ":
-        return "ADJ" in edit.known_classes(token.text)
-    return token.pos == "VERB" and index > 0 and parse.tokens[index - 1].pos in ("DET", "ADJ")
-
-
-# --- which phrases a sentence can lose, by the parse; cautious where the parse may be wrong ---
 
 
 def loose_phrases(parse: Text) -> list[Span]:
@@ -381,15 +347,22 @@ def _loose_phrase(parse: Text, index: int) -> Span | None:
     if not words or words[-1] == words[0]:
         return None
     span = Span(words[0], words[-1] + 1)  # marks at either end belong to the sentence
-    if not _is_separate(parse, index, span):
+    if not _is_separate(parse, index, span) or not _is_missed(parse, span):
         return None
     on_noun = parse.tokens[token.head].tag in _NOUNS
     if token.dep == "prep":
-        on_it = _is_loose_on_noun(parse, index) if on_noun else _is_loose_on_verb(parse, index, span)
-        loose = on_it and _is_complete(parse, index)
+        on_it = stands_in("loose-on-noun", parse, index) if on_noun else _is_loose_on_verb(parse, index, span)
+        loose = on_it and stands_in("complete", parse, index)
     else:
         loose = on_noun and _is_loose_clause(parse, index, span)
     return _with_commas(parse, index, span) if loose else None
+
+
+def _is_missed(parse: Text, span: Span) -> bool:
+    """Whether a phrase says what is said nowhere else: not "in this shop", nor a year given before."""
+    rest = content(parse, [Span(0, span.start), Span(span.end, len(parse.tokens))])
+    pointing = parse.word_at(span.start + 1) in ("this", "that", "these", "those")
+    return bool(content(parse, [span]) - rest - template_words("empty_words")) and not pointing
 
 
 def _is_separate(parse: Text, index: int, span: Span) -> bool:
@@ -403,7 +376,8 @@ def _is_separate(parse: Text, index: int, span: Span) -> bool:
         return True
     token, after = parse.tokens[index], parse.tokens[span.end]
     if not edit.is_word(after):
-        return after.text in _MARKS
+        named = parse.tokens[span.end + 1].pos in ("NOUN", "PROPN") if span.end + 1 < sentence.end else False
+        return after.text in _MARKS and not (named and token.dep == "prep" and span.start > sentence.start)
     if after.pos in ("AUX", "VERB"):  # its subject may be in the phrase
         listed = any(t.text == "," or t.dep == "cc" for t in inside)
         return parse.tokens[token.head].tag in _NOUNS and not listed and after.tag in edit.FINITE_TAGS
@@ -416,73 +390,32 @@ def _is_separate(parse: Text, index: int, span: Span) -> bool:
     return after.pos in ("CCONJ", "ADP", "SCONJ") and not bound
 
 
-def _is_complete(parse: Text, index: int) -> bool:
-    """Whether a preposition has its noun after it and no twin beside it (from July to October)."""
-    token = parse.tokens[index]
-    twins = {t.text.lower() for t in parse.children(token.head) if t.dep == "prep"}
-    objects = [t for t in parse.children(index) if t.dep == "pobj" and t.start > token.start]
-    return len(objects) == 1 and objects[0].tag not in ("WDT", "WP", "PRP") and not {"from", "to"} <= twins
-
-
-def _is_loose_on_noun(parse: Text, index: int) -> bool:
-    """The roof (of the shed), a pensioner (from Halle): the noun is clear without the phrase."""
-    token = parse.tokens[index]
-    noun, on_noun, of = parse.tokens[token.head], parse.children(token.head), token.text.lower() == "of"
-    if token.head != index - 1 or noun.lemma.lower() in template_words("nouns_unfinished"):
-        return False
-    if of and (noun.tag != "NN" or noun.entity or noun.dep in ("attr", "pobj", "appos", "conj")):
-        return False
-    unfinished = template_words("determiners_unfinished")
-    selects = any(t.lemma.lower() in unfinished or t.tag in ("JJS", "RBS") for t in on_noun)
-    described = any(t.dep in ("det", "poss", "compound", "amod", "nummod") for t in on_noun)
-    known = token.text.lower() in template_words("noun_prepositions")
-    return known and not selects and (described or noun.tag in ("NNS", "NNP", "NNPS"))
-
-
 def _is_loose_on_verb(parse: Text, index: int, span: Span) -> bool:
     """He sees people (in the morning), it was sold by her (in 1934): where and when."""
-    token = parse.tokens[index]
-    verb, on_verb = parse.tokens[token.head], parse.children(token.head)
-    unfinished = verb.lemma in template_words("verbs_unfinished")
-    if verb.pos != "VERB" or verb.dep in ("acl", "amod", "pcomp") or unfinished:
-        return False
-    if token.text.lower() not in template_words("verb_prepositions"):
+    if not stands_in("where-or-when", parse, index):
         return False
     if span.start == parse.sentence_of(index).start:
         return parse.word_at(span.end) == ","
-    others = {t.dep for t in on_verb if t is not token}
-    last = all(t.start <= token.start for t in on_verb if t.dep == "prep")
-    if not last or others & {"neg", "prt", "acomp", "oprd"} or token.head > index:
-        return False
-    if "nsubjpass" in others:
-        return bool(others & {"dobj", "agent", "prep", "advmod"})
-    return "dobj" in others or any(t.entity in _TIMES for t in parse.tokens[span.start : span.end])
+    timed = any(t.entity in _TIMES for t in parse.tokens[span.start : span.end])
+    complete = stands_in("complete-verb", parse, index) or (timed and stands_in("active-verb", parse, index))
+    return complete and stands_in("last-on-verb", parse, index)
 
 
 def _is_loose_clause(parse: Text, index: int, span: Span) -> bool:
     """Whether a relative clause, apposition or participle only adds to a noun that is clear without it."""
-    token = parse.tokens[index]
-    noun, on_noun = parse.tokens[token.head], parse.children(token.head)
-    between = parse.tokens[token.head + 1 : span.start]
-    commas = parse.word_at(span.start - 1) == ","
-    if [t.text for t in between] not in ([], [","]) or any(t.dep in ("conj", "cc") for t in on_noun):
+    token, first = parse.tokens[index], parse.tokens[span.start]
+    between = [t.text for t in parse.tokens[token.head + 1 : span.start]]
+    if between not in ([], [","]) or not stands_in("added-clause", parse, index):
         return False
-    closed = parse.word_at(span.end) in ("", *_MARKS)
-    first = parse.tokens[span.start]
+    commas, closed = parse.word_at(span.start - 1) == ",", parse.word_at(span.end) in ("", *_MARKS)
     if token.dep == "appos":
         listed = any(t.text == "," for t in parse.tokens[span.start : span.end])
-        listed |= sum(t.dep == "appos" for t in on_noun) > 1
         return commas and closed and not listed and first.pos != "ADV"
-    if token.dep == "relcl" and first.tag not in edit.QUESTION_TAGS:
+    if first.tag not in edit.QUESTION_TAGS if token.dep == "relcl" else index != span.start:
         return False
-    if token.dep == "acl" and (index != span.start or token.tag not in ("VBN", "VBG")):
-        return False
-    if commas:
-        return closed
-    cleft = any(t.head == noun.head and t.text.lower() == "it" for t in parse.tokens)  # it was a carrot that
-    vague = cleft or noun.lemma.lower() in template_words("nouns_unfinished")
-    new = any(t.dep in ("det", "amod", "compound") and t.lemma.lower() in ("a", "an") for t in on_noun)
-    return not vague and (new or (noun.tag == "NNS" and any(t.dep == "amod" for t in on_noun)))
+    governor = parse.tokens[token.head].head
+    cleft = any(t.head == governor and t.text.lower() == "it" for t in parse.tokens)  # it was a carrot that
+    return closed if commas else not cleft and stands_in("clear-noun", parse, index)
 
 
 def _with_commas(parse: Text, index: int, span: Span) -> Span:
