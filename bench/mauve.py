@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from bench.perturbed import references, versions
 
-from assay.metrics.mauve import Mauve
+from assay.metrics.corpus import Mauve
 from assay.models import encoder as _encoder
 from assay.models.weights import resolve
 

@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable
 
 from assay.core import Metric, Sample
-from assay.metrics.chrf import Chrf
 from assay.metrics.edit import Ter
-from assay.metrics.ngram import Bleu
+from assay.metrics.ngram import Bleu, Chrf
 from assay.metrics.rouge import Rouge1, Rouge2, RougeL
 
 PAIRS = 10_000

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 sys.path.insert(0, str(Path(__file__).parent))
-# All tests of this folder need the extra: pip install 'assay[neural]'.
+# All tests of this folder need the extra: pip install 'nlg-assay[neural]'.
 if any(importlib.util.find_spec(package) is None for package in ("torch", "transformers", "sentencepiece")):
     collect_ignore_glob = ["*.py"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs the extra: pip install 'assay[neural]'")
+torch = pytest.importorskip("torch", reason="needs the extra: pip install 'nlg-assay[neural]'")
 transformers = pytest.importorskip("transformers")
 sentencepiece = pytest.importorskip("sentencepiece")
 

@@ -68,7 +68,7 @@ def test_every_tensor_is_the_original(name: str, hub: Hub) -> None:
 
 
 def test_the_conversion_is_kept(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.models import convert, loading
+    from assay.models import loading
 
     model = "moussaKam/frugalscore_tiny_bert-base_bert-score"
     snapshot = hub.add(model)
@@ -76,7 +76,7 @@ def test_the_conversion_is_kept(hub: Hub, tmp_path: Path, monkeypatch: pytest.Mo
     assert home.is_relative_to(tmp_path / "assay" / "converted")
     assert (home / "model.safetensors").is_file()
     assert not any(path.suffix == ".bin" for path in home.iterdir())
-    monkeypatch.setattr(convert, "read_pickled", lambda path: pytest.fail("read again"))
+    monkeypatch.setattr(loading, "read_pickled", lambda path: pytest.fail("read again"))
     assert loading.plain_folder(snapshot) == home
 
 

@@ -105,7 +105,7 @@ def refuse_other_devices(module: Any, args: Any, kwargs: Any) -> None:
 @pytest.fixture
 def on_meta(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every model is put on the meta device, which stands for a GPU, and stops at its first call."""
-    for module in ("models.torch", "models.encoder", "metrics.comet", "mitigation.propagate"):
+    for module in ("models.torch", "models.encoder", "metrics.regression", "mitigation.propagate"):
         monkeypatch.setattr(f"assay.{module}.device", lambda: "meta")
     before = torch.nn.Module.to
 
@@ -172,7 +172,7 @@ def test_attention_masked_words_and_generators_work_on_the_device(
 
     from assay.mitigation.propagate import Scene, load_generator
     from assay.models.encoder import attention_blocks
-    from assay.models.generate import masked_words
+    from assay.models.fill import masked_words
 
     folder = tmp_path / "bert"
     folder.mkdir()

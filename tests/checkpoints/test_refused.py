@@ -22,7 +22,7 @@ from local_hub import Hub
 
 from assay.core import Sample
 from assay.errors import WeightsError
-from assay.models.convert import convert_file, read_pickled
+from assay.models.loading import convert_file, read_pickled
 from assay.names.spec import parse
 
 

@@ -11,10 +11,8 @@ import pytest
 from assay.core import Measure, Sample
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge import metric as judge
-from assay.metrics.judge.blind import blinded
-from assay.metrics.judge.local import LocalJudge, defused
-from assay.metrics.judge.metric import Judge
-from assay.metrics.judge.prompt import Form, Question, Reply, drawn, fill, parsed, share
+from assay.metrics.judge.metric import Judge, LocalJudge, defused
+from assay.metrics.judge.prompt import Form, Question, Reply, blinded, drawn, fill, parsed, share
 from assay.models.budget import Budget, Price, current_budget, spending
 from assay.names.inventory import inventory
 from assay.names.spec import parse

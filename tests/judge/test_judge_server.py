@@ -18,8 +18,7 @@ import pytest
 from assay.core import Measure, Sample
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge import server
-from assay.metrics.judge.local import LocalJudge
-from assay.metrics.judge.metric import Judge
+from assay.metrics.judge.metric import Judge, LocalJudge
 from assay.metrics.judge.prompt import Question, parsed, share
 from assay.models.budget import Budget, spending
 from assay.run.cache import ScoreCache
@@ -145,7 +144,10 @@ def test_an_answer_without_a_grade_is_absent_and_counted(odds: str) -> None:
     assert answer.notes["unparsed"] == [1]
 
 
-def test_a_server_that_refuses_probabilities_is_asked_without(odds: str) -> None:
+def test_a_server_that_refuses_probabilities_is_asked_without(
+    odds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_JUDGE_CONCURRENCY", "1")  # one question after the other
     with proxied(odds, ["no_odds", "rambling", "rambling"]) as (proxy, endpoint):
         Judge(endpoint=endpoint).score(SAMPLES[:2])
     assert "logprobs" in proxy.bodies[0]

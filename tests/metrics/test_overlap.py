@@ -16,8 +16,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from assay.core import Sample
-from assay.metrics.chrf import Chrf, ChrfPlusPlus
-from assay.metrics.ngram import Bleu, Nist, SacreBleu, shared_ngrams
+from assay.metrics.ngram import Bleu, Chrf, ChrfPlusPlus, Nist, SacreBleu, shared_ngrams
 from assay.metrics.rouge import Rouge1, Rouge2, Rouge4, RougeL, RougeLsum, RougeSU4, RougeW, weighted_lcs
 from assay.metrics.task import Sari
 from assay.metrics.text import _tokens_13a, grams

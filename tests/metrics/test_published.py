@@ -8,8 +8,7 @@ from scipy.stats import kendalltau
 
 from assay.core import Sample
 from assay.metrics.caption import Cider
-from assay.metrics.chrf import Chrf
-from assay.metrics.ngram import Bleu, CocoBleu, Nist
+from assay.metrics.ngram import Bleu, Chrf, CocoBleu, Nist
 from assay.metrics.rouge import Rouge1, RougeL
 
 pytestmark = pytest.mark.shared

@@ -7,7 +7,7 @@ import pytest
 
 from assay.core import Sample
 from assay.errors import MetricError
-from assay.metrics.diversity import DistinctN, NgramEntropy, Rep4Gram
+from assay.metrics.ngram import DistinctN, NgramEntropy, Rep4Gram
 from assay.metrics.task import Parent, QBleu, QRouge, question_parts
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-torch = pytest.importorskip("torch", reason="needs the extra: pip install 'assay[neural]'")
+torch = pytest.importorskip("torch", reason="needs the extra: pip install 'nlg-assay[neural]'")
 transformers = pytest.importorskip("transformers")
 
 from assay.mitigation.data import Counterfactual, Material, Ordinary  # noqa: E402

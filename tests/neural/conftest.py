@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-torch = pytest.importorskip("torch", reason="needs the extra: pip install 'assay[neural]'")
+torch = pytest.importorskip("torch", reason="needs the extra: pip install 'nlg-assay[neural]'")
 transformers = pytest.importorskip("transformers")
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,?!:'-"

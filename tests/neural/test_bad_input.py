@@ -13,8 +13,7 @@ import torch
 from assay.core import Sample
 from assay.errors import MetricError, SpecError, WeightsError
 from assay.metrics.bertscore import BertScore
-from assay.metrics.generation import BartScore
-from assay.metrics.likelihood import GptPerplexity, MlmPerplexity
+from assay.metrics.likelihood import BartScore, GptPerplexity, MlmPerplexity
 from assay.metrics.regression import Bleurt
 from assay.models import torch as _torch
 from assay.run.pipeline import score_noted

@@ -13,8 +13,8 @@ import pytest
 
 from assay.core import Sample
 from assay.errors import MetricError
-from assay.metrics import layers
 from assay.metrics.bertscore import BertScore
+from assay.metrics.common import tables
 from assay.metrics.contextual import MoverScore, SentenceCosine, SmsContextual
 from assay.models import encoder as _encoder
 from assay.models.memory import BoundedCache
@@ -149,7 +149,7 @@ def test_the_layer_does_not_depend_on_how_the_model_is_spelt(model: str, layer: 
 @pytest.mark.filterwarnings("ignore")
 def test_the_layers_are_those_of_the_package() -> None:
     table = pytest.importorskip("bert_score.utils", reason="the bench extra has the reference package")
-    tuned = layers._tables()["tuned"]
+    tuned = tables("layers")["tuned"]
     assert tuned == {name: table.model2layers[name] for name in tuned}
 
 
@@ -465,7 +465,7 @@ def test_the_default_prompt_stands_before_a_text(bert: Callable[..., Path], tmp_
 
 
 def test_e5_has_the_prompt_that_its_files_lack() -> None:
-    from assay.models.sentence import prompt_by_name
+    from assay.models.encoder import prompt_by_name
 
     assert (
         prompt_by_name("intfloat/multilingual-e5-base") == prompt_by_name("intfloat/e5-small-v2") == "query: "

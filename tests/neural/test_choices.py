@@ -12,8 +12,8 @@ import pytest
 from assay.core import Measure, Sample
 from assay.errors import SpecError
 from assay.metrics.bertscore import BertScore
+from assay.metrics.common import Hybrid
 from assay.metrics.contextual import SentenceCosine
-from assay.metrics.hybrid import Hybrid
 from assay.names.registry import load, names
 from assay.names.spec import parse
 from assay.run.scoring import score_samples

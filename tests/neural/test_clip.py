@@ -12,7 +12,7 @@ import torch
 
 from assay.core import Image, Sample
 from assay.errors import DataError
-from assay.metrics.clip import ClipScore, RefClipScore, VilbertScore
+from assay.metrics.caption import ClipScore, RefClipScore, VilbertScore
 
 
 def unit_features(folder: Path, picture: Image, texts: list[str]) -> tuple[Any, list[Any]]:

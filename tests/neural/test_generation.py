@@ -10,7 +10,7 @@ import pytest
 from assay.core import Sample
 from assay.errors import WeightsError
 from assay.metrics.likelihood import GptPerplexity
-from assay.models.generate import continuations, masked_words, tuned_copy
+from assay.models.fill import continuations, masked_words, tuned_copy
 
 TEXTS = ["the cat sat on the mat", "the dog sat on the cat", "the man sat on the dog"]
 

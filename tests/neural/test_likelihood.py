@@ -10,8 +10,16 @@ import pytest
 
 from assay.core import Sample
 from assay.errors import MetricError, SpecError
-from assay.metrics.generation import BartScore, BartScoreFaithful, Prism, PrismQe
-from assay.metrics.likelihood import GptPerplexity, GptScore, GptScoreFaithful, MlmPerplexity
+from assay.metrics.likelihood import (
+    BartScore,
+    BartScoreFaithful,
+    GptPerplexity,
+    GptScore,
+    GptScoreFaithful,
+    MlmPerplexity,
+    Prism,
+    PrismQe,
+)
 from assay.models import likelihood as _likelihood
 from assay.models.torch import COUNTER, load
 

@@ -10,7 +10,7 @@ import pytest
 
 from assay.core import Sample
 from assay.errors import MetricError
-from assay.metrics.mauve import Mauve, area
+from assay.metrics.corpus import Mauve, area
 
 pytest.importorskip("faiss")
 

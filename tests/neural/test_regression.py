@@ -14,8 +14,16 @@ import torch
 
 from assay.core import Sample
 from assay.errors import SpecError, WeightsError
-from assay.metrics.comet import Comet, CometQe, error_spans
-from assay.metrics.regression import Bleurt, FrugalScore, MetricX, Regression, Reward
+from assay.metrics.regression import (
+    Bleurt,
+    Comet,
+    CometQe,
+    FrugalScore,
+    MetricX,
+    Regression,
+    Reward,
+    error_spans,
+)
 
 SAMPLES = [
     Sample("the cat sat", ("a dog ran home", "the cat"), source="shares rose"),

@@ -12,7 +12,7 @@ import torch
 from assay.core import Metric, Sample
 from assay.metrics.bertscore import BertScore
 from assay.metrics.contextual import MoverScore, SentenceCosine, SmsContextual
-from assay.metrics.generation import BartScore, BartScoreFaithful
+from assay.metrics.likelihood import BartScore, BartScoreFaithful
 from assay.metrics.ngram import Bleu
 from assay.metrics.regression import Bleurt, FrugalScore, MetricX, Regression
 from assay.models.encoder import Differentiable

@@ -60,7 +60,8 @@ def rows() -> list[dict[str, Any]]:
 
 def scores(spec: str) -> list[float]:
     measure = parse(spec)
-    table = np.array(measure.metric.score(SAMPLES).values, dtype=float).reshape(len(SAMPLES), -1)
+    answer = measure.metric.score(SAMPLES)
+    table = np.array(getattr(answer, "values", answer), dtype=float).reshape(len(SAMPLES), -1)
     return [float(value) for value in table[:, measure.column]]
 
 
@@ -122,13 +123,83 @@ def bleurt_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
 
 
 def mauve_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
-    from assay.metrics.mauve import Mauve
+    from assay.metrics.corpus import Mauve
 
     rng = np.random.default_rng(0)
     p, q = rng.normal(size=(200, 8)), rng.normal(0.3, 1, size=(200, 8))
     yield Job(
         "mauve, on features", {"p": p.tolist(), "q": q.tolist()}, [float(Mauve(seeds=1).between(p, q)[0])]
     )
+
+
+def torchmetrics_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
+    yield Job("ter, by sentence", {"metric": "ter", "samples": rows()}, [-value for value in scores("ter")])
+    from PIL import Image as Picture
+
+    from assay.core import Image
+    from assay.models.weights import file_digest
+
+    name = "openai/clip-vit-base-patch32"  # it takes a model by its public name only
+    hub.add(name)
+    pictures = [
+        np.random.default_rng(seed).integers(0, 256, (32, 32, 3), dtype=np.uint8) for seed in range(3)
+    ]
+    samples = []
+    for place, (sample, picture) in enumerate(zip(SAMPLES, pictures, strict=True)):
+        file = root / f"{place}.png"
+        Picture.fromarray(picture).save(file)
+        samples.append(Sample(sample.hypothesis, image=Image(str(file), file_digest(file))))
+    ours = [float(value) / 2.5 for value in parse("clipscore").metric.score(samples).values]
+    given: dict[str, Any] = {"metric": "clip", "checkpoint": name, "images": [p.tolist() for p in pictures]}
+    given["samples"] = [{"hypothesis": f"A photo depicts {s.hypothesis}"} for s in SAMPLES]
+    yield Job("clipscore, without its factor of 2.5", given, ours)
+
+
+def coco_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
+    plain = [
+        Sample(
+            s.hypothesis.lower().replace(" .", ""), tuple(t.lower().replace(" .", "") for t in s.references)
+        )
+        for s in SAMPLES
+    ]
+    given = [{"hypothesis": s.hypothesis, "references": list(s.references)} for s in plain]
+    metric = parse("cider:tokenize=split").metric.fitted([s.references for s in plain])
+    yield Job(
+        "cider, tokens given", {"metric": "cider", "samples": given}, [float(v) for v in metric.score(plain)]
+    )
+
+
+def wefe_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
+    from assay.statistics.association import partition_test, target_associations
+
+    rng = np.random.default_rng(2)
+    vectors = rng.normal(size=(28, 12))
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    r = target_associations(unit[:16] @ unit[16:].T, 6)
+    both = partition_test(r[:8], r[8:], seed=0)
+    # wefe divides by the standard deviation with ddof 0, the paper and we with ddof 1.
+    ours = [both.effect_size * float(np.std(r, ddof=1) / np.std(r)), both.statistic]
+    yield Job("WEAT: effect size and statistic", {"vectors": vectors.tolist()}, ours)
+
+
+def adapter_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
+    import torch
+    import transformers
+
+    from assay.models.adapters import insert
+
+    folder = root / "bert-adapter"
+    layouts.bert(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    torch.manual_seed(5)
+    parameters = insert(model, 4)
+    for parameter in parameters:
+        torch.nn.init.normal_(parameter, std=0.3)
+    ids = [[2, 7, 9, 11, 3], [2, 8, 6, 5, 3]]
+    with torch.no_grad():
+        states = model(input_ids=torch.tensor(ids)).last_hidden_state
+    given = {"checkpoint": str(folder), "ids": ids, "weights": [p.detach().tolist() for p in parameters]}
+    yield Job("adapter after the feed-forward sub-layer: states", given, states.flatten().tolist())
 
 
 def overlap_jobs(spec: str) -> Callable[[Path, local_hub.Hub], Iterator[Job]]:
@@ -149,6 +220,10 @@ JOBS: dict[str, Callable[[Path, local_hub.Hub], Iterator[Job]]] = {
     "rouge-score": overlap_jobs("rougeLsum"),
     "moverscore": mover_jobs,
     "bleurt-pytorch": bleurt_jobs,
+    "torchmetrics": torchmetrics_jobs,
+    "pycocoevalcap": coco_jobs,
+    "wefe": wefe_jobs,
+    "adapters": adapter_jobs,
 }
 
 
@@ -184,7 +259,7 @@ def package_lines(
     try:
         if name not in JOBS:
             installed(name, settings["requirements"], homes)
-            raise RuntimeError("installs, but no comparison is written")
+            raise RuntimeError(settings["why_not"])
         home = installed(name, settings["requirements"], homes)
         release = settings["requirements"][0]
         for job in JOBS[name](root, hub):

@@ -129,6 +129,70 @@ def moverscore(job: dict[str, Any]) -> list[float]:
     return [1 / (2 - score) for score in scores]  # this release gives 1 - distance, others 1 / (1 + distance)
 
 
+def torchmetrics(job: dict[str, Any]) -> list[float]:
+    import torch
+    from torchmetrics.functional import text
+    from torchmetrics.functional.multimodal import clip_score
+    from transformers import CLIPModel
+
+    for name in ("get_image_features", "get_text_features"):  # it expects tensors, as transformers 4 gave
+        method = getattr(CLIPModel, name)
+        setattr(CLIPModel, name, lambda *a, method=method, **k: method(*a, **k).pooler_output)
+
+    def one(place: int, row: dict[str, Any]) -> float:
+        if job["metric"] == "ter":
+            return float(text.translation_edit_rate([row["hypothesis"]], [row["references"]])) * 100
+        picture = torch.tensor(job["images"][place], dtype=torch.uint8).permute(2, 0, 1)
+        return float(clip_score(picture, row["hypothesis"], job["checkpoint"])) / 100
+
+    return [one(place, row) for place, row in enumerate(job["samples"])]
+
+
+def pycocoevalcap(job: dict[str, Any]) -> list[float]:
+    from pycocoevalcap.cider.cider import Cider
+
+    references = {str(place): row["references"] for place, row in enumerate(job["samples"])}
+    hypotheses = {str(place): [row["hypothesis"]] for place, row in enumerate(job["samples"])}
+    return [float(value) for value in Cider().compute_score(references, hypotheses)[1]]
+
+
+def wefe(job: dict[str, Any]) -> list[float]:
+    import numpy as np
+    from gensim.models import KeyedVectors
+    from wefe.metrics import WEAT
+    from wefe.query import Query
+    from wefe.word_embedding_model import WordEmbeddingModel
+
+    words = [f"w{place}" for place in range(len(job["vectors"]))]
+    vectors = KeyedVectors(len(job["vectors"][0]))
+    vectors.add_vectors(words, np.array(job["vectors"]))
+    query = Query([words[:8], words[8:16]], [words[16:22], words[22:]])
+    result = WEAT().run_query(query, WordEmbeddingModel(vectors))
+    return [float(result["effect_size"]), float(result["weat"])]
+
+
+def adapters(job: dict[str, Any]) -> list[float]:
+    """Its bottleneck after the last layer norm of a block, as in Eq. 3 of the paper."""
+    import adapters
+    import torch
+    from transformers import AutoModel
+
+    model = AutoModel.from_pretrained(job["checkpoint"]).eval()
+    adapters.init(model)
+    model.add_adapter("debias", config=adapters.BnConfig(
+        mh_adapter=False, output_adapter=True, reduction_factor=model.config.hidden_size / 4,
+        non_linearity="gelu", original_ln_before=True, original_ln_after=False, residual_before_ln=False,
+    ))  # fmt: skip
+    model.set_active_adapters("debias")
+    model.eval()
+    own = [parameter for name, parameter in model.named_parameters() if ".adapters.debias." in name]
+    with torch.no_grad():
+        for parameter, values in zip(own, job["weights"], strict=True):
+            parameter.copy_(torch.tensor(values))
+        states = model(input_ids=torch.tensor(job["ids"])).last_hidden_state
+    return [float(value) for value in states.flatten()]
+
+
 if __name__ == "__main__":
     sys.path.insert(0, sys.argv[1])
     warnings.simplefilter("ignore")

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assay.core import Floats, Sample, Scores
+from assay.core import Explanation, Floats, Sample, Scores
 from assay.errors import MetricError
 from assay.metrics.text import Reduce, reduced, segments
 from assay.models import adapters, weights
@@ -22,7 +23,7 @@ Cut = Literal["warn", "error"]  # what happens to a text that is too long: cut a
 class Neural:
     """A metric on a pretrained model of transformers.
 
-    A subclass names the `architecture` and declares its own fields: their order is part of the signature.
+    Its facts name the `architecture`; a subclass declares its fields: their order is part of the signature.
     """
 
     packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
@@ -95,6 +96,11 @@ def scored(rows: Iterable[tuple[Any, int]]) -> Scores:
     """Return values, each given with its count of cut tokens, as scores with that note."""
     pairs = list(rows)
     return Scores([value for value, _ in pairs], {"truncated": [cut for _, cut in pairs]})
+
+
+def matching_explanation(hyp: Iterable[str], ref: Iterable[str], table: NDArray[Any]) -> Explanation:
+    """Return how far each part of the hypothesis goes with each part of the reference."""
+    return Explanation("matching", tuple(hyp), tuple(ref), tuple(tuple(map(float, row)) for row in table))
 
 
 def best_matches(hypothesis: Floats, reference: Floats) -> list[float]:

@@ -11,27 +11,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import resources
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
-from assay.errors import DataError, MetricError, SpecError
-from assay.metrics.base import Neural, scored
-from assay.metrics.layers import find_layer, tuned_layer
+from assay.errors import DataError, MetricError, SpecError, WeightsError
+from assay.metrics.base import Neural, matching_explanation, scored
+from assay.metrics.common import metric, tables
 from assay.models.encoder import Differentiable, Embedded, Matrix, Texts, embed, encode_pairs
+from assay.models.lazy import torch
+from assay.models.loading import plain_folder, read_config
 from assay.models.torch import Loaded, Overlong, Precision, clean_text, content_ids
-from assay.models.weights import cache_folder, file_digest
+from assay.models.weights import cache_folder, file_digest, resolve
 from assay.recipe import digest
 from assay.vocabulary import Layer
-
-if TYPE_CHECKING:
-    import torch
 
 _GRID_CELLS = 4_000_000  # cosines held at once
 _PIECE = 1024  # samples whose embeddings are held at once
 Weigher = Callable[[Embedded], Floats | None]
+# Texts of one length: their indices, vectors (n, length, dimensions) and weights (n, length).
+_Group = tuple[np.ndarray, Matrix, Matrix]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def idf_table(documents: Sequence[Sequence[int]]) -> IdfTable:
     return IdfTable(values, math.log(count + 1))
 
 
-@dataclass(frozen=True)
+@metric("bertscore")
 class BertScore(Neural, Metric):
     """Precision, recall and F as the bert-score package computes them; the best of several references.
 
@@ -64,13 +66,6 @@ class BertScore(Neural, Metric):
     published scores; under transformers 5 the package has lost it, which `prefix_space=false` reproduces.
     """
 
-    name = "bertscore"
-    paradigm = "matching"
-    outputs = ("p", "r", "f")
-    range = (-1.0, 1.0)
-    citation = "Zhang et al. 2020, BERTScore: evaluating text generation with BERT, ICLR"
-    identity_highest = True
-    unused = ("pooler",)
     model: str = "minilm"
     layer: Layer | None = None  # None: the authors' choice; a model they have not tuned needs one
     idf: bool = False
@@ -183,9 +178,8 @@ class BertScore(Neural, Metric):
         known = embed(loaded, texts[0] + texts[1], self.overlong)
         sides = [self._by_length([known[text] for text in side], loaded) for side in texts]
         values = np.zeros((len(rows), len(columns), 2))
-        for own in sides[0]:
-            for other in sides[1]:
-                _fill(values, own, other)
+        for own, other in product(*sides):
+            _fill(values, own, other)
         return self._rescaled(_with_f(values, self.beta))
 
     def _by_length(self, texts: Sequence[Embedded], loaded: Loaded) -> list[_Group]:
@@ -198,11 +192,10 @@ class BertScore(Neural, Metric):
         for indices in groups.values():
             weights = [weigh(texts[index]) for index in indices]
             if any(row is None for row in weights):
-                raise MetricError(
-                    "a text whose tokens are in every reference has no idf weight; use idf=false"
-                )
+                problem = "a text whose tokens are in every reference has no idf weight"
+                raise MetricError(f"{problem}; use idf=false")
             vectors = np.stack([texts[index].vectors for index in indices])
-            blocks.append(_Group(np.array(indices), vectors, np.array(weights, dtype=np.float32)))
+            blocks.append((np.array(indices), vectors, np.array(weights, dtype=np.float32)))
         return blocks
 
     def explain(self, sample: Sample) -> Explanation | None:
@@ -219,38 +212,22 @@ class BertScore(Neural, Metric):
         start, end = len(loaded.framing.prefix), len(loaded.framing.suffix)
         inner = [slice(start, len(text.ids) - end) for text in (hyp, ref)]
         cosines = hyp.vectors[inner[0]] @ ref.vectors[inner[1]].T
-        words = [
-            tuple(loaded.tokenizer.convert_ids_to_tokens(list(text.ids[part])))
-            for text, part in zip((hyp, ref), inner, strict=True)
-        ]
-        return Explanation("matching", words[0], words[1], tuple(tuple(map(float, row)) for row in cosines))
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Texts of one length: their indices, vectors (n, length, dimensions) and weights (n, length)."""
-
-    places: np.ndarray
-    vectors: Matrix
-    weights: Matrix
+        words = loaded.tokenizer.convert_ids_to_tokens
+        return matching_explanation(words(hyp.ids[inner[0]]), words(ref.ids[inner[1]]), cosines)
 
 
 def _fill(values: Floats, own: _Group, other: _Group) -> None:
     """Fill in precision and recall of one block of the grid, in pieces that fit in memory."""
-    import torch
-
-    (_, height, size), (count, width, _) = own.vectors.shape, other.vectors.shape
-    columns = torch.from_numpy(other.vectors).reshape(count * width, size).T
-    weights = torch.from_numpy(other.weights)
+    (rows, vectors, weights), (columns, other_vectors, other_weights) = own, other
+    (_, height, size), (count, width, _) = vectors.shape, other_vectors.shape
+    others = torch.from_numpy(other_vectors).reshape(count * width, size).T
     step = max(1, _GRID_CELLS // (height * width * count))
-    for start in range(0, len(own.places), step):
-        piece = torch.from_numpy(own.vectors[start : start + step])
-        cosines = (piece.reshape(-1, size) @ columns).reshape(len(piece), height, count, width)
-        precision = torch.einsum(
-            "ahb,ah->ab", cosines.amax(3), torch.from_numpy(own.weights[start : start + step])
-        )
-        recall = torch.einsum("abw,bw->ab", cosines.amax(1), weights)
-        cell = np.ix_(own.places[start : start + step], other.places)
+    for start in range(0, len(rows), step):
+        piece, shares = (torch.from_numpy(side[start : start + step]) for side in (vectors, weights))
+        cosines = (piece.reshape(-1, size) @ others).reshape(len(piece), height, count, width)
+        precision = torch.einsum("ahb,ah->ab", cosines.amax(3), shares)
+        recall = torch.einsum("abw,bw->ab", cosines.amax(1), torch.from_numpy(other_weights))
+        cell = np.ix_(rows[start : start + step], columns)
         values[cell] = torch.stack([precision, recall], dim=-1).double().numpy()
 
 
@@ -271,11 +248,8 @@ def refuse_table(table: object) -> None:
 
 def matching_scores(loaded: Loaded, pairs: Texts, beta: float = 1.0) -> torch.Tensor:
     """Return P, R and F of pairs with gradients; start and end tokens may be matched but carry no weight."""
-    import torch
-
-    encoded = encode_pairs(loaded, pairs)
-    first, second, mask = encoded.hypotheses, encoded.references, encoded.mask
-    unit = torch.nn.functional.normalize(encoded.states, dim=-1)
+    states, mask, first, second = encode_pairs(loaded, pairs)
+    unit = torch.nn.functional.normalize(states, dim=-1)
     cosines = unit[first] @ unit[second].transpose(1, 2)
     absent = -2.0  # below any cosine
     weights = _content_mask(mask, loaded)
@@ -315,12 +289,8 @@ def unrelated() -> tuple[tuple[str, str], ...]:
             texts = [str(json.loads(line).get("gold", "")) for line in lines if line.strip()]
             golds += [(file.name, text) for text in texts if text][: _TEXTS // 6]
     steps = [len(golds) * share // 7 for share in range(1, 6)]
-    return tuple(
-        (text, golds[(index + step) % len(golds)][1])
-        for index, (task, text) in enumerate(golds)
-        for step in steps
-        if golds[(index + step) % len(golds)][0] != task
-    )
+    pairs = ((gold, golds[(at + step) % len(golds)]) for at, gold in enumerate(golds) for step in steps)
+    return tuple((text, other) for (task, text), (other_task, other) in pairs if task != other_task)
 
 
 def baseline_digest(rescale: str) -> str:
@@ -367,3 +337,53 @@ def read_baseline(rescale: str, layer: int | None) -> Floats:
         return np.array([float(cell) for cell in rows[str(layer)]])
     except (KeyError, ValueError) as error:
         raise DataError(f"{path} has no row P,R,F for layer {layer}; name one of its layers") from error
+
+
+# The hub moved the first models under their makers' names; the old names still lead there.
+_OWNERS = frozenset({"google-bert", "FacebookAI", "distilbert", "openai-community", "albert", "google-t5"})
+
+
+def last_layer(model: str) -> int | None:
+    """Return the number of the last layer of a carried sentence encoder, None for any other model."""
+    number: int | None = tables("layers")["last"].get(model)
+    return number
+
+
+def tuned_layer(model: str) -> int | None:
+    """Return the layer for a model by its name alone; no file is opened."""
+    owner, _, name = model.partition("/")
+    known = name if owner in _OWNERS else model  # as bert-score spells it
+    number: int | None = tables("layers")["tuned"].get(known, last_layer(model))
+    return number
+
+
+def find_layer(model: str) -> int | None:
+    """Return the layer for a model by its name, or by what its config.json says; raise where neither does."""
+    number = tuned_layer(model)
+    if number is not None:
+        return number
+    config = read_config(plain_folder(resolve(model)))
+    count = _layer_count(config)
+    if count is None:
+        return None  # loading says what is wrong with the folder
+    number = tuned_layer(str(config.get("_name_or_path", ""))) or _layer_by_shape(config)
+    if number is None or number > count:
+        raise WeightsError(
+            f"no layer is known for {model}: the authors of bert-score have tuned none for it, and scores of "
+            f"different layers cannot be compared; give layer=N, 1 to {count} (they took 9 of 12 for "
+            f"bert-base-uncased, 17 of 24 for roberta-large)"
+        )
+    return number
+
+
+def _layer_count(config: dict[str, Any]) -> int | None:
+    number = config.get("num_hidden_layers") or config.get("n_layers") or config.get("n_layer")
+    return None if number is None else int(number)
+
+
+def _layer_by_shape(config: dict[str, Any]) -> int | None:
+    if any("Classification" in str(kind) for kind in config.get("architectures") or ()):
+        return None
+    width = config.get("hidden_size") or config.get("dim")
+    shape = f"{config.get('model_type')} {_layer_count(config)} {width} {config.get('vocab_size')}"
+    return tuned_layer(tables("layers")["shapes"].get(shape, ""))

@@ -1,4 +1,4 @@
-"""CIDEr, CIDEr-D and SPICE: captions against the consensus of their references."""
+"""Metrics of captions: CIDEr and SPICE against references, CLIPScore and ViLBERTScore with the image."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from assay.core import Metric, Sample
+import numpy as np
+
+from assay.core import Floats, Image, Metric, Sample, Scores
 from assay.errors import MetricError
+from assay.metrics.base import Cut, Neural, best_matches, scored, unit
 from assay.metrics.coco import JAVA_BATCH, JavaBacked, java_spice, ptb_prepared, spice_state
+from assay.metrics.common import metric
 from assay.metrics.text import Counts, Tokenize, distinct_texts, grams, memo, tokens
+from assay.models.encoder import Embedded, remembered
+from assay.models.loading import image_processor, pixels
+from assay.models.torch import Loaded, Precision, framed_rows, in_batches, padded
 from assay.recipe import digest
 
 ORDERS = 4
@@ -51,37 +58,21 @@ class DocumentFrequencies:
         return math.log(self.documents) - math.log(max(1, self.counts.get(gram, 0)))
 
 
-def document_frequencies(items: Sequence[tuple[str, ...]], tokenize: Tokenize) -> DocumentFrequencies:
-    """Count an n-gram once per item, however often its references have it."""
-    counts: Counter[Gram] = Counter()
-    for references in items:
-        orders = (order for text in references for order in order_counts(text, tokenize))
-        counts.update({gram for order in orders for gram in order})
-    return DocumentFrequencies(len(items), counts)
-
-
-@dataclass(frozen=True, slots=True)
-class Vector:
-    """A caption's tf-idf weights and norms by order, and its length (pycocoevalcap counts bigrams)."""
-
-    weights: tuple[dict[Gram, float], ...]
-    norms: tuple[float, ...]
-    length: int
+# A caption's tf-idf weights with their norm, by order, and its length (pycocoevalcap counts bigrams).
+Vector = tuple[list[tuple[dict[Gram, float], float]], int]
 
 
 def vector(text: str, table: DocumentFrequencies, tokenize: Tokenize) -> Vector:
     """Return the caption's tf-idf weights."""
     counts = order_counts(text, tokenize)
-    weights = tuple({gram: k * table.idf(gram) for gram, k in order.items()} for order in counts)
-    norms = tuple(math.sqrt(sum(weight * weight for weight in order.values())) for order in weights)
-    return Vector(weights, norms, counts[1].total())
+    weights = [{gram: k * table.idf(gram) for gram, k in order.items()} for order in counts]
+    return [(order, math.sqrt(sum(w * w for w in order.values()))) for order in weights], counts[1].total()
 
 
 def similarity(hyp: Vector, ref: Vector, *, clipped: bool) -> float:
     """Return the mean cosine over orders; CIDEr-D clips weights and penalises a difference in length."""
     total = 0.0
-    orders = zip(hyp.weights, ref.weights, hyp.norms, ref.norms, strict=True)
-    for weights, others, norm, other_norm in orders:
+    for (weights, norm), (others, other_norm) in zip(hyp[0], ref[0], strict=True):
         # In the hypothesis' order: the sum of a set's members would depend on the hash seed.
         shared = [gram for gram in weights if gram in others]
         if clipped:
@@ -91,8 +82,8 @@ def similarity(hyp: Vector, ref: Vector, *, clipped: bool) -> float:
         if norm and other_norm:
             total += product / (norm * other_norm)
     if clipped:
-        total *= math.exp(-((hyp.length - ref.length) ** 2) / (2 * SIGMA**2))
-    return total / len(hyp.weights)
+        total *= math.exp(-((hyp[1] - ref[1]) ** 2) / (2 * SIGMA**2))
+    return total / ORDERS
 
 
 def cider_scores(
@@ -117,10 +108,6 @@ def cider_scores(
 class _Consensus(JavaBacked, Metric):
     """The fields and formula of both CIDErs."""
 
-    paradigm = "caption"
-    range = (0.0, 10.0)
-    citation = "Vedantam et al. 2015, CIDEr: Consensus-based Image Description Evaluation, arXiv:1411.5726"
-    identity_highest = True
     clipped: ClassVar[bool]
     tokenize: Tokenize = "ptb"
     backend: Backend = "own"
@@ -132,7 +119,10 @@ class _Consensus(JavaBacked, Metric):
         if self.backend == "coco":
             prepared = ptb_prepared([Sample("", texts) for texts in references])
             references, tokenize = [sample.references for sample in prepared], "split"
-        return replace(self, table=document_frequencies(references, tokenize))
+        counts: Counter[Gram] = Counter()
+        for texts in references:  # an n-gram counts once per item, however often its references have it
+            counts.update({gram for t in texts for order in order_counts(t, tokenize) for gram in order})
+        return replace(self, table=DocumentFrequencies(len(references), counts))
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         if self.backend == "coco":
@@ -140,34 +130,19 @@ class _Consensus(JavaBacked, Metric):
         return cider_scores(samples, self.table, self.tokenize, clipped=self.clipped)
 
 
-@dataclass(frozen=True)
+@metric("cider")
 class Cider(_Consensus):
     """CIDEr-D, as pycocoevalcap and everyone runs it; `backend=coco` tokenises with its Java tokeniser."""
 
-    name = "cider"
-    clipped = True
 
-
-@dataclass(frozen=True)
+@metric("cider-plain")
 class CiderPlain(_Consensus):
     """CIDEr without clipping and length penalty, in 0..10."""
 
-    name = "cider-plain"
-    clipped = False
 
-
-@dataclass(frozen=True)
+@metric("spice")
 class Spice(Metric):
     """F over scene-graph tuples, by the authors' Java program and Stanford's parser."""
-
-    name = "spice"
-    paradigm = "caption"
-    range = (0.0, 1.0)
-    citation = (
-        "Anderson et al. 2016, SPICE: Semantic Propositional Image Caption Evaluation, arXiv:1607.08822"
-    )
-    packages = ("pycocoevalcap",)
-    extra = "coco"
 
     @classmethod
     def absent(cls) -> str | None:
@@ -179,3 +154,126 @@ class Spice(Metric):
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         return java_spice(samples) if samples else []
+
+
+_IMAGES = 16  # images per batch
+
+
+def _features(answer: Any) -> list[Any]:
+    vectors = answer.pooler_output if hasattr(answer, "pooler_output") else answer
+    return list(vectors.float().cpu().numpy())
+
+
+def image_vectors(loaded: Loaded, images: Sequence[Image]) -> dict[str, Floats]:
+    """Return one unit vector per distinct image, by its digest."""
+    by_digest = {image.digest: image for image in images}
+    processor = image_processor(loaded.path)
+
+    def encode(digests: list[str]) -> list[Embedded]:
+        def forward(batch: list[int]) -> list[Any]:
+            some = [by_digest[digests[index]] for index in batch]
+            return _features(loaded.model.get_image_features(**pixels(processor, some).to(loaded.device)))
+
+        vectors = in_batches([1] * len(digests), forward, _IMAGES)
+        return [Embedded((), unit(np.asarray(vector)[None]).astype(np.float32)) for vector in vectors]
+
+    known = remembered((loaded.serial, "image"), by_digest, encode)
+    return {digest: embedded.vectors[0].astype(np.float64) for digest, embedded in known.items()}
+
+
+def text_vectors(
+    loaded: Loaded, texts: Sequence[str], overlong: Cut
+) -> tuple[dict[str, Floats], dict[str, int]]:
+    """Return one unit vector per distinct text, and the tokens cut of each."""
+    distinct = list(dict.fromkeys(texts))
+    rows, cuts = framed_rows(loaded, distinct, overlong)
+
+    def forward(batch: list[int]) -> list[Any]:
+        ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
+        return _features(loaded.model.get_text_features(input_ids=ids, attention_mask=mask))
+
+    vectors = in_batches([len(row) for row in rows], forward)
+    units = [unit(np.asarray(vector, dtype=np.float64)) for vector in vectors]
+    return dict(zip(distinct, units, strict=True)), dict(zip(distinct, cuts, strict=True))
+
+
+@dataclass(frozen=True)
+class _Clip(Neural, Metric):
+    """The fields and formula of both CLIPScores."""
+
+    model: str = "openai/clip-vit-base-patch32"
+    w: float = 2.5
+    prefix: str = "A photo depicts "
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        loaded = self.load_model()
+        pictures = image_vectors(loaded, [s.image for s in samples if s.image is not None])
+        reads = "references" in self.needs
+        sides = ((s.hypothesis, *(s.references if reads else ())) for s in samples)
+        texts = [self.prefix + text for side in sides for text in side]
+        vectors, cuts = text_vectors(loaded, texts, self.overlong)
+        values = [self._value(sample, vectors, pictures) for sample in samples]
+        return Scores(values, {"truncated": [cuts[self.prefix + s.hypothesis] for s in samples]})
+
+    def _value(self, sample: Sample, vectors: dict[str, Floats], pictures: dict[str, Floats]) -> float | None:
+        if sample.image is None:
+            return None
+        caption = vectors[self.prefix + sample.hypothesis]
+        fit = self.w * max(float(caption @ pictures[sample.image.digest]), 0.0)
+        if "references" not in self.needs:
+            return fit
+        near = max(max(float(caption @ vectors[self.prefix + text]) for text in sample.references), 0.0)
+        return 2 * fit * near / (fit + near) if fit + near else 0.0
+
+
+@metric("clipscore")
+class ClipScore(_Clip):
+    """2.5 * max(cos(image, caption), 0); the caption is read as "A photo depicts ..."."""
+
+
+@metric("refclipscore")
+class RefClipScore(_Clip):
+    """The harmonic mean of CLIPScore and the best max(cos(reference, caption), 0)."""
+
+
+@metric("vilbertscore")
+class VilbertScore(Neural, Metric):
+    """BERTScore's matching on tokens that a vision-language encoder (ViLT style) has read with the image."""
+
+    model: str = "dandelin/vilt-b32-mlm"
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """Read each text with the sample's image; the best reference counts."""
+        pairs = ((s.image, t) for s in samples if s.image for t in (s.hypothesis, *s.references))
+        jobs = list(dict.fromkeys(pairs))
+        known = dict(zip(jobs, self._encode(jobs), strict=True))
+        answers: list[tuple[list[float] | None, int]] = []
+        for sample in samples:
+            if sample.image is None:
+                answers.append((None, 0))
+                continue
+            hyp, *ref = [known[sample.image, text] for text in (sample.hypothesis, *sample.references)]
+            rows = [best_matches(hyp[0], other) for other, _ in ref if len(other) and len(hyp[0])]
+            best = np.max(rows, axis=0).tolist() if rows else None
+            answers.append((best, sum(cut for _, cut in (hyp, *ref))))
+        return scored(answers)
+
+    def _encode(self, jobs: Sequence[tuple[Image, str]]) -> list[tuple[Floats, int]]:
+        """Return unit vectors of each text's tokens, read with the image's patches, and the tokens cut."""
+        loaded = self.load_model()
+        before, after = len(loaded.framing.prefix), len(loaded.framing.suffix)
+        rows, cuts = framed_rows(loaded, [text for _, text in jobs], self.overlong)
+        processor = image_processor(loaded.path)
+
+        def forward(batch: list[int]) -> list[Floats]:
+            ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
+            inputs = pixels(processor, [jobs[index][0] for index in batch]).to(loaded.device)
+            hidden = loaded.model(input_ids=ids, attention_mask=mask, **inputs)[0].float().cpu().numpy()
+            ends = [len(rows[index]) - after for index in batch]
+            return [unit(hidden[at, before:end].astype(np.float64)) for at, end in enumerate(ends)]
+
+        return list(zip(in_batches([1] * len(rows), forward, _IMAGES), cuts, strict=True))

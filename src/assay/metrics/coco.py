@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from assay.core import Sample
-from assay.errors import MetricError
+from assay.errors import MetricError, install
 from assay.metrics.text import PUNCTUATION, distinct_texts, with_texts
 
 JAVA_BATCH = 4096  # samples per call: a virtual machine takes about a second to start
@@ -35,7 +35,7 @@ def jar(path: str) -> Path:
     """Return the path of a file of pycocoevalcap, or raise an error that says how to get it."""
     package = importlib.util.find_spec("pycocoevalcap")
     if package is None or not package.submodule_search_locations:
-        raise MetricError("this needs pycocoevalcap; install assay[coco]")
+        raise MetricError(f"this needs pycocoevalcap: {install('coco')}")
     if shutil.which("java") is None:
         raise MetricError("this needs Java; install a Java runtime (8 or later) so that `java` is found")
     return Path(package.submodule_search_locations[0], path)
@@ -52,14 +52,8 @@ def spice_state() -> str | None:
 
 def run_java(arguments: Sequence[str], lines: Sequence[str], folder: Path) -> list[str]:
     """Run Java in a folder with lines as input; return the lines it prints."""
-    done = subprocess.run(
-        ["java", "-Dfile.encoding=UTF-8", *arguments],
-        input="".join(f"{line}\n" for line in lines),
-        capture_output=True,
-        encoding="utf-8",
-        cwd=folder,
-        check=False,
-    )
+    command, text = ["java", "-Dfile.encoding=UTF-8", *arguments], "".join(f"{line}\n" for line in lines)
+    done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", cwd=folder, check=False)
     if done.returncode:
         raise MetricError(f"java {' '.join(arguments)} failed: {done.stderr.strip()[-400:]}")
     return done.stdout.splitlines()
@@ -69,11 +63,9 @@ def java_ptb(texts: Sequence[str]) -> list[str]:
     """Return texts as pycocoevalcap's PTBTokenizer: lower-cased tokens without punctuation."""
     tokenizer = jar("tokenizer/stanford-corenlp-3.4.1.jar")
     # Texts are separated by line ends, of which Java knows more than Python: any white space becomes a space.
-    lines = run_java(
-        ["-cp", tokenizer.name, "edu.stanford.nlp.process.PTBTokenizer", "-preserveLines", "-lowerCase"],
-        [" ".join(text.split()) for text in texts],
-        tokenizer.parent,
-    )
+    program = ["-cp", tokenizer.name, "edu.stanford.nlp.process.PTBTokenizer"]
+    plain = [" ".join(text.split()) for text in texts]
+    lines = run_java([*program, "-preserveLines", "-lowerCase"], plain, tokenizer.parent)
     if len(lines) != len(texts):
         raise MetricError(
             f"the Java tokeniser gave {len(lines)} lines for {len(texts)} texts; use backend=own"
@@ -118,10 +110,8 @@ def java_spice(samples: Sequence[Sample]) -> list[float | None]:
             f"spice needs Stanford's parser: put {' and '.join(absent)} (Stanford CoreNLP 3.6.0) into "
             f"{program.parent / 'lib'}, or leave spice out"
         )
-    tasks = [
-        {"image_id": at, "test": sample.hypothesis, "refs": list(sample.references)}
-        for at, sample in enumerate(samples)
-    ]
+    numbered = enumerate(samples)
+    tasks = [{"image_id": at, "test": s.hypothesis, "refs": list(s.references)} for at, s in numbered]
     with tempfile.TemporaryDirectory() as folder:
         question, answer = Path(folder, "in.json"), Path(folder, "out.json")
         question.write_text(json.dumps(tasks), encoding="utf-8")

@@ -7,23 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
-from assay.metrics.base import Neural, scored, unit
-from assay.metrics.bertscore import IdfTable, idf_table, matching_scores, refuse_table
-from assay.metrics.layers import last_layer
+from assay.metrics.base import Neural, matching_explanation, scored, unit
+from assay.metrics.bertscore import IdfTable, idf_table, last_layer, matching_scores, refuse_table
+from assay.metrics.common import metric
 from assay.metrics.text import Reduce, distinct_texts, reduced
-from assay.models.encoder import Differentiable, Embedded, Texts, embed, encode_pairs, pooled
+from assay.models.encoder import Differentiable, Embedded, cosine_scores, embed, pooled, prompt_by_name
 from assay.models.nlp import split_sentences
-from assay.models.sentence import own_pooling, prompt_by_name
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
 from assay.vocabulary import Layer
-
-if TYPE_CHECKING:
-    import torch
 
 _PUNCTUATION = frozenset(string.punctuation)
 
@@ -34,8 +30,7 @@ def transport(cost: Floats, hyp: Floats, ref: Floats) -> Floats:
         return np.outer(hyp, ref)
     import ot
 
-    flow: Floats = ot.emd(hyp, ref, cost, numItermax=1_000_000)
-    return flow
+    return np.asarray(ot.emd(hyp, ref, cost, numItermax=1_000_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +42,7 @@ class Cloud:
     tokens: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@metric("moverscore")
 class MoverScore(Neural, Metric):
     """1 / (1 + word mover's distance) of unit embeddings, as the authors' second version computes it.
 
@@ -60,14 +55,6 @@ class MoverScore(Neural, Metric):
     weight has no score. Bigrams (`n=2`) are those of the authors' first version.
     """
 
-    name = "moverscore"
-    version = 2
-    paradigm = "matching"
-    range = (0.0, 1.0)
-    symmetric = True
-    citation = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"
-    identity_highest = True
-    unused = ("pooler",)
     model: str = "minilm"
     layer: Layer | None = None  # None: the last
     n: Literal[1, 2] = 1
@@ -141,7 +128,7 @@ class MoverScore(Neural, Metric):
         if hyp is None or ref is None:
             return None
         flow = transport(_distances(hyp.points, ref.points), hyp.weights, ref.weights)
-        return Explanation("matching", hyp.tokens, ref.tokens, tuple(tuple(map(float, r)) for r in flow))
+        return matching_explanation(hyp.tokens, ref.tokens, flow)
 
 
 def _bigrams(points: Floats, weights: Floats, words: list[str]) -> tuple[Floats, Floats, list[str]]:
@@ -154,8 +141,7 @@ def _bigrams(points: Floats, weights: Floats, words: list[str]) -> tuple[Floats,
 def _distances(hyp: Floats, ref: Floats) -> Floats:
     from scipy.spatial.distance import cdist
 
-    distances: Floats = cdist(hyp, ref)
-    return distances
+    return np.asarray(cdist(hyp, ref))
 
 
 def _similarity(hyp: Cloud, ref: Cloud) -> float:
@@ -170,10 +156,6 @@ class _SentenceEncoder(Neural, Metric):
     `prefix` stands before every text; where None, the model's default prompt does, which most lack.
     """
 
-    paradigm = "matching"
-    symmetric = True
-    identity_highest = True
-    unused = ("pooler",)
     model: str = "minilm"
     reduce: Reduce = "max"
     adapter: str | None = None
@@ -189,21 +171,16 @@ class _SentenceEncoder(Neural, Metric):
         return {**super().pins(), **({"prefix": prompt} if self.prefix is None and prompt else {})}
 
     def _vectors(self, texts: Sequence[str]) -> tuple[Floats, list[int]]:
-        """Return one unit vector per text, and the ids cut."""
         vectors, cuts = pooled(self.load_model(), texts, self.overlong, prefix=self._prompt())
         return unit(vectors.astype(np.float64)), cuts
 
 
-@dataclass(frozen=True)
+@metric("sentence-cosine")
 class SentenceCosine(_SentenceEncoder):
     """The cosine of the two texts' vectors from a sentence encoder; the best reference counts."""
 
-    name = "sentence-cosine"
-    range = (-1.0, 1.0)
-    citation = "Reimers & Gurevych 2019, Sentence-BERT: sentence embeddings using siamese networks, D19-1410"
-
     def differentiable(self) -> Differentiable:
-        return Differentiable(self.load_model, partial(_cosine_scores, prefix=self._prompt()))
+        return Differentiable(self.load_model, partial(cosine_scores, prefix=self._prompt()))
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a cosine per sample, None where a text is empty."""
@@ -222,25 +199,9 @@ class SentenceCosine(_SentenceEncoder):
         return np.asarray(self._vectors(rows)[0] @ self._vectors(columns)[0].T)
 
 
-def _cosine_scores(loaded: Loaded, pairs: Texts, prefix: str | None) -> torch.Tensor:
-    import torch
-
-    pooling = own_pooling(loaded.path, loaded.device)
-    prompt = pooling.prompt if prefix is None else prefix
-    encoded = encode_pairs(loaded, [(prompt + first, prompt + second) for first, second in pairs])
-    directions = torch.nn.functional.normalize(pooling.apply(encoded.states, encoded.mask), dim=-1)
-    return (directions[encoded.hypotheses] * directions[encoded.references]).sum(1, keepdim=True)
-
-
-@dataclass(frozen=True)
+@metric("sms-contextual")
 class SmsContextual(_SentenceEncoder):
     """Sentence mover's similarity on a sentence encoder: exp(-distance); sentences weigh by their words."""
-
-    name = "sms-contextual"
-    range = (0.0, 1.0)
-    citation = (
-        "Clark et al. 2019, Sentence mover's similarity: automatic evaluation for multi-sentence texts, ACL"
-    )
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a similarity per sample, None where a text has no sentence."""
@@ -264,7 +225,7 @@ class SmsContextual(_SentenceEncoder):
             return None
         vectors = self._vectors([*hyp, *ref])[0]
         table = vectors[: len(hyp)] @ vectors[len(hyp) :].T
-        return Explanation("matching", hyp, ref, tuple(tuple(map(float, row)) for row in table))
+        return matching_explanation(hyp, ref, table)
 
 
 def _sentence_similarity(hyp: tuple[str, ...], ref: tuple[str, ...], known: dict[str, Floats]) -> float:

@@ -17,11 +17,9 @@ from typing import Literal
 from rapidfuzz.distance import Levenshtein
 
 from assay.core import Metric, Sample
+from assay.metrics.common import metric
 from assay.metrics.text import memo, tokens
 
-SNOVER = (
-    "Snover et al. 2006, A Study of Translation Edit Rate with Targeted Human Annotation, 2006.amta-papers.25"
-)
 # sacreBLEU's limits (lib_ter.py).
 MAX_SHIFT_SIZE, MAX_SHIFT_DISTANCE, BEAM_WIDTH, MAX_CANDIDATES = 10, 50, 25, 1000
 FAR = 10**9
@@ -107,16 +105,13 @@ def align(rows: Sequence[Band], hypothesis: str, reference: str) -> Alignment:
 
 
 def shifted_pairs(hypothesis: str, reference: str, errors: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Iterate over equal word sequences, as (start in hypothesis, start in reference, length).
-
-    The order is Tercom's. Where no hypothesis word within reach is in error there is nothing to shift.
-    """
+    """Iterate in Tercom's order over equal word sequences: start in hypothesis, in reference, and length."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for at, word in enumerate(reference):
         places[word].append(at)
     for start, word in enumerate(hypothesis):
         if errors[min(start + MAX_SHIFT_SIZE, len(hypothesis))] == errors[start]:
-            continue
+            continue  # no word within reach is in error: there is nothing to shift
         for place in places.get(word, ()):
             if abs(place - start) > MAX_SHIFT_DISTANCE:
                 continue
@@ -150,48 +145,39 @@ def targets(aligned: Alignment, start: int, length: int) -> Iterator[int]:
         before = target
 
 
-@dataclass(slots=True)
-class Search:
-    """One round of the search: the best shift of a hypothesis towards a reference."""
+def best_shift(hyp: str, ref: str, checked: int) -> tuple[int, str, int]:
+    """Return the edits that the best shift saves, the shifted hypothesis, and the candidates checked."""
+    rows = beam(hyp, ref)
+    before = rows[-1].at(len(ref))
+    aligned = align(rows, hyp, ref)
+    best: tuple[int, int, int, int] | None = None
+    result = hyp
+    for start, start_reference, length in shifted_pairs(hyp, ref, aligned.hypothesis_errors):
+        if not _worth_a_try(aligned, start, start_reference, length):
+            continue
+        for target in targets(aligned, start_reference, length):
+            checked += 1
+            rank = (length, -start, -target)
+            # A shift must save more than the best so far, or as much and rank above it.
+            least = 1 - FAR if best is None else best[0] + (rank <= best[1:])
+            moved = shift(hyp, start, length, target)
+            saved = before - _distance(moved, ref, rows[: min(start, target) + 1], before - least)
+            if saved >= least:
+                best, result = (saved, *rank), moved
+        if checked >= MAX_CANDIDATES:
+            break
+    return best[0] if best else 0, result, checked
 
-    hypothesis: str
-    reference: str
-    checked: int
 
-    def best(self) -> tuple[int, str]:
-        """Return how many edits the best shift saves, and the shifted hypothesis."""
-        hyp, ref = self.hypothesis, self.reference
-        rows = beam(hyp, ref)
-        before = rows[-1].at(len(ref))
-        aligned = align(rows, hyp, ref)
-        best: tuple[int, int, int, int] | None = None
-        result = hyp
-        for start, start_reference, length in shifted_pairs(hyp, ref, aligned.hypothesis_errors):
-            if not _worth_a_try(aligned, start, start_reference, length):
-                continue
-            for target in targets(aligned, start_reference, length):
-                self.checked += 1
-                rank = (length, -start, -target)
-                # A shift must save more than the best so far, or as much and rank above it.
-                least = 1 - FAR if best is None else best[0] + (rank <= best[1:])
-                moved = shift(hyp, start, length, target)
-                saved = before - self._distance(moved, rows[: min(start, target) + 1], before - least)
-                if saved >= least:
-                    best, result = (saved, *rank), moved
-            if self.checked >= MAX_CANDIDATES:
-                break
-        return (0, hyp) if best is None else (best[0], result)
-
-    def _distance(self, moved: str, known: Sequence[Band], most: int) -> int:
-        """Return the beam's distance, or any number above `most` where it is larger than that."""
-        ref = self.reference
-        if most < 0:
-            return 0
-        exact = Levenshtein.distance(moved, ref, score_cutoff=min(most, len(moved) + len(ref)))
-        # No path of that cost leaves the band: it is never farther from the diagonal than (cost + gap) / 2.
-        if exact > most or exact + abs(len(moved) - len(ref)) <= 2 * (BEAM_WIDTH - 2):
-            return exact
-        return beam(moved, ref, known)[-1].at(len(ref))
+def _distance(moved: str, ref: str, known: Sequence[Band], most: int) -> int:
+    """Return the beam's distance, or any number above `most` where it is larger than that."""
+    if most < 0:
+        return 0
+    exact = Levenshtein.distance(moved, ref, score_cutoff=min(most, len(moved) + len(ref)))
+    # No path of that cost leaves the band: it is never farther from the diagonal than (cost + gap) / 2.
+    if exact > most or exact + abs(len(moved) - len(ref)) <= 2 * (BEAM_WIDTH - 2):
+        return exact
+    return beam(moved, ref, known)[-1].at(len(ref))
 
 
 def _worth_a_try(aligned: Alignment, start: int, start_reference: int, length: int) -> bool:
@@ -216,9 +202,7 @@ def edits(texts: tuple[str, str], tokenize: TerTokenize) -> tuple[int, int]:
         return (0 if hypothesis == reference else len(hypothesis) + len(reference)), len(reference)
     shifts = checked = 0
     while True:
-        search = Search(hypothesis, reference, checked)
-        saved, moved = search.best()
-        checked = search.checked
+        saved, moved, checked = best_shift(hypothesis, reference, checked)
         if checked >= MAX_CANDIDATES or saved <= 0:
             break
         hypothesis = moved
@@ -239,16 +223,10 @@ def edit_rate(count: float, length: float) -> float:
     return 100.0 if count > 0 else 0.0
 
 
-@dataclass(frozen=True)
+@metric("ter")
 class Ter(Metric):
     """Translation edit rate, negated: 0 is perfect, -100 is as many edits as words."""
 
-    name = "ter"
-    paradigm = "edit"
-    range = (None, 0.0)
-    original = "lower"
-    citation = SNOVER
-    identity_highest = True
     tokenize: TerTokenize = "tercom"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
 from assay.metrics.base import Cut, Neural, scored, softmax
+from assay.metrics.common import metric
 from assay.metrics.text import segments
 from assay.models.encoder import logits
+from assay.models.lazy import torch
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Precision, content_ids, framed_rows, in_batches, padded
 
-LABAN_2022 = "Laban et al. 2022, SummaC: re-visiting NLI-based models for inconsistency detection, TACL"
-TANG_2024 = "Tang et al. 2024, MiniCheck: efficient fact-checking of LLMs on grounding documents, EMNLP"
 _ENTAILED = ("entailment", "entail", "supported", "aligned", "consistent")
 # The authors' length of a question; the tokenizer's 512 is that of T5's training, not of its positions.
 _LONGEST = 1024
@@ -46,9 +45,6 @@ def entailment_label(loaded: Loaded, label: str | None) -> int:
 class _Entailment(Neural, Metric):
     """A classifier of natural language inference."""
 
-    paradigm = "qa"
-    range = (0.0, 1.0)
-    architecture = "AutoModelForSequenceClassification"
     label: str | None
     overlong: Cut
 
@@ -67,16 +63,13 @@ class _Entailment(Neural, Metric):
         return np.array([chances[place[pair]] for pair in pairs]), [cuts[place[pair]] for pair in pairs]
 
 
-@dataclass(frozen=True)
+@metric("nli")
 class Nli(_Entailment):
     """Entailment between hypothesis and reference: p, reference to hypothesis; r, the other way; f, both.
 
     f is the harmonic mean: a paraphrase follows and is followed. The best reference counts.
     """
 
-    name = "nli"
-    outputs = ("f", "p", "r")
-    citation = "Chen & Eger 2023, MENLI: robust evaluation metrics from natural language inference, TACL"
     model: str = "cross-encoder/nli-deberta-v3-small"
     label: str | None = None
     overlong: Cut = "warn"
@@ -93,7 +86,7 @@ class Nli(_Entailment):
         return scored(answers)
 
 
-@dataclass(frozen=True)
+@metric("nli-faithful")
 class NliFaithful(_Entailment):
     """How far each sentence of the hypothesis follows from the source, on average.
 
@@ -101,9 +94,6 @@ class NliFaithful(_Entailment):
     pieces of 350 words (AlignScore, MiniCheck). `document`: the whole source at once.
     """
 
-    name = "nli-faithful"
-    needs = frozenset({"source"})
-    citation = f"{LABAN_2022}; {TANG_2024}"
     model: str = "cross-encoder/nli-deberta-v3-small"
     label: str | None = None
     by: Literal["summac", "chunks", "document"] = "summac"
@@ -139,19 +129,15 @@ def _best_support(jobs: Sequence[Job], chances: Floats, cuts: list[int]) -> Scor
 class _Answers(Neural):
     """A T5 that answers with one token: the probability of one answer against another."""
 
-    architecture: ClassVar[str] = "AutoModelForSeq2SeqLM"
     overlong: Cut
 
     def answers(self, texts: Sequence[str], pair: tuple[str, str], longest: int) -> list[tuple[float, int]]:
-        """Return P(first answer) and the tokens cut, per text."""
         loaded = self.load_model()
         # The first id of each answer: T5 writes 0 as a space and a digit, and its first id is the space.
         first_ids = [ids[0] for ids in content_ids(loaded, pair)]
         rows, cuts = framed_rows(loaded, texts, self.overlong, longest - loaded.framing.size)
 
         def forward(batch: list[int]) -> list[float]:
-            import torch
-
             ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
             begin = loaded.model.config.decoder_start_token_id
             start = torch.full((len(batch), 1), begin, device=loaded.device)
@@ -161,7 +147,7 @@ class _Answers(Neural):
         return list(zip(in_batches([len(row) for row in rows], forward), cuts, strict=True))
 
 
-@dataclass(frozen=True)
+@metric("minicheck")
 class MiniCheck(_Answers, Metric):
     """How far each sentence of the hypothesis is supported by the source, on average, by MiniCheck's T5.
 
@@ -169,11 +155,6 @@ class MiniCheck(_Answers, Metric):
     sentences, up to 500 words, as in the authors' code, which splits sentences with NLTK, not spaCy.
     """
 
-    name = "minicheck"
-    paradigm = "qa"
-    needs = frozenset({"source"})
-    range = (0.0, 1.0)
-    citation = TANG_2024
     model: str = "lytang/MiniCheck-Flan-T5-Large"
     overlong: Cut = "warn"
     precision: Precision = "float32"
@@ -202,7 +183,7 @@ def whole_pieces(text: str, words: int) -> tuple[str, ...]:
     return tuple(" ".join(piece) for piece in pieces)
 
 
-@dataclass(frozen=True)
+@metric("unieval")
 class UniEval(_Answers, Metric):
     """UniEval for summaries: P(yes) / (P(yes) + P(no)) of a T5 that answers four questions.
 
@@ -210,12 +191,6 @@ class UniEval(_Answers, Metric):
     mean of the four. Of several references the best counts for relevance.
     """
 
-    name = "unieval"
-    paradigm = "qa"
-    needs = frozenset({"references", "source"})
-    outputs = ("coherence", "consistency", "fluency", "relevance", "overall")
-    range = (0.0, 1.0)
-    citation = "Zhong et al. 2022, Towards a unified multi-dimensional evaluator for text generation, EMNLP"
     model: str = "MingZhong/unieval-sum"
     overlong: Cut = "warn"
     precision: Precision = "float32"
@@ -239,19 +214,13 @@ class UniEval(_Answers, Metric):
 
 def questions(sample: Sample) -> tuple[list[str], list[str], list[str], list[str]]:
     """Return the authors' four questions, in the order of the outputs; none about an empty summary."""
-    parts = split_sentences(sample.hypothesis)
-    summary, document = f"summary: {sample.hypothesis}", f"document: {sample.source}"
-    whole = [summary] if parts else []
+    parts, summary = split_sentences(sample.hypothesis), f"summary: {sample.hypothesis}"
+    end = f"</s> document: {sample.source}"
+    consistent, fluent = "Is this claim consistent with the document?", "Is this a fluent paragraph?"
+    relevant = f"Is this summary relevant to the reference? </s> {summary} </s> reference:"
     return (
-        [_question("Is this a coherent summary to the document?", text, document) for text in whole],
-        [_question("Is this claim consistent with the document?", f"claim: {p}", document) for p in parts],
-        [_question("Is this a fluent paragraph?", f"paragraph: {part}") for part in parts],
-        [
-            _question("Is this summary relevant to the reference?", summary, f"reference: {text}")
-            for text in sample.references
-        ],
+        [f"question: Is this a coherent summary to the document? </s> {summary} {end}"] if parts else [],
+        [f"question: {consistent} </s> claim: {part} {end}" for part in parts],
+        [f"question: {fluent} </s> paragraph: {part}" for part in parts],
+        [f"question: {relevant} {text}" for text in sample.references],
     )
-
-
-def _question(*parts: str) -> str:
-    return "question: " + " </s> ".join(parts)

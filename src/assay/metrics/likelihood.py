@@ -1,31 +1,28 @@
-"""Perplexities and GPTScore: how likely a language model finds a text, alone or after another."""
+"""Perplexities, GPTScore, BARTScore, PRISM: how likely a model finds a text, alone or after another one."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError, suggest
-from assay.metrics.base import Cut, Neural
+from assay.metrics.base import Cut, Neural, scored
+from assay.metrics.common import metric, tables
 from assay.metrics.text import Reduce, reduced, segments
-from assay.models.likelihood import LogProbs, Row, causal, masked, pieces, start_id
-from assay.models.torch import Loaded, Overlong, Precision, content_ids
+from assay.models.encoder import Differentiable, Texts
+from assay.models.lazy import torch
+from assay.models.likelihood import LogProbs, Row, causal, masked, pieces, start_id, translated
+from assay.models.torch import IdsAndCuts, Loaded, Overlong, Precision, content_ids, padded, tokenize_within
 
 Scale = Literal["perplexity", "log"]
 Piece = tuple[list[int], list[int]]  # context ids, scored ids
-# {given} is the reference or the source; only {hypothesis} is scored.
-TEMPLATES = {
-    "plain": "{given}\n{hypothesis}",
-    "paraphrase": "{given}\nIn other words, {hypothesis}",
-    "summary": "{given}\nTl;dr: {hypothesis}",
-    "dialogue": "{given}\nThe next speaker answers: {hypothesis}",
-    "translation": "{given}\nIn English: {hypothesis}",
-}
+Given = Sequence[Sequence[str]]  # the texts after which a hypothesis is scored, per sample
+TEMPLATES: dict[str, str] = tables("facts")["templates"]
 
 
 def _scaled(logs: Sequence[LogProbs], scale: Scale) -> float | None:
@@ -46,10 +43,6 @@ def token_explanation(loaded: Loaded, ids: Sequence[int], logs: LogProbs) -> Exp
 class _Perplexity(Neural, Metric):
     """A perplexity: negated, so that higher is better."""
 
-    paradigm = "likelihood"
-    needs = frozenset()
-    range = (None, 0.0)
-    original = "lower"
     model: str = "smollm2"
     scale: Scale = "perplexity"
     overlong: Overlong = "warn"
@@ -84,17 +77,13 @@ class _Perplexity(Neural, Metric):
         return Scores([_scaled(parts, self.scale) for parts in logs], {"truncated": cuts})
 
 
-@dataclass(frozen=True)
+@metric("gpt-ppl")
 class GptPerplexity(_Perplexity):
     """The negated perplexity of a causal language model (*blind*, section 4); `scale=log`: its -log.
 
     Every token counts, the first one after the model's start token. Perplexity is exp(-mean log p), so that
     the mean over a set is dominated by its least likely texts, as in the paper's tables.
     """
-
-    name = "gpt-ppl"
-    citation = "Radford et al. 2019, Language models are unsupervised multitask learners"
-    architecture = "AutoModelForCausalLM"
 
     def room(self, loaded: Loaded) -> int:
         return loaded.limit - 1
@@ -112,13 +101,10 @@ class GptPerplexity(_Perplexity):
         return token_explanation(loaded, ids, logs)
 
 
-@dataclass(frozen=True)
+@metric("mlm-ppl")
 class MlmPerplexity(_Perplexity):
     """The negated pseudo-perplexity of a masked model (*blind*, app. A): each token masked in turn."""
 
-    name = "mlm-ppl"
-    citation = "Salazar et al. 2020, Masked language model scoring, ACL 2020"
-    architecture = "AutoModelForMaskedLM"
     model: str = "roberta-large"
 
     def room(self, loaded: Loaded) -> int:
@@ -134,23 +120,16 @@ def split_template(template: str) -> tuple[str, str]:
     text = TEMPLATES.get(template, template)
     before, mark, _ = text.partition("{hypothesis}")
     if not mark or "{given}" not in before:
-        raise SpecError(
-            f"template {template!r} must hold {{given}} before {{hypothesis}}{suggest(template, TEMPLATES)}"
-        )
+        hint = suggest(template, TEMPLATES)
+        raise SpecError(f"template {template!r} must hold {{given}} before {{hypothesis}}{hint}")
     bare = before.rstrip(" ")
     return bare, before[len(bare) :]
 
 
-@dataclass(frozen=True)
+@metric("gptscore")
 class GptScore(Neural, Metric):
     """The mean log p per token of the hypothesis after the reference and a template."""
 
-    name = "gptscore"
-    version = 2  # version 1 scored an empty hypothesis by the space that the template puts before it
-    paradigm = "generation"
-    range = (None, 0.0)
-    citation = "Fu et al. 2023, GPTScore: evaluate as you desire, arXiv 2302.04166"
-    architecture = "AutoModelForCausalLM"
     model: str = "smollm2"
     template: str = "paraphrase"
     reduce: Reduce = "mean"
@@ -161,7 +140,6 @@ class GptScore(Neural, Metric):
         split_template(self.template)
 
     def given(self, sample: Sample) -> tuple[str, ...]:
-        """Return the texts after which the hypothesis is scored."""
         return sample.references
 
     def score(self, samples: Sequence[Sample]) -> Scores:
@@ -174,9 +152,7 @@ class GptScore(Neural, Metric):
         means = [[float(v.mean()) for v in logs[part] if len(v)] for part in segments(map(len, given))]
         return Scores([reduced(values, self.reduce) for values in means], {"truncated": cuts})
 
-    def _rows(
-        self, loaded: Loaded, samples: Sequence[Sample], given: Sequence[Sequence[str]]
-    ) -> tuple[list[Row], list[int]]:
+    def _rows(self, loaded: Loaded, samples: Sequence[Sample], given: Given) -> tuple[list[Row], list[int]]:
         """Return the ids given and scored, one row per given text, and the ids cut per sample."""
         before, after = split_template(self.template)
         contexts = content_ids(loaded, [before.replace("{given}", text) for texts in given for text in texts])
@@ -194,13 +170,173 @@ class GptScore(Neural, Metric):
         return rows, cuts
 
 
-@dataclass(frozen=True)
+@metric("gptscore-faithful")
 class GptScoreFaithful(GptScore):
     """The mean log p per token of the hypothesis after the source and a template."""
 
-    name = "gptscore-faithful"
-    needs = frozenset({"source"})
     template: str = "summary"
 
     def given(self, sample: Sample) -> tuple[str, ...]:
         return (sample.source or "",)
+
+
+class _Rewriting(Neural, Metric):
+    """Log-probabilities of a target text given a source text, by forced decoding.
+
+    The target is read as its tokenizer frames it, start and end included, as BARTScore does; PRISM leaves out
+    the language tag that opens a target (`skips_tag`).
+    """
+
+    skips_tag: ClassVar[bool] = False
+    average: bool = True
+    prompt: str = ""  # appended to what the encoder reads
+    prefix: str = ""  # put before it, as T5 was trained: "summarize: "
+    source_language: str = ""
+    target_language: str = ""
+    reduce: Reduce
+    overlong: Cut
+
+    def _ids(self, loaded: Loaded, texts: Sequence[str], *, target: bool) -> IdsAndCuts:
+        languages = {"src_lang": self.source_language, "tgt_lang": self.target_language}
+        for attribute, language in languages.items():
+            if language:
+                setattr(loaded.tokenizer, attribute, language)
+        if not texts:
+            return [], []
+        named = {"text_target" if target else "text": list(texts)}
+        encoded, cuts = tokenize_within(loaded, named, self.overlong)
+        return [list(ids) for ids in encoded["input_ids"]], cuts
+
+    def _given(self, text: str) -> str:
+        return self.prefix + (f"{text} {self.prompt}" if self.prompt else text)
+
+    def log_likelihoods(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[float | None], list[int]]:
+        """Return log p(second | first) per pair, mean or sum over tokens, and the tokens cut."""
+        loaded = self.load_model()
+        sources, source_cuts = self._ids(loaded, [self._given(text) for text, _ in pairs], target=False)
+        targets, target_cuts = self._ids(loaded, [text for _, text in pairs], target=True)
+        skipped = int(self.skips_tag and _is_tagged(loaded))
+        values: list[float | None] = []
+        rows = [(tuple(ids), tuple(wanted)) for ids, wanted in zip(sources, targets, strict=True)]
+        for logs in translated(loaded, rows):
+            counted = logs[skipped:]
+            total = counted.mean() if self.average else counted.sum()
+            values.append(float(total) if len(counted) else None)
+        return values, [a + b for a, b in zip(source_cuts, target_cuts, strict=True)]
+
+    def _score_both_ways(self, samples: Sequence[Sample]) -> Scores:
+        """Return precision (reference to hypothesis), recall (the other way) and their mean per sample."""
+        pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
+        values, cuts = self.log_likelihoods(pairs)
+        answers = []
+        for part in segments(2 * len(sample.references) for sample in samples):
+            both = zip(values[part][::2], values[part][1::2], strict=True)
+            rows = [[p, r, (p + r) / 2] for p, r in both if p is not None and r is not None]
+            reduce = np.max if self.reduce == "max" else np.mean
+            answers.append((reduce(rows, axis=0).tolist() if rows else None, sum(cuts[part])))
+        return scored(answers)
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """Score the hypothesis given the source, or both ways where the metric reads references."""
+        if "references" in self.needs:
+            return self._score_both_ways(samples)
+        values, cuts = self.log_likelihoods([(s.source or "", s.hypothesis) for s in samples])
+        return Scores(values, {"truncated": cuts})
+
+    def _explain(self, given: str, text: str) -> Explanation:
+        loaded = self.load_model()
+        source = self._ids(loaded, [self._given(given)], target=False)[0][0]
+        ids = self._ids(loaded, [text], target=True)[0][0]
+        return token_explanation(loaded, ids, translated(loaded, [(tuple(source), tuple(ids))])[0])
+
+
+@metric("bartscore")
+class BartScore(_Rewriting):
+    """Mean log p per token: p is reference to hypothesis, r hypothesis to reference, f their mean.
+
+    `average=false` sums instead. `prompt` is appended to what the encoder reads, `prefix` put before it (T5
+    wants "summarize: "). The mean over references is the authors' choice (`multi_ref_score`).
+    `model=bart_score.pth` is the authors' file of weights for facebook/bart-large-cnn, trained on ParaBank.
+    """
+
+    model: str = "facebook/bart-large-cnn"
+    average: bool = True
+    prompt: str = ""
+    reduce: Reduce = "mean"
+    adapter: str | None = None
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
+    prefix: str = ""
+
+    def explain(self, sample: Sample) -> Explanation | None:
+        return self._explain(sample.references[0], sample.hypothesis)
+
+    def differentiable(self) -> Differentiable:
+        return Differentiable(self.load_model, _both_ways_with_gradients)
+
+
+def _both_ways_with_gradients(loaded: Loaded, pairs: Texts) -> torch.Tensor:
+    precision = _mean_log_likelihood(loaded, [(reference, hypothesis) for hypothesis, reference in pairs])
+    recall = _mean_log_likelihood(loaded, list(pairs))
+    return torch.stack([precision, recall, (precision + recall) / 2], dim=1)
+
+
+def _mean_log_likelihood(loaded: Loaded, pairs: Texts) -> torch.Tensor:
+    """Return the mean log p of the tokens of the second text, given the first."""
+    sources, targets = (
+        loaded.tokenizer(list(side), truncation=True, max_length=loaded.limit)["input_ids"]
+        for side in zip(*pairs, strict=True)
+    )
+    ids, mask = padded(sources, loaded.pad, loaded.device)
+    labels, label_mask = padded(targets, loaded.pad, loaded.device)
+    logits: torch.Tensor = loaded.model(input_ids=ids, attention_mask=mask, labels=labels).logits.float()
+    logs = logits.gather(2, labels[..., None])[..., 0] - logits.logsumexp(-1)
+    return (logs * label_mask).sum(1) / label_mask.sum(1)
+
+
+@metric("bartscore-faithful")
+class BartScoreFaithful(_Rewriting):
+    """Mean log p per token of the hypothesis, given the source."""
+
+    model: str = "facebook/bart-large-cnn"
+    average: bool = True
+    prompt: str = ""
+    adapter: str | None = None
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
+    prefix: str = ""
+
+    def explain(self, sample: Sample) -> Explanation | None:
+        return self._explain(sample.source or "", sample.hypothesis)
+
+
+@metric("prism")
+class Prism(_Rewriting):
+    """Forced decoding by a multilingual translator, from the target language into itself.
+
+    The authors' model is in another format; any multilingual sequence-to-sequence model of the hub does.
+    """
+
+    model: str = "facebook/m2m100_418M"
+    source_language: str = "en"
+    target_language: str = "en"
+    reduce: Reduce = "mean"
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
+
+
+@metric("prism-qe")
+class PrismQe(_Rewriting):
+    """Mean log p per token of the hypothesis as a translation of the source."""
+
+    model: str = "facebook/m2m100_418M"
+    source_language: str = "de"
+    target_language: str = "en"
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
+
+
+def _is_tagged(loaded: Loaded) -> bool:
+    """Whether targets open with a token that says nothing about the text: a language's tag or a start."""
+    ids = loaded.tokenizer(text_target="a", verbose=False)["input_ids"]
+    return len(ids) > 1 and ids[0] in loaded.tokenizer.all_special_ids

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from typing import Any, Literal
 from assay.core import Metric, Sample, Scores
 from assay.errors import MetricError
 from assay.metrics.coco import JavaBacked, java_meteor, ptb_prepared
+from assay.metrics.common import metric
 from assay.metrics.text import Tokenize, stem, tokens
 
 Words = list[tuple[int, str]]
@@ -89,7 +89,7 @@ def meteor(
     return float(mean * (1 - gamma * (chunks / len(pairs)) ** beta))
 
 
-@dataclass(frozen=True)
+@metric("meteor")
 class Meteor(JavaBacked, Metric):
     """METEOR; `backend=coco` is Java METEOR 1.5.
 
@@ -97,11 +97,6 @@ class Meteor(JavaBacked, Metric):
     note counts the samples scored without it.
     """
 
-    name = "meteor"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = "Banerjee & Lavie 2005, METEOR: An Automatic Metric for MT Evaluation, W05-0909"
-    identity_highest = True
     tokenize: Tokenize = "split"
     synonyms: Literal["auto", "on", "off"] = "auto"
     alpha: float = 0.9
@@ -133,7 +128,5 @@ class Meteor(JavaBacked, Metric):
     def _one(self, sample: Sample, use_synonyms: bool) -> float:
         hyp = tokens(sample.hypothesis, self.tokenize, True)
         weights = {"alpha": self.alpha, "beta": self.beta, "gamma": self.gamma}
-        return max(
-            meteor(hyp, tokens(text, self.tokenize, True), use_synonyms=use_synonyms, **weights)
-            for text in sample.references
-        )
+        references = (tokens(text, self.tokenize, True) for text in sample.references)
+        return max(meteor(hyp, ref, use_synonyms=use_synonyms, **weights) for ref in references)

@@ -1,6 +1,4 @@
-"""Metrics of shared n-grams (BLEU, sacreBLEU, NIST), over n-grams counted by numpy.
-
-Counting takes sequences of symbols and gives clipped counts per order.
+"""Metrics of n-grams: BLEU, sacreBLEU, NIST, chrF, and the variety within one text.
 
 Symbols are the characters of a string or the words of a tuple. N-grams are numbered and sorted by numpy for
 many pairs at once, and each distinct text is counted once, so that shared references cost little.
@@ -9,6 +7,7 @@ many pairs at once, and each distinct text is counted once, so that shared refer
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,9 @@ from numpy.typing import NDArray
 
 from assay.core import Floats, Metric, Sample
 from assay.metrics.coco import JavaBacked, ptb_prepared
-from assay.metrics.text import Counts, Tokenize, tokens, word_counts
+from assay.metrics.common import metric
+from assay.metrics.text import Counts, Tokenize, reduced, segments, tokens, word_counts
+from assay.vocabulary import NonNegative
 
 Symbols = str | tuple[str, ...]
 Integers = NDArray[np.int64]
@@ -41,10 +42,7 @@ class _Counted:
 
 
 def shared_ngrams(hypotheses: Sequence[Symbols], references: Sequence[Sequence[Symbols]], n: int) -> Integers:
-    """Return (hypotheses, n): the n-grams of orders 1 to n that a hypothesis shares with its references.
-
-    An n-gram counts at most as often as in the reference that has it most, as BLEU clips.
-    """
+    """Return (hypotheses, n): n-grams of orders 1 to n shared with the references, clipped as BLEU clips."""
     pieces = [slice(start, start + _PIECE) for start in range(0, len(hypotheses), _PIECE)]
     rows = [_shared(hypotheses[piece], references[piece], n) for piece in pieces]
     return np.concatenate(rows) if rows else np.zeros((0, n), dtype=np.int64)
@@ -105,7 +103,6 @@ def _look_up(counted: _Counted, wanted: Integers) -> Integers:
     return np.where(counted.numbers[at] == wanted, counted.counts[at], 0)
 
 
-PAPINENI = "Papineni et al. 2002, BLEU: a Method for Automatic Evaluation of Machine Translation, P02-1040"
 SacreSmooth = Literal["exp", "floor", "add-k", "none"]
 NltkSmooth = Literal["none", "method1", "method2", "method3", "method4"]
 
@@ -161,34 +158,20 @@ def nltk_bleu(counts: Matches, smooth: NltkSmooth) -> float:
         elif not hits:
             if smooth == "method4" and counts.length == 1:
                 continue  # the logarithm of the length is 0: NLTK then leaves the order out
-            zeros += 1
-            value = _smoothed(smooth, zeros, counts.length)
+            zeros += 1  # Chen & Cherry 2014: what replaces a 0 at the `zeros`-th order without a match
+            half = 0.5**zeros
+            stand_ins = {"method1": 0.1, "method3": half, "method4": half * math.log(counts.length) / 5}
+            value = stand_ins.get(smooth, 0.0)
         if value <= 0:
             return 0.0
         logs += math.log(value / total)
     return brevity_penalty(counts.length, counts.closest) * math.exp(logs / len(counts.correct))
 
 
-def _smoothed(smooth: NltkSmooth, zeros: int, length: int) -> float:
-    """Return what replaces a count of 0 at the `zeros`-th order without a match (Chen & Cherry 2014)."""
-    if smooth == "method1":
-        return 0.1
-    if smooth == "method3":
-        return math.ldexp(1.0, -zeros)
-    if smooth == "method4":
-        return math.ldexp(math.log(length) / 5, -zeros)
-    return 0.0
-
-
-@dataclass(frozen=True)
+@metric("bleu")
 class Bleu(Metric):
     """Sentence BLEU as NLTK computes it; all references together clip the n-grams."""
 
-    name = "bleu"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = PAPINENI
-    identity_highest = True
     tokenize: Tokenize = "split"
     smooth: NltkSmooth = "method1"
     n: int = 4
@@ -223,15 +206,10 @@ def sacrebleu_scores(rows: Floats, smooth: SacreSmooth, effective_order: bool) -
     return np.asarray(np.where(matched & whole, 100 * penalty * means, 0.0))
 
 
-@dataclass(frozen=True)
+@metric("sacrebleu")
 class SacreBleu(Metric):
     """Sentence BLEU in 0..100 as sacreBLEU computes it; all references together clip the n-grams."""
 
-    name = "sacrebleu"
-    paradigm = "n-gram"
-    range = (0.0, 100.0)
-    citation = "Post 2018, A Call for Clarity in Reporting BLEU Scores, W18-6319"
-    identity_highest = True
     tokenize: Tokenize = "13a"
     smooth: SacreSmooth = "exp"
     n: int = 4
@@ -256,19 +234,13 @@ def coco_bleu(counts: Matches) -> list[float]:
     return values
 
 
-@dataclass(frozen=True)
+@metric("bleu-n")
 class CocoBleu(JavaBacked, Metric):
     """BLEU-1 to BLEU-4 as captions are scored: Treebank tokens, pycocoevalcap's constants.
 
     `backend=coco` tokenises with the Java tokeniser of pycocoevalcap itself.
     """
 
-    name = "bleu-n"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = PAPINENI
-    identity_highest = True
-    outputs = ("1", "2", "3", "4")
     tokenize: Tokenize = "ptb"
     backend: Literal["own", "coco"] = "own"
 
@@ -297,16 +269,10 @@ def nist_penalty(length: int, reference: int) -> float:
     return max(min(ratio, 1.0), 0.0)
 
 
-@dataclass(frozen=True)
+@metric("nist")
 class Nist(Metric):
     """Sentence NIST as NLTK computes it; an order without n-grams adds nothing, where NLTK fails."""
 
-    name = "nist"
-    paradigm = "n-gram"
-    range = (0.0, None)
-    citation = (
-        "Doddington 2002, Automatic evaluation of machine translation quality using n-gram co-occurrence"
-    )
     n: int = 5
     tokenize: Tokenize = "split"
     lowercase: bool = False
@@ -335,3 +301,162 @@ def _weighted(hyp: Counts, ref: Counts, bits: Bits, total: int) -> float:
     # NLTK's order of summation and its logarithm: the last digit may decide which reference is best.
     shared = sum(min(count, ref[gram]) * bits[gram] for gram, count in hyp.items() if gram in ref)
     return shared / total if total else 0.0
+
+
+PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+NLTK_EPSILON = 1e-16
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words of chrF++: one punctuation mark is parted from a word's end, else from its start."""
+    words: list[str] = []
+    for word in text.split():
+        if len(word) > 1 and word[-1] in PUNCTUATION:
+            words += [word[:-1], word[-1]]
+        elif len(word) > 1 and word[0] in PUNCTUATION:
+            words += [word[0], word[1:]]
+        else:
+            words.append(word)
+    return tuple(words)
+
+
+def _counts(hypotheses: Sequence[Symbols], references: Sequence[Symbols], n: int) -> Integers:
+    """Return [hypothesis, reference, shared] n-gram counts by order, one row per pair."""
+    shared = shared_ngrams(hypotheses, [[text] for text in references], n)
+    hyp, ref = (
+        np.maximum(np.array([len(text) for text in texts], dtype=np.int64)[:, None] - np.arange(n), 0)
+        for texts in (hypotheses, references)
+    )
+    # Without reference n-grams of an order, sacreBLEU does not count the hypothesis' either.
+    return np.stack([np.where(ref > 0, hyp, 0), ref, shared], axis=2).reshape(len(hypotheses), 3 * n)
+
+
+def pair_statistics(samples: Sequence[Sample], n: int, word_order: int, lowercase: bool) -> Integers:
+    """Return counts per (sample, reference): of characters, then of words, in sacreBLEU's layout."""
+    pairs = [(sample.hypothesis, text) for sample in samples for text in sample.references]
+    if not pairs:
+        return np.zeros((0, 3 * (n + word_order)), dtype=np.int64)
+    sides = [[text.lower() if lowercase else text for text in side] for side in zip(*pairs, strict=True)]
+    letters = [["".join(text.split()) for text in side] for side in sides]
+    counts = _counts(letters[0], letters[1], n)
+    if not word_order:
+        return counts
+    words = [[_words(text) for text in side] for side in sides]
+    return np.concatenate([counts, _counts(words[0], words[1], word_order)], axis=1)
+
+
+def chrf_scores(statistics: Floats | Integers, beta: float) -> Floats:
+    """Return F of mean precision and mean recall over the orders that both texts have, times 100, per row."""
+    precision, recall, orders = (np.zeros(len(statistics)) for _ in range(3))
+    for at in range(0, statistics.shape[1], 3):
+        hyp, ref, shared = statistics[:, at : at + 3].T
+        both = (hyp > 0) & (ref > 0)
+        precision += np.where(both, shared / np.where(both, hyp, 1), 0.0)
+        recall += np.where(both, shared / np.where(both, ref, 1), 0.0)
+        orders += both
+    orders = np.maximum(orders, 1)
+    return 100 * _f_measures(precision / orders, recall / orders, beta)
+
+
+def nltk_scores(statistics: Integers, beta: float) -> Floats:
+    """Return the mean over orders of F, as nltk.translate.chrf_score.sentence_chrf does, per row."""
+    total = np.zeros(len(statistics))
+    for at in range(0, statistics.shape[1], 3):
+        hyp, ref, shared = statistics[:, at : at + 3].T
+        both = shared > 0
+        f = _f_measures(shared / np.where(both, hyp, 1), shared / np.where(both, ref, 1), beta)
+        total += np.where(both, f, NLTK_EPSILON)
+    return np.asarray(total / (statistics.shape[1] // 3))
+
+
+def _f_measures(precision: Floats, recall: Floats, beta: float) -> Floats:
+    weight = beta * beta
+    total = weight * precision + recall
+    return np.asarray((1 + weight) * precision * recall / np.where(total > 0, total, 1.0))
+
+
+def best_statistics(
+    samples: Sequence[Sample], n: int, word_order: int, beta: float, lowercase: bool
+) -> Integers:
+    """Return each sample's counts against the reference with the best F, the first of equals."""
+    statistics = pair_statistics(samples, n, word_order, lowercase)
+    values = chrf_scores(statistics, beta)
+    parts = segments(len(sample.references) for sample in samples)
+    return statistics[[part.start + int(np.argmax(values[part])) for part in parts]]
+
+
+def _best(samples: Sequence[Sample], values: Floats) -> list[float | None]:
+    parts = segments(len(sample.references) for sample in samples)
+    return [reduced(values[part].tolist(), "max") for part in parts]
+
+
+@metric("chrf")
+class Chrf(Metric):
+    """chrF as sacreBLEU computes it, in 0..100; `backend=nltk` is NLTK's, in 0..1 and with beta 3."""
+
+    n: int = 6
+    beta: float | None = None  # 2 in sacreBLEU, 3 in NLTK
+    lowercase: bool = False
+    backend: Literal["sacrebleu", "nltk"] = "sacrebleu"
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        statistics = pair_statistics(samples, self.n, 0, self.lowercase)
+        if self.backend == "nltk":
+            return _best(samples, nltk_scores(statistics, 3.0 if self.beta is None else self.beta))
+        return _best(samples, chrf_scores(statistics, 2.0 if self.beta is None else self.beta))
+
+
+@metric("chrf++")
+class ChrfPlusPlus(Metric):
+    """chrF++: chrF with word unigrams and bigrams, as sacreBLEU computes it."""
+
+    n: int = 6
+    word_order: NonNegative = 2
+    beta: float = 2.0
+    lowercase: bool = False
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        statistics = pair_statistics(samples, self.n, self.word_order, self.lowercase)
+        return _best(samples, chrf_scores(statistics, self.beta))
+
+
+@dataclass(frozen=True)
+class _Diversity(Metric):
+    """A value of the n-grams of each text, None for a text too short to have one."""
+
+    n: int = 4
+    tokenize: Tokenize = "split"
+
+    def score(self, samples: Sequence[Sample]) -> list[float | None]:
+        counts = (word_counts(sample.hypothesis, self.n, self.tokenize) for sample in samples)
+        return [self.value(count) if count else None for count in counts]
+
+    @abstractmethod
+    def value(self, counts: Counts) -> float: ...
+
+
+@metric("rep-4gram")
+class Rep4Gram(_Diversity):
+    """The share of four-grams that repeat an earlier one, negated: 0 is free of repetition."""
+
+    def value(self, counts: Counts) -> float:
+        return len(counts) / counts.total() - 1
+
+
+@metric("ngram-entropy")
+class NgramEntropy(_Diversity):
+    """The entropy of a text's n-grams, in nats: Ent-n."""
+
+    def value(self, counts: Counts) -> float:
+        total = counts.total()
+        return -math.fsum(k / total * math.log(k / total) for k in counts.values()) + 0.0
+
+
+@metric("distinct-n")
+class DistinctN(_Diversity):
+    """Distinct n-grams over all n-grams."""
+
+    n: int = 2
+
+    def value(self, counts: Counts) -> float:
+        return len(counts) / counts.total()

@@ -1,31 +1,45 @@
-"""Metrics with a trained regressor: BLEURT, FrugalScore, MetricX and any other of the hub."""
+"""Metrics with a trained regressor: BLEURT, FrugalScore, MetricX, rewards, COMET and any other of the hub.
+
+Checkpoints of COMET are Unbabel's (hparams.yaml and tensors). A regression metric compares vectors of whole
+texts; a unified metric reads the texts as one sequence; XCOMET, unified too, also labels tokens as errors.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast
+from itertools import chain
+from typing import Any, Literal, cast
 
 import numpy as np
 
-from assay.core import Metric, Sample, Scores
+from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import SpecError, WeightsError
 from assay.metrics.base import Cut, Neural, reduced_scores, scored
+from assay.metrics.common import metric, tables
 from assay.metrics.text import Reduce, reduced, segments
 from assay.models.encoder import Differentiable, Texts, logits
-from assay.models.torch import Loaded, Precision, content_ids, in_batches, padded, within
+from assay.models.estimator import Estimator, checkpoint_digest, load_estimator
+from assay.models.lazy import torch
+from assay.models.torch import (
+    Loaded,
+    Precision,
+    content_ids,
+    device,
+    framed_rows,
+    ids_within,
+    in_batches,
+    padded,
+    within,
+)
 from assay.vocabulary import Need, NonNegative
-
-if TYPE_CHECKING:
-    import torch
 
 
 class _Regressor(Neural, Metric):
     """A model with one output per pair of hypothesis and reference; BLEURT's own format is read too."""
 
-    paradigm = "regression"
-    architecture = "AutoBleurt"
     first: Literal["reference", "hypothesis"] = "reference"  # the text that the model reads first
     reduce: Reduce
     overlong: Cut
@@ -61,12 +75,10 @@ class _Regressor(Neural, Metric):
         return values[:, :1].float()
 
 
-@dataclass(frozen=True)
+@metric("bleurt")
 class Bleurt(_Regressor):
     """BLEURT: [CLS] reference [SEP] hypothesis [SEP] to a number; checkpoints in safetensors."""
 
-    name = "bleurt"
-    citation = "Sellam et al. 2020, BLEURT: learning robust metrics for text generation, ACL"
     model: str = "lucadiliello/BLEURT-20-D12"
     reduce: Reduce = "max"
     adapter: str | None = None
@@ -74,22 +86,17 @@ class Bleurt(_Regressor):
     precision: Precision = "float32"
 
 
-@dataclass(frozen=True)
+@metric("frugalscore")
 class FrugalScore(Bleurt):
     """FrugalScore: a small model trained to predict a large metric; it reads the hypothesis first."""
 
-    name = "frugalscore"
-    citation = "Eddine et al. 2022, FrugalScore: learning cheaper, lighter and faster evaluation metrics, ACL"
-    first = "hypothesis"
     model: str = "moussaKam/frugalscore_tiny_bert-base_bert-score"
 
 
-@dataclass(frozen=True)
+@metric("regression")
 class Regression(_Regressor):
     """Any regressor of the hub on (reference, hypothesis), or the other way round."""
 
-    name = "regression"
-    citation = "Reimers & Gurevych 2019, Sentence-BERT (cross-encoders for pairs of sentences), D19-1410"
     model: str = "cross-encoder/stsb-distilroberta-base"
     first: Literal["reference", "hypothesis"] = "reference"
     reduce: Reduce = "max"
@@ -98,7 +105,7 @@ class Regression(_Regressor):
     precision: Precision = "float32"
 
 
-@dataclass(frozen=True)
+@metric("reward")
 class Reward(Neural, Metric):
     """A reward model's number for an answer: the source is the user's turn, the hypothesis the assistant's.
 
@@ -106,11 +113,6 @@ class Reward(Neural, Metric):
     counts.
     """
 
-    name = "reward"
-    paradigm = "regression"
-    needs = frozenset({"source"})
-    citation = "Lambert et al. 2024, RewardBench: evaluating reward models for language modeling"
-    architecture = "AutoModelForSequenceClassification"
     model: str = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
     overlong: Cut = "warn"
     precision: Precision = "float32"
@@ -129,45 +131,29 @@ class Reward(Neural, Metric):
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         loaded = self.load_model()
-        texts = [self._chat(loaded, sample) for sample in samples]
-        ids = content_ids(loaded, texts)  # the template has written the special tokens
-        cut = [within(loaded, row, loaded.limit, self.overlong, t) for row, t in zip(ids, texts, strict=True)]
-        rows = [row for row, _ in cut]
-        # Without a padding id a model finds the end of a text only where the text is alone.
-        alone = loaded.model.config.get_text_config().pad_token_id is None
-        values = in_batches(
-            [len(row) for row in rows], lambda batch: self._forward(loaded, rows, batch), 1 if alone else None
-        )
-        return Scores(values, {"truncated": [count for _, count in cut]})
-
-    @staticmethod
-    def _chat(loaded: Loaded, sample: Sample) -> str:
-        turns = [
-            {"role": "user", "content": sample.source or ""},
-            {"role": "assistant", "content": sample.hypothesis},
-        ]
-        return str(loaded.tokenizer.apply_chat_template(turns, tokenize=False))
-
-    @staticmethod
-    def _forward(loaded: Loaded, rows: Sequence[Sequence[int]], batch: list[int]) -> list[float]:
+        turns = [(("user", sample.source or ""), ("assistant", sample.hypothesis)) for sample in samples]
+        chats = [[{"role": role, "content": text} for role, text in chat] for chat in turns]
+        texts = [str(loaded.tokenizer.apply_chat_template(chat, tokenize=False)) for chat in chats]
+        # The template has written the special tokens.
+        rows, cuts = ids_within(loaded, texts, self.overlong, loaded.limit)
         fill = loaded.model.config.get_text_config().pad_token_id
-        some = [rows[index] for index in batch]
-        ids, mask = padded(some, loaded.pad if fill is None else int(fill), loaded.device)
-        logits = loaded.model(input_ids=ids, attention_mask=mask).logits
-        return [float(value) for value in logits[:, 0].float().cpu()]
+
+        def forward(batch: list[int]) -> list[float]:
+            some = [rows[index] for index in batch]
+            ids, mask = padded(some, loaded.pad if fill is None else int(fill), loaded.device)
+            logits = loaded.model(input_ids=ids, attention_mask=mask).logits
+            return [float(value) for value in logits[:, 0].float().cpu()]
+
+        # Without a padding id a model finds the end of a text only where the text is alone.
+        values = in_batches([len(row) for row in rows], forward, 1 if fill is None else None)
+        return Scores(values, {"truncated": cuts})
 
 
 Form = Literal["23", "23-qe", "24", "24-qe"]
-# What each version was trained to read; the numbers are the ids of an input, its end included.
-_FORMS: dict[Form, tuple[str, int]] = {
-    "23": ("candidate: {hypothesis} reference: {reference}", 1024),
-    "23-qe": ("candidate: {hypothesis} source: {source}", 1024),
-    "24": ("source: {source} candidate: {hypothesis} reference: {reference}", 1536),
-    "24-qe": ("source: {source} candidate: {hypothesis}", 1536),
-}
+_FORMS: dict[Form, tuple[str, int]] = tables("facts")["metricx"]
 
 
-@dataclass(frozen=True)
+@metric("metricx")
 class MetricX(Neural, Metric):
     """MetricX: an mT5 whose first logit of one extra token is an error score, 0 to 25; negated here.
 
@@ -175,13 +161,6 @@ class MetricX(Neural, Metric):
     reference as `form=24-qe`. The published folders have no tokenizer: that of mT5 is taken.
     """
 
-    name = "metricx"
-    version = 2
-    paradigm = "regression"
-    range = (-25.0, 0.0)
-    original = "lower"
-    citation = "Juraska et al. 2023, MetricX-23: the Google submission to the WMT 2023 metrics task"
-    architecture = "AutoModelForSeq2SeqLM"
     model: str = "google/metricx-23-large-v2p0"
     token: NonNegative = 250089  # <extra_id_10>, whose logit was trained to be the score
     reduce: Reduce = "max"
@@ -227,20 +206,227 @@ class MetricX(Neural, Metric):
         texts = [self.inputs(sample) for sample in samples]
         flat = [text for some in texts for text in some]
         room = min(loaded.limit, _FORMS[self.chosen_form or "23"][1] - 1)
-        ids = content_ids(loaded, flat)
-        cut = [within(loaded, row, room, self.overlong, t) for row, t in zip(ids, flat, strict=True)]
-        rows = [row for row, _ in cut]
-        values = in_batches([len(row) for row in rows], lambda batch: self._forward(loaded, rows, batch))
-        scores = -np.clip(np.array(values), 0.0, 25.0)
-        return scored(
-            (reduced(scores[part], self.reduce), sum(count for _, count in cut[part]))
-            for part in segments(map(len, texts))
-        )
+        rows, cuts = ids_within(loaded, flat, self.overlong, room)
 
-    def _forward(self, loaded: Loaded, rows: Sequence[Sequence[int]], batch: list[int]) -> list[float]:
-        import torch
+        def forward(batch: list[int]) -> list[float]:
+            ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
+            start = torch.zeros((len(batch), 1), dtype=torch.long, device=loaded.device)
+            logits = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits
+            return [float(value) for value in logits[:, 0, self.token].float().cpu()]
 
-        ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
-        start = torch.zeros((len(batch), 1), dtype=torch.long, device=loaded.device)
-        logits = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits
-        return [float(value) for value in logits[:, 0, self.token].float().cpu()]
+        values = in_batches([len(row) for row in rows], forward)
+        scores, parts = -np.clip(np.array(values), 0.0, 25.0), segments(map(len, texts))
+        return scored((reduced(scores[part], self.reduce), sum(cuts[part])) for part in parts)
+
+
+Group = list[tuple[str, ...]]  # texts that are read jointly, hypothesis first; the last tuple holds all texts
+
+
+class _Comet(Neural, Metric):
+    """A COMET checkpoint: an estimator on vectors of whole texts."""
+
+    overlong: Cut
+    reduce: Reduce = "mean"
+
+    def pins(self) -> Mapping[str, str]:
+        return {"model": checkpoint_digest(self.model)}
+
+    def prepare(self) -> None:
+        self.load_checkpoint()
+
+    def load_checkpoint(self) -> Estimator:
+        """Load the checkpoint; subclasses refuse one of another kind."""
+        return load_estimator(self.model, device())
+
+    @abstractmethod
+    def groups(self, estimator: Estimator, sample: Sample) -> Iterator[Group]:
+        """Iterate over what is read for one score: hypothesis and source, or per reference."""
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        estimator = self.load_checkpoint()
+        groups = [list(self.groups(estimator, sample)) for sample in samples]
+        compute = self._joint_scores if estimator.reads_jointly else self._vector_scores
+        values, cuts = compute(estimator, list(chain.from_iterable(groups)))
+        parts = segments(map(len, groups))
+        return scored((reduced(values[part], self.reduce), sum(cuts[part])) for part in parts)
+
+    def _joint_scores(self, estimator: Estimator, groups: Sequence[Group]) -> tuple[Floats, list[int]]:
+        """Return one score per list of texts that are read jointly, and the ids cut."""
+        distinct = list(dict.fromkeys(group for some in groups for group in some))
+        known = dict(zip(distinct, _joint_readings(estimator, distinct, self.overlong), strict=True))
+        readings = [[known[group] for group in some] for some in groups]
+        if estimator.kind == "xcomet_metric":
+            values = [_xcomet_score(estimator, some) for some in readings]
+        else:
+            values = [float(np.mean([reading.score for reading in some])) for some in readings]
+        return np.array(values), [sum(reading.cut for reading in some) for some in readings]
+
+    def explain(self, sample: Sample) -> Explanation | None:
+        """Return each error label's probability per token, with the first reference; None without labels."""
+        estimator = self.load_checkpoint()
+        if estimator.tagger is None:
+            return None
+        readings = _joint_readings(estimator, next(self.groups(estimator, sample)), self.overlong)
+        labels = _label_table(readings)
+        if labels is None:
+            return None
+        words = [estimator.encoder.tokenizer.decode([token]) for token in readings[0].ids[: len(labels)]]
+        columns = ("no error", *estimator.settings["error_labels"])
+        return Explanation("tokens", tuple(words), columns, tuple(tuple(map(float, row)) for row in labels))
+
+    def _vector_scores(self, estimator: Estimator, groups: Sequence[Group]) -> tuple[Floats, list[int]]:
+        """Estimate from [hyp; ref; hyp*ref; |hyp-ref|; hyp*src; |hyp-src|], or the same without ref."""
+        encoder, distinct = estimator.encoder, list(dict.fromkeys(t for *_, texts in groups for t in texts))
+        rows, cuts = framed_rows(encoder, distinct, self.overlong)
+
+        def forward(batch: list[int]) -> list[Any]:
+            some = padded([rows[index] for index in batch], encoder.pad, encoder.device)
+            return list(estimator.pooled(*some).float())
+
+        vectors = in_batches([len(row) for row in rows], forward)
+        vector, cut = (dict(zip(distinct, column, strict=True)) for column in (vectors, cuts))
+        features = []
+        for *_, texts in groups:
+            hyp, *others = (vector[text] for text in (texts[0], *texts[:0:-1]))
+            pairs = [part for other in others for part in (hyp * other, (hyp - other).abs())]
+            features.append(torch.cat([hyp, others[0], *pairs]))
+        if not features:
+            return np.empty(0), []
+        with torch.inference_mode():
+            values = estimator.head(torch.stack(features))[:, 0].double().cpu().numpy()
+        return np.asarray(values), [sum(cut[text] for text in texts) for *_, texts in groups]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One joint reading of some texts: its score, and the labels' probabilities of the hypothesis' tokens."""
+
+    score: float
+    labels: Floats | None
+    ids: tuple[int, ...]
+    cut: int
+
+
+def _joint_readings(estimator: Estimator, groups: Sequence[Sequence[str]], overlong: Cut) -> list[_Reading]:
+    """Read each group of texts, the hypothesis first, as one sequence joined as the tokenizer joins pairs."""
+    encoder = estimator.encoder
+    between = _separator(estimator)
+    texts = list(dict.fromkeys(text for group in groups for text in group))
+    known = dict(zip(texts, content_ids(encoder, texts), strict=True))
+    rows, cuts, heads = [], [], []
+    for group in groups:
+        joined = list(known[group[0]])
+        for text in group[1:]:
+            joined += [*between, *known[text]]
+        # What does not fit is cut at the end, as Unbabel's code does.
+        inner, cut = within(encoder, joined, encoder.room, overlong, group[0])
+        rows.append(encoder.framed(inner))
+        cuts.append(cut)
+        heads.append(len(encoder.framing.prefix) + len(known[group[0]]) + len(encoder.framing.suffix))
+
+    def forward(batch: list[int]) -> list[tuple[float, Floats | None]]:
+        some = padded([rows[index] for index in batch], encoder.pad, encoder.device)
+        scores, labels = estimator.read_jointly(*some)
+        tables = [None] * len(batch) if labels is None else list(labels.double().cpu().numpy())
+        return list(zip(scores.double().tolist(), tables, strict=True))
+
+    answers = in_batches([len(row) for row in rows], forward)
+    return [
+        _Reading(score, None if table is None else table[: min(head, len(row))], tuple(row[:head]), cut)
+        for (score, table), row, head, cut in zip(answers, rows, heads, cuts, strict=True)
+    ]
+
+
+def _separator(estimator: Estimator) -> list[int]:
+    """Find out on one word what the tokenizer puts between two texts."""
+    encoder = estimator.encoder
+    word = content_ids(encoder, ["a"])[0]
+    pair = list(encoder.tokenizer("a", "a")["input_ids"])
+    start = len(encoder.framing.prefix) + len(word)
+    return pair[start : len(pair) - len(encoder.framing.suffix) - len(word)]
+
+
+# XCOMET's weights: of the scores from source, reference and both, and of the errors (Guerreiro et al. 2024).
+_SCORE_WEIGHTS = (0.12, 0.33, 0.33)
+_ERROR_WEIGHT = 0.22
+_LABEL_WEIGHTS = (0.1667, 0.3333, 0.5)
+_PENALTIES = {"minor": 1, "major": 5, "critical": 10}
+_WORST = 25
+
+
+def _label_table(readings: Sequence[_Reading]) -> Floats | None:
+    """Return the labels' probabilities of the hypothesis' tokens, weighted over its readings."""
+    tables = [reading.labels for reading in readings if reading.labels is not None]
+    if not tables:
+        return None
+    size = min(len(table) for table in tables)
+    weights = _LABEL_WEIGHTS if len(tables) == len(_LABEL_WEIGHTS) else (1.0,)
+    return np.asarray(sum(w * table[:size] for w, table in zip(weights, tables, strict=True)))
+
+
+def error_spans(labels: Floats, names: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Return runs of tokens whose likeliest label is an error: first and last token, the first's severity.
+
+    A run that nothing ends is no error, as in Unbabel's code: its last token is the end of the text.
+    """
+    spans: list[tuple[int, int, str]] = []
+    start: int | None = None
+    for place, label in enumerate(labels.argmax(axis=1).tolist()):
+        if label and start is None:
+            start = place
+        elif not label and start is not None:
+            spans.append((start, place - 1, names[int(labels[start].argmax()) - 1]))
+            start = None
+    return spans
+
+
+def _xcomet_score(estimator: Estimator, readings: Sequence[_Reading]) -> float:
+    """Return the weighted mean of the scores, each at most 1, and of 1 minus the errors' penalty."""
+    scores = [min(reading.score, 1.0) for reading in readings]
+    weights = _SCORE_WEIGHTS if len(scores) == len(_SCORE_WEIGHTS) else (sum(_SCORE_WEIGHTS),)
+    labels = _label_table(readings)
+    spans = [] if labels is None else error_spans(labels, estimator.settings["error_labels"])
+    penalty = min(sum(_PENALTIES[severity] for _, _, severity in spans), _WORST)
+    total = sum(weight * score for weight, score in zip(weights, scores, strict=True))
+    return float(total + _ERROR_WEIGHT * (_WORST - penalty) / _WORST)
+
+
+@metric("comet")
+class Comet(_Comet):
+    """COMET with source and reference: regression metrics, unified metrics (UniTE) and XCOMET."""
+
+    model: str = "Unbabel/wmt22-comet-da"
+    reduce: Reduce = "mean"
+    overlong: Cut = "warn"
+
+    def load_checkpoint(self) -> Estimator:
+        estimator = super().load_checkpoint()
+        if not estimator.reads_reference:
+            raise WeightsError(f"{self.model} is a {estimator.kind}, which reads no reference; use comet-qe")
+        return estimator
+
+    def groups(self, estimator: Estimator, sample: Sample) -> Iterator[Group]:
+        """Read the hypothesis with the source, with the reference and with both, for each reference."""
+        hypothesis, source = sample.hypothesis, sample.source or ""
+        for reference in sample.references:
+            if estimator.reads_jointly and "src" not in estimator.segments:
+                yield [(hypothesis, reference)]
+            else:
+                yield [(hypothesis, source), (hypothesis, reference), (hypothesis, source, reference)]
+
+
+@metric("comet-qe")
+class CometQe(_Comet):
+    """COMET without reference, from [hyp; src; hyp*src; |hyp-src|]; CometKiwi and XCOMET read jointly."""
+
+    model: str = "Unbabel/wmt20-comet-qe-da"
+    overlong: Cut = "warn"
+
+    def load_checkpoint(self) -> Estimator:
+        estimator = super().load_checkpoint()
+        if not estimator.reads_source_alone:
+            raise WeightsError(f"{self.model} reads a reference; use comet")
+        return estimator
+
+    def groups(self, estimator: Estimator, sample: Sample) -> Iterator[Group]:
+        yield [(sample.hypothesis, sample.source or "")]

@@ -13,14 +13,15 @@ import numpy as np
 from rapidfuzz.distance import LCSseq
 
 from assay.core import Metric, Sample
+from assay.metrics.common import metric
 from assay.metrics.text import (
     Counts,
     Reduce,
     Tokenize,
     f_measure,
-    matches,
     memo,
     reduced,
+    shared_f,
     tokens,
     word_counts,
 )
@@ -28,67 +29,46 @@ from assay.models.nlp import split_sentences
 from assay.vocabulary import NonNegative
 
 
-def _shared_f(hyp: Counts, ref: Counts) -> float:
-    shared = matches(hyp, ref)
-    return f_measure(shared / max(hyp.total(), 1), shared / max(ref.total(), 1))
-
-
 @dataclass(frozen=True)
 class Rouge(Metric):
     """What every ROUGE shares: F per pair of texts, and per sample the best reference or their mean."""
 
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries, W04-1013"
-    symmetric = True
-    identity_highest = True
     stemmer: bool = False
     tokenize: Tokenize = "rouge"
     reduce: Reduce = "max"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        return [
-            reduced([self.pair(sample.hypothesis, text) for text in sample.references], self.reduce)
-            for sample in samples
-        ]
+        pairs = ([self.pair(sample.hypothesis, text) for text in sample.references] for sample in samples)
+        return [reduced(scores, self.reduce) for scores in pairs]
 
     @abstractmethod
     def pair(self, hypothesis: str, reference: str) -> float: ...
 
 
-@dataclass(frozen=True)
+@metric("rouge1")
 class Rouge1(Rouge):
     """Shared words."""
 
-    name = "rouge1"
     order: ClassVar[int] = 1
 
     def pair(self, hypothesis: str, reference: str) -> float:
         options = (self.order, self.tokenize, False, self.stemmer)
-        return _shared_f(word_counts(hypothesis, *options), word_counts(reference, *options))
+        return shared_f(word_counts(hypothesis, *options), word_counts(reference, *options))
 
 
-@dataclass(frozen=True)
+@metric("rouge2")
 class Rouge2(Rouge1):
     """Shared bigrams."""
 
-    name = "rouge2"
-    order = 2
 
-
-@dataclass(frozen=True)
+@metric("rouge4")
 class Rouge4(Rouge1):
     """Shared four-grams."""
 
-    name = "rouge4"
-    order = 4
 
-
-@dataclass(frozen=True)
+@metric("rougeL")
 class RougeL(Rouge):
     """The longest common subsequence."""
-
-    name = "rougeL"
 
     def pair(self, hypothesis: str, reference: str) -> float:
         hyp, ref = (tokens(text, self.tokenize, False, self.stemmer) for text in (hypothesis, reference))
@@ -99,7 +79,7 @@ class RougeL(Rouge):
         return LCSseq.similarity(hyp, ref)
 
 
-@dataclass(frozen=True)
+@metric("rougeLsum")
 class RougeLsum(Rouge):
     """The longest common subsequence sentence by sentence, as rouge-score's rougeLsum (ROUGE-L of summaries).
 
@@ -107,9 +87,6 @@ class RougeLsum(Rouge):
     hypothesis, and no word more often than both texts have it. Sentences are lines, as in rouge-score; a text
     of one line is split into sentences.
     """
-
-    name = "rougeLsum"
-    symmetric = False
 
     def pair(self, hypothesis: str, reference: str) -> float:
         hyp, ref = (self._sentences(text) for text in (hypothesis, reference))
@@ -161,23 +138,19 @@ def skip_counts(text: str, gap: int, tokenize: Tokenize, stemmer: bool) -> Count
     return Counter([*((word,) for word in words), *pairs])
 
 
-@dataclass(frozen=True)
+@metric("rougeSU4")
 class RougeSU4(Rouge):
     """Shared words and skip-bigrams with at most four words between (ROUGE-1.5.5 -2 4 -u)."""
 
-    name = "rougeSU4"
     gap: NonNegative = 4
 
     def pair(self, hypothesis: str, reference: str) -> float:
         options = (self.gap, self.tokenize, self.stemmer)
-        return _shared_f(skip_counts(hypothesis, *options), skip_counts(reference, *options))
+        return shared_f(skip_counts(hypothesis, *options), skip_counts(reference, *options))
 
 
 def weighted_lcs(hyp: Sequence[str], ref: Sequence[str], weight: float) -> float:
-    """Return the longest common subsequence in which a run of k words counts k ** weight (Lin's section 4).
-
-    The table is filled by diagonals, so that each is one vector operation.
-    """
+    """Return the longest common subsequence where a run of k words counts k ** weight (Lin's section 4)."""
     code: dict[str, int] = {}
     rows, columns = ([code.setdefault(word, len(code)) for word in words] for words in (hyp, ref))
     # Reversed, the columns that meet rows first..last on a diagonal are a slice in the rows' order.
@@ -187,7 +160,7 @@ def weighted_lcs(hyp: Sequence[str], ref: Sequence[str], weight: float) -> float
     # Values and run lengths of the two previous diagonals, by row; row 0 is the border.
     before = last = np.zeros(size + 1)
     runs_before = runs_last = np.zeros(size + 1, dtype=np.int64)
-    for diagonal in range(size + width - 1):
+    for diagonal in range(size + width - 1):  # each is one vector operation
         first, end = max(0, diagonal - width + 1), min(size, diagonal + 1)
         column = width - 1 - diagonal + first
         same = left[first:end] == right[column : column + end - first]
@@ -202,11 +175,10 @@ def weighted_lcs(hyp: Sequence[str], ref: Sequence[str], weight: float) -> float
     return float(last[size])
 
 
-@dataclass(frozen=True)
+@metric("rouge-w")
 class RougeW(RougeL):
     """The longest common subsequence, runs of neighbouring words counted more (ROUGE-1.5.5 -w 1.2)."""
 
-    name = "rouge-w"
     weight: float = 1.2
 
     def common(self, hyp: tuple[str, ...], ref: tuple[str, ...]) -> float:

@@ -15,7 +15,8 @@ import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import MetricError, TextError
-from assay.metrics.base import unit
+from assay.metrics.base import matching_explanation, unit
+from assay.metrics.common import metric
 from assay.metrics.text import Reduce, Tokenize, distinct_texts, reduced, tokens
 from assay.models.vectors import Embeddings, embeddings
 from assay.models.weights import pin
@@ -59,11 +60,6 @@ def score_known(
 class Static(Metric):
     """What metrics on word vectors share: the vectors, the tokens, the reduction over references."""
 
-    paradigm = "static-embedding"
-    range: ClassVar[tuple[float | None, float | None]] = (-1.0, 1.0)
-    symmetric = True
-    identity_highest = True
-    weights = ("model",)
     solves: ClassVar[bool] = False  # whether it needs the transport solver
     model: str = "glove"
     tokenize: Tokenize = "ptb"
@@ -89,8 +85,7 @@ class _Pooled(Static):
 
     @staticmethod
     @abstractmethod
-    def pool(vectors: Floats) -> Floats:
-        """Return one vector of a text's word vectors."""
+    def pool(vectors: Floats) -> Floats: ...
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         table, known = self.look_up(samples)
@@ -110,24 +105,18 @@ class _Pooled(Static):
         return np.asarray(stacked(rows) @ stacked(columns).T)
 
 
-@dataclass(frozen=True)
+@metric("embedding-average")
 class EmbeddingAverage(_Pooled):
     """The cosine of the texts' mean word vectors."""
-
-    name = "embedding-average"
-    citation = "Landauer & Dumais 1997, A solution to Plato's problem; as in Liu et al. 2016, D16-1230"
 
     @staticmethod
     def pool(vectors: Floats) -> Floats:
         return np.asarray(vectors.mean(axis=0))
 
 
-@dataclass(frozen=True)
+@metric("vector-extrema")
 class VectorExtrema(_Pooled):
     """The cosine of the texts' most extreme values in each dimension."""
-
-    name = "vector-extrema"
-    citation = "Forgues et al. 2014, Bootstrapping Dialog Systems with Word Embeddings"
 
     @staticmethod
     def pool(vectors: Floats) -> Floats:
@@ -135,12 +124,9 @@ class VectorExtrema(_Pooled):
         return np.asarray(np.where(-low > high, low, high))
 
 
-@dataclass(frozen=True)
+@metric("greedy-matching")
 class GreedyMatching(Static):
     """The mean cosine of each word with its nearest in the other text, both directions averaged."""
-
-    name = "greedy-matching"
-    citation = "Rus & Lintean 2012, A Comparison of Greedy and Optimal Assessment, W12-2018"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         table, known = self.look_up(samples)
@@ -160,7 +146,7 @@ class GreedyMatching(Static):
         if not hyp or not ref:
             return None
         cosines = unit(table.vectors(table.known(hyp))) @ unit(table.vectors(table.known(ref))).T
-        return Explanation("matching", tuple(hyp), tuple(ref), tuple(map(tuple, cosines.tolist())))
+        return matching_explanation(hyp, ref, cosines)
 
 
 ROUNDING = 1e-15
@@ -216,23 +202,18 @@ def _surplus(hyp: Bag, ref: Bag, common: Set[int]) -> Bag:
     return {word: weight for word, weight in hyp.items() if word not in common} | more
 
 
-@dataclass(frozen=True)
+@metric("wmd")
 class WordMovers(Static):
     """Word Mover's Distance, exact, negated: 0 is the same bag of words."""
-
-    name = "wmd"
-    range = (None, 0.0)
-    original = "lower"
-    citation = "Kusner et al. 2015, From Word Embeddings To Document Distances"
-    solves = True
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         table, known = self.look_up(samples)
         space = Space(known, table)
-        bags = space.bags
-        return score_known(
-            samples, known, lambda hyp, ref: -self.distance(bags[hyp], bags[ref], space), self.reduce
-        )
+
+        def compare(hyp: str, ref: str) -> float:
+            return -self.distance(space.bags[hyp], space.bags[ref], space)
+
+        return score_known(samples, known, compare, self.reduce)
 
     def distance(self, hyp: Bag, ref: Bag, space: Space) -> float:
         """Return the exact distance; what both texts have stays in place, since no detour is shorter."""
@@ -245,12 +226,9 @@ class WordMovers(Static):
         return earth_mover(*weights, space.distances([*excess], [*lack]))
 
 
-@dataclass(frozen=True)
+@metric("wmd-relaxed")
 class RelaxedWordMovers(WordMovers):
     """The relaxed Word Mover's Distance, a quick lower bound, negated."""
-
-    name = "wmd-relaxed"
-    solves = False
 
     def distance(self, hyp: Bag, ref: Bag, space: Space) -> float:
         """Let each word move to its nearest; the larger of the two directions counts."""
@@ -261,14 +239,9 @@ class RelaxedWordMovers(WordMovers):
         return float(max(forth, back))
 
 
-@dataclass(frozen=True)
+@metric("sms")
 class SentenceMovers(Static):
     """Sentence Mover's Similarity: exp of minus the distance between bags of sentence vectors."""
-
-    name = "sms"
-    range = (0.0, 1.0)
-    citation = "Clark et al. 2019, Sentence Mover's Similarity: Evaluation for Multi-Sentence Texts, P19-1264"
-    solves = True
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         table, known = self.look_up(samples)

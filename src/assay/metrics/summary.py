@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from operator import eq
 
@@ -13,15 +12,16 @@ from rapidfuzz.distance import Levenshtein
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import MetricError, WeightsError
 from assay.metrics.base import Cut, Neural, best_matches, scored, softmax, unit
+from assay.metrics.common import metric
 from assay.models import weights
 from assay.models.encoder import embed, logits, pooled
 from assay.models.likelihood import causal, start_id
-from assay.models.nlp import split_sentences
+from assay.models.nlp import spacy_stop_words, split_sentences
 from assay.models.torch import Loaded, Overlong, Precision, content_ids, in_batches, load, padded
 from assay.vocabulary import NonNegative
 
 
-@dataclass(frozen=True)
+@metric("supert")
 class Supert(Neural, Metric):
     """F of the soft alignment between the summary's tokens and those of the source's first sentences.
 
@@ -29,15 +29,6 @@ class Supert(Neural, Metric):
     encoded on its own; stop words and punctuation are left out of the alignment.
     """
 
-    name = "supert"
-    stand_in = True
-    paradigm = "matching"
-    needs = frozenset({"source"})
-    range = (-1.0, 1.0)
-    citation = (
-        "Gao et al. 2020, SUPERT: towards new frontiers in unsupervised evaluation for summarization, ACL"
-    )
-    unused = ("pooler",)
     model: str = "minilm"
     top: int = 15
     adapter: str | None = None
@@ -47,9 +38,8 @@ class Supert(Neural, Metric):
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return F per sample, None where one side has stop words only."""
         loaded = self.load_model()
-        sides = [
-            (split_sentences(s.hypothesis), split_sentences(s.source or "")[: self.top]) for s in samples
-        ]
+        texts = [(sample.hypothesis, sample.source or "") for sample in samples]
+        sides = [(split_sentences(text), split_sentences(source)[: self.top]) for text, source in texts]
         known = embed(loaded, [part for side in sides for parts in side for part in parts], self.overlong)
         words = {text: self._content(embedded.ids, loaded) for text, embedded in known.items()}
         answers = []
@@ -64,20 +54,18 @@ class Supert(Neural, Metric):
 
     def _content(self, ids: Sequence[int], loaded: Loaded) -> list[int]:
         """Return the places of tokens that are content words."""
-        from spacy.lang.en.stop_words import STOP_WORDS
-
         special = set(loaded.tokenizer.all_special_ids)
         tokens = loaded.tokenizer.convert_ids_to_tokens(list(ids))
-        return [
-            place
-            for place, (token, bare) in enumerate(
-                (token, token.removeprefix("##").lstrip("Ġ▁").lower()) for token in tokens
-            )
-            if ids[place] not in special and bare not in STOP_WORDS and any(map(str.isalnum, bare))
-        ]
+        bare = [token.removeprefix("##").lstrip("Ġ▁").lower() for token in tokens]
+        words = [word not in spacy_stop_words() and any(map(str.isalnum, word)) for word in bare]
+        return [place for place, is_word in enumerate(words) if is_word and ids[place] not in special]
 
 
-@dataclass(frozen=True)
+# The number of a sample, whether its summary stands before (else a filler), a masked row, the ids masked.
+Job = tuple[int, bool, list[int], dict[int, int]]
+
+
+@metric("blanc")
 class Blanc(Neural, Metric):
     """BLANC-help: how much more often masked words of the source are guessed with the summary before them.
 
@@ -85,12 +73,6 @@ class Blanc(Neural, Metric):
     hindered) / masked, compared with a filler of dots as long as the summary.
     """
 
-    name = "blanc"
-    paradigm = "qa"
-    needs = frozenset({"source"})
-    range = (-1.0, 1.0)
-    citation = "Vasilyev et al. 2020, Fill in the BLANC: human-free quality estimation of summaries, Eval4NLP"
-    architecture = "AutoModelForMaskedLM"
     model: str = "bert-base-uncased"
     gap: NonNegative = 6
     shortest: int = 4
@@ -100,11 +82,8 @@ class Blanc(Neural, Metric):
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a share per sample, None where no token of the source can be masked."""
         loaded = self.load_model()
-        jobs: list[tuple[int, bool, list[int], dict[int, int]]] = []
-        truncated = [0] * len(samples)
-        for index, sample in enumerate(samples):
-            rows, truncated[index] = self._jobs(loaded, sample)
-            jobs += [(index, helped, row, wanted) for helped, row, wanted in rows]
+        by_sample = [self._jobs(loaded, index, sample) for index, sample in enumerate(samples)]
+        jobs = [job for rows, _ in by_sample for job in rows]
         lengths = [len(row) for _, _, row, _ in jobs]
         guessed = in_batches(lengths, lambda batch: self._guess(loaded, [jobs[i] for i in batch]), 2048)
         right, count = np.zeros(len(samples)), np.zeros(len(samples))
@@ -113,22 +92,19 @@ class Blanc(Neural, Metric):
             right[index] += correct if helped else -correct
             count[index] += len(wanted) if helped else 0
         shares = [float(r / n) if n else None for r, n in zip(right, count, strict=True)]
-        return Scores(shares, {"truncated": truncated})
+        return Scores(shares, {"truncated": [cut for _, cut in by_sample]})
 
-    def _jobs(
-        self, loaded: Loaded, sample: Sample
-    ) -> tuple[list[tuple[bool, list[int], dict[int, int]]], int]:
-        """Return (with summary or filler, masked row, the ids that masks hide), and the ids cut."""
+    def _jobs(self, loaded: Loaded, index: int, sample: Sample) -> tuple[list[Job], int]:
+        """Return what is to be guessed of a sample, and the ids cut."""
         texts = [sample.hypothesis, ".", *split_sentences(sample.source or "")]
         summary, dot, *parts = content_ids(loaded, texts)
         room = loaded.room // 2
         cut = max(0, len(summary) - room)
         if cut and self.overlong == "error":
-            raise MetricError(
-                f"the summary is {cut} tokens too long for {loaded.path.name}; give overlong=warn"
-            )
+            name = loaded.path.name
+            raise MetricError(f"the summary is {cut} tokens too long for {name}; give overlong=warn")
         summary, filler = summary[:room], (dot * len(summary))[: len(summary[:room])]
-        jobs = []
+        jobs: list[Job] = []
         for part in parts:
             cut += max(0, len(part) - room)
             tokens = loaded.tokenizer.convert_ids_to_tokens(part[:room])
@@ -140,7 +116,7 @@ class Blanc(Neural, Metric):
                     wanted = {start + place: part[place] for place in hidden}
                     for place in wanted:
                         row[place] = loaded.tokenizer.mask_token_id
-                    jobs.append((helped, row, wanted))
+                    jobs.append((index, helped, row, wanted))
         return jobs, cut
 
     def _hidden(self, tokens: Sequence[str], shift: int) -> list[int]:
@@ -153,7 +129,7 @@ class Blanc(Neural, Metric):
             and not (place + 1 < len(tokens) and tokens[place + 1].startswith("##"))
         ]
 
-    def _guess(self, loaded: Loaded, jobs: list[tuple[int, bool, list[int], dict[int, int]]]) -> list[int]:
+    def _guess(self, loaded: Loaded, jobs: list[Job]) -> list[int]:
         ids, mask = padded([row for _, _, row, _ in jobs], loaded.pad, loaded.device)
         logits = loaded.model(input_ids=ids, attention_mask=mask).logits
         counts = []
@@ -168,7 +144,7 @@ _UNFOCUSED = 0.05  # a smaller cosine between neighbouring sentences counts as l
 _LONGEST = 510  # tokens read of a sentence, as by the authors; a model's own limit may be thousands
 
 
-@dataclass(frozen=True)
+@metric("gruen")
 class Gruen(Neural, Metric):
     """Grammaticality + non-redundancy + focus, clipped to 0..1, in the manner of GRUEN.
 
@@ -178,15 +154,6 @@ class Gruen(Neural, Metric):
     sentences costs 0.1, and so do unrelated neighbours; the first 510 tokens of a sentence are read.
     """
 
-    name = "gruen"
-    stand_in = True
-    version = 2  # version 1 read as much of a sentence as the model could hold
-    paradigm = "likelihood"
-    needs = frozenset()
-    range = (0.0, 1.0)
-    citation = "Zhu & Bhat 2020, GRUEN for evaluating linguistic quality of generated text, Findings of EMNLP"
-    architecture = "AutoModelForCausalLM"
-    weights = ("model", "encoder")
     model: str = "smollm2"
     encoder: str = "minilm"
     acceptability: str | None = None
@@ -233,9 +200,8 @@ class Gruen(Neural, Metric):
         means = np.array([float(values.mean()) for values in logs])
         fluent = np.clip((means - _BROKEN) / (_FLUENT - _BROKEN), 0.0, 1.0)
         if self.acceptability:
-            classifier = load(
-                "AutoModelForSequenceClassification", self.acceptability, precision=self.precision
-            )
+            kind = "AutoModelForSequenceClassification"
+            classifier = load(kind, self.acceptability, precision=self.precision)
             acceptable = softmax(logits(classifier, texts, None)[0])[:, -1]  # CoLA's last label
             fluent = (fluent + acceptable) / 2
         return fluent, [max(0, len(row) - room) for row in ids]
@@ -257,18 +223,10 @@ def redundancy(parts: Sequence[str]) -> int:
     return signs
 
 
-@dataclass(frozen=True)
+@metric("dialogue-relevance")
 class DialogueRelevance(Neural, Metric):
     """The cosine of the answer with the last turns, by a sentence encoder (RUBER's unreferenced part)."""
 
-    name = "dialogue-relevance"
-    paradigm = "matching"
-    needs = frozenset({"source"})
-    range = (-1.0, 1.0)
-    citation = (
-        "Tao et al. 2018, RUBER: an unsupervised method for automatic evaluation of dialog systems, AAAI"
-    )
-    unused = ("pooler",)
     model: str = "minilm"
     turns: int = 2
     adapter: str | None = None
@@ -282,12 +240,11 @@ class DialogueRelevance(Neural, Metric):
         vectors, cuts = pooled(self.load_model(), texts, self.overlong)
         directions = unit(vectors.astype(np.float64))
         count = len(samples)
-        usable = [
-            bool(context and s.hypothesis.strip()) for context, s in zip(contexts, samples, strict=True)
+        values = [
+            float(directions[at] @ directions[count + at]) if context and sample.hypothesis.strip() else None
+            for at, (context, sample) in enumerate(zip(contexts, samples, strict=True))
         ]
-        cosines = [float(directions[i] @ directions[count + i]) for i in range(count)]
-        values = [cosine if both else None for cosine, both in zip(cosines, usable, strict=True)]
-        return Scores(values, {"truncated": [cuts[i] + cuts[count + i] for i in range(count)]})
+        return Scores(values, {"truncated": [cuts[at] + cuts[count + at] for at in range(count)]})
 
 
 def last_turns(source: str, turns: int) -> str:
@@ -295,15 +252,10 @@ def last_turns(source: str, turns: int) -> str:
     return "\n".join([line for line in source.splitlines() if line.strip()][-turns:])
 
 
-@dataclass(frozen=True)
+@metric("dialogue-model")
 class DialogueModel(Neural, Metric):
     """P(the answer follows the dialogue) by a next-sentence or classification model (DEB, MaUde style)."""
 
-    name = "dialogue-model"
-    paradigm = "regression"
-    needs = frozenset({"source"})
-    range = (0.0, 1.0)
-    citation = "Sai et al. 2020, Improving dialog evaluation with a multi-reference adversarial dataset, TACL"
     model: str = "bert-base-uncased"
     turns: int = 4
     label: NonNegative | None = None  # of "follows"; None: 0 for next-sentence heads, else the last

@@ -15,15 +15,17 @@ from rapidfuzz.distance import LCSseq
 from assay.core import Metric, Sample
 from assay.datasets.lexicon import toml_file
 from assay.errors import MetricError
+from assay.metrics.common import metric
 from assay.metrics.ngram import coco_bleu, count_matches
 from assay.metrics.text import Counts, Tokenize, f_measure, memo, reduced, segments, tokens, word_counts
 
-COCO_BETA = 1.2  # pycocoevalcap's ROUGE-L
+COCO_BETA = 1.2  # pycocoevalcap's ROUGE-L puts more weight on recall
 
 
 @cache
 def _lexicon() -> dict[str, frozenset[str]]:
-    lists = toml_file("lexicons", "answerability")["words"]
+    lists = dict(toml_file("lexicons", "answerability")["words"])
+    lists["asking"] = [*lists["question"], *map(str.capitalize, lists["question"])]
     return {name: frozenset(words) for name, words in lists.items()}
 
 
@@ -43,7 +45,7 @@ def question_parts(text: str) -> Parts:
     lexicon, words = _lexicon(), text.split()
     asking: list[str] = []
     for at, word in enumerate(words):
-        if word in lexicon["question"] or word in _capitalised():
+        if word in lexicon["asking"]:
             asking += words[at : at + (2 if word.lower() in lexicon["with_next"] else 1)]
     rest = [word for word in words if word not in asking]
     content = [word for word in rest if not word[0].isupper() and word not in lexicon["function"]]
@@ -51,11 +53,6 @@ def question_parts(text: str) -> Parts:
     entities = [word for word in named if word[0].isupper()]
     function = [word.lower() for word in words if word.lower() in lexicon["function"]]
     return Parts(" ".join(content), " ".join(entities), " ".join(asking), " ".join(function))
-
-
-@cache
-def _capitalised() -> frozenset[str]:
-    return frozenset(word.capitalize() for word in _lexicon()["question"])
 
 
 def _agreements(pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -78,23 +75,9 @@ def answerability(
     return [entity * e + question * q + content * c + rest * f for e, q, c, f in agreements]
 
 
-def coco_rouge_l(hypothesis: str, reference: str) -> float:
-    """Return ROUGE-L as pycocoevalcap computes it, with more weight on recall."""
-    hyp, ref = tokens(hypothesis, "ptb"), tokens(reference, "ptb")
-    if not hyp or not ref:
-        return 0.0
-    length = LCSseq.similarity(hyp, ref)
-    return f_measure(length / len(hyp), length / len(ref), COCO_BETA)
-
-
 class _Answerability(Metric):
     """Answerability mixed with how fluent a question is; weights as in the authors' released example."""
 
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
-    citation = (
-        "Nema & Khapra 2018, Towards a Better Metric for Evaluating Question Generation Systems, D18-1429"
-    )
     delta: float
     entity_weight: float
     question_weight: float
@@ -112,11 +95,10 @@ class _Answerability(Metric):
         return [reduced(values[part], "max") for part in segments(len(s.references) for s in samples)]
 
 
-@dataclass(frozen=True)
+@metric("qbleu")
 class QBleu(_Answerability):
     """Answerability mixed with BLEU-n."""
 
-    name = "qbleu"
     n: int = 4
     delta: float = 0.7
     entity_weight: float = 0.6
@@ -128,18 +110,21 @@ class QBleu(_Answerability):
         return [coco_bleu(counts)[-1] for counts in count_matches(samples, self.n, "ptb")]
 
 
-@dataclass(frozen=True)
+@metric("qrouge")
 class QRouge(_Answerability):
     """Answerability mixed with ROUGE-L."""
 
-    name = "qrouge"
     delta: float = 0.7
     entity_weight: float = 0.6
     question_weight: float = 0.2
     content_weight: float = 0.1
 
     def fluency(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        return [coco_rouge_l(hypothesis, reference) for hypothesis, reference in pairs]
+        values = []
+        for hyp, ref in ((tokens(first, "ptb"), tokens(second, "ptb")) for first, second in pairs):
+            length = LCSseq.similarity(hyp, ref)
+            values.append(f_measure(length / max(len(hyp), 1), length / max(len(ref), 1), COCO_BETA))
+        return values
 
 
 def table_values(source: str) -> list[list[str]]:
@@ -184,20 +169,13 @@ def _geometric(values: Sequence[float], smoothing: float) -> float:
     return math.exp(math.fsum(map(math.log, smoothed)) / len(smoothed)) if smoothed[0] else 0.0
 
 
-@dataclass(frozen=True)
+@metric("parent")
 class Parent(Metric):
     """Precision and recall that know the table: what it entails is no error, even if no reference says it.
 
     The source holds the table, one entry per line.
     """
 
-    name = "parent"
-    paradigm = "n-gram"
-    needs = frozenset({"references", "source"})
-    range = (0.0, 1.0)
-    citation = (
-        "Dhingra et al. 2019, Handling Divergent Reference Texts when Evaluating Table-to-Text, P19-1483"
-    )
     n: int = 4
     table_weight: float = 0.5
     smoothing: float = 1e-5
@@ -212,10 +190,9 @@ class Parent(Metric):
 
     def _pair(self, hypothesis: str, reference: str, values: list[list[str]]) -> float:
         known = frozenset(word for value in values for word in value)
-        counts = [
-            (word_counts(hypothesis, n, "split", True), word_counts(reference, n, "split", True))
-            for n in range(1, self.n + 1)
-        ]
+        orders = range(1, self.n + 1)
+        hyp, ref = ([word_counts(t, n, "split", True) for n in orders] for t in (hypothesis, reference))
+        counts = list(zip(hyp, ref, strict=True))
         precision = _geometric([_precision(*pair, known) for pair in counts], self.smoothing)
         covered = _geometric([_recall(*pair, known) for pair in counts], self.smoothing) or self.smoothing
         words = tokens(hypothesis, "split", True)
@@ -225,7 +202,7 @@ class Parent(Metric):
         return 2 * precision * recall / (precision + recall + 1e-8)
 
 
-@dataclass(frozen=True)
+@metric("sari")
 class Sari(Metric):
     """The mean of keeping (F), adding (F) and deleting (precision) n-grams, n = 1 to 4, on 0..100.
 
@@ -233,11 +210,6 @@ class Sari(Metric):
     the recall of keeping by counts (the fix of its public versions). A part without any n-gram scores 1.
     """
 
-    name = "sari"
-    paradigm = "n-gram"
-    needs = frozenset({"references", "source"})
-    range = (0.0, 100.0)
-    citation = "Xu et al. 2016, Optimizing statistical machine translation for text simplification, TACL"
     tokenize: Tokenize = "13a"
     lowercase: bool = True
     n: int = 4
@@ -248,21 +220,14 @@ class Sari(Metric):
     def _sentence(self, sample: Sample) -> float:
         parts = [0.0, 0.0, 0.0]
         for order in range(1, self.n + 1):
-            source, hypothesis, *references = (
-                word_counts(text, order, self.tokenize, self.lowercase)
-                for text in (sample.source or "", sample.hypothesis, *sample.references)
-            )
+            texts, how = (sample.source or "", sample.hypothesis), (self.tokenize, self.lowercase)
+            counts = (word_counts(text, order, *how) for text in (*texts, *sample.references))
+            source, hypothesis, *references = counts
+            times = len(references)
+            source, hypothesis = (Counter({g: times * n for g, n in c.items()}) for c in (source, hypothesis))
             for place, part in enumerate((_kept, _deleted, _added)):
-                parts[place] += part(source, hypothesis, references)
+                parts[place] += part(source, hypothesis, sum(references, Counter()))
         return 100.0 * sum(parts) / (3 * self.n)
-
-
-def _times(counts: Counts, number: int) -> Counts:
-    return Counter({gram: number * count for gram, count in counts.items()})
-
-
-def _together(references: Sequence[Counts]) -> Counts:
-    return sum(references, Counter())
 
 
 def _mean_share(part: Counts, whole: Counts) -> float:
@@ -270,23 +235,20 @@ def _mean_share(part: Counts, whole: Counts) -> float:
     return sum(part[gram] / whole[gram] for gram in part) / len(whole) if whole else 1.0
 
 
-def _kept(source: Counts, hypothesis: Counts, references: Sequence[Counts]) -> float:
-    wanted, count = _together(references), len(references)
-    kept = _times(source, count) & _times(hypothesis, count)
-    right, possible = kept & wanted, _times(source, count) & wanted
+def _kept(source: Counts, hypothesis: Counts, wanted: Counts) -> float:
+    kept, possible = source & hypothesis, source & wanted
+    right = kept & wanted
     recall = right.total() / possible.total() if possible else 1.0
     return f_measure(_mean_share(right, kept), recall)
 
 
-def _deleted(source: Counts, hypothesis: Counts, references: Sequence[Counts]) -> float:
-    count = len(references)
-    deleted = _times(source, count) - _times(hypothesis, count)
-    return _mean_share(deleted - _together(references), deleted)
+def _deleted(source: Counts, hypothesis: Counts, wanted: Counts) -> float:
+    deleted = source - hypothesis
+    return _mean_share(deleted - wanted, deleted)
 
 
-def _added(source: Counts, hypothesis: Counts, references: Sequence[Counts]) -> float:
-    added, possible = set(hypothesis) - set(source), set(_together(references)) - set(source)
+def _added(source: Counts, hypothesis: Counts, wanted: Counts) -> float:
+    added, possible = set(hypothesis) - set(source), set(wanted) - set(source)
     right = added & possible
-    return f_measure(
-        len(right) / len(added) if added else 1.0, len(right) / len(possible) if possible else 1.0
-    )
+    precision = len(right) / len(added) if added else 1.0
+    return f_measure(precision, len(right) / len(possible) if possible else 1.0)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any, Generic, Literal, TypeVar, cast
+from inspect import signature
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -28,39 +29,39 @@ _EXTRAS = {
 }
 Reduce = Literal["max", "mean"]  # over the references of a sample
 Counts = Counter[tuple[str, ...]]
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Memo(Generic[T]):
+class Memo(Generic[P, T]):
     """A function of a text, or of several, that remembers its answers up to `budget` characters of text."""
 
-    def __init__(self, make: Callable[..., T], budget: int) -> None:
+    def __init__(self, make: Callable[P, T], budget: int) -> None:
         self._make, self._known = make, BoundedCache[T](budget)
+        self._defaults: tuple[Any, ...] = getattr(make, "__defaults__", None) or ()
+        self._required = len(signature(make).parameters) - len(self._defaults)
         self.calls = 0  # how often `make` ran: tests count it
 
-    def __call__(self, text: str | tuple[str, ...], *options: Hashable) -> T:
-        value = self._known.get((text, options))
+    def __call__(self, *given: P.args, **named: P.kwargs) -> T:
+        # With the defaults filled in, so that equal calls share one entry.
+        key = (*given, *self._defaults[len(given) - self._required :], *named.items())
+        value = self._known.get(key)
         if value is None:
-            value = self._make(text, *options)
+            value = self._make(*given, **named)
             self.calls += 1
-            size = 1 + (len(text) if isinstance(text, str) else sum(map(len, text)))
-            self._known.put((text, options), value, size)
+            text = cast("str | tuple[str, ...]", given[0])
+            self._known.put(key, value, 1 + (len(text) if isinstance(text, str) else sum(map(len, text))))
         return value
 
 
-def memo(budget: int) -> Callable[[Callable[..., T]], Memo[T]]:
+def memo(budget: int) -> Callable[[Callable[P, T]], Memo[P, T]]:
     """Decorate a function of a text with a memory of `budget` characters."""
     return lambda make: Memo(make, budget)
 
 
+@memo(budget=4_000_000)
 def tokens(text: str, tokenize: Tokenize, lowercase: bool = False, stemmer: bool = False) -> tuple[str, ...]:
     """Return the words of a text; raises where the tokeniser cannot read the script."""
-    return cached_tokens(text, tokenize, lowercase, stemmer)
-
-
-@memo(budget=4_000_000)
-def cached_tokens(text: str, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> tuple[str, ...]:
-    """`tokens` with all arguments given, so that equal calls share one entry."""
     if not text.isascii():
         _check_script(text, tokenize)
     words = _split(text.lower() if lowercase else text, tokenize)
@@ -124,15 +125,12 @@ def _sacrebleu_tokenizer(name: str) -> Any:
     except (ImportError, RuntimeError, OSError) as error:  # MeCab raises RuntimeError without a dictionary
         if name not in _EXTRAS:
             raise
-        raise SpecError(
-            f"tokenize={name} is not ready here ({type(error).__name__}): {_EXTRAS[name]}"
-        ) from error
+        kind = type(error).__name__
+        raise SpecError(f"tokenize={name} is not ready here ({kind}): {_EXTRAS[name]}") from error
 
 
 # Chinese, Japanese, Thai, Lao, Burmese and Khmer are written without spaces between words.
 _UNSPACED = re.compile(r"[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-
-
 _READS_UNSPACED = ("zh", "char", "ja-mecab", "flores101", "flores200")
 
 
@@ -172,23 +170,19 @@ def grams(words: Sequence[str], n: int) -> Counts:
     return Counter(zip(*(words[start:] for start in range(n)), strict=False))
 
 
+@memo(budget=600_000)
 def word_counts(
     text: str, n: int, tokenize: Tokenize, lowercase: bool = False, stemmer: bool = False
 ) -> Counts:
     """Return the n-gram counts of a text."""
-    return cached_counts(text, n, tokenize, lowercase, stemmer)
+    return grams(tokens(text, tokenize, lowercase, stemmer), n)
 
 
-@memo(budget=600_000)
-def cached_counts(text: str, n: int, tokenize: Tokenize, lowercase: bool, stemmer: bool) -> Counts:
-    """`word_counts` with all arguments given, so that equal calls share one entry."""
-    return grams(cached_tokens(text, tokenize, lowercase, stemmer), n)
-
-
-def matches(first: Counter[Any], second: Counter[Any]) -> int:
-    """Return how many n-grams two texts share, each counted as often as both have it."""
-    common = first.keys() & second.keys()
-    return sum(map(min, map(first.__getitem__, common), map(second.__getitem__, common)))
+def shared_f(hyp: Counts, ref: Counts) -> float:
+    """Return F of the n-grams that two texts share, each counted as often as both have it."""
+    common = hyp.keys() & ref.keys()
+    shared = sum(map(min, map(hyp.__getitem__, common), map(ref.__getitem__, common)))
+    return f_measure(shared / max(hyp.total(), 1), shared / max(ref.total(), 1))
 
 
 def f_measure(precision: float, recall: float, beta: float = 1.0) -> float:

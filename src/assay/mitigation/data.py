@@ -19,7 +19,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeVar
 
-from assay.core import Record
 from assay.datasets.lexicon import indefinite_article, people, toml_file, word_list
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
 from assay.datasets.records import embedded_records
@@ -287,7 +286,14 @@ def _ordinary(seed: int) -> Iterator[Ordinary]:
             yield Ordinary(reference, following, item)
         yield Ordinary(damaged(record.gold, rng), record.gold, item)
     for record in embedded_records("image-captioning"):
-        yield from _gendered(record)
+        # Captions that state a gender against references that state the same one, and swapped captions.
+        item = f"{record.task}-{record.id}"
+        stated = stated_genders((record.gold, *record.references))
+        for place, (text, swap) in enumerate(stated):
+            yield Ordinary(swap.text, text, item)
+            for reference, _ in stated[place + 1 :]:
+                yield Ordinary(text, reference, item)
+                yield Ordinary(swap.text, reference, item)
 
 
 def damaged(text: str, rng: Random) -> str:
@@ -304,17 +310,6 @@ def damaged(text: str, rng: Random) -> str:
     else:
         words = words[: max(1, len(words) * 3 // 4)]
     return " ".join(words) or text
-
-
-def _gendered(record: Record) -> Iterator[Ordinary]:
-    """Captions that state a gender against references that state the same one, and swapped captions."""
-    item = f"{record.task}-{record.id}"
-    stated = stated_genders((record.gold, *record.references))
-    for place, (text, swap) in enumerate(stated):
-        yield Ordinary(swap.text, text, item)
-        for reference, _ in stated[place + 1 :]:
-            yield Ordinary(text, reference, item)
-            yield Ordinary(swap.text, reference, item)
 
 
 def stated_genders(texts: Sequence[str]) -> list[tuple[str, Swapped]]:
@@ -382,13 +377,9 @@ def _stereoset(path: Path, text: str, attributes: Sequence[str]) -> list[tuple[s
     try:
         parts = json.loads(text)["data"]
         tests = [test for part in ("intrasentence", "intersentence") for test in parts.get(part, [])]
-        return [
-            (sentence["sentence"], f"{path.stem}-{test['id']}")
-            for test in tests
-            if test["bias_type"] in attributes
-            for sentence in test["sentences"]
-            if sentence["gold_label"] != "unrelated"
-        ]
+        about = [(f"{path.stem}-{t['id']}", t["sentences"]) for t in tests if t["bias_type"] in attributes]
+        listed = [(sentence, item) for item, sentences in about for sentence in sentences]
+        return [(text["sentence"], item) for text, item in listed if text["gold_label"] != "unrelated"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not StereoSet ({error!r}); give its dev.json, or JSON Lines") from error
 

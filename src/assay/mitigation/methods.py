@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,13 +23,14 @@ from assay.datasets.pairs import Pair
 from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES
 from assay.errors import DataError, SpecError
-from assay.metrics.hybrid import Hybrid
+from assay.metrics.common import Hybrid
 from assay.metrics.text import distinct_texts, with_texts
 from assay.mitigation.data import Counterfactual, counterfactuals, ordinary_pairs
 from assay.mitigation.proof import Proof, prove
 from assay.mitigation.train import form_of, with_key
 from assay.models import adapters
 from assay.models.encoder import states
+from assay.models.lazy import torch
 from assay.models.torch import Loaded, framed_rows
 from assay.names.spec import build, parse
 from assay.recipe import generator
@@ -37,9 +38,6 @@ from assay.run.results import Run
 from assay.run.scoring import score_samples
 from assay.run.session import Session
 from assay.vocabulary import Need
-
-if TYPE_CHECKING:
-    import torch
 
 PARTNERS = ("bleu", "rougeL", "chrf")
 WEIGHTS = (0.25, 0.5, 1.0, 2.0)  # of the partner, in SDs of the metric's scores
@@ -160,10 +158,8 @@ class SwapAverage(Metric):
         answer = self.of.metric.score([*samples, *swapped_samples(samples)])  # type: ignore[union-attr]
         values = np.asarray(getattr(answer, "values", answer), dtype=float).reshape(2 * len(samples), -1)
         means = values[:, self.of.column].reshape(2, -1).sum(axis=0) / 2
-        counts = {
-            name: np.reshape(column, (2, -1)).sum(axis=0).tolist()
-            for name, column in getattr(answer, "notes", {}).items()
-        }
+        notes = getattr(answer, "notes", {}).items()
+        counts = {name: np.reshape(column, (2, -1)).sum(axis=0).tolist() for name, column in notes}
         return Scores([None if np.isnan(value) else float(value) for value in means], counts)
 
 
@@ -196,9 +192,8 @@ def fit_projection(
     chosen = generator(seed, "projection", "").sample(pairs, min(_PAIRS, len(pairs)))
     differences = state_differences(loaded, chosen)
     if len(differences) < FEWEST:
-        raise DataError(
-            f"{len(differences)} pairs differ in words of equal length; at least {FEWEST} are needed"
-        )
+        count = len(differences)
+        raise DataError(f"{count} pairs differ in words of equal length; at least {FEWEST} are needed")
     space = subspace(differences, directions)
     model: Any = loaded.model
     card = adapters.Card(
@@ -212,8 +207,6 @@ def fit_projection(
 
 def subspace(differences: torch.Tensor, directions: int) -> Subspace:
     """The main components of differences, (n, width); they are about zero, so nothing is centred."""
-    import torch
-
     _, sizes, rows = torch.linalg.svd(differences, full_matrices=False)
     share = float(sizes[:directions].square().sum() / sizes.square().sum())
     return Subspace(rows[:directions].contiguous(), share)
@@ -221,8 +214,6 @@ def subspace(differences: torch.Tensor, directions: int) -> Subspace:
 
 def state_differences(loaded: Loaded, pairs: Sequence[Counterfactual]) -> torch.Tensor:
     """States of the tokens in which the two texts of a pair differ, one less the other."""
-    import torch
-
     differences = []
     for start in range(0, len(pairs), _BATCH):
         batch = pairs[start : start + _BATCH]
@@ -252,11 +243,8 @@ class Comparison:
 def held_out_sets(attributes: Sequence[str], limit: int) -> dict[str, list[Pair]]:
     """Held-out pairs of these attributes, then of all others: does debiasing for one worsen another?"""
     ordered = [*attributes, *(name for name in ATTRIBUTES if name not in attributes)]
-    sets = {}
-    for name in ordered:
-        pairs = counterfactuals([name])["test"]
-        sets[name] = spread_out([pair.as_pair(n) for n, pair in enumerate(pairs)], limit)
-    return sets
+    tests = {name: counterfactuals([name])["test"] for name in ordered}
+    return {k: spread_out([p.as_pair(n) for n, p in enumerate(pairs)], limit) for k, pairs in tests.items()}
 
 
 def compare(
@@ -313,16 +301,11 @@ def recommend(
         new = agreement[name]
         return old is None or new is None or new >= old - AGREEMENT * abs(old)
 
-    fairer = {
-        name: value
-        for name in metrics[1:]
-        if (value := bias[name]) is not None and labels[name] == "fairer" and agrees(name)
-    }
+    candidates = [name for name in metrics[1:] if labels[name] == "fairer" and agrees(name)]
+    fairer = {name: value for name in candidates if (value := bias[name]) is not None}
     if not fairer:
-        return (
-            None,
-            "no method is fairer without blinding the metric or costing agreement: keep it, and say so",
-        )
+        none = "no method is fairer without blinding the metric or costing agreement"
+        return None, f"{none}: keep it, and say so"
     best = min(fairer, key=lambda name: fairer[name])
     people = "agreement was not measured" if old is None else f"agreement {old:.4f} to {agreement[best]:.4f}"
     return best, f"bias {bias[metrics[0]]:.2f} to {fairer[best]:.2f}, {people}, and it still sees gender"

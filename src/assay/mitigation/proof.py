@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from assay.audits.slices import grouped
 from assay.core import Floats, Image, Measure
 from assay.datasets.captions import embedded_captions
 from assay.datasets.pairs import Pair, read_pair_files
@@ -120,7 +121,10 @@ def prove(
         "caption": make_audit("caption", sees),
     }
     if human:
-        agrees = {"data": _rating_files(human, data), "seed": seed, "level": "example", "details": False}
+        # Several files are joined, with criteria that name their file, so that none are pooled.
+        rows = (_rating_row(path.stem, item, data) for path in human for item in read_ratings(path))
+        files = human if len(human) == 1 else [_write_rows(data / "ratings.jsonl", rows)]
+        agrees = {"data": tuple(files), "seed": seed, "level": "example", "details": False}
         audits["human"] = make_audit("human", agrees)
     if stress:
         audits["stress"] = make_audit("stress", audit_class("stress").quick())
@@ -173,14 +177,6 @@ def gendered_captions() -> Iterator[Row]:
             yield {"id": record.id, "category": SEES_GENDER, "concept": CHANGE_GENDER, "group": group} | texts
 
 
-def _rating_files(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
-    """The file itself; several are joined, with criteria that name their file, so that none are pooled."""
-    if len(paths) == 1:
-        return tuple(paths)
-    rows = (_rating_row(path.stem, item, folder) for path in paths for item in read_ratings(path))
-    return (_write_rows(folder / "ratings.jsonl", rows),)
-
-
 def _rating_row(name: str, item: Rated, folder: Path) -> Row:
     sample = item.sample
     return {
@@ -196,11 +192,8 @@ def _figures(run: Run, measures: Sequence[Measure], sets: Sets, seed: int) -> tu
     rows = [row for row in run.findings.iter_rows(named=True) if row["metric"] in labels]
     shown = [row for row in rows if _is_shown(row, sets)]
     before = {_place(row): row for row in shown if row["metric"] == first}
-    agreement = {
-        (row["slice"], row["versus"]): row
-        for row in rows
-        if row["statistic"] == "spearman_difference" and row["metric"] == first
-    }
+    compared = [row for row in rows if (row["metric"], row["statistic"]) == (first, "spearman_difference")]
+    agreement = {(row["slice"], row["versus"]): row for row in compared}
     sizes = _pair_sizes(run)
 
     def change(row: Row) -> tuple[float | None, Interval]:
@@ -261,9 +254,8 @@ def _reduction(
     if not used or old["value"] <= 0:
         return None, None
     clusters = [str(pairs[n].meta.get("template", pairs[n].id)) for n in used]
-    ci = bootstrap_weighted(
-        gone, len(used), clusters=clusters, seed=seed, resamples=_RESAMPLES, method="percentile"
-    )
+    how: dict[str, Any] = {"seed": seed, "resamples": _RESAMPLES, "method": "percentile"}
+    ci = bootstrap_weighted(gone, len(used), clusters=clusters, **how)
     return 1.0 - new["value"] / old["value"], ci.pair if ci else None
 
 
@@ -286,13 +278,10 @@ def _labels(figures: Sequence[Figure], measures: Sequence[Measure], target: str)
 
 def _accuracies(figures: Sequence[Figure], metric: str) -> dict[str, float]:
     """Gender accuracy by test in points of 100, both genders together."""
-    tests: dict[str, list[Figure]] = {}
-    for figure in figures:
-        if (figure.metric, figure.statistic) == (metric, "accuracy"):
-            tests.setdefault(figure.slice, []).append(figure)
+    own = (f for f in figures if (f.metric, f.statistic) == (metric, "accuracy"))
     return {
         name: 100.0 * sum(f.n * f.value for f in groups) / sum(f.n for f in groups)
-        for name, groups in tests.items()
+        for name, groups in grouped(own, lambda figure: figure.slice).items()
     }
 
 

@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from assay.datasets.captions import Caption, embedded_captions
 from assay.datasets.lexicon import gendered
 from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, MetricError
+from assay.models.lazy import torch, transformers
 from assay.models.loading import image_processor, pixels, read_config, read_model
 from assay.models.torch import device, load_tokenizer
 from assay.models.weights import resolve
@@ -29,9 +30,6 @@ from assay.recipe import digest, generator
 from assay.run.scoring import score_samples
 from assay.run.session import Session
 from assay.statistics.intervals import bootstrap_weighted, weighted_mean
-
-if TYPE_CHECKING:
-    import torch
 
 Reward = Callable[[Sequence["Scene"], Sequence[str]], Floats]
 Way = Literal["best-of-n", "minimum-risk"]
@@ -171,8 +169,6 @@ def minimum_risk(
     tuned: Generator, training: Sequence[Scene], reward: Reward, experiment: Experiment, seed: int
 ) -> None:
     """Raise the expected reward over a few draws, weighted by their probability (Shen et al. 2016)."""
-    import torch
-
     optimizer = torch.optim.AdamW(tuned.model.parameters(), lr=experiment.rate, weight_decay=0.0)
     for step in range(experiment.updates):
         batch = generator(seed, "risk", str(step)).choices(list(training), k=experiment.batch)
@@ -258,8 +254,6 @@ class Generator:
 
     def sample(self, scenes: Sequence[Scene], count: int, seed: int) -> list[list[str]]:
         """`count` captions per scene, drawn from the model."""
-        import torch
-
         torch.manual_seed(int(digest("sample", str(seed))[:12], 16))
         with torch.no_grad():
             ids = self.model.generate(
@@ -279,8 +273,6 @@ class Generator:
         return total
 
     def fit(self, scenes: Sequence[Scene], *, steps: int, seed: int) -> None:
-        import torch
-
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-3)
         self.model.train()
         for step in range(steps):
@@ -329,9 +321,7 @@ def synthetic_scenes(count: int, seed: int, part: str) -> list[Scene]:
 
 def trained_generator(training: Sequence[Scene], experiment: Experiment, seed: int) -> Generator:
     """A model of one layer per side, with a tokenizer of whole words, trained on the captions of scenes."""
-    import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import BartConfig, BartForConditionalGeneration, PreTrainedTokenizerFast
 
     texts = [text for scene in training for text in (scene.source, scene.caption, *scene.references)]
     words = sorted({word for text in texts for word in text.split()})
@@ -341,16 +331,18 @@ def trained_generator(training: Sequence[Scene], experiment: Experiment, seed: i
     splitter.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", vocabulary["<s>"]), ("</s>", vocabulary["</s>"])]
     )
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=splitter, model_max_length=64, **_SPECIALS)
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=splitter, model_max_length=64, **_SPECIALS
+    )
     torch.manual_seed(seed)
     ids = {f"{name}_id": vocabulary[_SPECIALS[name]] for name in ("bos_token", "eos_token", "pad_token")}
-    config = BartConfig(
+    config = transformers.BartConfig(
         vocab_size=len(vocabulary), d_model=64, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=128,
         decoder_ffn_dim=128, encoder_attention_heads=4, decoder_attention_heads=4, dropout=0.0,
         max_position_embeddings=64, decoder_start_token_id=ids["eos_token_id"],
         forced_eos_token_id=None, **ids,
     )  # fmt: skip
-    small = Generator(BartForConditionalGeneration(config), tokenizer)
+    small = Generator(transformers.BartForConditionalGeneration(config), tokenizer)
     small.fit(training, steps=experiment.steps, seed=seed)
     return small
 

@@ -9,28 +9,26 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from assay.audits.slices import grouped
 from assay.core import Measure, Metric
 from assay.datasets.pairs import Pair
 from assay.datasets.templates import ATTRIBUTES
 from assay.errors import DataError, SpecError
 from assay.mitigation import data
-from assay.mitigation.proof import Proof, check_ratings, prove, read_test_pairs
+from assay.mitigation.proof import Proof, Sets, check_ratings, prove, read_test_pairs
 from assay.models import adapters
-from assay.models.convert import write_tensors
 from assay.models.encoder import Differentiable, Texts, Trainable
-from assay.models.loading import read_tensors
+from assay.models.lazy import torch
+from assay.models.loading import read_tensors, write_tensors
 from assay.names.spec import parse
 from assay.recipe import digest, generator
-from assay.run.results import check_writable
+from assay.run.results import check_writable, write_text
 from assay.run.session import Progress, Session
-
-if TYPE_CHECKING:
-    import torch
 
 FEWEST = 100  # pairs below which nothing general can be learnt
 HELD_OUT = "held-out templates"
@@ -140,7 +138,7 @@ def proof_sets(job: Job) -> dict[str, list[Pair]]:
     return sets
 
 
-def gather(job: Job, own: Sequence[data.Material], tests: Mapping[str, Sequence[Pair]]) -> data.Material:
+def gather(job: Job, own: Sequence[data.Material], tests: Sets) -> data.Material:
     """Embedded and the user's texts by split; whatever is tested on is left out of training."""
     pairs = data.counterfactuals([name for name in job.attributes if name in ATTRIBUTES], job.plan.seed)
     tested = {text for some in tests.values() for p in some for text in (p.stereotype, p.anti_stereotype)}
@@ -155,18 +153,13 @@ def gather(job: Job, own: Sequence[data.Material], tests: Mapping[str, Sequence[
     return data.Material(pairs, ordinary)
 
 
-def check_enough(
-    job: Job, own: Sequence[data.Material], left: int, tests: Mapping[str, Sequence[Pair]]
-) -> None:
+def check_enough(job: Job, own: Sequence[data.Material], left: int, tests: Sets) -> None:
     """Refuse what nothing general can be learnt from, or nothing proved on."""
     names = [name for name in job.attributes if name not in ATTRIBUTES]
     given = sum(len(pairs) for material in own for pairs in material.pairs.values())
     if left < FEWEST:
-        more = (
-            f"give more pairs of {' and '.join(names)}: sentences help only {', '.join(ATTRIBUTES)}"
-            if names
-            else "add pairs or sentences with --data, or another attribute"
-        )
+        own_only = f"give more pairs of {' and '.join(names)}: sentences help only {', '.join(ATTRIBUTES)}"
+        more = own_only if names else "add pairs or sentences with --data, or another attribute"
         raise DataError(
             f"{left} counterfactual pairs to train on, {FEWEST} are the fewest; --data gave {given}, "
             f"less three in ten to validate and test, and any that --test has; {more}"
@@ -177,15 +170,12 @@ def check_enough(
 
 def _card(job: Job, measure: Measure, trainer: Trainer) -> adapters.Card:
     metric: Any = measure.metric
-    material = trainer.material
-    training = {
-        "plan": asdict(job.plan),
-        "steps": trainer.course.step,
-        "history": trainer.course.history,
-        "pairs": {split: len(pairs) for split, pairs in material.pairs.items()},
-        "ordinary": {split: len(pairs) for split, pairs in material.ordinary.items()},
-        "data": [path.name for path in job.data],
-        "material": material.digest(),
+    material, course = trainer.material, trainer.course
+    training = {"plan": asdict(job.plan), "steps": course.step, "history": course.history}
+    training |= {"pairs": {split: len(pairs) for split, pairs in material.pairs.items()}}
+    training |= {"ordinary": {split: len(pairs) for split, pairs in material.ordinary.items()}}
+    training |= {"data": [path.name for path in job.data], "material": material.digest()}
+    training |= {
         "parameters": sum(parameter.numel() for parameter in trainer.parameters),
         "losses": "Eq. 4 + Eq. 5 of Sun et al. 2022",
         "limits": "English; trained for the attributes named; others may change and are to be measured",
@@ -222,8 +212,6 @@ class Trainer:
     """One training: a model with adapters, its data, and a folder for what must survive a stop."""
 
     def __init__(self, metric: Trainable, material: data.Material, plan: Plan, folder: Path) -> None:
-        import torch
-
         self.metric, self.material, self.plan = metric, material, plan
         self.model = metric.loaded.model
         self.scratch = folder / ".training"
@@ -232,9 +220,7 @@ class Trainer:
         self.optimizer = torch.optim.AdamW(self.parameters, lr=plan.rate, weight_decay=0.01)
         self.course = Course()
         self.originals: dict[tuple[str, str], torch.Tensor] = {}  # scores of ordinary pairs without adapters
-        self._by_attribute: dict[str, list[data.Counterfactual]] = {}
-        for pair in material.pairs["train"]:
-            self._by_attribute.setdefault(pair.attribute, []).append(pair)
+        self._by_attribute = grouped(material.pairs["train"], lambda pair: pair.attribute)
 
     def run(self, progress: Progress) -> Course:
         """Train to the end, or until the validation loss stops falling; the model keeps the best adapter."""
@@ -251,14 +237,14 @@ class Trainer:
         return self.course
 
     def step(self) -> tuple[float, float]:
-        """One update; the two losses before it."""
-        import torch
-
         self.model.eval()  # dropout would make the two texts of a pair differ by chance
         for group in self.optimizer.param_groups:
             group["lr"] = self.plan.rate * self._share(self.course.step)
         self.optimizer.zero_grad(set_to_none=True)
-        pairs, ordinary = self._drawn(self.course.step)
+        rng = generator(self.plan.seed, "batch", str(self.course.step))
+        groups = list(self._by_attribute.values())  # attributes take turns
+        pairs = [rng.choice(groups[place % len(groups)]) for place in range(self.plan.batch)]
+        ordinary = rng.choices(self.material.ordinary["train"], k=self.plan.batch)
         fair, keep = self._fair_loss(pairs), self._keep_loss(ordinary)
         torch.autograd.backward(fair + self.plan.keep_weight * keep)
         torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
@@ -273,13 +259,6 @@ class Trainer:
         done = (step - self.plan.warmup) / max(1, self.plan.steps - self.plan.warmup)
         return 0.1 + 0.9 * (1 + math.cos(math.pi * done)) / 2
 
-    def _drawn(self, step: int) -> tuple[list[data.Counterfactual], list[data.Ordinary]]:
-        """One batch per loss; attributes take turns."""
-        rng = generator(self.plan.seed, "batch", str(step))
-        groups = list(self._by_attribute.values())
-        pairs = [rng.choice(groups[place % len(groups)]) for place in range(self.plan.batch)]
-        return pairs, rng.choices(self.material.ordinary["train"], k=self.plan.batch)
-
     def _fair_loss(self, pairs: Sequence[data.Counterfactual]) -> torch.Tensor:
         """Eq. 4: both texts of a pair score the same against the neutral reference."""
         texts = [(p.first, p.reference) for p in pairs] + [(p.second, p.reference) for p in pairs]
@@ -288,8 +267,6 @@ class Trainer:
 
     def _keep_loss(self, pairs: Sequence[data.Ordinary]) -> torch.Tensor:
         """Eq. 5: ordinary pairs keep the score of the model without adapters."""
-        import torch
-
         texts: Texts = [pair.texts for pair in pairs]
         missing = [pair for pair in dict.fromkeys(texts) if pair not in self.originals]
         if missing:
@@ -303,8 +280,6 @@ class Trainer:
 
     def validation_loss(self) -> tuple[float, float]:
         """Both losses on pairs whose templates are not trained on; always the same ones."""
-        import torch
-
         rng = generator(self.plan.seed, "validation", "")
         pairs, ordinary = self.material.pairs["validation"], self.material.ordinary["validation"]
         pairs = rng.sample(pairs, min(_CHECKED, len(pairs)))
@@ -333,15 +308,13 @@ class Trainer:
             state |= {f"moment.{number}.{part}": moments[part].contiguous() for part in _PARTS}
         write_tensors(state, self.scratch / "last.safetensors")
         course = asdict(self.course) | {"best": min(self.course.best, 1e30), "plan": self._name()}
-        (self.scratch / "course.json").write_text(json.dumps(course), "utf-8")
+        write_text(self.scratch / "course.json", json.dumps(course))
 
     def _name(self) -> str:
         """What must be equal for a stopped training to be resumed."""
         return digest(json.dumps(asdict(self.plan)), self.material.digest(), str(self.metric.loaded.path))
 
     def _resume(self, progress: Progress) -> None:
-        import torch
-
         file = self.scratch / "course.json"
         if not file.is_file():
             return

@@ -13,15 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from assay.errors import WeightsError
-from assay.models.convert import write_tensors
-from assay.models.loading import read_tensors
+from assay.models.lazy import torch
+from assay.models.loading import read_tensors, write_tensors
 from assay.models.weights import file_digest
-
-if TYPE_CHECKING:
-    import torch
 
 NAME = "debiasing_adapter"
 TENSORS, CARD = "adapter.safetensors", "card.json"
@@ -67,8 +66,6 @@ def _ends_feed_forward(parts: list[str], module: Any) -> bool:
 
 def bottleneck(width: int, size: int) -> Any:
     """Return one adapter; its up-projection starts at zero, so that step 0 equals the base model."""
-    import torch
-
     layers = {"down": torch.nn.Linear(width, size), "up": torch.nn.Linear(size, width)}
     adapter: Any = torch.nn.ModuleDict(layers)
     torch.nn.init.normal_(adapter["down"].weight, std=0.02)
@@ -99,8 +96,6 @@ def insert(model: Any, size: int) -> list[torch.nn.Parameter]:
 
 def _apply_bottleneck(module: Any, inputs: Any, hidden: torch.Tensor) -> Any:
     """Eq. 3 as a forward hook: h and r are both the sub-layer's output."""
-    import torch
-
     adapter = getattr(module, NAME)
     if not adapter.active:
         return hidden
@@ -111,13 +106,12 @@ def install_projection(model: Any, basis: torch.Tensor) -> None:
     """Remove the directions of the basis from the states that leave the last layer."""
     module = places(model)[-1][1]
     module.register_buffer("bias_directions", basis.to(next(model.parameters()).dtype))
-    module.register_forward_hook(_apply_projection)
 
+    def project(module: Any, inputs: Any, hidden: torch.Tensor) -> Any:
+        basis = module.bias_directions.to(hidden.dtype)
+        return hidden - (hidden @ basis.T) @ basis
 
-def _apply_projection(module: Any, inputs: Any, hidden: torch.Tensor) -> torch.Tensor:
-    basis = module.bias_directions.to(hidden.dtype)
-    projected: torch.Tensor = hidden - (hidden @ basis.T) @ basis
-    return projected
+    module.register_forward_hook(project)
 
 
 def hidden_size(model: Any) -> int:
@@ -151,15 +145,10 @@ def state(model: Any) -> dict[str, torch.Tensor]:
 
 def fingerprint(model: Any) -> tuple[float, ...]:
     """Return mean sizes of the base model's first weights; precision and cut layers do not change them."""
-    import torch
-
-    matrices = (
-        tensor
-        for name, tensor in model.named_parameters()
-        if NAME not in name and tensor.dim() == 2 and tensor.numel() > 1
-    )
+    tensors = (tensor for name, tensor in model.named_parameters() if NAME not in name)
+    matrices = (tensor for tensor in tensors if tensor.dim() == 2 and tensor.numel() > 1)
     with torch.no_grad():
-        return tuple(float(tensor.float().abs().mean()) for tensor in islice(matrices, _MARKS))
+        return tuple(float(matrix.float().abs().mean()) for matrix in islice(matrices, _MARKS))
 
 
 def write(tensors: Mapping[str, torch.Tensor], folder: Path, card: Card) -> None:
@@ -216,10 +205,8 @@ def folder_digest(folder: str) -> str:
 
 def _check(model: Any, card: Card, folder: Path) -> None:
     sizes = fingerprint(model)
-    if len(sizes) != len(card.fingerprint) or any(
-        abs(size - wanted) > _TOLERANCE * abs(wanted)
-        for size, wanted in zip(sizes, card.fingerprint, strict=True)
-    ):
+    same_count = len(sizes) == len(card.fingerprint)
+    if not same_count or not np.allclose(sizes, card.fingerprint, rtol=_TOLERANCE, atol=0.0):
         raise WeightsError(
             f"the adapter in {folder} was trained for {card.model} and does not fit this model; "
             f"use model={card.model}, or train one with assay debias"

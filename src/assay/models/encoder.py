@@ -2,6 +2,10 @@
 
 Each text is encoded once and stays in a bounded cache. `Differentiable` is what `Metric.differentiable()`
 returns: a metric's score of pairs of texts as a tensor, with gradients.
+
+How a sentence encoder pools, and the prompt it puts before a text, come from the files that
+sentence-transformers writes: modules.json, the folders that it names, and config_sentence_transformers.json.
+A folder without them is pooled by the mean, without a prompt.
 """
 
 from __future__ import annotations
@@ -9,36 +13,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.core import Floats
+from assay.errors import WeightsError
 from assay.models import weights
-from assay.models.loading import read_model
+from assay.models.lazy import torch
+from assay.models.loading import FORMATS, read_model, read_settings, read_tensors, weight_files
 from assay.models.memory import BoundedCache
-from assay.models.sentence import Pool, Pooling, own_pooling
 from assay.models.torch import (
     COUNTER,
+    IdsAndCuts,
     Loaded,
     Overlong,
     clean_text,
     content_ids,
     device,
     framed_rows,
+    ids_within,
     in_batches,
     load_tokenizer,
     padded,
     tokenize_within,
-    within,
 )
-
-if TYPE_CHECKING:
-    import torch
 
 Matrix = NDArray[np.float32]
 
@@ -73,8 +76,6 @@ def embed(loaded: Loaded, texts: Sequence[str], overlong: Overlong) -> dict[str,
 
 
 def _encode(loaded: Loaded, texts: Sequence[str], overlong: Overlong) -> list[Embedded]:
-    import torch
-
     contents, cuts = _contents(loaded, texts, overlong)
     pieces = [(index, *piece) for index, ids in enumerate(contents) for piece in _windows(loaded, ids)]
 
@@ -95,13 +96,11 @@ def _encode(loaded: Loaded, texts: Sequence[str], overlong: Overlong) -> list[Em
     return embedded
 
 
-def _contents(loaded: Loaded, texts: Sequence[str], overlong: Overlong) -> tuple[list[list[int]], list[int]]:
-    """Return the ids of each text, cut to the model's room except for windows, and how many were cut."""
-    contents = content_ids(loaded, texts)
+def _contents(loaded: Loaded, texts: Sequence[str], overlong: Overlong) -> IdsAndCuts:
+    """Return the ids of each text, cut to the model's room except for windows."""
     if overlong == "window":
-        return contents, [0] * len(texts)
-    cut = [within(loaded, ids, loaded.room, overlong, t) for t, ids in zip(texts, contents, strict=True)]
-    return [ids for ids, _ in cut], [count for _, count in cut]
+        return content_ids(loaded, texts), [0] * len(texts)
+    return ids_within(loaded, texts, overlong, loaded.room)
 
 
 def _windows(loaded: Loaded, ids: list[int]) -> list[tuple[list[int], int, int]]:
@@ -142,15 +141,14 @@ def pooled(
     pooling = Pooling(pool) if pool else own_pooling(loaded.path, loaded.device)
     prompt = pooling.prompt if prefix is None else prefix
     key = (loaded.serial, pool, prompt, overlong)
-    known = remembered(
-        key, texts, lambda fresh: _pool(loaded, [prompt + text for text in fresh], overlong, pooling)
-    )
+    pool_fresh = partial(_pool, loaded, overlong, pooling)
+    known = remembered(key, texts, lambda fresh: pool_fresh([prompt + text for text in fresh]))
     if not texts:
         return np.empty((0, int(loaded.model.config.hidden_size)), np.float32), []
     return np.stack([known[text].vectors[0] for text in texts]), [known[text].truncated for text in texts]
 
 
-def _pool(loaded: Loaded, texts: Sequence[str], overlong: Overlong, pooling: Pooling) -> list[Embedded]:
+def _pool(loaded: Loaded, overlong: Overlong, pooling: Pooling, texts: Sequence[str]) -> list[Embedded]:
     contents, cuts = _contents(loaded, texts, overlong)
     step = max(1, loaded.room)
     rows = [  # a text of no tokens still needs a vector
@@ -194,8 +192,6 @@ def attention_blocks(name: str, texts: Sequence[str], *, block: int = 20, length
     because models direct attention there that is of no use elsewhere (*blind*, footnote 4). Texts are cut to
     `length` tokens, as in the paper.
     """
-    import torch
-
     folder = weights.resolve(name)
     home = device()
     tokenizer, model = load_tokenizer(folder), _eager(folder, home)
@@ -267,19 +263,113 @@ def states(loaded: Loaded, texts: Sequence[str]) -> tuple[torch.Tensor, torch.Te
     return _states(loaded, framed_rows(loaded, texts, "warn")[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """States and mask of the distinct texts of some pairs, and where each side of a pair is among them."""
-
-    states: torch.Tensor
-    mask: torch.Tensor
-    hypotheses: list[int]
-    references: list[int]
-
-
-def encode_pairs(loaded: Loaded, pairs: Texts) -> Encoded:
-    """Run the model once over each distinct text of the pairs."""
+def encode_pairs(loaded: Loaded, pairs: Texts) -> tuple[torch.Tensor, torch.Tensor, list[int], list[int]]:
+    """Return states and mask of the distinct texts, and the places of hypotheses and references there."""
     clean = [(clean_text(first, loaded), clean_text(second, loaded)) for first, second in pairs]
     place = {text: index for index, text in enumerate(dict.fromkeys(t for pair in clean for t in pair))}
     hidden, mask = states(loaded, list(place))
-    return Encoded(hidden, mask, [place[first] for first, _ in clean], [place[second] for _, second in clean])
+    return hidden, mask, [place[first] for first, _ in clean], [place[second] for _, second in clean]
+
+
+Pool = Literal["mean", "first", "last", "max"]
+# E5 was trained with prompts that older copies of its files do not have; for texts of one kind it is this.
+_E5 = ("intfloat/e5-", "intfloat/multilingual-e5-")
+
+
+@dataclass(frozen=True, slots=True)
+class Pooling:
+    """One vector per text: the states' pool, then linear layers where the model has them."""
+
+    pool: Pool = "mean"
+    layers: tuple[Any, ...] = ()
+    prompt: str = ""
+
+    def apply(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Turn states (n, length, width) and their mask into vectors (n, width), with gradients."""
+        vectors = pool_states(states, mask, self.pool)
+        for layer in self.layers:
+            vectors = layer(vectors)
+        return vectors
+
+
+def pool_states(states: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:
+    """Return one vector per text, (n, width)."""
+    if pool == "mean":
+        return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+    if pool == "max":
+        return states.masked_fill(mask[..., None] == 0, float("-inf")).amax(1)
+    places = mask.sum(1) - 1 if pool == "last" else mask.sum(1) * 0
+    return states[list(range(len(states))), places]
+
+
+@cache
+def own_pooling(folder: Path, place: str) -> Pooling:
+    """Read a model's own pooling; its linear layers are put on the device `place`."""
+    file = folder / "modules.json"
+    if not file.is_file():
+        return Pooling()
+    pool: Pool = "mean"
+    layers = []
+    for module in read_settings(file):
+        kind, home = str(module["type"]).rsplit(".", 1)[-1], folder / str(module["path"])
+        if kind == "Pooling":
+            pool = _mode(home / "config.json")
+        elif kind == "Dense":
+            layers.append(_dense(home).to(place))
+        elif kind not in ("Transformer", "Normalize"):  # cosines do not depend on the length of a vector
+            raise WeightsError(f"{file} has a module {kind}, which is not supported; take another model")
+    return Pooling(pool, tuple(layers), _prompt(folder / "config_sentence_transformers.json"))
+
+
+def _mode(file: Path) -> Pool:
+    settings = read_settings(file)
+    prefix = "pooling_mode_"
+    modes = [key for key, on in settings.items() if key.startswith(prefix) and on is True]
+    chosen = [key.removeprefix(prefix) for key in modes]
+    chosen = chosen or [str(settings.get("pooling_mode", "mean"))]
+    if len(chosen) != 1 or chosen[0] not in FORMATS["pools"]:
+        known = "cls_token, mean_tokens, max_tokens or lasttoken"
+        raise WeightsError(f"{file} pools by {' and '.join(chosen)}; supported is one of {known}")
+    mode: Pool = FORMATS["pools"][chosen[0]]
+    return mode
+
+
+def _dense(folder: Path) -> Any:
+    """Read a linear layer with its activation, which is named by its class in torch."""
+    settings = read_settings(folder / "config.json")
+    name = str(settings.get("activation_function", "torch.nn.modules.linear.Identity")).rsplit(".", 1)[-1]
+    if name not in ("Tanh", "Identity", "GELU", "ReLU", "Sigmoid"):
+        raise WeightsError(f"{folder}/config.json has the activation {name}, which is not supported")
+    sizes = int(settings["in_features"]), int(settings["out_features"])
+    linear = torch.nn.Linear(*sizes, bool(settings.get("bias", True)))
+    tensors = {
+        key.removeprefix("linear."): tensor
+        for file in weight_files(folder)
+        for key, tensor in read_tensors(file).items()
+    }
+    try:
+        linear.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise WeightsError(f"{folder} does not hold the layer of its config.json: {error}") from error
+    return torch.nn.Sequential(linear, getattr(torch.nn, name)()).eval().requires_grad_(False)
+
+
+def _prompt(file: Path) -> str:
+    """Return the prompt that sentence-transformers uses when none is asked for."""
+    settings = read_settings(file) if file.is_file() else {}
+    name = settings.get("default_prompt_name")
+    return str((settings.get("prompts") or {}).get(name, "")) if name else ""
+
+
+def prompt_by_name(model: str) -> str | None:
+    """Return the prompt that a model's authors ask for and its files lack; None for any other model."""
+    return "query: " if model.startswith(_E5) and not model.endswith("-instruct") else None
+
+
+def cosine_scores(loaded: Loaded, pairs: Texts, prefix: str | None) -> torch.Tensor:
+    """Return the cosine of the vectors of each pair of texts, with gradients."""
+    pooling = own_pooling(loaded.path, loaded.device)
+    prompt = pooling.prompt if prefix is None else prefix
+    states, mask, *sides = encode_pairs(loaded, [(prompt + one, prompt + other) for one, other in pairs])
+    directions = torch.nn.functional.normalize(pooling.apply(states, mask), dim=-1)
+    return (directions[sides[0]] * directions[sides[1]]).sum(1, keepdim=True)

@@ -1,44 +1,29 @@
 """Unbabel's COMET checkpoints in plain torch: encoder, mix of its layers, pooling, feed-forward estimator.
 
 A folder holds `hparams.yaml` and the tensors: `model.safetensors`, or `checkpoints/model.ckpt`, which is
-converted (models/convert.py). Config and tokenizer of the encoder lie in `encoder/`, or are found by the name
+converted (models/loading.py). Config and tokenizer of the encoder lie in `encoder/`, or are found by the name
 that hparams gives.
 """
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.errors import WeightsError
 from assay.models import weights
-from assay.models.convert import convert_file
-from assay.models.loading import check_complete, folder_of, read_tensors
-from assay.models.sentence import Pool, pool_states
+from assay.models.encoder import Pool, pool_states
+from assay.models.lazy import torch, transformers
+from assay.models.loading import SAFE, check_complete, convert_file, folder_of, read_tensors
 from assay.models.torch import Loaded, framing, load_tokenizer
 from assay.recipe import digest
 
-if TYPE_CHECKING:
-    import torch
-
-# The defaults of Unbabel's code for what hparams.yaml leaves out (unbabel-comet 2.2.7).
-_DEFAULTS: dict[str, dict[str, Any]] = {
-    "regression_metric": {"layer_norm": True, "layer_transformation": "softmax"},
-    "referenceless_regression_metric": {"layer_norm": True, "layer_transformation": "softmax"},
-    "unified_metric": {
-        "layer_norm": True, "layer_transformation": "sparsemax", "word_layer": 24,
-        "input_segments": ["mt", "src", "ref"], "error_labels": ["minor", "major"],
-    },
-    "xcomet_metric": {
-        "layer_norm": False, "layer_transformation": "sparsemax", "word_layer": 36,
-        "input_segments": ["mt", "src", "ref"], "error_labels": ["minor", "major", "critical"],
-    },
-}  # fmt: skip
-
+_DEFAULTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _POOLS: dict[str, Pool] = {"cls": "first", "max": "max"}  # all others are the mean
 
 
@@ -89,8 +74,6 @@ class Estimator:
 
     def read_jointly(self, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return a score per sequence from its first state, and the labels' probabilities of each token."""
-        import torch
-
         states = self._states(ids, mask)
         scores = self.head(self._mixed(states, mask)[:, 0])[:, 0]
         if self.tagger is None:
@@ -100,8 +83,6 @@ class Estimator:
 
 def _normed(state: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Scale to zero mean and unit variance over a text's real tokens and all dimensions together."""
-    import torch
-
     real = mask[..., None].to(state.dtype)
     count = mask.sum(1).to(state.dtype)[:, None, None] * state.shape[-1]
     mean = (state * real).sum((1, 2), keepdim=True) / count
@@ -112,8 +93,6 @@ def _normed(state: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 @lru_cache(maxsize=2)
 def load_estimator(name: str, place: str) -> Estimator:
     """Load the checkpoint of that name or folder onto a device."""
-    import torch
-
     folder = folder_of(weights.resolve(name))
     settings = _settings(folder)
     kind = str(settings.get("class_identifier", "regression_metric"))
@@ -133,9 +112,8 @@ def load_estimator(name: str, place: str) -> Estimator:
         mix = (_sparsemax(shares) if sparse else torch.softmax(shares, dim=0)).to(place)
     gamma = float(tensors.get("layerwise_attention.gamma", torch.ones(1))[0])
     tagger = _linear(tensors, "hidden2tag")
-    if tagger is not None:
-        tagger = tagger.to(place).eval().requires_grad_(False)
-    return Estimator(encoder, head, tagger, mix, gamma, kind, settings)
+    ready = None if tagger is None else tagger.to(place).eval().requires_grad_(False)
+    return Estimator(encoder, head, ready, mix, gamma, kind, settings)
 
 
 def _settings(folder: Path) -> dict[str, Any]:
@@ -166,12 +144,10 @@ def checkpoint_digest(name: str) -> str:
 
 def _encoder(folder: Path, settings: dict[str, Any], tensors: dict[str, Any], place: str) -> Loaded:
     """Load the encoder: its shape from its own config, its tensors from the checkpoint."""
-    from transformers import AutoConfig, AutoModel
-
     home = folder / "encoder" if (folder / "encoder" / "config.json").is_file() else None
     home = home or weights.resolve_tokenizer(str(settings.get("pretrained_model", "")))
-    config = AutoConfig.from_pretrained(home, local_files_only=True)
-    body = AutoModel.from_config(config)
+    config = transformers.AutoConfig.from_pretrained(home, **SAFE)
+    body = transformers.AutoModel.from_config(config, trust_remote_code=False)
     prefix = "encoder.model."
     state = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
     missing, _ = body.load_state_dict(state, strict=False)
@@ -184,8 +160,6 @@ def _encoder(folder: Path, settings: dict[str, Any], tensors: dict[str, Any], pl
 
 def _head(tensors: dict[str, Any], settings: dict[str, Any]) -> Any:
     """Build the feed-forward estimator; its linear layers are numbered as in the checkpoint."""
-    import torch
-
     names = [key for key in tensors if key.startswith("estimator.ff.") and key.endswith("weight")]
     numbers = sorted({int(key.split(".")[2]) for key in names})
     if not numbers:
@@ -200,8 +174,6 @@ def _head(tensors: dict[str, Any], settings: dict[str, Any]) -> Any:
 
 def _linear(tensors: dict[str, Any], name: str) -> Any:
     """Build a linear layer from its tensors; None where there are none."""
-    import torch
-
     if f"{name}.weight" not in tensors:
         return None
     weight, bias = tensors[f"{name}.weight"], tensors[f"{name}.bias"]
@@ -212,8 +184,6 @@ def _linear(tensors: dict[str, Any], name: str) -> Any:
 
 def _sparsemax(scores: torch.Tensor) -> torch.Tensor:
     """Project the scores onto the simplex (Martins & Astudillo 2016)."""
-    import torch
-
     ordered = scores.sort(descending=True).values
     total = ordered.cumsum(0) - 1
     ranks = torch.arange(1, len(scores) + 1)

@@ -1,26 +1,30 @@
-"""Likely words in the place of others, by a causal language model: texts and places to words with weights.
+"""Text from local models: likely words in the place of others, continuations, fine-tuned copies of models.
 
-One forward pass per text gives the next words that the model expects at every place. A second pass rescores
-the best of them, and the word itself, with what follows. Both are remembered by text.
+For likely words, one forward pass per text gives the next words that the model expects at every place. A
+second pass rescores the best of them, and the word itself, with what follows. Both are remembered by text.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from assay.errors import WeightsError, install
+from assay.models.lazy import torch
 from assay.models.likelihood import Row, causal, start_id
+from assay.models.loading import layer_list
 from assay.models.memory import BoundedCache
 from assay.models.torch import COUNTER, Loaded, content_ids, load
-from assay.models.weights import CARRIERS, present
-
-if TYPE_CHECKING:
-    import torch
+from assay.models.weights import CARRIERS, build_folder, cache_folder, pin, present
+from assay.recipe import digest
 
 MODEL = "smollm2"
 _EXPECTED = 60  # next words looked at per place, before the caller's choice
@@ -30,6 +34,7 @@ _SHORT, _FOLLOWING_SHORT = 40, 6  # or so many in a text of few tokens, which is
 _LONGEST = 400  # tokens of a text that are read
 
 Fits = Callable[[int, str], bool]  # place, word
+Owner = tuple[int, str]  # the number of a place, and the word that is read there
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class Choices:
 def missing() -> str | None:
     """Why words cannot be filled in here, and how to mend it; None where they can."""
     if find_spec("torch") is None or find_spec("transformers") is None:
-        return "it needs the extra: pip install 'assay[neural]'"
+        return f"it needs the extra: {install('neural')}"
     if not present(MODEL):
         size = f"{CARRIERS[MODEL].megabytes:.0f} MB"
         return f"the weights {MODEL} ({size}) are not here: an audit with -m gpt-ppl fetches them"
@@ -88,7 +93,7 @@ def _choose(loaded: Loaded, text: str, places: Sequence[Place], fits: Fits) -> d
     expected = _expected(loaded, ids, [before for before, _ in at.values()])
     following = _FOLLOWING_SHORT if len(ids) <= _SHORT else _FOLLOWING
     rows: list[Row] = []
-    owners: list[tuple[int, str]] = []
+    owners: list[Owner] = []
     for (number, (before, through)), tokens in zip(at.items(), expected, strict=True):
         words = [(token, word) for token, word in tokens if fits(number, word)][:_RESCORED]
         given, follow = (start_id(loaded), *ids[:before]), tuple(ids[through : through + following])
@@ -102,9 +107,7 @@ def _choose(loaded: Loaded, text: str, places: Sequence[Place], fits: Fits) -> d
     return _ranked(places, owners, [float(values.sum()) for values in logs])
 
 
-def _ranked(
-    places: Sequence[Place], owners: Sequence[tuple[int, str]], logs: Sequence[float]
-) -> dict[Place, Choices]:
+def _ranked(places: Sequence[Place], owners: Sequence[Owner], logs: list[float]) -> dict[Place, Choices]:
     by_place: dict[int, dict[str, float]] = {}
     for (number, word), value in zip(owners, logs, strict=True):
         by_place.setdefault(number, {})[word] = value
@@ -118,8 +121,6 @@ def _ranked(
 
 def _expected(loaded: Loaded, ids: Sequence[int], at: Sequence[int]) -> list[list[tuple[int, str]]]:
     """The words that the model expects at these positions, likeliest first."""
-    import torch
-
     words = _whole_words(loaded.serial, loaded)
     listed = torch.tensor(list(words), device=loaded.device)
     COUNTER.forward_tokens += len(ids) + 1
@@ -137,8 +138,87 @@ def _whole_words(serial: int, loaded: Loaded) -> dict[int, str]:
     """The ids of the vocabulary that are one whole word in lower case with a space before it."""
     vocabulary = loaded.tokenizer.get_vocab()
     pairs = ((token, text[1:]) for text, token in vocabulary.items() if text[:1] in ("Ġ", "▁"))
-    return {
-        token: word
-        for token, word in pairs
-        if len(word) > 2 and word.isascii() and word.isalpha() and word.islower()
-    }
+    return {token: word for token, word in pairs if re.fullmatch("[a-z]{3,}", word)}
+
+
+_LAYERS = 6  # layers trained; those below stay as they are, so that tuning takes minutes
+_RATE = 3e-4
+_PIECE = 96  # tokens a training text is cut to
+
+
+def continuations(name: str, prompts: Sequence[str], *, tokens: int, top_k: int, seed: int) -> list[str]:
+    """Continue each prompt with a causal model, by top-k sampling (Fan et al. 2018, as in *blind*)."""
+    loaded = load("AutoModelForCausalLM", name)
+    texts = []
+    with torch.random.fork_rng(devices=[]), torch.inference_mode():
+        for prompt in prompts:
+            # One seed per prompt: neither the other prompts nor the model's folder may change an answer.
+            torch.manual_seed(int(digest(str(seed), Path(name).name, prompt)[:12], 16))
+            given = torch.tensor([_ids(loaded, prompt)], device=loaded.device)
+            written = loaded.model.generate(
+                given, attention_mask=torch.ones_like(given), max_new_tokens=tokens,
+                min_new_tokens=min(tokens, 8), do_sample=True, top_k=top_k, top_p=1.0, temperature=1.0,
+                pad_token_id=loaded.pad,
+            )[0, given.shape[1] :]  # fmt: skip
+            texts.append(str(loaded.tokenizer.decode(written, skip_special_tokens=True)).strip())
+    return texts
+
+
+def tuned_copy(name: str, texts: Sequence[str], *, epochs: int, seed: int) -> Path:
+    """Return a copy of a causal model whose last layers are trained on texts; it is kept in the cache."""
+    recipe = digest(pin(name), str(epochs), str(seed), str(_LAYERS), str(_RATE), str(_PIECE), *texts)
+    home = cache_folder() / "generators" / recipe[:12] / f"{Path(name).name}-tuned"
+
+    def train(folder: Path) -> None:
+        loaded = load("AutoModelForCausalLM", name)
+        _trained(loaded, texts, epochs, seed).save_pretrained(folder)
+        loaded.tokenizer.save_pretrained(folder)
+
+    return build_folder(home, train)
+
+
+def _trained(loaded: Loaded, texts: Sequence[str], epochs: int, seed: int) -> Any:
+    model = deepcopy(loaded.model)
+    holder, name = layer_list(model.base_model)
+    parameters = [p for layer in getattr(holder, name)[-_LAYERS:] for p in layer.parameters()]
+    for parameter in parameters:
+        parameter.requires_grad_(True)
+    optimizer = torch.optim.AdamW(parameters, lr=_RATE)
+    rows = [torch.tensor([_ids(loaded, text)[:_PIECE]], device=loaded.device) for text in texts]
+    order = torch.Generator().manual_seed(seed)
+    model.train()
+    for _ in range(epochs):
+        for place in torch.randperm(len(rows), generator=order).tolist():
+            loss = model(input_ids=rows[place], labels=rows[place]).loss
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+    return model.eval().requires_grad_(False)
+
+
+def _ids(loaded: Loaded, text: str) -> list[int]:
+    return [start_id(loaded), *content_ids(loaded, [text])[0]]
+
+
+def masked_words(name: str, text: str, count: int) -> list[tuple[str, ...]]:
+    """Return, for each word between spaces, the words that a masked model expects in its place."""
+    loaded = load("AutoModelForMaskedLM", name, unused=("pooler",))
+    tokenizer = loaded.tokenizer
+    if tokenizer.mask_token is None:
+        raise WeightsError(f"{loaded.path} has no mask token; give a masked language model, or none")
+    words = text.split()
+    candidates: list[tuple[str, ...]] = []
+    for place in range(len(words)):
+        masked = " ".join([*words[:place], tokenizer.mask_token, *words[place + 1 :]])
+        inputs = tokenizer(masked, return_tensors="pt", truncation=True)
+        ids = inputs["input_ids"][0].tolist()
+        if tokenizer.mask_token_id not in ids:  # beyond the model's limit
+            candidates.append(())
+            continue
+        with torch.inference_mode():
+            logits = loaded.model(**inputs.to(loaded.device)).logits
+        scores = logits[0, ids.index(tokenizer.mask_token_id)]
+        likely = [str(tokenizer.decode([token])).strip() for token in scores.topk(count).indices.tolist()]
+        candidates.append(tuple(word for word in likely if word.isalnum()))
+    return candidates

@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import MetricError
+from assay.models.lazy import torch
 from assay.models.torch import COUNTER, Loaded, Overlong, in_batches, padded, within
-
-if TYPE_CHECKING:
-    import torch
 
 LogProbs = NDArray[np.float64]
 Row = tuple[tuple[int, ...], tuple[int, ...]]  # ids given, ids scored
@@ -98,8 +96,6 @@ def _by_tree(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
 
 
 def _tree_forward(loaded: Loaded, tree: Tree, rows: Sequence[Row]) -> dict[int, LogProbs]:
-    import torch
-
     size = len(tree.tokens)
     COUNTER.forward_tokens += size
     sees = np.zeros((size, size), dtype=np.bool_)
@@ -147,13 +143,10 @@ def _by_tables(rows: Sequence[Row], tables: Tables) -> list[LogProbs]:
 
 def _log_softmax_at(logits: torch.Tensor, wanted: Sequence[int]) -> LogProbs:
     """Return the log softmax of the first rows of logits, each at its wanted id."""
-    import torch
-
     table = logits[: len(wanted)].float()
     index = torch.tensor(wanted, dtype=torch.long, device=table.device)
     chosen = table.gather(1, index[:, None])[:, 0] - table.logsumexp(dim=-1)
-    logs: LogProbs = chosen.double().cpu().numpy()
-    return logs
+    return np.asarray(chosen.double().cpu().numpy())
 
 
 def masked(loaded: Loaded, sequences: Sequence[Sequence[int]]) -> list[LogProbs]:
@@ -176,11 +169,10 @@ def masked(loaded: Loaded, sequences: Sequence[Sequence[int]]) -> list[LogProbs]
 def translated(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
     """Return log p of each target id given the source ids, by forced decoding."""
 
-    def tables(some: Sequence[Row]) -> Iterable[torch.Tensor]:
+    def tables(some: Sequence[Row]) -> Any:
         ids, mask = padded([given for given, _ in some], loaded.pad, loaded.device)
         labels, _ = padded([scored for _, scored in some], loaded.pad, loaded.device)
-        logits: torch.Tensor = loaded.model(input_ids=ids, attention_mask=mask, labels=labels).logits
-        return logits
+        return loaded.model(input_ids=ids, attention_mask=mask, labels=labels).logits
 
     return _for_distinct(rows, lambda distinct: _by_tables(distinct, tables))
 

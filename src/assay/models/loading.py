@@ -1,55 +1,61 @@
 """Read models, tensors and images from files; errors name what is damaged or missing.
 
-Every tensor of a model comes from a file, or an error lists those that do not; pickled weights are converted
-first (models/convert.py).
+Every tensor of a model comes from a file, or an error lists those that do not. Pickled checkpoints are read
+without running anything in them, with `weights_only=True` of torch: tensors, plain containers and
+argparse.Namespace (in which older trainers kept their settings) are built, and any other class is refused by
+name. What was converted lies as safetensors in the cache under the SHA-256 of the original: it is read once.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import pickle
 import re
-from collections.abc import Iterator, Sequence
+import shutil
+import tomllib
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from functools import cache
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.core import Image
 from assay.errors import DataError, WeightsError
-from assay.models.convert import convert_folder, pickled_files, weight_files
-from assay.models.weights import CARRIERS, PICKLED, build_folder, cache_folder, resolve
+from assay.models import weights
+from assay.models.lazy import torch, transformers
+from assay.recipe import digest
 
-if TYPE_CHECKING:
-    import torch
-
+# Of every from_pretrained: nothing is fetched, no code beside a model is run, and nobody is asked whether to.
+SAFE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 _SHOWN = 8  # missing tensors named in a message
-_FILES = (".gguf", ".safetensors", *PICKLED)  # files that may be named in place of their folder
-_KINDS = {
-    "AutoModel": "an encoder (BERT, RoBERTa, MPNet)",
-    "AutoModelForCausalLM": "a causal language model (GPT-2, Llama)",
-    "AutoModelForMaskedLM": "a masked language model (BERT, RoBERTa)",
-    "AutoModelForSeq2SeqLM": "a sequence-to-sequence model (BART, T5)",
-    "AutoModelForSequenceClassification": "a classifier of texts",
-    "AutoModelForNextSentencePrediction": "a model of the next sentence (BERT)",
-}
+_FILES = (".gguf", ".safetensors", *weights.PICKLED)  # files that may be named in place of their folder
+# How saved models are laid out: names of files, classes, settings and tensors.
+FORMATS = tomllib.loads(Path(__file__).with_name("formats.toml").read_text("utf-8"))
 
 
 def read_model(kind: str, folder: Path, precision: str, unused: tuple[str, ...], **settings: str) -> Any:
     """Read the model of a folder as the class of transformers called `kind`."""
-    import torch
-    import transformers
     from safetensors import SafetensorError
 
     folder = plain_folder(folder)
-    _check_folder(folder)
+    if not (folder / "config.json").is_file():
+        raise WeightsError(f"{folder} has no config.json; give the folder of a saved model")
+    if not weight_files(folder):
+        raise WeightsError(
+            f"{folder} has no weights: neither *.safetensors nor pytorch_model.bin; save the model there, or "
+            f"fetch it again"
+        )
     if kind == "AutoBleurt":
         if read_config(folder).get("model_type") == "bleurt":
             return _read_bleurt(folder, precision)
         kind = "AutoModelForSequenceClassification"
     reader = getattr(transformers, kind)
-    how: dict[str, Any] = {"use_safetensors": True, "local_files_only": True, "output_loading_info": True}
+    how: dict[str, Any] = {"use_safetensors": True, "output_loading_info": True, **SAFE}
     try:
         with _silent():
             model, info = reader.from_pretrained(folder, dtype=getattr(torch, precision), **how, **settings)
@@ -91,27 +97,32 @@ def _reason(error: BaseException, folder: Path, kind: str) -> str:
     if not line.startswith("Unrecognized configuration class"):
         return line
     held = read_config(folder).get("model_type")
-    return f"it holds a {held} model; give the folder of {_KINDS.get(kind, kind)}"
+    return f"it holds a {held} model; give the folder of {FORMATS['kinds'].get(kind, kind)}"
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """Return what config.json says, empty where there is none."""
     path = folder / "config.json"
-    if not path.is_file():
-        return {}
+    return dict(read_settings(path, "damaged", dict)) if path.is_file() else {}
+
+
+def read_settings(
+    file: Path, problem: str = "missing or damaged", build: Callable[[Any], Any] = lambda value: value
+) -> Any:
+    """Return what a JSON file of a model says; `build` refuses a value of another shape."""
     try:
-        return dict(json.loads(path.read_text("utf-8")))
+        return build(json.loads(file.read_text("utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise WeightsError(f"{path} is damaged ({error}); fetch the model again") from error
+        raise WeightsError(f"{file} is {problem} ({error}); fetch the model again") from error
 
 
 def is_decoder(name: str) -> bool:
     """Whether named weights are a causal language model, whose last token alone has read the whole text."""
-    if name in CARRIERS:
-        return CARRIERS[name].decoder
+    if name in weights.CARRIERS:
+        return weights.CARRIERS[name].decoder
     from transformers.models.auto import modeling_auto
 
-    kind = read_config(plain_folder(resolve(name))).get("model_type")
+    kind = read_config(plain_folder(weights.resolve(name))).get("model_type")
     return (
         kind in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
         and kind not in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES  # BERT can be trained as either
@@ -129,20 +140,8 @@ def check_complete(missing: Any, kind: str, folder: Path, unused: tuple[str, ...
         )
 
 
-def _check_folder(folder: Path) -> None:
-    if not (folder / "config.json").is_file():
-        raise WeightsError(f"{folder} has no config.json; give the folder of a saved model")
-    if not weight_files(folder):
-        raise WeightsError(
-            f"{folder} has no weights: neither *.safetensors nor pytorch_model.bin; save the model there, or "
-            f"fetch it again"
-        )
-
-
 def keep_layers(model: Any, count: int) -> None:
     """Drop the layers above `count`, which do not reach that layer's embeddings (as bert-score does)."""
-    import torch
-
     holder, name = layer_list(model)
     whole = getattr(holder, name)
     if not 0 < count <= len(whole):
@@ -168,10 +167,9 @@ def folder_of(path: Path, base: str | None = None) -> Path:
     if not path.is_file():
         return path
     if path.suffix not in _FILES:
-        raise WeightsError(
-            f"{path} is a file; give the folder of a saved model, or one of {', '.join(_FILES)}"
-        )
-    if path.suffix not in PICKLED:
+        known = ", ".join(_FILES)
+        raise WeightsError(f"{path} is a file; give the folder of a saved model, or one of {known}")
+    if path.suffix not in weights.PICKLED:
         return path.parent
     for home in path.parents[:2]:  # a COMET checkpoint lies in checkpoints/
         if (home / "hparams.yaml").is_file():
@@ -183,7 +181,7 @@ def folder_of(path: Path, base: str | None = None) -> Path:
             f"{path} has no config.json beside it, so that nothing says which model it is; put the "
             f"config.json and the tokenizer of that model there"
         )
-    return convert_folder(resolve(base), path)
+    return convert_folder(weights.resolve(base), path)
 
 
 def plain_folder(folder: Path) -> Path:
@@ -194,41 +192,28 @@ def plain_folder(folder: Path) -> Path:
         return convert_folder(folder)
     if not quantised or (folder / "config.json").is_file():
         return folder
-    home = cache_folder() / "weights" / f"{folder.parent.name}-{folder.name}-dequantised"
-    return build_folder(home, lambda scratch: _dequantise(quantised[0], scratch))
+    home = weights.cache_folder() / "weights" / f"{folder.parent.name}-{folder.name}-dequantised"
+    return weights.build_folder(home, lambda scratch: _dequantise(quantised[0], scratch))
 
 
 def _dequantise(file: Path, target: Path) -> None:
     """Save a GGUF file as float32: reading GGUF takes half a minute, the copy a third of a second."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     with redirect_stderr(StringIO()):  # a progress bar of transformers that no setting turns off
-        model = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            file.parent, gguf_file=file.name, dtype=torch.float32, **SAFE
+        )
     model.hf_quantizer, model.is_quantized = None, False
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
     model.save_pretrained(target)
-    AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).save_pretrained(target)
-
-
-# BLEURT's checkpoints name their tensors in a format of their own: ELECTRA's body, a pooler, one number.
-_SHARED = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
-           "hidden_act", "max_position_embeddings", "type_vocab_size", "layer_norm_eps",
-           "pad_token_id")  # fmt: skip
-_RENAMED = (
-    (r"bleurt\.encoder\.embedding_projection\.", "body.embeddings_project."),
-    (r"bleurt\.pooler\.dense\.", "pooler."),
-    (r"bleurt\.", "body."),
-)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name, **SAFE)
+    tokenizer.save_pretrained(target)
 
 
 def _read_bleurt(folder: Path, precision: str) -> Any:
-    import torch
-
     network = _bleurt_network(read_config(folder))
     tensors = {key: tensor for file in weight_files(folder) for key, tensor in read_tensors(file).items()}
-    for old, new in _RENAMED:
+    for old, new in FORMATS["bleurt"]["renamed"]:
         tensors = {re.sub(f"^{old}", new, key): tensor for key, tensor in tensors.items()}
     try:
         missing, _ = network.load_state_dict(tensors, strict=False)
@@ -241,12 +226,9 @@ def _read_bleurt(folder: Path, precision: str) -> Any:
 
 
 def _bleurt_network(settings: dict[str, Any]) -> Any:
-    import torch
-    from transformers import ElectraConfig, ElectraModel
-
-    known = {name: settings[name] for name in _SHARED if settings.get(name) is not None}
+    known = {name: settings[name] for name in FORMATS["bleurt"]["shared"] if settings.get(name) is not None}
     width = settings.get("embedding_size") or settings["hidden_size"]
-    config = ElectraConfig(**known, embedding_size=width, num_labels=1)
+    config = transformers.ElectraConfig(**known, embedding_size=width, num_labels=1)
 
     class Network(torch.nn.Module):
         """Body, pooler, one number."""
@@ -254,7 +236,7 @@ def _bleurt_network(settings: dict[str, Any]) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.config = config
-            self.body = ElectraModel(config)
+            self.body = transformers.ElectraModel(config)
             self.pooler = torch.nn.Linear(config.hidden_size, config.hidden_size)
             self.classifier = torch.nn.Linear(config.hidden_size, 1)
 
@@ -269,13 +251,11 @@ def _bleurt_network(settings: dict[str, Any]) -> Any:
 @cache
 def image_processor(folder: Path) -> Any:
     """Load what crops and scales a model's images, in the version that needs nothing but Pillow."""
-    from transformers import AutoImageProcessor
-
     settings = (folder / "preprocessor_config.json", folder / "processor_config.json")
     if not any(path.is_file() for path in settings):
         raise WeightsError(f"{folder} has no preprocessor_config.json; take the folder of the whole model")
     try:
-        return AutoImageProcessor.from_pretrained(folder, local_files_only=True, backend="pil")
+        return transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **SAFE)
     except (OSError, ValueError, ImportError) as error:
         raise WeightsError(f"the image processor in {folder} cannot be loaded: {error}") from error
 
@@ -299,3 +279,150 @@ def open_image(image: Image) -> Any:
         raise DataError(f"{image.path} is not an image that can be read: {error}") from error
     except Pillow.DecompressionBombError as error:
         raise DataError(f"{image.path} is too large an image: {error}") from error
+
+
+# Where trainers put the tensors among other things.
+_NESTS = ("state_dict", "model_state_dict", "model", "module")
+_LFS = b"version https://git-lfs"
+_INDEX = "model.safetensors.index.json"
+_WEIGHTS = (".safetensors", ".h5", ".msgpack", ".ot", ".onnx", ".gguf")  # the same model in other formats
+
+
+def pickled_files(folder: Path) -> list[Path]:
+    """Return a folder's pickled weights: one file, or the shards of one model."""
+    files = weights.pickled_paths(folder)
+    usual = [path for path in files if path.name.startswith("pytorch_model")]
+    files = usual or files
+    if len(_models(files)) > 1:
+        raise _several_models(folder, files, ", or give the file itself as model=PATH")
+    return files
+
+
+def _models(files: Sequence[Path]) -> set[str]:
+    """Return the files' names without the numbers of shards: one per model."""
+    return {re.sub(r"-\d+-of-\d+", "", path.name) for path in files}
+
+
+def _several_models(folder: Path, files: Sequence[Path], advice: str = "") -> WeightsError:
+    names = ", ".join(path.name for path in files)
+    return WeightsError(f"{folder} holds several models: {names}; leave one of them there{advice}")
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the safetensors files of a folder's model; pickled ones are converted first."""
+    plain = sorted(folder.glob("*.safetensors"))
+    if plain:
+        models = _models(plain)
+        if len(models) > 1 and "model.safetensors" not in models:
+            raise _several_models(folder, plain)
+        return [path for path in plain if len(models) == 1 or path.name.startswith("model")]
+    return [convert_file(path) for path in pickled_files(folder)]
+
+
+def convert_file(original: Path) -> Path:
+    """Return the safetensors copy of a pickled file, which is made at the first call."""
+    home = weights.cache_folder() / "converted" / f"{weights.stamped_digest(original)}.safetensors"
+    if not home.is_file():
+        write_tensors(read_pickled(original), home)
+    return home
+
+
+def convert_folder(folder: Path, file: Path | None = None) -> Path:
+    """Return a copy of a model's folder with safetensors in place of its pickled weights, in the cache.
+
+    A `file` from elsewhere takes the place of the folder's own weights.
+    """
+    files = [file] if file else pickled_files(folder)
+    beside = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".txt", ".model"))
+    mark = digest(*(f"{path.name}:{weights.stamped_digest(path)}" for path in [*files, *beside]))
+    home = weights.cache_folder() / "converted" / f"{weights.stamped_digest(files[0])[:32]}-{mark[:12]}"
+    return weights.build_folder(home, lambda scratch: fill_folder(scratch, folder, files))
+
+
+def convert_path(path: Path) -> Path:
+    """Return what a model's folder or one of its files is converted to; refuse one that is not pickled."""
+    endings = ", ".join(weights.PICKLED)
+    if path.is_file():
+        if path.suffix not in weights.PICKLED:
+            raise WeightsError(f"{path} is not pickled ({endings}); there is nothing to convert")
+        return convert_file(path)
+    files = pickled_files(path) or weights.pickled_paths(path / "checkpoints")
+    if any(path.glob("*.safetensors")):
+        raise WeightsError(f"{path} has safetensors already; there is nothing to convert")
+    if not files:
+        raise WeightsError(f"{path} holds no pickled weights ({endings}); check the path")
+    return convert_folder(path) if files[0].parent == path else convert_file(files[0])
+
+
+def fill_folder(target: Path, folder: Path, files: Sequence[Path]) -> None:
+    """Write the tensors of `files` into `target`, and copy what lies beside them."""
+    target.mkdir(parents=True)
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.suffix not in (*weights.PICKLED, *_WEIGHTS):
+            shutil.copyfile(path, target / path.name)
+    places: dict[str, str] = {}
+    for number, path in enumerate(files, start=1):
+        name = "model.safetensors" if len(files) == 1 else f"model-{number:05}-of-{len(files):05}.safetensors"
+        tensors = read_pickled(path)
+        write_tensors(tensors, target / name)
+        places |= dict.fromkeys(tensors, name)
+    if len(files) > 1:
+        (target / _INDEX).write_text(json.dumps({"metadata": {}, "weight_map": places}), "utf-8")
+
+
+def read_pickled(path: Path) -> dict[str, torch.Tensor]:
+    """Read the tensors of a pickled checkpoint by name; nothing in it is run."""
+    with path.open("rb") as handle:
+        if handle.read(len(_LFS)) == _LFS:
+            pointer = "is a pointer of Git LFS, not the weights"
+            raise WeightsError(f"{path} {pointer}; fetch them with: git lfs pull")
+    try:
+        with torch.serialization.safe_globals([argparse.Namespace]), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch warns of protocols of pickle other than its own
+            whole = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise WeightsError(_refusal(path, str(error))) from error
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError, IndexError, AttributeError) as error:
+        reason = (str(error).strip().splitlines() or ["it ends too early"])[0][:200]
+        raise WeightsError(
+            f"{path} is damaged or only partly downloaded ({reason}); fetch it again"
+        ) from error
+    tensors = _tensors(whole)
+    if not tensors:
+        raise WeightsError(f"{path} holds no tensors; give the checkpoint of a trained model")
+    return tensors
+
+
+def _refusal(path: Path, message: str) -> str:
+    name = re.search(r"GLOBAL\s+`?([\w.]+)", message)
+    if name is None:
+        return f"{path} is not a checkpoint that torch has saved, or it is damaged; fetch it again"
+    return (
+        f"{path} holds an object of {name.group(1)}, which is not read: building it could run code. Read are "
+        f"tensors, containers of them and argparse.Namespace. If you trust its source, save its tensors "
+        f"alone where it was trained: safetensors.torch.save_file(model.state_dict(), 'model.safetensors')"
+    )
+
+
+def _tensors(whole: object) -> dict[str, torch.Tensor]:
+    """Return the named tensors of what torch read, whatever they are nested in."""
+    if not isinstance(whole, Mapping):
+        return {}
+    for nest in _NESTS:
+        if isinstance(whole.get(nest), Mapping):
+            inner = _tensors(whole[nest])
+            if inner:
+                return inner
+    # Tied tensors share memory, which safetensors does not take: each gets a copy.
+    tensors = {str(key): value for key, value in whole.items() if isinstance(value, torch.Tensor)}
+    return {key: tensor.detach().clone().contiguous() for key, tensor in tensors.items()}
+
+
+def write_tensors(tensors: Mapping[str, torch.Tensor], file: Path) -> None:
+    """Write a safetensors file and its folder; the file appears whole or not at all."""
+    from safetensors.torch import save_file
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    scratch = file.with_name(f".{file.name}.{os.getpid()}")
+    save_file(dict(tensors), scratch, metadata={"format": "pt"})
+    scratch.replace(file)

@@ -12,43 +12,27 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from types import SimpleNamespace
+from typing import Any, Literal, TypeVar
 
 from assay.errors import MetricError, SpecError, TextError, WeightsError
 from assay.models import adapters, loading, weights
-
-if TYPE_CHECKING:
-    import torch
+from assay.models.lazy import torch, transformers
 
 Overlong = Literal["warn", "error", "window"]
 Precision = Literal["float32", "bfloat16", "float16"]
 T = TypeVar("T")
+IdsAndCuts = tuple[list[list[int]], list[int]]  # the ids of each text, and how many were cut of each
 _CPU_TOKENS, _GPU_TOKENS = 1024, 16_384  # per batch; on a CPU a batch that fits its cache is a third faster
 _SERIAL = count()
 _NO_LIMIT = 1_000_000  # tokenizers without a limit say 1e30
-_VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model",
-                 "sentencepiece.bpe.model", "source.spm", "vocab.model", "spm.model")  # fmt: skip
-# The torch port of BLEURT names classes of its own: BERT's word pieces, or for BLEURT-20 sentence pieces,
-# which it reads as DeBERTa's.
-_BLEURT = {"vocab.txt": "BertTokenizer", "spm.model": "DebertaV2Tokenizer"}
-_BYTE_TOKENIZERS = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
-_SPACE_FIRST = ("roberta", "gpt2", "longformer")  # read a first word as inside a text only after a space
 
 
-@dataclass(slots=True)
-class Counter:
-    """Tokens sent through models, for the benchmarks."""
-
-    forward_tokens: int = 0
-
-
-COUNTER = Counter()
+COUNTER = SimpleNamespace(forward_tokens=0)  # tokens sent through models, for the benchmarks
 
 
 def device() -> str:
     """Return `ASSAY_DEVICE`, else a CUDA device where there is one, else the CPU."""
-    import torch
-
     chosen = os.environ.get("ASSAY_DEVICE")
     if not chosen:
         return "cuda" if torch.cuda.is_available() else "cpu"
@@ -152,24 +136,23 @@ def load_tokenizer(folder: Path, spare: str | None = None) -> Any:
 
     `spare` names the model whose tokenizer is taken where the folder has none.
     """
-    import transformers
-
     folder = loading.plain_folder(folder)
     loading.read_config(folder)  # raises where it is damaged; transformers would blame the tokenizer
     config = folder / "tokenizer_config.json"
     settings = config.read_text("utf-8") if config.is_file() else ""
-    bytes_only = any(name in settings for name in _BYTE_TOKENIZERS)
-    if not bytes_only and not any((folder / name).is_file() for name in _VOCABULARIES):
+    bytes_only = any(name in settings for name in loading.FORMATS["byte_tokenizers"])
+    if not bytes_only and not any((folder / name).is_file() for name in loading.FORMATS["vocabularies"]):
         if spare is not None:
             return load_tokenizer(weights.resolve_tokenizer(spare))
         raise WeightsError(
-            f"{folder} has no tokenizer: none of {', '.join(_VOCABULARIES)}; "
+            f"{folder} has no tokenizer: none of {', '.join(loading.FORMATS['vocabularies'])}; "
             f"save it there with tokenizer.save_pretrained, or take the folder of the whole model"
         )
-    own = [kind for name, kind in _BLEURT.items() if "Bleurt" in settings and (folder / name).is_file()]
+    known = loading.FORMATS["bleurt"]["tokenizers"]
+    own = [kind for name, kind in known.items() if "Bleurt" in settings and (folder / name).is_file()]
     try:
         kind = getattr(transformers, own[0] if own else "AutoTokenizer")
-        return kind.from_pretrained(folder, local_files_only=True)
+        return kind.from_pretrained(folder, **loading.SAFE)
     except (OSError, ValueError, ImportError, KeyError, AttributeError) as error:
         raise WeightsError(f"the tokenizer in {folder} cannot be loaded: {error}") from error
 
@@ -207,7 +190,7 @@ def content_ids(loaded: Loaded, texts: Sequence[str]) -> list[list[int]]:
 def clean_text(text: str, loaded: Loaded) -> str:
     """Strip a text; a byte-level tokenizer gets a space before the first word, as bert-score has it."""
     bare = text.strip()
-    return f" {bare}" if bare and loaded.model.config.model_type in _SPACE_FIRST else bare
+    return f" {bare}" if bare and loaded.model.config.model_type in loading.FORMATS["space_first"] else bare
 
 
 def within(loaded: Loaded, ids: list[int], room: int, overlong: Overlong, text: str) -> tuple[list[int], int]:
@@ -223,14 +206,19 @@ def within(loaded: Loaded, ids: list[int], room: int, overlong: Overlong, text: 
     return (ids[:room] if cut else ids), cut
 
 
-def framed_rows(
-    loaded: Loaded, texts: Sequence[str], overlong: Overlong, room: int | None = None
-) -> tuple[list[list[int]], list[int]]:
-    """Return the framed ids of each text within the model's limit, and how many ids were cut."""
-    room = loaded.room if room is None else room
+def ids_within(loaded: Loaded, texts: Sequence[str], overlong: Overlong, room: int) -> IdsAndCuts:
+    """Return the ids of each text without special tokens, cut to the room there is."""
     contents = zip(texts, content_ids(loaded, texts), strict=True)
     pieces = [within(loaded, ids, room, overlong, text) for text, ids in contents]
-    return [loaded.framed(ids) for ids, _ in pieces], [cut for _, cut in pieces]
+    return [ids for ids, _ in pieces], [cut for _, cut in pieces]
+
+
+def framed_rows(
+    loaded: Loaded, texts: Sequence[str], overlong: Overlong, room: int | None = None
+) -> IdsAndCuts:
+    """Return the framed ids of each text within the model's limit."""
+    rows, cuts = ids_within(loaded, texts, overlong, loaded.room if room is None else room)
+    return [loaded.framed(ids) for ids in rows], cuts
 
 
 def tokenize_within(
@@ -265,8 +253,6 @@ def in_batches(
     lengths: Sequence[int], forward: Callable[[list[int]], Sequence[T]], budget: int | None = None
 ) -> list[T]:
     """Run `forward` on batches of indices; a batch that does not fit in memory is halved."""
-    import torch
-
     results: list[T | None] = [None] * len(lengths)
     waiting = list(batches(lengths, budget))[::-1]
     with torch.inference_mode():
@@ -290,8 +276,6 @@ def in_batches(
 
 def padded(rows: Sequence[Sequence[int]], fill: int, place: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return rows of ids as one tensor, padded on the right, and its mask."""
-    import torch
-
     width = max(len(row) for row in rows)
     ids = torch.full((len(rows), width), fill, dtype=torch.long)
     mask = torch.zeros((len(rows), width), dtype=torch.long)

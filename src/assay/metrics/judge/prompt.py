@@ -1,4 +1,4 @@
-"""What a judge is asked and what it answers: messages from templates, grades from replies."""
+"""What a judge is asked and what it answers: messages from templates, grades from replies, blinded texts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
 from assay.core import Sample
+from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
 
 Mode = Literal["pointwise", "pairwise"]
@@ -77,21 +78,22 @@ class Form:
         return {"low": self.grades[0], "high": self.grades[-1]}
 
     def _texts(self, sample: Sample, parts: Mapping[str, str]) -> dict[str, str]:
+        """Return the slots of the question; a line of a text that looks like a heading begins with `> `."""
         shown = {"all": sample.references, "first": sample.references[:1], "none": ()}[self.references]
+        quote = partial(_headings(self.template).sub, "> ")
         return {
-            "source": fill(parts["source"], {"text": sample.source}) if sample.source else "",
-            "references": "".join(fill(parts["reference"], {"text": text}) for text in shown),
-            "hypothesis": sample.hypothesis,
-            "rival": sample.rival or "",
+            "source": fill(parts["source"], {"text": quote(sample.source)}) if sample.source else "",
+            "references": "".join(fill(parts["reference"], {"text": quote(text)}) for text in shown),
+            "hypothesis": quote(sample.hypothesis),
+            "rival": quote(sample.rival or ""),
             **self._ends(),
         }
 
     def _examples(self, table: Mapping[str, Mapping[str, str]]) -> Iterator[Message]:
         known = _table("shots.toml")["shot"]
         if not 0 <= self.shots <= len(known):
-            raise SpecError(
-                f"shots={self.shots}: there are {len(known)} worked examples; give 0 to that many"
-            )
+            count = len(known)
+            raise SpecError(f"shots={self.shots}: there are {count} worked examples; give 0 to that many")
         for shot in known[: self.shots]:
             sample = Sample(shot["hypothesis"], (shot["reference"],), shot["source"], rival=shot["rival"])
             yield Message("user", fill(table[self.mode]["user"], self._texts(sample, table["parts"])))
@@ -107,6 +109,17 @@ class Form:
     def digest(self) -> str:
         whole = "\0".join([_text(self.template), _text("criteria.toml"), _text("shots.toml")])
         return "sha256:" + hashlib.sha256(whole.encode()).hexdigest()[:16]
+
+
+@cache
+def _headings(template: str) -> re.Pattern[str]:
+    """Where a line begins that could be taken for a heading of the template, such as "Text B:"."""
+    table = _template(template)
+    texts = [table["pointwise"]["user"], table["pairwise"]["user"], *table["parts"].values()]
+    lines = [re.sub(r"^(\{\w+\})+", "", line) for line in "\n".join(texts).split("\n")]
+    headings = [_SLOT.split(line.rstrip(": "))[::2] for line in lines if line.endswith(":")]
+    known = "|".join(r"\S+".join(map(re.escape, heading)) for heading in headings if any(heading))
+    return re.compile(rf"^(?=[^\w\n]*(?:{known or '(?!)'})[^\w\n]*:)", re.I | re.M)
 
 
 def fill(template: str, slots: Mapping[str, str]) -> str:
@@ -218,3 +231,57 @@ def drawn(grades: Sequence[str], probabilities: Chances, temperature: float, rng
         return None
     weights = [(probabilities.get(grade, 0.0) / top) ** (1.0 / temperature) for grade in grades]
     return place(grades, rng.choices(list(grades), weights)[0])
+
+
+# Blinding hides authors and words for groups, so that a judge cannot favour them: the attributes of *unfair*.
+_ATTRIBUTES = ("race", "gender", "religion", "physical-appearance", "age", "socioeconomic-status")
+# "(Written by a rich man.)", "By GPT-4:", "The author of this answer is ...": up to the clause's end.
+_BYLINE = re.compile(
+    r"\(?\b(?:written by|answer(?:ed)? by|(?:the )?author(?: of (?:this|the) \w+)?(?:\s+is|:)"
+    r"|(?-i:By(?= [^\n:.]{1,60}:)))\s+[^\n.:)]{1,80}[.:]?\)?\s*",
+    re.I,
+)
+_ARTICLE = re.compile(r"\b([Aa])n?(?= (person|individual|man|woman|child|[a-z]+)\b)")
+
+
+def blinded(sample: Sample) -> Sample:
+    """Return the sample without bylines and with neutral words for groups, in all its texts."""
+    return replace(
+        sample,
+        hypothesis=_neutral(sample.hypothesis),
+        references=tuple(map(_neutral, sample.references)),
+        source=None if sample.source is None else _neutral(sample.source),
+        rival=None if sample.rival is None else _neutral(sample.rival),
+    )
+
+
+def _neutral(text: str) -> str:
+    pattern, words = _words()
+    has_group = pattern.search(text)
+    text = _BYLINE.sub("", text)
+    if not has_group:
+        return text
+    text = pattern.sub(lambda match: _capital(match, words[match[0].lower()]), text)
+    text = re.sub(r" {2,}", " ", text)
+    return _ARTICLE.sub(lambda m: m[1] + ("n" if m[2][0] in "aeio" else ""), text)
+
+
+def _capital(match: re.Match[str], neutral: str) -> str:
+    """Return the neutral word, with a capital where a sentence begins."""
+    before = match.string[: match.start()].rstrip()
+    return neutral[:1].upper() + neutral[1:] if not before or before[-1] in ".!?" else neutral
+
+
+@cache
+def _words() -> tuple[re.Pattern[str], dict[str, str]]:
+    """Return a pattern of all words for groups, the longest first, and their neutral words."""
+    listed: dict[str, str] = {}
+    for attribute in _ATTRIBUTES:
+        for group in toml_file("identities", attribute)["group"]:
+            for noun in group["nouns"]:
+                listed[noun["singular"].lower()] = noun["neutral"]
+                listed[noun["plural"].lower()] = noun["neutral_plural"]
+    # A neutral word may itself name another group (Muslim man, man): take that group's neutral word.
+    neutral = {word: listed.get(other.lower(), other) for word, other in listed.items()}
+    longest = sorted(neutral, key=len, reverse=True)
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, longest)) + r")\b", re.I), neutral

@@ -12,17 +12,17 @@ import math
 import os
 import random
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
-from threading import Lock
+from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
-from assay.errors import BudgetError, MetricError, SpecError
+from assay.errors import BudgetError, MetricError, SpecError, UnreachableError, install
 from assay.metrics.judge.prompt import Question, Reading, Reply
 from assay.models.budget import Price, current_budget, price
 
@@ -34,6 +34,8 @@ WRITTEN = 8  # tokens an answer may have
 ATTEMPTS = 6
 BROKEN = 3  # malformed responses before giving up: a wrong address never sends anything else
 _CHARACTERS_PER_TOKEN = 4.3
+_MOST_BYTES = 4_000_000  # of a response; an answer has a few thousand
+_TIMEOUT = "ASSAY_JUDGE_TIMEOUT"
 _QUOTED = 80  # characters of a server's response in a message
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds
 _RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
@@ -107,7 +109,9 @@ def _probabilities(logprobs: object, grades: Sequence[str], text: str) -> dict[s
 
     A number that takes several tokens (7, 0) cannot be read off the first one.
     """
-    first = _first_token(logprobs)
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    tokens = content if isinstance(content, list) else []
+    first = next((row for row in tokens if str(row.get("token", "")).strip()), None)
     if first is None or (grades[0] != "A" and first["token"].strip() != text.split()[0].strip(".*")):
         return None
     chances: dict[str, float] = {}
@@ -118,12 +122,6 @@ def _probabilities(logprobs: object, grades: Sequence[str], text: str) -> dict[s
     return chances or None
 
 
-def _first_token(logprobs: object) -> dict[str, Any] | None:
-    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-    rows = content if isinstance(content, list) else []
-    return next((row for row in rows if str(row.get("token", "")).strip()), None)
-
-
 class _MalformedError(Exception):
     """A response that is not an answer: worth another try."""
 
@@ -132,32 +130,41 @@ class Endpoint:
     """An HTTP endpoint's state: its rate limit, and whether it returns log-probabilities."""
 
     def __init__(self, endpoint: str) -> None:
-        self._host = _checked(endpoint)
+        self._host = checked_host(endpoint)
         self.url = endpoint.rstrip("/") + "/chat/completions"
         self.gives_probabilities = True
+        self._answered = 0  # responses so far, of whatever status
         self._next = 0.0  # when the next request may go out, on the monotonic clock
         self._lock = Lock()
 
     def open(self) -> httpx.Client:
         """Return a client, which the caller closes."""
-        return _client(loopback=_is_loopback(self._host))
+        try:
+            import httpx
+        except ImportError as error:
+            raise MetricError(f"a judge behind an endpoint needs httpx: {install('judge')}") from error
+        timeout = setting(_TIMEOUT, 120.0, least=0.01)
+        return httpx.Client(timeout=timeout, trust_env=not _is_loopback(self._host))
 
     def post(self, client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
         """Return the server's answer; retry dropped connections, busy servers and malformed responses."""
         import httpx
 
-        trouble, malformed = "nothing was tried", 0
+        trouble, malformed, answered = "nothing was tried", 0, self._answered
+        key = _key(self._host, self.url)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
         for attempt in range(ATTEMPTS):
             if attempt:
                 current_budget().retried()
             self._wait()
             try:
-                response = client.post(self.url, json=body, headers=self._headers())
+                response = _fetch(client, self.url, body, headers)
+                self._answered += 1
                 if self._refuses_probabilities(response, body):
                     continue
                 if response.status_code not in _RETRIED:
                     return self._read(response)
-                trouble = f"status {response.status_code}"
+                trouble, answered = f"status {response.status_code}", -1
                 self._delay(_retry_after(response), attempt)
             except httpx.TransportError as error:
                 trouble = f"{type(error).__name__}: {error}"
@@ -171,14 +178,12 @@ class Endpoint:
                         f"writes text"
                     ) from error
                 self._delay(None, attempt)
-        raise MetricError(
+        # If nobody's question was answered meanwhile, the next will not be either.
+        kind = UnreachableError if answered == self._answered else MetricError
+        raise kind(
             f"the judge at {self.url} did not answer in {ATTEMPTS} attempts ({self._masked(trouble)}); check "
             f"the address, or ask more slowly: ASSAY_JUDGE_CONCURRENCY=1, ASSAY_JUDGE_RATE=60 (per minute)"
         )
-
-    def _headers(self) -> dict[str, str]:
-        key = _key(self._host, self.url)
-        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def _refuses_probabilities(self, response: httpx.Response, body: Body) -> bool:
         """Whether the server refused the field `logprobs`, which is then left out from now on."""
@@ -202,17 +207,23 @@ class Endpoint:
                 f"{said[:200]}; check model= and endpoint="
             )
         try:
-            answer = json.loads(said)
+            answer = json.loads(said, object_hook=self._masked_object)
             content = answer["choices"][0]["message"]["content"]
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise _MalformedError(f"what is no chat completion: {_cut(said)}") from error
         if not isinstance(content, str):
             raise _MalformedError(f"a message without text: {_cut(said)}")
         return dict(answer)
 
     def _masked(self, text: str) -> str:
+        """The text without the key, plain or as JSON and addresses write it."""
         key = _key(self._host, self.url)
-        return text.replace(key, "***") if key else text
+        for form in dict.fromkeys([key, json.dumps(key)[1:-1], quote(key)]) if key else ():
+            text = text.replace(form, "***")
+        return text
+
+    def _masked_object(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {k: self._masked(value) if isinstance(value, str) else value for k, value in values.items()}
 
     def _wait(self) -> None:
         """Keep to the rate the user set, and to the time a busy server asked for."""
@@ -229,6 +240,38 @@ class Endpoint:
         wait = min(_LONGEST_WAIT, backoff if seconds is None else seconds)
         with self._lock:
             self._next = max(self._next, monotonic() + wait)
+
+
+def _fetch(client: httpx.Client, url: str, body: Body, headers: Mapping[str, str]) -> httpx.Response:
+    """The whole response within ASSAY_JUDGE_TIMEOUT, however slowly it drips, and of at most `_MOST_BYTES`.
+
+    httpx limits each single read: a server that sends a byte now and then would never end. The thread of such
+    a request is left behind; closing the client ends it.
+    """
+    import httpx
+
+    seconds = setting(_TIMEOUT, 120.0, least=0.01)
+    result: Future[httpx.Response] = Future()
+
+    def read() -> None:
+        try:
+            content, until = bytearray(), monotonic() + seconds
+            with client.stream("POST", url, json=body, headers=headers) as response:
+                for chunk in response.iter_bytes():
+                    content += chunk
+                    if len(content) > _MOST_BYTES or monotonic() > until:
+                        raise _MalformedError(f"more than {_MOST_BYTES:,} bytes or {seconds:g} s of response")
+                plain = {k: v for k, v in response.headers.items() if k.lower() == "retry-after"}
+                answer = httpx.Response(response.status_code, headers=plain, content=bytes(content))
+            result.set_result(answer)
+        except (httpx.HTTPError, httpx.StreamError, _MalformedError, OSError, RuntimeError) as error:
+            result.set_exception(error)
+
+    Thread(target=read, daemon=True).start()
+    try:
+        return result.result(timeout=seconds + 1)
+    except TimeoutError as error:
+        raise httpx.ReadTimeout(f"no whole response within {seconds:g} s ({_TIMEOUT})") from error
 
 
 def _cut(text: str) -> str:
@@ -249,23 +292,26 @@ def endpoint_at(address: str) -> Endpoint:
     return Endpoint(address)
 
 
-def _checked(endpoint: str) -> str:
+def checked_host(endpoint: str) -> str:
     """Return the host of an address, which must be one that may stand in a signature."""
     try:
         parts = urlsplit(endpoint)
         host = parts.hostname
     except ValueError as error:
-        raise SpecError(f"endpoint={endpoint!r} is not an address: {error}") from error
+        raise SpecError(f"endpoint= is not an address: {error}; write http://127.0.0.1:8000/v1") from error
+    if any(mark in endpoint for mark in "@?#") or not endpoint.isprintable():
+        raise SpecError(f"endpoint= must not hold a user, key or query: signatures are stored; set {_KEY}")
     if parts.scheme not in ("http", "https") or not host:
         raise SpecError(f"endpoint={endpoint!r} is not an address; write http://127.0.0.1:8000/v1")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise SpecError(f"endpoint= must not hold a user, key or query: signatures are stored; set {_KEY}")
     return host
 
 
 def _key(host: str, endpoint: str) -> str | None:
     """Return the key for this host; it never goes over plain HTTP to another machine."""
     key = os.environ.get(_KEY) or (os.environ.get(_OPENAI_KEY) if host == _OPENAI else None)
+    key = key.strip() if key else None  # most files of keys end with a newline
+    if key and not all("!" <= character <= "~" for character in key):  # httpx would show it in its message
+        raise SpecError(f"the key in {_KEY} holds blanks or other characters that no header takes; check it")
     if key and endpoint.startswith("http:") and not _is_loopback(host):
         raise SpecError(f"endpoint={endpoint}: a key is not sent over plain http; use https, or unset {_KEY}")
     return key or None
@@ -278,14 +324,6 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _client(*, loopback: bool) -> httpx.Client:
-    try:
-        import httpx
-    except ImportError as error:
-        raise MetricError("a judge behind an endpoint needs the extra: pip install 'assay[judge]'") from error
-    return httpx.Client(timeout=setting("ASSAY_JUDGE_TIMEOUT", 120.0, least=0.01), trust_env=not loopback)
 
 
 def setting(name: str, default: float, *, least: float) -> float:

@@ -1,16 +1,57 @@
-"""Weighted sums of metrics; the parts are scored, and cached, on their own."""
+"""What all metrics share: the facts about them, which become attributes of their classes, and weighted sums.
+
+A class inherits the facts of the metric that it extends, as it inherits any attribute.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from functools import cache
+from math import isinf
+from pathlib import Path
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
 from assay.core import Answer, Floats, Measure, Metric, Sample
 from assay.errors import SpecError
 from assay.vocabulary import Need
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True)
+def metric(name: str) -> Callable[[type[T]], type[T]]:
+    """Decorate the class of the metric of that name: a frozen dataclass with the facts about it."""
+
+    def decorate(kind: type[T]) -> type[T]:
+        for key, value in (_facts().get(name, {}) | {"name": name}).items():
+            setattr(kind, key, value)
+        return dataclass(frozen=True)(kind)
+
+    return decorate
+
+
+@cache
+def tables(name: str) -> dict[str, Any]:
+    """Return the tables of a TOML file beside the metrics."""
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+
+
+@cache
+def _facts() -> dict[str, dict[str, Any]]:
+    facts: dict[str, dict[str, Any]] = {}
+    for row in tables("facts")["metric"]:
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        if "range" in values:
+            values["range"] = tuple(None if isinf(end) else end for end in values["range"])
+        if "needs" in values:
+            values["needs"] = frozenset(values["needs"])
+        for name in values.pop("names"):
+            facts.setdefault(name, {}).update(values)
+    return facts
 
 
 @dataclass(frozen=True)
@@ -33,10 +74,8 @@ class Hybrid(Metric):
 
     @property
     def signature(self) -> str:
-        terms = (
-            f"{scale}*({member.metric.signature}|output:{member.output})"
-            for scale, member in zip(self.scales, self.members, strict=True)
-        )
+        pairs = zip(self.scales, self.members, strict=True)
+        terms = (f"{scale}*({part.metric.signature}|output:{part.output})" for scale, part in pairs)
         return "hybrid|" + "+".join(terms)
 
     @property
