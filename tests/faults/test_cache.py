@@ -172,3 +172,61 @@ def test_processes_share_a_cache_without_losing_rows(tmp_path: Path) -> None:
     assert not any("stay in memory" in errors for _, errors in outputs), outputs
     stored = sqlite3.connect(tmp_path / "scores.sqlite").execute("SELECT count(*) FROM scores").fetchone()
     assert stored == (6000,)
+
+
+def test_scores_under_another_metrics_number_are_not_taken_for_its_own(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One byte of damage in the table of signatures makes a metric read another's rows."""
+    scored(tmp_path)
+    chrf, bleu = parse("chrf").metric.signature, parse("bleu").metric.signature
+    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as connection, connection:
+        connection.execute("UPDATE signatures SET text = ? WHERE text = ?", (bleu, chrf))
+    settings = Session(ScoreCache(tmp_path))
+    values = score_samples(parse("bleu"), TEXTS[:50], settings).values
+    settings.cache.close()
+    assert np.array_equal(values, score_samples(parse("bleu"), TEXTS[:50], Session()).values)
+    assert caplog.text.count("damaged row") == 1
+
+
+def test_grids_under_another_metrics_number_are_not_taken_for_its_own(tmp_path: Path) -> None:
+    cache = ScoreCache(tmp_path)
+    cache.put_grid("one", "ab" * 16, np.ones((2, 2)))
+    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as connection, connection:
+        connection.execute("UPDATE signatures SET text = 'two'")
+    assert ScoreCache(tmp_path).get_grid("two", "ab" * 16) is None
+
+
+def test_a_damaged_cache_that_cannot_be_moved_costs_the_cache_not_the_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "scores.sqlite").write_bytes(Random(0).randbytes(50_000))
+    (tmp_path / "scores.damaged" / "full").mkdir(parents=True)
+    values, computed = scored(tmp_path)
+    assert np.array_equal(values, EXPECTED)
+    assert computed == 3000
+    assert "stay in memory" in caplog.text
+    assert "begun anew" not in caplog.text
+
+
+def test_a_cache_of_a_newer_version_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    scored(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as connection, connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = (tmp_path / "scores.sqlite").read_bytes()
+    assert scored(tmp_path)[1] == 3000
+    assert "a newer version of assay" in caplog.text
+    assert (tmp_path / "scores.sqlite").read_bytes() == before
+
+
+def test_a_malformed_cache_is_begun_anew_by_the_next_run(tmp_path: Path) -> None:
+    scored(tmp_path)
+    raw = bytearray((tmp_path / "scores.sqlite").read_bytes())
+    for page in range(
+        16_384, len(raw), 16_384
+    ):  # the first page, which is read when it is opened, stays whole
+        raw[page : page + 16_000] = Random(page).randbytes(16_000)
+    (tmp_path / "scores.sqlite").write_bytes(raw)
+    assert np.array_equal(scored(tmp_path)[0], EXPECTED)
+    assert np.array_equal(scored(tmp_path)[0], EXPECTED)
+    assert scored(tmp_path)[1] == 0, "the scores are kept again"

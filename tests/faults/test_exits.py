@@ -61,10 +61,13 @@ def test_a_reader_that_has_left_is_141_not_a_failed_requirement() -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_ctrl_c_is_130_and_says_that_scores_are_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("cache", "message"), [("cache", "scores so far are kept"), ("none", "no score is kept, without a cache")]
+)
+def test_ctrl_c_is_130_and_says_whether_scores_are_kept(cache: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "a.jsonl").write_text(ROW)
-    words = ["score", "-m", "slow.py:slow", "--data", "a.jsonl", "--cache", "none"]
+    words = ["score", "-m", "slow.py:slow", "--data", "a.jsonl", "--cache", cache]
     command = [sys.executable, "-c", "from assay.cli import main; main()", *words]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ)
     deadline = time.monotonic() + 60
@@ -73,7 +76,7 @@ def test_ctrl_c_is_130_and_says_that_scores_are_kept(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130, errors
-    assert "scores so far are kept" in errors
+    assert message in errors
     assert "Traceback" not in errors
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from assay.audits.checklist.rows import read_penalties
+from assay.audits.checklist.audit import read_penalties
 from assay.datasets.association import read_published
 from assay.datasets.captions import read_captions
 from assay.datasets.imported import read_scores
 from assay.datasets.pairs import read_pair_files
+from assay.datasets.published.corpora import read_records as read_corpus
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import read_samples
 from assay.datasets.records import read_records, read_text_sets
@@ -166,4 +168,78 @@ TARGETS: dict[str, Target] = {
         read_ratings,
     ),
 }  # fmt: skip
+ANSWERS = {"prompt": "Q?", "subset": "x", "id": 1}
+ESA = {
+    "langs": "en-cs",
+    "line_id": 0,
+    "src": "a",
+    "tgt": "b",
+    "system": "refA",
+    "esa_score": "80",
+    "doc_id": "d",
+}
+ROSE = {
+    "source": "L.",
+    "reference": "S.",
+    "annotations": {"b": {"acu_labels": [1], "acu": 0.5}},
+    "system_outputs": {"b": "T."},
+}
+STEREOSET = {"data": {"intersentence": [], "intrasentence": [{
+    "id": "t", "bias_type": "gender", "context": "They are BLANK.",
+    "sentences": [{"sentence": "They are old.", "gold_label": "stereotype"}, {"sentence": "They are new.", "gold_label": "anti-stereotype"}],
+}]}}  # fmt: skip
+BBQ = {
+    "question_polarity": "neg", "context_condition": "ambig", "additional_metadata": {"stereotyped_groups": ["old"]},
+    "answer_info": {"ans0": ["a", "old"], "ans1": ["u", "unknown"], "ans2": ["b", "nonOld"]}, "context": "C.",
+    "question": "Q?", "ans0": "A", "ans1": "U", "ans2": "B", "category": "Age", "example_id": 1,
+}  # fmt: skip
+SQUAD = {
+    "data": [
+        {
+            "paragraphs": [
+                {"context": "C.", "qas": [{"id": "q", "question": "Q?", "answers": [{"text": "A"}]}]}
+            ]
+        }
+    ]
+}
+XML = b'<dataset id="x">\n<doc id="d"><src><p><seg id="1">a</seg></p></src><ref><p><seg id="1">b</seg></p></ref></doc>\n</dataset>'
+BENCHMARK = b"<benchmark>\n<entries>\n<entry><modifiedtripleset><mtriple>a | b | c</mtriple></modifiedtripleset><lex>T.</lex></entry></entries></benchmark>"
+MQM = b"system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity\nref\td\t1\t1\tr\ta\tb <v>c</v>\tFluency/Punctuation\tMinor\n"
+PUBLISHED: dict[str, tuple[str, bytes]] = {
+    "mqm": ("a.tsv", MQM),
+    "da": ("a.csv", b"lp,src,mt,ref,score,raw\nen-de,a,b,c,0.5,60\n"),
+    "esa": ("a.jsonl", _lines(ESA)),
+    "humeval": ("a.jsonl", _lines({"doc_id": "d", "src_text": "a", "tgt_text": {"A": "b"}, "scores": {"A": [{"score": 1}]}})),
+    "seahorse": ("a.tsv", b"gem_id\tworker_lang\tsummary\tmodel\tquestion1\tquestion2\nx\tde\tS\tm\tYes\tNo\n"),
+    "rose": ("a.json", json.dumps([ROSE]).encode()),
+    "dstc": ("a.json", json.dumps([{"dialogue": [{"speaker": "x", "text": "Hi."}], "annotations": {"Likeable": [3]}}]).encode()),
+    "polaris": ("a.csv", b"mt,refs,score,imgid\na dog,\"['A dog.']\",0.5,x\n"),
+    "pickle": ("a.pkl", pickle.dumps(REALSUMM)),
+    "rewardbench": ("a.jsonl", _lines(ANSWERS | {"chosen": "A", "rejected": "B"})),
+    "rewardbench-2": ("a.jsonl", _lines(ANSWERS | {"chosen": ["A"], "rejected": ["B"], "num_correct": 1})),
+    "judgebench": ("a.jsonl", _lines({"question": "Q?", "response_A": "A", "response_B": "B", "label": "A>B"})),
+    "arena": ("a.jsonl", _lines({"model_a": "x", "model_b": "y", "winner": "tie", "conversation_a": [{"content": "Q"}, {"content": "A"}], "conversation_b": [{"content": "Q"}, {"content": "B"}]})),
+    "arena-table": ("a.csv", b'model_a,model_b,prompt,response_a,response_b,winner_model_a,winner_model_b,winner_tie\nx,y,"[""Q""]","[""A""]","[null]",0,1,0\n'),
+    "helpsteer": ("a.jsonl", _lines({"context": [{"role": "user", "content": "Q"}], "response1": "A", "response2": "B", "overall_preference": 1})),
+    "stereoset": ("a.json", json.dumps(STEREOSET).encode()),
+    "bbq": ("a.jsonl", _lines(BBQ)),
+    "holisticbias": ("a.csv", b"text,axis,descriptor,noun,plural_noun,template\nI'm a tall aunt.,body,tall,aunt,aunts,I'm {noun_phrase}.\nI'm a big aunt.,body,big,aunt,aunts,I'm {noun_phrase}.\n"),
+    "winomt": ("a.txt", b"male\t1\tThe mechanic said he slept.\tmechanic\nfemale\t1\tThe mechanic said she slept.\tmechanic\n"),
+    "dailydialog": ("a.jsonl", _lines({"context": ["Hi."], "positive_responses": ["A", "B"]})),
+    "squad": ("a.json", json.dumps(SQUAD).encode()),
+    "newstest": ("a.xml", XML),
+    "webnlg-xml": ("a.xml", BENCHMARK),
+    "wikitext": ("a.raw", b" = T = \n" + b" It rained @-@ a lot . " * 60 + b"\n"),
+}  # fmt: skip
+_PAIRS = ("stereoset", "bbq", "holisticbias", "winomt")
+_CORPORA = ("dailydialog", "squad", "newstest", "webnlg-xml", "wikitext")
+
+
+def _reader(name: str, file: str) -> Callable[[Path], object]:
+    if name in _PAIRS:
+        return lambda folder: read_pair_files((folder / file,))[0]
+    return lambda folder: (read_corpus if name in _CORPORA else read_ratings)(folder / file)
+
+
+TARGETS |= {name: ({file: body}, _reader(name, file)) for name, (file, body) in PUBLISHED.items()}
 OUTSIDE = load_run

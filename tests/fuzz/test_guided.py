@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from seeds import TARGETS
 
-pytest.importorskip("atheris", reason="pip install 'assay[fuzz]'")
+pytest.importorskip("atheris", reason="pip install 'nlg-assay[fuzz]'")
 RUNS = 100_000 if os.environ.get("ASSAY_SOAK") else 1_000
 _SLOW = {"pairs-parquet": 10, "association": 10}  # so many times fewer
 

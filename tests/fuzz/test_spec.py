@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from random import Random
 
 from hypothesis import HealthCheck, given, settings
@@ -32,7 +33,12 @@ def accepted(text: str) -> bool:
         return False
     assert isinstance(made, Measure)
     assert made.metric.name
-    assert made.label == text.strip()
+    name, _, spec = text.strip().partition("=")
+    if made.spec:  # NAME=SPEC
+        assert made.label == name.strip()
+        assert parse(spec).metric == made.metric
+    else:
+        assert made.label in (text.strip(), re.sub(r"\s*([*+])\s*", r"\1", text.strip()))
     return True
 
 

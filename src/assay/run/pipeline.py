@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import shlex
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from importlib.metadata import version
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from assay import __version__
 from assay.core import Audit, Case, Finding, Grid, Measure, Metric, Sample, Scored
 from assay.datasets.imported import ImportedScores, read_scores
-from assay.errors import DataError
-from assay.models.weights import file_digest
+from assay.datasets.lexicon import toml_file
+from assay.errors import DataError, MetricError
+from assay.models.weights import CARRIERS, present
+from assay.names.inventory import lacking
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, build, check_numbers, measure
+from assay.run.data import (
+    check_used,
+    data_digests,
+    data_notes,
+    describe_all,
+    fitting,
+    listed,
+    reads_images,
+    resolved,
+    samples_of,
+)
 from assay.run.plan import QUICK_TOKENS, Cost, cost, score_all
 from assay.run.results import Explained, Run, cases_frame, check_writable, findings_frame, scores_frame
 from assay.run.scoring import explain_samples, score_samples
@@ -26,42 +45,62 @@ from assay.run.unfold import count_notes, note_sentences, unscored_roles
 
 DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "embedding-average", "bertscore-f", "gpt-ppl")
 _EXPLAINED = 3  # cases that are explained per failed finding
+_PROGRAMS = ("assay", "assay.exe", "__main__.py")
 _FAILURES = 100  # messages about samples on which a metric raised
-_PACKAGES = ("numpy", "scipy", "polars", "sacrebleu", "spacy")
 
 
 def audit(
-    metrics: Sequence[Specifiable] = DEFAULT_METRICS,
+    metrics: Specifiable | Sequence[Specifiable] = DEFAULT_METRICS,
     *,
     only: Sequence[str] = (),
     size: str = "quick",
     session: Session | None = None,
     **options: Any,
 ) -> Run:
-    """Run every audit that fits (or `only` these), on embedded data unless `data` is given."""
-    return execute(choose_audits(only, size, options), metrics, session or Session.open(), size=size)
+    """Run every audit that fits (or `only` these), on `data` where it fits and on embedded data elsewhere.
+
+    `data` is a path, a table (records, pandas, polars, a Hugging Face dataset) or a list of them; `map` names
+    their columns, as in `map="hypothesis=summary"`.
+    """
+    audits = choose_audits(only, size, options)
+    return execute(audits, metrics, session or Session.open(), size=size, embedded=len(audits) > 1)
 
 
 def run(
     name: str,
-    metrics: Sequence[Specifiable] = DEFAULT_METRICS,
+    metrics: Specifiable | Sequence[Specifiable] = DEFAULT_METRICS,
     *,
     scores: str | None = None,
     session: Session | None = None,
     size: str = "full",
     **options: Any,
 ) -> Run:
-    """Run one audit, on your data or ours; `scores` are judged beside (or instead of) metrics run here."""
+    """Run one audit, on `data` (as in `audit`) or embedded data.
+
+    `scores` are judged beside (or instead of) metrics run here.
+    """
     imported = read_scores(scores) if scores else None
     audits = choose_audits([name], size, options)
     return execute(audits, metrics, session or Session.open(), size=size, imported=imported)
 
 
 def score(
-    metrics: Sequence[Specifiable], samples: Sequence[Sample], *, session: Session | None = None
+    metrics: Specifiable | Sequence[Specifiable],
+    samples: Any = None,
+    references: Sequence[str | Sequence[str]] | None = None,
+    sources: Sequence[str] | None = None,
+    *,
+    data: Any = None,
+    map: str | Mapping[str, str | Sequence[str]] | None = None,
+    session: Session | None = None,
 ) -> pl.DataFrame:
-    """Plain scores: one row per sample, one column per metric; absent scores are null."""
-    return score_noted(metrics, samples, session=session)[0]
+    """Plain scores: one row per sample, one column per metric; absent scores are null.
+
+    Give samples; or hypotheses, with references and sources; or `data`, as in `audit`.
+    """
+    chosen = [measure(given) for given in listed(metrics)]
+    given = samples_of(samples, references, sources, data, map, images=reads_images(chosen))
+    return score_noted(chosen, given, session=session)[0]
 
 
 def score_noted(
@@ -72,7 +111,7 @@ def score_noted(
     notes: list[str] = []
     references = [sample.references for sample in samples]
     with session or Session.open() as session:
-        for given in map(measure, metrics):
+        for given in _installed(map(measure, metrics), required=True)[0]:
             fitted = replace(given, metric=given.metric.fitted(references))
             table = score_samples(fitted, samples, session)
             columns[given.label] = table.values[:, fitted.column]
@@ -96,18 +135,24 @@ def estimate_cost(
 
 def choose_audits(only: Sequence[str], size: str, options: Mapping[str, Any]) -> dict[str, Audit]:
     """The audits of a run: those named, or all that `--size` has room for."""
+    given = resolved(options)
+    described = [] if len(only) == 1 else describe_all(given)
     audits = {}
     for name in only or names("audits"):
-        quick = dict(audit_class(name).quick()) if size == "quick" else {}
-        skipped = quick.pop("skip", False) or (audit_class(name).needs_data and "data" not in options)
-        if only or not skipped:
-            audits[name] = make_audit(name, quick | dict(options), strict=len(only) == 1)
+        kind = audit_class(name)
+        quick = dict(kind.quick()) if size == "quick" else {}
+        own = fitting(kind, described, given)
+        skipped = quick.pop("skip", False) and not (own and kind.needs_data)
+        if only or not (skipped or (kind.needs_data and not own)):
+            data = {} if len(only) == 1 else {"data": own}
+            audits[name] = make_audit(name, quick | given | data, strict=len(only) == 1)
+    check_used(described, audits)
     return audits
 
 
 def make_audit(name: str, options: Mapping[str, Any], *, strict: bool = True) -> Audit:
     """An audit with these options; unless `strict`, options it does not have are left out."""
-    kind = audit_class(name)
+    kind, options = audit_class(name), resolved(options)
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
     chosen: Audit = build(kind, {key: options[key] for key in options if strict or key in known}, name)
     check_numbers(chosen)
@@ -116,19 +161,23 @@ def make_audit(name: str, options: Mapping[str, Any], *, strict: bool = True) ->
 
 def execute(
     audits: Mapping[str, Audit],
-    metrics: Sequence[Specifiable],
+    metrics: Specifiable | Sequence[Specifiable],
     session: Session,
     *,
     size: str,
     imported: ImportedScores | None = None,
+    embedded: bool = False,
 ) -> Run:
-    """Score, judge, settle and store; the folder is checked before the work begins."""
+    """Score, judge, settle and store; the folder is checked before the work begins.
+
+    With `embedded`, an audit that finds nothing to score in the user's data takes the embedded data instead.
+    """
     began = time.perf_counter()
     if session.out:
         check_writable(session.out)
-    measures = [] if imported and metrics is DEFAULT_METRICS else [measure(given) for given in metrics]
-    measures = list({given.label: given for given in measures}.values())
-    work = {name: _cases_of(chosen) for name, chosen in audits.items()}
+    given = [] if imported and metrics is DEFAULT_METRICS else listed(metrics)
+    measures, left_out = _installed(map(measure, given), required=metrics is not DEFAULT_METRICS)
+    audits, work, changed = _work(audits, embedded=embedded)
     tokens = QUICK_TOKENS if size == "quick" else None
     with session:
         scored, notes = score_all(audits, work, measures, session, causal_tokens=tokens)
@@ -143,13 +192,45 @@ def execute(
         held_back = [answer.metric for answer in scored[name] if answer.about.get("held_back")]
         findings += settle(chosen, judgement, held_back=held_back)
         notes += [f"{name}: {note}" for note in judgement.notes]
+    own = data_notes(audits)  # in a run of several audits, the first thing to know
+    notes = [*own, *changed, *notes] if len(audits) > 1 else [*notes, *own]
     all_cases = {name: _all_cases(work[name], scored[name]) for name in audits}
     explained = _explain(findings, all_cases, measures)
     about = _describe_run(audits, measures, scored, session, size) | ({"spent": spent} if spent else {})
     about["seconds"]["wall"] = time.perf_counter() - began
-    about["notes"] = [*notes, *_scoring_notes(scored), *session.failures[:_FAILURES]]
+    about["notes"] = [*left_out, *notes, *_scoring_notes(scored), *session.failures[:_FAILURES]]
     finished = Run(findings_frame(findings), cases_frame(all_cases), scores_frame(scored), explained, about)
     return finished.save(session.out) if session.out else finished
+
+
+def _work(
+    audits: Mapping[str, Audit], *, embedded: bool
+) -> tuple[dict[str, Audit], dict[str, list[Case | Grid]], list[str]]:
+    """The audits as they are run, their cases, and notes on those that could not use the user's data."""
+    chosen, work, notes = dict(audits), {}, []
+    for name, audit in audits.items():
+        try:
+            work[name] = _cases_of(audit)
+        except DataError as error:
+            if not embedded or audit.needs_data or not getattr(audit, "data", ()):
+                raise
+            chosen[name] = replace(audit, data=())  # type: ignore[type-var]
+            work[name] = _cases_of(chosen[name])
+            notes.append(f"{name} takes embedded data: {error}")
+    return chosen, work, notes
+
+
+def _installed(measures: Iterable[Measure], *, required: bool) -> tuple[list[Measure], list[str]]:
+    """The measures that can run, each once, and a note on those that cannot: an error if `required`."""
+    by_label = {given.label: given for given in measures}
+    whole = {label: getattr(given.metric, "parts", ()) or [given] for label, given in by_label.items()}
+    needs = {label: need for label in whole for part in whole[label] if (need := lacking(part.metric))}
+    if not needs:
+        return list(by_label.values()), []
+    problem = f"packages are missing for {', '.join(needs)}; {' and '.join(dict.fromkeys(needs.values()))}"
+    if required:
+        raise MetricError(problem)
+    return [given for label, given in by_label.items() if label not in needs], [f"not run: {problem}"]
 
 
 def _cases_of(audit: Audit) -> list[Case | Grid]:
@@ -217,16 +298,42 @@ def _describe_run(
 ) -> dict[str, Any]:
     """run.json: everything needed to trust and repeat the run."""
     metrics = {answer.metric: dict(answer.about) for answers in scored.values() for answer in answers}
-    order = [given.label for given in measures]
-    files = [path for chosen in audits.values() for path in getattr(chosen, "data", ()) if path.is_file()]
+    order = [label for label in dict.fromkeys([*(m.label for m in measures), *metrics]) if label in metrics]
+    specs = {given.label: {"spec": given.spec} for given in measures if given.spec}
     return {
-        "assay": version("assay"),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in _PACKAGES},
+        **_provenance(),
         "size": size,
-        "metrics": {label: metrics[label] for label in [*order, *metrics] if label in metrics},
+        "metrics": {label: metrics[label] | specs.get(label, {}) for label in order},
         "audits": {name: describe(chosen) for name, chosen in audits.items()},
-        "data": {str(path): file_digest(path) for path in files},
+        "data": data_digests(audits),
         "seconds": {"scoring": dict(session.seconds)},
         "computed": dict(session.computed),
     }
+
+
+def _provenance() -> dict[str, Any]:
+    """The first entries of run.json: date, command, machine, and every version that can change a number.
+
+    Packages and weights that are not installed are left out.
+    """
+    program = Path(sys.argv[0]).name if sys.argv else ""
+    command = shlex.join(["assay", *sys.argv[1:]]) if program in _PROGRAMS else "a Python program"
+    weights = [carrier for carrier in CARRIERS.values() if present(carrier.name)]
+    return {
+        "assay": __version__,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "python": platform.python_version(),
+        "packages": {
+            name: number for name in toml_file("run", "run")["packages"] if (number := _version(name))
+        },
+        "weights": {each.name: f"{each.packages[0][0]} sha256:{each.pin}" for each in weights},
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -3,48 +3,53 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
+import importlib.util
 import json
 import math
+import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from assay.core import Case, Explanation, Finding, Scored
-from assay.datasets.rows import whole_text
-from assay.errors import CacheError, unwritable
+from assay.datasets.lexicon import toml_file
+from assay.datasets.rows import read_parquet, whole_text
+from assay.errors import CacheError, DataError, SpecError, unwritable
+from assay.models.weights import MAX_UNPACKED, file_digest
 
 Schema = dict[str, pl.DataType | type[pl.DataType]]
-FINDINGS: Schema = {
-    "metric": pl.String, "audit": pl.String, "slice": pl.String, "statistic": pl.String, "versus": pl.String,
-    "value": pl.Float64, "n": pl.Int64, "ci_low": pl.Float64, "ci_high": pl.Float64, "p_value": pl.Float64,
-    "q_value": pl.Float64, "mde": pl.Float64, "verdict": pl.String, "passed": pl.Boolean,
-    "sentence": pl.String, "evidence": pl.List(pl.String),
-}  # fmt: skip
-CASES: Schema = {
-    "audit": pl.String, "case": pl.String, "slice": pl.String, "role": pl.String, "hypothesis": pl.String,
-    "references": pl.List(pl.String), "source": pl.String, "meta": pl.String,
-}  # fmt: skip
-SCORES: Schema = {
-    "audit": pl.String, "metric": pl.String, "case": pl.String, "role": pl.String, "score": pl.Float64,
-}  # fmt: skip
-TABLES = {"findings": FINDINGS, "cases": CASES, "scores": SCORES}
+_FACTS = toml_file("run", "run")
+_KINDS: Schema = {
+    "text": pl.String,
+    "texts": pl.List(pl.String),
+    "number": pl.Float64,
+    "count": pl.Int64,
+    "flag": pl.Boolean,
+}
+TABLES: dict[str, Schema] = {
+    table: {name: _KINDS[kind] for name, kind in columns.items()}
+    for table, columns in _FACTS["tables"].items()
+}
+FINDINGS, CASES, SCORES = TABLES.values()
 RUN = "run.json"  # the mark of a run folder
+_EXPLANATIONS = "explanations.jsonl"
+_FILES = (*(f"{name}.parquet" for name in TABLES), _EXPLANATIONS)
+_SAVING = ".saving-"  # begins the name of a folder in which a run is being saved
+_HARMLESS = (".gitignore", ".gitkeep", ".DS_Store")
 _ALWAYS = ("assay", "metrics", "audits", "notes")  # in run.json; the rest a report can do without
 _SHAPES = {
     "assay": str, "metrics": dict, "audits": dict, "notes": list, "size": str, "packages": dict,
-    "seconds": dict, "computed": dict,
+    "seconds": dict, "computed": dict, "files": dict,
 }  # fmt: skip
-_DOCUMENT = (
-    "metric", "audit", "slice", "statistic", "versus", "value", "n", "ci", "p_value", "q_value", "mde",
-    "verdict", "passed", "evidence",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,36 @@ class Run:
         """The metrics of the run, in the order they were given."""
         return list(self.about.get("metrics", {}))
 
+    @property
+    def verdicts(self) -> pl.DataFrame:
+        """The findings that were judged, failures first, metrics under the names that reports show."""
+        return self._view.verdicts()  # type: ignore[no-any-return]
+
+    def summary(self) -> str:
+        """The answers of each metric and the gravest findings in words, in Markdown."""
+        return str(self._view.summary())
+
+    def report(self, path: Path | str) -> Path:
+        """Write the report as .html, .md, .tex or .json, by the ending of the path."""
+        return Path(self._view.write(path))
+
+    def plot(self, audit: str) -> Any:
+        """All charts of one audit as a figure; notebooks show it, and `save(path)` writes SVG, PDF or PNG."""
+        return self._view.plot(audit)
+
+    def to_pandas(self) -> Any:
+        """The findings as a table of pandas."""
+        if importlib.util.find_spec("pandas") is None:
+            raise SpecError("to_pandas needs pandas: pip install pandas; run.findings is a table of polars")
+        return self.findings.to_pandas()
+
+    @property
+    def _view(self) -> Any:
+        """The run as report/ shows it; the package hands it out, since run/ imports nothing of report/."""
+        import assay
+
+        return assay.View(self)
+
     def document(self) -> dict[str, Any]:
         """What `--json` prints: no times in it, so that equal runs print equal bytes."""
         return {
@@ -91,34 +126,66 @@ class Run:
         """The document as text."""
         return json.dumps(self.document(), ensure_ascii=False, indent=1, allow_nan=False)
 
-    def save(self, folder: Path) -> Run:
-        """Write the run folder, whole or not at all; the run remembers where."""
-        lines = [json.dumps(dataclasses.asdict(e), ensure_ascii=True) for e in self.explanations]
-        texts = {
-            "explanations.jsonl": "".join(f"{line}\n" for line in lines),
-            RUN: json.dumps(self.about, indent=1, default=str),
-        }
+    def save(self, folder: Path | str) -> Run:
+        """Write the run folder; the run remembers where.
+
+        run.json comes last and has the digests of the other files: a folder in which a save was cut off is
+        refused by `load_run`, never read as a mixture of two runs.
+        """
+        folder = Path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=folder, prefix=".saving-") as scratch:
-                for name in TABLES:
-                    getattr(self, name).write_parquet(Path(scratch) / f"{name}.parquet")
-                for name, text in texts.items():
-                    (Path(scratch) / name).write_text(text, "utf-8")
-                for path in Path(scratch).iterdir():
-                    path.replace(folder / path.name)
+            with locked(folder):
+                for stale in folder.glob(f"{_SAVING}*"):
+                    shutil.rmtree(stale, ignore_errors=True)
+                with tempfile.TemporaryDirectory(dir=folder, prefix=_SAVING) as scratch:
+                    about = {**self.about, "files": self._write_files(Path(scratch))}
+                    (Path(scratch) / RUN).write_text(json.dumps(about, indent=1, default=str), "utf-8")
+                    for name in (*about["files"], RUN):
+                        (Path(scratch) / name).replace(folder / name)
         except (OSError, pl.exceptions.ComputeError) as error:  # polars wraps a full disk
             raise unwritable(folder, error) from error
-        return dataclasses.replace(self, folder=folder)
+        return dataclasses.replace(self, folder=folder, about=about)
+
+    def _write_files(self, scratch: Path) -> dict[str, str]:
+        """Write all but run.json; returns their digests."""
+        for name in TABLES:
+            getattr(self, name).write_parquet(scratch / f"{name}.parquet")
+        lines = (json.dumps(dataclasses.asdict(e), ensure_ascii=True) for e in self.explanations)
+        (scratch / _EXPLANATIONS).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        return {path.name: file_digest(path) for path in sorted(scratch.iterdir())}
 
     def _repr_html_(self) -> str:
-        return str(self.findings._repr_html_())
+        return str(self._view.html())
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time write to a run's folder; where the system has no locks, all may."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file that the user named; an error becomes a message, not a traceback after the work."""
+    """Write a file whole or not at all, in the place of a link and never through it; errors are messages."""
+    is_file = path.is_symlink() or path.is_file() or not path.exists()
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.write_text(text, "utf-8", errors="replace")
+        if not is_file or path.is_relative_to("/dev"):  # such as /dev/stdout, or a pipe that the user named
+            path.write_text(text, "utf-8", errors="replace")
+            return
+        try:
+            with scratch.open("x", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+            scratch.replace(path)
+        except BaseException:
+            scratch.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise unwritable(path, error) from error
 
@@ -130,13 +197,16 @@ def check_writable(folder: Path, mark: str = RUN) -> None:
     so may an empty one, but never one with files of the user's own.
     """
     try:
-        files = sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+        paths = sorted(folder.iterdir()) if folder.is_dir() else []
     except OSError as error:
         raise unwritable(folder, error) from error
-    others = [name for name in files if not name.startswith(".")]
-    if others and mark not in files:
+    of_system = len(folder.resolve().parts) <= 2  # /usr, /var: folders alone are enough to refuse it
+    others = [path.name for path in paths if (of_system or not path.is_dir()) and path.name not in _HARMLESS]
+    if any(path.name.startswith(_SAVING) for path in paths):  # a first save that was cut off
+        others = [name for name in others if name not in _FILES]
+    if others and not (mark in others and (mark != RUN or _is_run(folder))):
         raise CacheError(
-            f"{folder} holds {others[0]!r} and no {mark}: files of yours could be written over; "
+            f"{folder} holds {others[0]!r} and no {mark} of ours: files of yours could be written over; "
             f"give --out a new or empty folder, or that of an earlier result"
         )
     new = [path for path in (folder, *folder.parents) if not path.exists()]
@@ -150,22 +220,34 @@ def make_folder(folder: Path) -> None:
     """Make a folder that can be written to; an error becomes a message."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".assay-probe"
-        probe.write_text("")
-        probe.unlink()
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise unwritable(folder, error) from error
 
 
-def load_run(folder: Path) -> Run:
+def load_run(folder: Path | str) -> Run:
     """Read a run folder."""
+    folder = Path(folder)
     if not (folder / RUN).is_file():
         raise CacheError(f"{folder} is not a run folder (no {RUN}); give the folder of an earlier run")
     about = load_about(folder)
+    for name, digest in about.get("files", {}).items():
+        with _reading(folder / Path(name).name) as path:
+            if file_digest(path) != digest:
+                raise ValueError(
+                    "it is not the file that this run saved: it was changed, or another save was cut off"
+                )
     frames = {name: _read_table(folder / f"{name}.parquet", schema) for name, schema in TABLES.items()}
-    with _reading(folder / "explanations.jsonl") as path:
+    with _reading(folder / _EXPLANATIONS) as path:
         explanations = [_parse_explained(line) for line in path.read_text("utf-8").splitlines()]
     return Run(**frames, explanations=explanations, about=about, folder=folder)
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        return bool(load_about(folder))
+    except CacheError:
+        return False
 
 
 def load_about(folder: Path) -> dict[str, Any]:
@@ -178,11 +260,17 @@ def load_about(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[Path]:
-    """Turn whatever a damaged file of a run raises into a message that names the file."""
+    """Turn whatever a damaged file of a run raises into a message that names the file.
+
+    A link, a pipe, a device or a file of gigabytes is no file of a run.
+    """
     try:
+        status = path.lstat()
+        if not S_ISREG(status.st_mode) or status.st_size > MAX_UNPACKED:
+            raise ValueError(f"it is no plain file of at most {MAX_UNPACKED:,} bytes")
         yield path
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError,
-            pl.exceptions.PolarsError, pa.ArrowException) as error:  # fmt: skip
+            MemoryError, DataError, pl.exceptions.PolarsError, pa.ArrowException) as error:  # fmt: skip
         problem = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
         raise CacheError(f"{path} is damaged: {problem}; run the audit again, scores are cached") from error
 
@@ -190,7 +278,7 @@ def _reading(path: Path) -> Iterator[Path]:
 def _read_table(path: Path, schema: Schema) -> pl.DataFrame:
     """A table of the run, read by pyarrow: polars panics if a page or the metadata is damaged."""
     with _reading(path):
-        stored = pq.ParquetFile(path).read(columns=list(schema))
+        stored = read_parquet(path, list(schema))
         table = pa.table({name: stored.column(name) for name in schema})  # without metadata
         table.validate(full=True)
         return pl.DataFrame(table).select(pl.col(name).cast(kind) for name, kind in schema.items())
@@ -274,4 +362,4 @@ def _finding_document(row: Mapping[str, Any]) -> dict[str, Any]:
     has_interval = row["ci_low"] is not None and row["ci_high"] is not None
     finite["ci"] = [finite["ci_low"], finite["ci_high"]] if has_interval else None
     finite["evidence"] = list(row["evidence"] or [])
-    return {name: finite[name] for name in _DOCUMENT}
+    return {name: finite[name] for name in _FACTS["document"]}

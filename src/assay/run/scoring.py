@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from assay.core import Case, Explanation, Floats, Grid, Measure, Metric, Sample, Scored, SetMetric
-from assay.errors import MetricError
-from assay.run.engine.batch import FAULTS, Batch, quote, rare_collections
+from assay.errors import AuditError, MetricError
+from assay.run.engine.batch import Batch, as_numbers, call_metric, quote, rare_collections
 from assay.run.session import Session
 from assay.run.unfold import FAILED, Integers, Table, score_sets, unfold
 
@@ -146,9 +147,9 @@ def _compute(
         with session.progress.task(measure.label, len(wanted)) as counter:
             for batch in session.engine.run(metric, wanted, session.on_error):
                 waiting.append(_fill(table, batch, missing))
-                session.failures += [
-                    f"{measure.label}: {quote(wanted[place])}: {message}" for place, message in batch.failures
-                ]
+                session.note_failures(
+                    measure.label, [(quote(wanted[at]), text) for at, text in batch.failures]
+                )
                 counter.advance(len(batch.indices), float(work[batch.indices].sum()))
                 seconds += batch.seconds
                 if sum(map(len, waiting)) >= PUT_ROWS or time.monotonic() - last >= PUT_SECONDS:
@@ -203,11 +204,11 @@ def _cached_grid(measure: Measure, metric: Metric, grid: Grid, session: Session)
     signature = f"{metric.signature}|output:{measure.output}"
     values = session.cache.get_grid(signature, grid.key) if metric.cacheable else None
     if values is None:
-        began = time.perf_counter()
-        metric.prepare()
+        began, failures = time.perf_counter(), len(session.failures)
+        call_metric(metric, metric.prepare, "while it loaded")
         session.loading += time.perf_counter() - began
         values = _compute_grid(measure, metric, grid, session)
-        if metric.cacheable:
+        if metric.cacheable and len(session.failures) == failures:
             session.cache.put_grid(signature, grid.key, values)
     return values
 
@@ -216,9 +217,9 @@ def _compute_grid(measure: Measure, metric: Metric, grid: Grid, session: Session
     if metric.parts:
         parts = [_cached_grid(part, part.metric, grid, session) for part in metric.parts]  # type: ignore[arg-type]
         return metric.combine(np.stack([p.ravel() for p in parts], axis=1)).reshape(parts[0].shape)
-    values = metric.grid(grid.rows, grid.columns)
+    values = _whole_grid(measure, metric, grid, session)
     if values is not None:
-        return values[:, :, measure.column] if values.ndim == 3 else values
+        return values
     height = max(1, PUT_ROWS // max(1, len(grid.columns)))
     if len(grid.rows) > height:  # in bands that are cached one by one, so that a killed run goes on
         bands = []
@@ -232,7 +233,29 @@ def _compute_grid(measure: Measure, metric: Metric, grid: Grid, session: Session
     flat = np.empty(len(pairs))
     for batch in session.engine.run(metric, pairs, session.on_error):
         flat[np.asarray(batch.indices)] = batch.values[:, measure.column]
+        session.note_failures(measure.label, ((quote(pairs[n]), text) for n, text in batch.failures))
     return flat.reshape(len(grid.rows), len(grid.columns))
+
+
+def _whole_grid(measure: Measure, metric: Metric, grid: Grid, session: Session) -> Floats | None:
+    """The grid by the metric's own way, checked; None where it has none, or it failed and may be skipped."""
+    try:
+        call = partial(metric.grid, grid.rows, grid.columns)
+        values = call_metric(metric, call, f"on the grid {grid.id}", session.engine.timeout)
+        if values is None:
+            return None
+        values = as_numbers(metric, values)
+        shapes = [(len(grid.rows), len(grid.columns), *rest) for rest in ((), (len(metric.outputs) or 1,))]
+        if values.shape not in shapes or np.isinf(values).any():
+            raise MetricError(
+                f"{metric.name} returned an array of shape {values.shape} for the grid {grid.id}, or numbers "
+                f"that are infinite; grid() must give one number per row and column, nan where there is none"
+            )
+        return values[:, :, measure.column] if values.ndim == 3 else values
+    except MetricError:
+        if session.on_error != "skip":
+            raise
+        return None  # pair by pair, which shows the culprits
 
 
 def score_cases(
@@ -249,9 +272,10 @@ def score_cases(
         return scored
     known: dict[str, Floats] = {}
     for name, items in work.items():
-        grids = [item for item in items if isinstance(item, Grid)]
+        grids, failures = [item for item in items if isinstance(item, Grid)], len(session.failures)
         values = {grid.id: score_grid(measure, grid, session, known) for grid in grids}
-        scored[name] = replace(scored[name], grids=values)
+        failed = {FAILED: len(session.failures) - failures} if len(session.failures) > failures else {}
+        scored[name] = replace(scored[name], grids=values, notes={**scored[name].notes, **failed})
     return scored
 
 
@@ -264,7 +288,8 @@ def explain_samples(measure: Measure, samples: Iterable[Sample]) -> list[Explana
     for sample in samples:
         projected = project(metric, sample)
         try:
-            explanations.append(None if projected is None else metric.explain(projected))
-        except FAULTS:
+            call = partial(metric.explain, projected) if projected is not None else lambda: None
+            explanations.append(call_metric(metric, call, "while it explained a score"))
+        except AuditError:
             explanations.append(None)  # a failed explanation must not cost the findings
     return explanations

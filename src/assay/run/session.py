@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, TaskID, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
-from assay.errors import MetricError, SpecError
+from assay.errors import MetricError, SpecError, Stopped, harmless
 from assay.models.budget import Budget, spending
 from assay.models.weights import cache_folder
 from assay.run.cache import ScoreCache
 from assay.run.engine import Engine
 from assay.run.engine.local import LocalEngine
+from assay.run.engine.ray import RayEngine
 from assay.vocabulary import OnError
 
-_EVERY = 5.0  # seconds between plain lines
+# In a log there is one line per tenth of the work, and one after half a minute without any.
+_EVERY = 30.0  # seconds
+_QUIET = 5.0  # seconds at the beginning: short work needs no lines
 
 
 class Counter:
@@ -45,8 +50,10 @@ class Progress:
             yield Counter()
         elif sys.stderr.isatty():
             columns = ("{task.description}", BarColumn(), "{task.fields[counts]}", TimeRemainingColumn())
-            with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
-                yield _Bar(bars, bars.add_task(label, total=1.0, counts=f"0/{total:,}"), total)
+            console = Console(file=sys.__stderr__)  # bars steer the terminal; their labels must not
+            with RichProgress(*columns, console=console, transient=True) as bars:
+                name = escape(harmless(label))
+                yield _Bar(bars, bars.add_task(name, total=1.0, counts=f"0/{total:,}"), total)
         else:
             yield _Lines(label, total)
 
@@ -79,17 +86,17 @@ class _Lines(Counter):
     work: float = 0.0
     began: float = field(default_factory=time.monotonic)
     printed: float = field(default_factory=time.monotonic)
+    tenth: int = 0
 
     def advance(self, count: int, work: float | None = None) -> None:
         self.done += count
         self.work += count / self.total if work is None else work
-        now = time.monotonic()
-        if now - self.printed >= _EVERY:
-            self.printed = now
-            rate = self.done / (now - self.began)
-            left = (now - self.began) * max(0.0, 1.0 / self.work - 1.0) if self.work else 0.0
-            line = f"{self.label}: {self.done:,} of {self.total:,} ({rate:,.0f}/s, {left:,.0f} s left)"
-            print(line, file=sys.stderr, flush=True)
+        now, share = time.monotonic(), min(1.0, max(self.work, 1e-9))
+        seconds, tenth = now - self.began, int(10 * share + 1e-6)
+        if (tenth > self.tenth and seconds >= _QUIET) or now - self.printed >= _EVERY:
+            self.printed, self.tenth = now, tenth
+            left = f"{share:.0%} of the work, {seconds * (1 / share - 1):,.0f} s left"
+            print(f"{self.label}: {self.done:,} of {self.total:,} ({left})", file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -138,11 +145,7 @@ class Session:
             raise SpecError("a budget is kept in one process: leave out --workers and --ray, or the limits")
         if workers < 1:
             raise MetricError(f"--workers {workers}: at least one is needed")
-        engine: Engine = LocalEngine(workers, timeout)
-        if ray:
-            from assay.run.engine.ray import RayEngine
-
-            engine = RayEngine(ray, workers, timeout)
+        engine = RayEngine(ray, workers, timeout) if ray else LocalEngine(workers, timeout)
         folder = cache_folder() if cache == "" else None if cache is None else Path(cache)
         return cls(
             ScoreCache(folder), engine, Progress(quiet), on_error, None if out is None else Path(out),
@@ -155,6 +158,8 @@ class Session:
         if not self._open:
             self.cache.reopen()
             stack.callback(self.cache.close)
+            if threading.current_thread() is threading.main_thread():
+                stack.enter_context(redirect_stdout(sys.stderr))  # Ray and other libraries print from threads
             self.bill = Budget(self.max_calls, self.max_cost, keeps=self.cache.path is not None)
             stack.enter_context(spending(self.bill))
             self.seconds, self.loading, self.computed, self.failures = {}, 0.0, {}, []
@@ -164,10 +169,16 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, Stopped):
+            error.kept = self.cache.path is not None
         stack = self._open.pop()
         if not self._open and self.bill.calls:
             self.progress.say(self.bill.sentence())
         stack.close()
+
+    def note_failures(self, label: str, failures: Iterable[tuple[str, str]]) -> None:
+        """Remember on what a metric failed, and how."""
+        self.failures += [f"{label}: {where}: {message}" for where, message in failures]
 
     def spent(self, label: str, began: float) -> None:
         """Add the time since `began` to a metric's scoring time."""

@@ -5,16 +5,21 @@ What a metric counted, and every sample without a score, stands beside the value
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.core import Case, Floats, Measure, Metric, Sample, Scored, SetMetric
+from assay.datasets.lexicon import toml_file
+from assay.errors import MetricError
+from assay.run.engine.batch import as_numbers, call_metric
 from assay.run.session import Session
 
 Integers = NDArray[np.int64]
@@ -22,17 +27,10 @@ RESAMPLES = 1000
 ABSENT, FAILED = "absent", "failed"  # notes that scoring itself counts
 _FEWEST_REFERENCES = 8  # two halves of four texts, which a band of scores is measured between
 _SAMPLES_WITH = "samples with "  # before a note's name: in how many samples it was counted
-_LACKS = {"references": "no reference", "source": "no source", "image": "no image", "rival": "no rival"}
-# Notes that explain why there is no score, the plainest first.
-_REASONS = {
-    FAILED: "the metric raised an error",
-    "unparsed": "no grade in the answer",
-    "out_of_vocabulary": "no word in the vocabulary",
-}
-_SENTENCES = {
-    "truncated": "{count:,} tokens cut in {touched:,} of {samples:,} samples: longer than the model reads",
-    "out_of_vocabulary": "{count:,} words in {touched:,} of {samples:,} samples are not in the vocabulary",
-}
+_FACTS = toml_file("run", "run")
+_LACKS: dict[str, str] = _FACTS["lacks"]
+_REASONS: dict[str, str] = _FACTS["reasons"]
+_SENTENCES: dict[str, str] = _FACTS["sentences"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +106,22 @@ def score_sets(measure: Measure, metric: SetMetric, cases: Sequence[Case], sessi
     roles = dict.fromkeys(role for by_role in sets.values() for role in by_role)
     values = {role: np.full(len(sets), np.nan) for role in roles}
     resamples = {role: np.full((len(sets), RESAMPLES), np.nan) for role in roles}
+    notes: Counter[str] = Counter()
     began = time.perf_counter()
     with session.progress.task(measure.label, sum(map(len, sets.values()))) as counter:
-        for index, by_role in enumerate(sets.values()):
+        for index, (slice_, by_role) in enumerate(sets.items()):
             for role, samples in by_role.items():
                 if _is_complete(metric, samples):
-                    values[role][index], resamples[role][index] = _score_set(metric, samples)
+                    where = f"on the {len(samples)} samples of {slice_}, {role}"
+                    try:
+                        call = partial(_score_set, metric, samples)
+                        scores = call_metric(metric, call, where, session.engine.timeout)
+                        values[role][index], resamples[role][index] = scores
+                    except MetricError as error:
+                        if session.on_error != "skip":
+                            raise
+                        session.note_failures(measure.label, [(where, str(error))])
+                        notes[f"{ABSENT}: {_REASONS[FAILED]}"] += 1
                 counter.advance(1)
     session.spent(measure.label, began)
     folded = [
@@ -121,7 +129,7 @@ def score_sets(measure: Measure, metric: SetMetric, cases: Sequence[Case], sessi
         for slice_, by_role in sets.items()
     ]
     about = _describe(measure) | (_warn_of_small_sets(metric, sets) if metric.smallest else {})
-    return Scored(measure.label, folded, values, resamples=resamples, about=about)
+    return Scored(measure.label, folded, values, resamples=resamples, notes=notes, about=about)
 
 
 def _is_complete(metric: SetMetric, samples: Sequence[Sample]) -> bool:
@@ -134,7 +142,10 @@ def _score_set(metric: SetMetric, samples: Sequence[Sample]) -> tuple[float, Flo
     """The set's score and its bootstrap: the same draws for sets of equal size, so that pairs stay pairs."""
     rows = metric.statistics(samples)
     if rows is None:
-        return metric.score_set(samples), np.full(RESAMPLES, np.nan)
+        value = float(as_numbers(metric, metric.score_set(samples)))
+        if math.isinf(value):
+            raise MetricError(f"{metric.name} returned {value} for a set of {len(samples)} samples")
+        return value, np.full(RESAMPLES, np.nan)
     generator = np.random.default_rng(len(samples))
     weights = generator.multinomial(len(samples), np.full(len(samples), 1 / len(samples)), size=RESAMPLES)
     value = float(metric.from_statistics(rows.sum(axis=0)[None, :])[0])
@@ -152,7 +163,7 @@ def _warn_of_small_sets(
     smallest = min(map(len, groups))
     few = f"sets of {smallest} texts, fewer than {metric.smallest}: no verdicts"
     cautions = [few] if smallest < metric.smallest else []
-    band = metric.band(list(references))
+    band = call_metric(metric, partial(metric.band, list(references)), "on its references")
     if band:
         between = f"{band[0]:.3f} to {band[1]:.3f}"
         cautions.append(f"halves of the references score {between}: differences within that mean nothing")

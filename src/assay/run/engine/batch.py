@@ -7,26 +7,31 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 import threading
 import time
+from asyncio import CancelledError
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from assay.core import Floats, Metric, Sample, Scores
-from assay.errors import AuditError, MetricError, TextError
+from assay.core import Floats, Metric, Sample, Scores, SetMetric
+from assay.errors import AuditError, MetricError, SpecError, TextError, UnreachableError
 
-# What a user's metric may raise on a text; memory errors and interrupts are not its fault.
-FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError,
-          ValueError, AuditError)  # fmt: skip
+# Whatever a metric raises is its failure; Ctrl-C is none (KeyboardInterrupt, errors.Stopped).
+FAULTS = (Exception, SystemExit, CancelledError, BaseExceptionGroup)
+_FINAL = (SpecError, UnreachableError)  # never skipped: the next sample would fail as this one did
+_PARTS = 8  # that a lost piece is cut into, so that few losses show which sample ends its worker
+Answer = TypeVar("Answer")
 _FIRST, _MOST = 16, 4096  # samples per piece
 _AIM = 0.5  # seconds per piece, so that a killed run loses little and progress moves
-_LOSSES = 3  # of one piece: then it is the samples' fault, not the machine's
+_LOSSES = 3  # of one sample: then it is the sample's fault, not the machine's
+_NO_LISTS = (str, bytes, Mapping, Set, np.ma.MaskedArray)  # their members are no scores in order
 _ALLOCATIONS = 100_000  # objects between two garbage collections; each walks over what metrics remember
 
 
@@ -78,14 +83,15 @@ class Pieces:
         return batch
 
     def lost(self, piece: list[int]) -> None:
-        """Take back a piece that was lost with its worker; raises if that happens too often."""
-        self._losses[piece[0]] += 1
-        if self._losses[piece[0]] >= _LOSSES:
+        """Take back a piece lost with its worker, in parts; raises if a single sample is lost too often."""
+        self._losses.update(piece)
+        if len(piece) == 1 and self._losses[piece[0]] >= _LOSSES:
             raise MetricError(
-                f"{self._metric.name} ended its worker {_LOSSES} times, with {len(piece)} samples from "
-                f"{quote(self._samples[piece[0]])} on; look for lack of memory or a crash of the metric there"
+                f"{self._metric.name} ended its worker {_LOSSES} times, with "
+                f"{quote(self._samples[piece[0]])}; look for lack of memory or a crash of the metric there"
             )
-        self._returned.append(piece)
+        step = -(-len(piece) // _PARTS)
+        self._returned += [piece[start : start + step] for start in range(0, len(piece), step)]
 
 
 def _shared_length(sample: Sample) -> int:
@@ -114,17 +120,35 @@ def evaluate(
             batch = _score(metric, samples, indices)
         return replace(batch, seconds=time.perf_counter() - began)
     except FAULTS as error:
-        if not skip:
+        if not skip or isinstance(error, _FINAL):
             raise _explain(metric, samples, error, timeout) from error
         if len(samples) == 1:
             absent = np.full((1, max(1, len(metric.outputs))), np.nan)
-            return Batch(indices, absent, {}, [(indices[0], f"{type(error).__name__}: {error}")])
+            return Batch(indices, absent, {}, [(indices[0], _describe(error))])
     half = len(samples) // 2
     halves = [
         evaluate(metric, samples[part], indices[part], skip=True, timeout=timeout)
         for part in (slice(half), slice(half, None))
     ]
     return _join(*halves, seconds=time.perf_counter() - began)
+
+
+def call_metric(
+    metric: Metric | SetMetric, call: Callable[[], Answer], where: str, timeout: float | None = None
+) -> Answer:
+    """The answer to a call of the metric; whatever it raises becomes an error that names the metric."""
+    try:
+        with _deadline(timeout):
+            return call()
+    except AuditError as error:
+        raise _named(metric, error) from error
+    except FAULTS as error:
+        advice = "mend the metric, or leave it out"
+        raise MetricError(f"{metric.name} raised {_describe(error)} {where}; {advice}") from error
+
+
+def _describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _join(first: Batch, second: Batch, *, seconds: float) -> Batch:
@@ -149,7 +173,7 @@ def _score(metric: Metric, samples: Sequence[Sample], indices: Sequence[int]) ->
 
 def _check_answer(metric: Metric, samples: Sequence[Sample], answer: Any) -> Floats:
     """The answer as (n, outputs); None becomes nan, while a nan of the metric's own is an error."""
-    if not hasattr(answer, "__len__"):
+    if not hasattr(answer, "__len__") or isinstance(answer, _NO_LISTS):
         raise MetricError(f"{metric.name} returned {type(answer).__name__}, not a list of numbers")
     if len(answer) != len(samples):
         raise MetricError(
@@ -162,10 +186,7 @@ def _check_answer(metric: Metric, samples: Sequence[Sample], answer: Any) -> Flo
         absent = np.array([value is None for value in answer], dtype=np.bool_)
         nothing = [np.nan] * width if metric.outputs else np.nan
         answer = [nothing if value is None else value for value in answer]
-    try:
-        table = np.asarray(answer, dtype=np.float64).reshape(len(answer), -1)
-    except (TypeError, ValueError) as error:
-        raise MetricError(f"{metric.name} returned something that is not a number: {error}") from error
+    table = as_numbers(metric, answer).reshape(len(answer), -1)
     if table.shape[1] != width:
         raise MetricError(f"{metric.name} returned {table.shape[1]} outputs per sample, declares {width}")
     wrong = np.flatnonzero((~np.isfinite(table) & ~absent[:, None]).any(axis=1))
@@ -175,6 +196,18 @@ def _check_answer(metric: Metric, samples: Sequence[Sample], answer: Any) -> Flo
             f"return None where there is no score"
         )
     return table
+
+
+def as_numbers(metric: Metric | SetMetric, answer: Any) -> Floats:
+    """The answer as an array of real numbers; texts of digits and complex numbers are not taken for such."""
+    try:
+        array = np.asarray(answer)
+        listed = array.ravel() if array.dtype.kind == "O" else ()
+        if array.dtype.kind in "cSUmMV" or any(isinstance(item, str | bytes | complex) for item in listed):
+            raise TypeError(f"{array.ravel()[:1].tolist()[0]!r}")
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise MetricError(f"{metric.name} returned something that is not a number: {error}") from error
 
 
 def quote(sample: Sample) -> str:
@@ -190,13 +223,17 @@ def _explain(
     if isinstance(error, TextError):
         return MetricError(f"{metric.name}: {_locate(samples, error.text)}{error}")
     if isinstance(error, AuditError):
-        nameless = isinstance(error, MetricError) and metric.name not in str(error)
-        return MetricError(f"{metric.name}: {error}") if nameless else error
+        return _named(metric, error)
     culprit = _find_culprit(metric, samples, timeout)
     return MetricError(
-        f"{metric.name} raised {type(error).__name__}: {error} on {quote(culprit)}; "
+        f"{metric.name} raised {_describe(error)} on {quote(culprit)}; "
         f"mend the metric, or leave such samples out with --on-error skip"
     )
+
+
+def _named(metric: Metric | SetMetric, error: AuditError) -> AuditError:
+    nameless = isinstance(error, MetricError) and metric.name not in str(error)
+    return type(error)(f"{metric.name}: {error}") if nameless and not isinstance(error, TextError) else error
 
 
 def _locate(samples: Sequence[Sample], text: str) -> str:
@@ -221,25 +258,40 @@ def _find_culprit(metric: Metric, samples: Sequence[Sample], timeout: float | No
     return samples[0]
 
 
+class _Expired(BaseException):
+    """The alarm; no Exception, which a metric may well catch and go on."""
+
+
 @contextmanager
 def _deadline(seconds: float | None) -> Iterator[None]:
-    """Raise TimeoutError in the block after so many seconds.
+    """Raise TimeoutError in the block after so many seconds; what the metric prints goes to stderr.
 
     An alarm reaches Python between two of its steps, and in the main thread only: a call that never comes
     back from C, and a server's thread, are not interrupted.
     """
-    if seconds is None or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
+    if seconds is None:
+        with redirect_stdout(sys.stderr):
+            yield
+        return
+
+    is_armed = True
 
     def expire(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"no answer within {seconds:g} s (--timeout)")
+        if is_armed:
+            raise _Expired
 
     before = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)  # again and again: a bare except may take one
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
+    except _Expired as error:
+        raise TimeoutError(f"no answer within {seconds:g} s (--timeout)") from error
     finally:
+        is_armed = False
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
 

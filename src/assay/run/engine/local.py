@@ -9,18 +9,24 @@ import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from assay.core import Metric, Sample
-from assay.run.engine.batch import Batch, Pieces, evaluate, pack
+from assay.errors import MetricError
+from assay.names.plugins import load_metric_class
+from assay.run.engine.batch import Batch, Pieces, call_metric, evaluate, pack
 from assay.vocabulary import OnError
 
 log = logging.getLogger(__name__)
 _POOL_FROM = 2000  # samples below which starting processes costs more than it saves
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_BROKEN = (BrokenProcessPool, EOFError, ConnectionError)  # a worker, or the server that forks them, is gone
 _SHARE = 0.7  # of the machine's memory that all workers together may hold
 
 
@@ -34,31 +40,46 @@ class LocalEngine:
     def prepare(self, metric: Metric, samples: int) -> None:
         """Load the model here, unless the workers will do it."""
         if not self._uses_pool(metric, samples):
-            metric.prepare()
+            call_metric(metric, metric.prepare, "while it loaded")
 
     def run(self, metric: Metric, samples: Sequence[Sample], on_error: OnError) -> Iterator[Batch]:
         pieces = Pieces(metric, samples)
         if self._uses_pool(metric, len(samples)):
             yield from Team(metric, samples, self.workers, self.timeout, on_error == "skip").run(pieces)
             return
+        if self._has_enough(metric, len(samples)):
+            log.warning("%s is scored in one process: it cannot be sent to others (--workers)", metric.name)
         while pieces:
             piece = pieces.take()
             chosen = [samples[index] for index in piece]
             yield pieces.done(evaluate(metric, chosen, piece, skip=on_error == "skip", timeout=self.timeout))
 
     def _uses_pool(self, metric: Metric, samples: int) -> bool:
-        return self.workers > 1 and samples >= max(_POOL_FROM, 2 * metric.batch) and _can_travel(metric)
+        return self._has_enough(metric, samples) and _packed(metric) is not None
+
+    def _has_enough(self, metric: Metric, samples: int) -> bool:
+        return self.workers > 1 and samples >= max(_POOL_FROM, 2 * metric.batch)
 
 
-def _can_travel(metric: Metric) -> bool:
-    """Whether a metric can be sent to another process; a function of a notebook cannot."""
-    if type(metric).__module__.startswith("assay_plugin_"):
-        return False
+def _packed(metric: Metric) -> bytes | None:
+    """The metric for another process, a user's by its file and fields; None for a notebook's function."""
+    plugin = type(metric).plugin
+    values = {f.name: getattr(metric, f.name) for f in fields(metric)} if plugin else {}  # type: ignore[arg-type]
     try:
-        pickle.dumps(metric)
+        return pickle.dumps((*plugin, values, metric.signature) if plugin else metric)
     except (pickle.PicklingError, AttributeError, TypeError):
-        return False
-    return True
+        return None
+
+
+def _unpacked(recipe: bytes) -> Metric:
+    stored = pickle.loads(recipe)
+    if isinstance(stored, Metric):
+        return stored
+    path, identifier, values, signature = stored
+    metric: Metric = load_metric_class(Path(path), identifier)(**values)  # type: ignore[assignment]
+    if metric.signature != signature:
+        raise MetricError(f"{path} was changed while the run was under way; start it again")
+    return metric
 
 
 @dataclass
@@ -75,13 +96,13 @@ class Team:
 
     def run(self, pieces: Pieces) -> Iterator[Batch]:
         """Score every piece; a pool that broke or grew too large is replaced."""
-        recipe = pickle.dumps(self.metric)
+        recipe = _packed(self.metric) or b""
         try:
             while pieces or self.waiting:
                 try:
                     self._hand_out(pieces, recipe)
                     yield from self._collect(pieces)
-                except BrokenProcessPool:
+                except _BROKEN:
                     _pool.cache_clear()
                     for piece in self.waiting.values():
                         pieces.lost(piece)
@@ -99,7 +120,7 @@ class Team:
             try:
                 rows = pack(self.samples, piece)
                 job = _pool(self.workers).submit(_score_piece, recipe, rows, piece, self.skip, self.timeout)
-            except BrokenProcessPool:
+            except _BROKEN:
                 pieces.lost(piece)
                 raise
             self.waiting[job] = piece
@@ -134,7 +155,20 @@ def _pool(workers: int) -> ProcessPoolExecutor:
             os.environ.pop(name)
             if value is not None:
                 os.environ[name] = value
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("forkserver"))
+    context = multiprocessing.get_context("forkserver")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """In a worker: end when the process that started it has ended, however it ended."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        Thread(target=_wait_and_end, args=[parent], daemon=True).start()
+
+
+def _wait_and_end(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
 
 
 def _score_piece(
@@ -148,8 +182,8 @@ def _score_piece(
 
 @lru_cache(maxsize=4)
 def _load_metric(recipe: bytes) -> Metric:
-    metric: Metric = pickle.loads(recipe)
-    metric.prepare()
+    metric = _unpacked(recipe)
+    call_metric(metric, metric.prepare, "while it loaded")
     return metric
 
 

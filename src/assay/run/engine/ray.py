@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.core import Metric, Sample
-from assay.errors import MetricError
-from assay.run.engine.batch import Batch, Pieces, evaluate, pack
+from assay.errors import MetricError, install
+from assay.run.engine.batch import Batch, Pieces, call_metric, evaluate, pack
 from assay.vocabulary import OnError
 
 _AHEAD = 2  # pieces per actor: one scored, one waiting, so that it never waits for us
@@ -37,7 +37,7 @@ class Worker:
 
     def ready(self) -> int:
         """Load what scoring needs; an error of loading reaches the user as it is. Returns the process id."""
-        self._metric.prepare()
+        call_metric(self._metric, self._metric.prepare, "while it loaded")
         return os.getpid()
 
     def score(self, rows: Sequence[tuple[Any, ...]], piece: Sequence[int], skip: bool) -> Batch:
@@ -181,7 +181,7 @@ def _connect(engine: RayEngine) -> Any:
     try:
         import ray
     except ImportError as error:
-        raise MetricError("--ray needs Ray; install assay[scale]") from error
+        raise MetricError(f"--ray needs Ray: {install('scale')}") from error
     if ray.is_initialized():
         return ray
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}

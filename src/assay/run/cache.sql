@@ -1,0 +1,22 @@
+-- The score cache from one version of the file to the next. Of two processes that open a new cache at once,
+-- the second finds the tables there.
+
+-- version 1
+CREATE TABLE IF NOT EXISTS signatures (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS scores (
+    signature INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, notes TEXT NOT NULL,
+    checksum INTEGER NOT NULL, PRIMARY KEY (signature, key)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS grids (
+    signature INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, checksum INTEGER NOT NULL,
+    PRIMARY KEY (signature, key)
+);
+
+-- version 2
+CREATE TABLE IF NOT EXISTS paces (
+    metric TEXT PRIMARY KEY, characters REAL NOT NULL, seconds REAL NOT NULL
+);
+
+-- version 3: checksums cover the signature from here on, so that rows under the older ones cannot be told
+-- from damaged ones
+DELETE FROM scores; DELETE FROM grids; DELETE FROM signatures;

@@ -1,0 +1,158 @@
+"""The user's data in a run: which audit takes which file, and the notes that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from assay.core import Audit, Measure, Sample
+from assay.datasets.columns import parse_map, table_of
+from assay.datasets.frames import as_data
+from assay.datasets.kinds import Described, describe_data
+from assay.datasets.ratings import read_samples
+from assay.errors import DataError, SpecError
+from assay.models.weights import file_digest
+from assay.names.spec import Specifiable, measure
+from assay.recipe import digest
+
+_OUTPUTS = ("hypothesis", "human")  # fields that audits of clean texts do not read
+
+
+def resolved(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with `data` as paths, in which `map` has given the columns their names."""
+    given = dict(options)
+    columns = parse_map(given.pop("map", None) or {})
+    given["data"] = as_data(given.get("data"), columns)
+    if columns and not given["data"]:
+        raise SpecError("--map names columns of a file: give it with --data FILE")
+    return {name: value for name, value in given.items() if name != "data" or value}
+
+
+def listed(metrics: Specifiable | Sequence[Specifiable] | Mapping[str, Specifiable]) -> Sequence[Specifiable]:
+    """Metrics as a sequence; one of them may stand alone, and a mapping gives them names."""
+    if isinstance(metrics, Mapping):
+        given = {name: measure(metric) for name, metric in metrics.items()}
+        return [replace(metric, label=name, spec=metric.label) for name, metric in given.items()]
+    return metrics if isinstance(metrics, list | tuple) else [metrics]  # type: ignore[list-item]
+
+
+def reads_images(measures: Sequence[Measure]) -> bool:
+    """Whether any of the metrics looks at images."""
+    return any("image" in measure.metric.needs | measure.metric.optional for measure in measures)
+
+
+def samples_of(
+    samples: Any, references: Any, sources: Any, data: Any, columns: Any, *, images: bool
+) -> Sequence[Sample]:
+    """Samples from what `assay.score` takes: samples, columns of texts, or data."""
+    if (samples is None) == (data is None):
+        raise SpecError("score needs texts: give samples, hypotheses and references, or data=")
+    is_list = isinstance(samples, list | tuple)
+    if is_list and all(isinstance(sample, Sample) for sample in samples):
+        return samples  # type: ignore[no-any-return]
+    if data is None and (references is not None or (is_list and all(isinstance(t, str) for t in samples))):
+        return _zipped(samples, references, sources)
+    files = as_data(samples if data is None else data, parse_map(columns or {}))
+    return [
+        item.sample for file in files for item in read_samples(file, skip_missing=not images, rated=False)
+    ]
+
+
+def _zipped(hypotheses: Any, references: Any, sources: Any) -> list[Sample]:
+    """Samples from columns of equal length; a reference is a text or a list of texts."""
+    given = {"hypotheses": hypotheses, "references": references, "sources": sources}
+    texts = {name: [c] if isinstance(c, str) else list(c) for name, c in given.items() if c is not None}
+    counts = {name: len(column) for name, column in texts.items()}
+    if len(set(counts.values())) > 1:
+        sizes = ", ".join(f"{count} {name}" for name, count in counts.items())
+        raise DataError(f"{sizes}: give one of each per text, and several references as a list")
+    count = counts["hypotheses"]
+    refs = [(r,) if isinstance(r, str) else tuple(r) for r in texts.get("references", [()] * count)]
+    origins = texts.get("sources", [None] * count)
+    return [Sample(text, refs[n], origins[n], id=str(n)) for n, text in enumerate(texts["hypotheses"])]
+
+
+def describe_all(options: Mapping[str, Any]) -> list[Described]:
+    """The files of a run with several audits; a pair of text files serves audits of clean texts alone."""
+    if options.get("references") is not None:
+        return [Described(path, frozenset({"records"})) for path in options.get("data", ())]
+    return [describe_data(path) for path in options.get("data", ())]
+
+
+def fitting(
+    kind: type[Audit], described: Sequence[Described], options: Mapping[str, Any]
+) -> tuple[Path, ...]:
+    """The files that an audit can use."""
+    takes_texts = "references" in {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    if options.get("references") is not None and not takes_texts:
+        return ()
+    return tuple(file.path for file in described if kind.reads in file.kinds)
+
+
+def check_used(described: Sequence[Described], audits: Mapping[str, Audit]) -> None:
+    """Refuse a file that no audit of the run can use."""
+    used = [path for audit in audits.values() for path in getattr(audit, "data", ())]
+    for file in described:
+        if file.path not in used:
+            listed = f" with the columns {', '.join(file.columns)}" if file.columns else ""
+            raise DataError(
+                f"{file.path}: no audit of this run can use a file{listed}; it needs references (stress, "
+                "checklist), hypothesis and human (agreement) or stereotype and anti_stereotype (pairs): "
+                "name its columns with --map FIELD=COLUMN"
+            )
+
+
+def data_notes(audits: Mapping[str, Audit]) -> list[str]:
+    """How the columns of each file were read, the task of its records, and which audits used which data."""
+    users: dict[Path, list[str]] = {}
+    for name, audit in audits.items():
+        for path in getattr(audit, "data", ()):
+            users.setdefault(path, []).append(name)
+    notes = []
+    for path, names in users.items():
+        with suppress(DataError):  # the reader's own columns may suffice where others are doubtful
+            notes += _file_notes(describe_data(path), {name: audits[name] for name in names})
+    if users and len(audits) > 1:
+        embedded = [name for name, audit in audits.items() if not getattr(audit, "data", ())]
+        listed = [f"{path.name} is used by {', '.join(names)}" for path, names in users.items()]
+        notes.append(
+            "; ".join([*listed, f"embedded data by {', '.join(embedded)}" if embedded else ""]).strip("; ")
+        )
+    return notes
+
+
+def _file_notes(file: Described, audits: Mapping[str, Audit]) -> list[str]:
+    notes: list[str] = []
+    kinds = {audit.reads for audit in audits.values()}
+    reads_outputs = bool(kinds & {"ratings", "systems"})
+    reads_records = bool(kinds & {"records", "sources"})
+    aliases = {
+        name: column
+        for name, column in file.aliases.items()
+        if (reads_outputs or (reads_records and name not in _OUTPUTS))
+    }
+    notes += alias_notes(file.path, aliases)
+    if reads_records and file.task is not None and not any(getattr(a, "task", ()) for a in audits.values()):
+        clean = "; the first reference is the clean text" if file.from_references else ""
+        notes.append(f"{file.path.name}: task {file.task}, by its columns (--task changes it){clean}")
+    return notes
+
+
+def alias_notes(path: Path, aliases: Mapping[str, str]) -> list[str]:
+    """Which columns of a file were recognised by a common name; `reference` is as good as `references`."""
+    read = [f"{column} is read as {name}" for name, column in aliases.items() if column != "reference"]
+    return [f"{path.name}: {', '.join(read)}; --map FIELD=COLUMN changes it"] if read else []
+
+
+def data_digests(audits: Mapping[str, Audit]) -> dict[str, str]:
+    """Each file of a run, or table in memory, with the digest of its content."""
+    digests = {}
+    for path in (path for audit in audits.values() for path in getattr(audit, "data", ())):
+        if (table := table_of(path)) is not None:
+            digests[str(path)] = digest(*map(repr, table))
+        elif path.is_file():
+            digests[str(path)] = file_digest(path)
+    return digests
