@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: audit test check bench soak docs parity clean
+.PHONY: audit test check bench soak redteam lock check-lock install-locked install-test docs calibration parity clean
 
 audit: $(STAMP)
 	$(BIN)/assay audit --out assay-run
@@ -29,11 +29,36 @@ soak: $(DEV)
 	ASSAY_SOAK=1 $(BIN)/python -m pytest --timeout 0 -n 2 --dist load tests/calibration tests/faults tests/fuzz
 	ASSAY_SOAK=1 $(BIN)/python -m pytest --timeout 0 -s tests/security
 
+# Attacks and accidents, one line per row: hostile folders, servers and metrics, kills, memory; loopback only.
+redteam: $(DEV)
+	$(BIN)/python tests/redteam/run.py
+
+# Every package of this environment by hash, for this platform and Python.
+lock: $(VENV)/bin/python
+	$(BIN)/python .ci/lock.py
+
+check-lock: $(VENV)/bin/python
+	$(BIN)/python .ci/lock.py --check
+
+install-locked: $(VENV)/bin/python
+	$(BIN)/python -m pip install --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --no-deps --no-build-isolation --editable .
+
+# Wheel and sdist, built and tried in a clean environment without extras.
+install-test: $(VENV)/bin/python
+	$(PIP) build pytest pytest-timeout
+	ASSAY_SOAK=1 $(BIN)/python -m pytest -c /dev/null --rootdir . --confcutdir tests/faults -W ignore tests/faults/test_install.py
+
 # Ours against the original packages, each in an environment of its own; writes docs/parity.md.
 parity: $(DEV)
 	$(BIN)/python tests/parity/compare.py
 
+# The site, in site/; needs no network once its packages are installed.
 docs: $(DEV)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The simulations of docs/calibration.md, about half an hour on two cores.
+calibration: $(DEV)
 	$(BIN)/python tests/calibration/page.py
 
 $(VENV)/bin/python:
@@ -48,4 +73,4 @@ $(DEV): $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $(STAMP) $@
 
 clean:
-	rm -rf $(VENV) assay-run build dist
+	rm -rf $(VENV) assay-run build dist site

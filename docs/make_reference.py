@@ -1,4 +1,4 @@
-"""Write docs/reference.md from the code: commands with their options, audits with their statistics."""
+"""Write docs/reference.md and docs/formats.md from the code: commands, audits, and the forms of data."""
 
 from __future__ import annotations
 
@@ -10,8 +10,37 @@ from pathlib import Path
 
 from assay.cli import COMMANDS, command_of
 from assay.core import Audit, Statistic
+from assay.datasets.published.formats import AUDITS, Format, Gives, formats
 from assay.names.registry import audit_class, names
 from assay.report.verdicts import QUESTION_TITLES
+
+HEADINGS: dict[Gives, str] = {
+    "ratings": "Ratings",
+    "preferences": "Preferences",
+    "pairs": "Stereotype pairs",
+    "records": "Texts to perturb",
+}
+FORMATS = """\
+# File formats
+
+assay recognises a file by what it holds: the columns of a table (CSV, TSV, JSON Lines, Parquet), the keys
+of a JSON document or the files of a folder, never by its name. Give any of them with `--data`. A file that
+is not recognised is refused with the nearest forms and what it lacks; a malformed row is refused with its
+line and column.
+
+Your own files need no published form. One record per line: `hypothesis`, `references`, `source`, `system`,
+`doc` and `human` (a number, a list, or an object by criterion) for ratings; `stereotype`, `anti_stereotype`
+and `reference` for pairs; `gold`, `references`, `source`, `context` and `task` for texts to perturb.
+
+Images are attached where the file they name lies beside the data, or in `images/`, `Flicker8k_Dataset/`,
+`val2014/` or `train2014/` there. A pickle is read only if it holds containers, text and numbers; no code in
+it is run.
+
+Translations: a folder with several language pairs gives all of them, each item with its `language_pair`.
+`--language-pair` and `--domain` choose some, `--reference` the human translation to compare with (the first
+by name, or `all`), and `--human-systems false` leaves human translations out of what is judged.
+
+This page is written by `python docs/make_reference.py`; `assay list formats` prints the same table."""
 
 
 def command_helps(name: str) -> Iterator[tuple[str, str]]:
@@ -58,5 +87,23 @@ def _statistic_line(statistic: Statistic) -> str:
     return f"| `{statistic.name}`{where} | {statistic.unit or '-'} | {side} | {statistic.meaning} |"
 
 
+def formats_page() -> str:
+    """docs/formats.md: every published form, by what it gives."""
+    lines = [FORMATS]
+    for gives, heading in HEADINGS.items():
+        lines += [f"\n## {heading}\n\nAudits: {', '.join(AUDITS[gives])}.\n"]
+        lines += ["| name | what | recognised by | also used | licence |", "|---|---|---|---|---|"]
+        lines += [_format_line(form) for form in formats() if form.gives == gives]
+    return "\n".join(lines) + "\n"
+
+
+def _format_line(form: Format) -> str:
+    shown = (", ".join(f"`{name}`" for name in names) for names in (form.columns, form.also))
+    columns, also = (text.replace("|", "\\|").replace("\t", "\\t") for text in shown)
+    where = f"[{form.name}]({form.published})" if form.published.startswith("http") else form.name
+    return f"| {where} | {form.title} | {columns} | {also or '-'} | {form.licence} |"
+
+
 if __name__ == "__main__":
     Path(__file__).with_name("reference.md").write_text(reference(), "utf-8")
+    Path(__file__).with_name("formats.md").write_text(formats_page(), "utf-8")

@@ -96,8 +96,8 @@ def test_a_metric_in_seven_lines(pairs: Path, tmp_path: Path) -> None:
             ("run", "stereotype", "-m", "bleu", "--fail-on", "unfare"),
             "--fail-on: unknown gate 'unfare'; did you",
         ),
-        (("run", "stereotype", "-m", "bleu", "--seed", "-1"), "Invalid value for '--seed'"),
-        (("perturb", "negation", "--text", "a", "--seed", "-1"), "Invalid value for '--seed'"),
+        (("run", "stereotype", "-m", "bleu", "--seed", "-1"), "--seed: give at least 0"),
+        (("perturb", "negation", "--text", "a", "--seed", "-1"), "--seed: give at least 0"),
         (("list", "metric"), "did you mean metrics?"),
         (("perturb", "nonsense", "--text", "a"), "unknown perturbation 'nonsense'"),
         (("perturb", "negation", "--data", "."), ". is a folder; give a file"),
@@ -148,9 +148,15 @@ BAD_FILES = {
     ),
     "strange.xyz": (b"x", "cannot read .xyz"),
     "tabs.csv": (
-        b"id\tstereotype\na\tx\n",
-        "line 1: the columns are separated by tabs; rename the file to .tsv",
+        b"id\tstereotype\treference\na\tx\ty\n",
+        "line 1: column 'anti_stereotype' is missing; its columns are id, stereotype, reference",
     ),
+    "mixed.csv": (
+        b"id;stereotype;anti_stereotype;reference\na;x;y;z\nb,x,y,z\n",
+        "line 3: separated by commas, but the header by semicolons, so that column 'stereotype' has no cell; "
+        "use one separator throughout",
+    ),
+    "ragged.csv": (b"id,stereotype,reference\na,x,z\nb,x\n", "line 3: not as many cells as the header"),
     "twice.jsonl": (b'{"id": "a"}\n{"id": "b", "id": "c"}\n', "line 2: not JSON (duplicate key 'id'"),
 }
 
@@ -251,7 +257,7 @@ def test_imported_scores_in_three_forms(pairs: Path, tmp_path: Path) -> None:
 
 
 def test_lists_and_doctor_are_machine_readable(tmp_path: Path) -> None:
-    for kind in ("metrics", "audits", "perturbations", "datasets", "weights"):
+    for kind in ("metrics", "audits", "perturbations", "datasets", "weights", "formats"):
         done = assay("list", kind, "--json", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)[kind]

@@ -95,16 +95,19 @@ def test_samples_that_share_references_stay_together_longest_first() -> None:
     assert Pieces(Sized(), samples).take() == [1, 3, 5, 7, 0, 2, 4, 6]
 
 
-def test_a_piece_is_lost_three_times_and_no_more() -> None:
+def test_a_lost_piece_is_cut_until_the_sample_is_known() -> None:
     pieces = Pieces(Sized(), _samples(20))
     piece = pieces.take()
-    for _ in range(2):
-        pieces.lost(piece)
-        assert pieces.take() == piece
-    assert pieces.suspects([piece])
+    pieces.lost(piece)
+    parts = [pieces.take() for _ in range(8)]
+    assert sorted(index for part in parts for index in part) == sorted(piece)
+    assert pieces.suspects(parts[:1])
     assert not pieces.suspects([[16, 17]])
-    with pytest.raises(MetricError, match="sized ended its worker 3 times, with 16 samples"):
-        pieces.lost(piece)
+    pieces.lost(parts[0])
+    first = pieces.take()
+    assert len(first) == 1
+    with pytest.raises(MetricError, match="sized ended its worker 3 times, with the sample"):
+        pieces.lost(first)
 
 
 def test_culprits_are_found_by_halves() -> None:

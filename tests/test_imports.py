@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "audits": {
         "core", "datasets", "errors", "language", "models", "names", "perturbations", "recipe", "statistics", "vocabulary",
     },
-    "run": {"core", "datasets", "errors", "models", "names", "recipe", "statistics", "vocabulary"},
+    "run": {"__version__", "core", "datasets", "errors", "models", "names", "recipe", "statistics", "vocabulary"},
     "report": {"core", "datasets", "errors", "run", "statistics", "vocabulary"},
     "calibration": {"audits", "core", "datasets", "errors", "names", "recipe", "run", "statistics"},
     "mitigation": {
@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "testing": {"core", "errors", "names", "report", "run", "vocabulary"},
     "server": {"core", "datasets", "errors", "names", "report", "run", "vocabulary"},
     "cli": {
-        "__version__", "calibration", "core", "datasets", "errors", "metrics", "mitigation", "models", "names", "report",
+        "__version__", "audits", "calibration", "core", "datasets", "errors", "metrics", "mitigation", "models", "names", "report",
         "reproduction", "run", "server", "vocabulary",
     },
     "__init__": {"core", "errors", "names", "report", "run"},

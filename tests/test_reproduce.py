@@ -30,6 +30,7 @@ from assay.reproduction.page import (
     summary,
 )
 from assay.reproduction.recipes import Cell, check, not_run, parse_recipe, printed
+from assay.run.pipeline import make_audit
 from assay.run.session import Session
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "reproduction.md"
@@ -65,6 +66,12 @@ cells = "0.00 4 -"
 metric = "rouge1"
 released = "flat"
 """
+
+
+@pytest.mark.parametrize("name", list(recipes()))
+def test_an_audit_takes_the_options_of_its_recipe(name: str) -> None:
+    for plan in recipes()[name].runs.values():
+        assert make_audit(plan.audit, plan.options).name == plan.audit
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 import assay
 from assay.errors import SpecError
-from assay.metrics.chrf import Chrf
+from assay.metrics.ngram import Chrf
 from assay.names.registry import find, names
 from assay.names.spec import measure, parse, perturbation, range_of
 from assay.run.pipeline import make_audit

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from assay.errors import AuditError
     from assay.names.plugins import wrap
     from assay.report.compare import compare
+    from assay.report.views import View as View
     from assay.run.pipeline import audit, run, score
+    from assay.run.results import load_run
     from assay.run.session import Session
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 _NOUNS = (
     "Audit", "Case", "Estimate", "Finding", "Grid", "Judgement", "Metric", "Perturbation", "Record", "Sample",
     "Scored", "SetMetric", "Statistic",
@@ -36,13 +38,15 @@ _LAZY = {
     **dict.fromkeys(("audit", "run", "score"), "assay.run.pipeline"),
     "AuditError": "assay.errors",
     "compare": "assay.report.compare",
+    "load_run": "assay.run.results",
+    "View": "assay.report.views",
     "Session": "assay.run.session",
     "wrap": "assay.names.plugins",
 }
 __all__ = [
     "Audit", "AuditError", "Case", "Estimate", "Finding", "Grid", "Judgement", "Metric", "Perturbation",
-    "Record", "Sample", "Scored", "Session", "SetMetric", "Statistic", "audit", "compare", "run", "score",
-    "wrap",
+    "Record", "Sample", "Scored", "Session", "SetMetric", "Statistic", "audit", "compare", "load_run",
+    "run", "score", "wrap",
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assay.language import language_of
 from assay.recipe import Recipe, digest, generator
-from assay.vocabulary import Criterion, Expectation, Need, Paradigm, Question, Task, Verdict
+from assay.vocabulary import Criterion, DataKind, Expectation, Need, Paradigm, Question, Task, Verdict
 
 Floats = NDArray[np.float64]
 
@@ -173,6 +173,14 @@ class Finding:
             evidence=tuple(evidence), judged=judged, estimate=known,
         )  # fmt: skip
 
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Finding:
+        """A settled finding from a row of a run's table."""
+        ci = None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
+        names = ("metric", "audit", "slice", "statistic", "value", "n", "versus", "p_value", "q_value", "mde")
+        rest = {name: row[name] for name in (*names, "verdict", "sentence")}
+        return cls(**rest, ci=ci, evidence=tuple(row["evidence"] or ()))
+
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
@@ -195,7 +203,8 @@ class Statistic:
 class Chart:
     """How the report draws findings; without one, headline statistics are drawn as bars with intervals."""
 
-    kind: Literal["bars", "curve", "scatter"]
+    # cases: one point per case, whose `meta["at"]` has its place on the axis by slice, against its score
+    kind: Literal["bars", "curve", "scatter", "cases"]
     value: str  # the statistic on the value axis
     title: str = ""
     x: str | None = (
@@ -379,6 +388,7 @@ class Measure:
     label: str
     metric: Metric | SetMetric
     output: str | None = None
+    spec: str = field(default="", repr=False, compare=False)  # how to ask for it, where `label` is a name
 
     @property
     def column(self) -> int:
@@ -431,6 +441,7 @@ class Audit(Recipe, ABC):
     roles: ClassVar[tuple[str, ...]] = ()  # role order, for imported scores
     compares: ClassVar[bool] = False  # does not apply to a metric that reads the hypothesis alone
     wants: ClassVar[str] = "check --data, --only and --limit"  # what to do when there is nothing to score
+    reads: ClassVar[DataKind | None] = None  # which data of a user's it takes in a run of several audits
     needs_data: ClassVar[bool] = False  # there is no embedded data: ratings come from the user
 
     @abstractmethod

@@ -4,7 +4,8 @@ AuditError            the user can mend it; exit status 2
 ├── SpecError         a name, key or value on the command line
 ├── DataError         a file: names file, line and column
 ├── MetricError       a metric returned what it must not, or raised
-│   └── TextError     a text that it cannot read
+│   ├── TextError     a text that it cannot read
+│   └── UnreachableError   a server that a metric needs does not answer; never skipped
 ├── WeightsError      weights absent, damaged or of the wrong kind
 ├── CacheError        the cache or the run folder cannot be read or written
 └── BudgetError       the run would cost more than allowed
@@ -13,11 +14,13 @@ AuditError            the user can mend it; exit status 2
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterable
 
 from rapidfuzz import process
 from rapidfuzz.distance import DamerauLevenshtein
 
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # C0 but tab and newline, DEL, C1
 _ELSEWHERE = "choose another place"
 _ADVICE = {
     errno.EEXIST: f"a file is in the way: {_ELSEWHERE}",
@@ -26,6 +29,12 @@ _ADVICE = {
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.ENOENT: f"make its folder first, or {_ELSEWHERE}",
 } | dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "choose a place that you may write to")
+
+
+class Stopped(BaseException):
+    """Ctrl-C; an exception of its own, so that it is never taken for one that a metric raised."""
+
+    kept = True  # whether what was scored is in a cache
 
 
 class AuditError(Exception):
@@ -56,6 +65,10 @@ class TextError(MetricError):
         return f"{self.problem}; {self.advice}"
 
 
+class UnreachableError(MetricError):
+    """A server that does not answer at all: asking again for every sample would only take hours."""
+
+
 class WeightsError(AuditError):
     """Weights that are absent, damaged or of another kind."""
 
@@ -66,6 +79,16 @@ class CacheError(AuditError):
 
 class BudgetError(AuditError):
     """A limit of calls, tokens or cost that would be passed."""
+
+
+def harmless(text: str) -> str:
+    """The text as a terminal may see it: control characters, which could steer it, become U+FFFD."""
+    return _STEERING.sub("\ufffd", text)
+
+
+def install(extra: str) -> str:
+    """The command that installs an extra; the distribution is not called assay, which is another project."""
+    return f"pip install 'nlg-assay[{extra}]'"
 
 
 def unwritable(what: object, error: Exception) -> CacheError:
@@ -82,8 +105,24 @@ def suggest(wrong: str, known: Iterable[str]) -> str:
     below = [name for name in names if name.startswith(f"{wrong}:")]
     if below:
         return f"; did you mean one of {', '.join(below)}?"
-    measure = DamerauLevenshtein.normalized_similarity
-    near = process.extractOne(wrong, names, scorer=measure, processor=str.lower, score_cutoff=0.5)
+    near = nearest(wrong, names)
     if near:
-        return f"; did you mean {near[0]}?"
+        return f"; did you mean {near}?"
     return f"; known: {', '.join(names)}" if names else ""
+
+
+def nearest(wrong: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like the wrong one; None where none is.
+
+    >>> nearest("rouge-l", ["rouge-w", "rougeL"])
+    'rougeL'
+    """
+    names, measure = sorted(known), DamerauLevenshtein.normalized_similarity
+    alike = [name for name in names if _letters(name) == _letters(wrong)]
+    near = process.extractOne(wrong, names, scorer=measure, processor=str.lower, score_cutoff=0.5)
+    return alike[0] if alike and alike[0] else near[0] if near else None
+
+
+def _letters(name: str) -> str:
+    """A name without the marks and capitals that people leave out; itself where nothing else is in it."""
+    return "".join(filter(str.isalnum, name.lower())) or name

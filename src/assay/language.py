@@ -7,44 +7,20 @@ Latin letters or digits count as one.
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Any
 
-# Frequent words that few other languages with the same letters have.
-_ENGLISH = frozenset([
-    "the", "of", "and", "is", "are", "to", "that", "with", "for", "it", "his", "from", "were", "has",
-    "have", "had", "this", "which", "by", "they", "you", "not", "but", "their", "she", "be", "been", "or",
-    "will", "would", "its", "there", "who", "what", "when", "how", "can", "do", "did", "does", "my",
-    "your", "our", "we", "he", "at", "into", "about", "than", "out", "over", "i'm", "don't", "it's", "as",
-    "on", "if", "one", "some", "all", "two", "three", "people", "woman", "boy", "girl", "dog", "wearing",
-    "young", "after", "before", "because", "while", "where", "through", "between", "under", "again",
-    "still", "even", "only", "most", "other", "such", "could", "should", "may", "might", "must", "very",
-    "more", "new", "first", "said", "made", "up", "down", "off", "each", "every", "both", "him", "them",
-    "these", "those", "then", "someone", "everyone", "something", "everything",
-])  # fmt: skip
+_TABLE = tomllib.loads(files("assay.data").joinpath("words", "languages.toml").read_text("utf-8"))
+_ENGLISH = frozenset(_TABLE["english"])  # words that few other languages have
+_SCRIPTS: dict[str, str] = _TABLE["scripts"]
+_NAMES: dict[str, str] = _TABLE["names"]
 _ENOUGH = 0.15  # a share of these words that no other language reaches; a third of it without accents
 _CERTAIN = 0.4  # probability of the identifier; English texts of a few words got up to .34 for others
 _READ = 600  # characters that are looked at
-_SCRIPTS = {
-    "ja": r"[\u3040-\u30ff]",
-    "zh": r"[\u3400-\u9fff]",
-    "ko": r"[\uac00-\ud7af]",
-    "th": r"[\u0e00-\u0e7f]",
-    "ar": r"[\u0600-\u06ff]",
-    "he": r"[\u0590-\u05ff]",
-    "el": r"[\u0370-\u03ff]",
-    "hi": r"[\u0900-\u097f]",
-    "ru": r"[\u0400-\u04ff]",
-}  # fmt: skip
-_NAMES = {
-    "ar": "Arabic", "de": "German", "el": "Greek", "en": "English", "es": "Spanish", "fr": "French",
-    "he": "Hebrew", "hi": "Hindi", "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch",
-    "pl": "Polish", "pt": "Portuguese", "ru": "Russian", "th": "Thai", "tr": "Turkish", "zh": "Chinese",
-}  # fmt: skip
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
-_UNIT = re.compile(
-    r"[A-Za-z0-9]+|\S[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*"
-)  # Thai vowels stay with their letter
+_UNIT = re.compile(r"[A-Za-z0-9]+|\S[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*")  # Thai vowels stay put
 _SENTENCE = re.compile(r".+?(?:(?<!\d)[.!?…؟۔।]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[”’」』）]*|\n+|$)", re.DOTALL)
 
 

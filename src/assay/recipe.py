@@ -6,8 +6,11 @@ import dataclasses
 import hashlib
 import inspect
 import json
+import sys
+import sysconfig
 from collections.abc import Mapping
-from pathlib import PurePath
+from modulefinder import ModuleFinder
+from pathlib import Path, PurePath
 from random import Random
 from typing import Any, ClassVar
 
@@ -24,11 +27,35 @@ def generator(seed: int, name: str, key: str) -> Random:
 
 
 def source_digest(thing: object) -> str | None:
-    """SHA-256 of a user's source; None when it cannot be read, and then nothing is cached."""
+    """SHA-256 of a user's class or function, its file and the user's files that this imports.
+
+    None where that is not all a score depends on or cannot be read, and then nothing is cached.
+    """
     try:
-        return hashlib.sha256(inspect.getsource(thing).encode()).hexdigest()  # type: ignore[arg-type]
+        source, file = inspect.getsource(thing), inspect.getsourcefile(thing)  # type: ignore[arg-type]
     except (OSError, TypeError):
         return None
+    files = None if file is None or getattr(thing, "__closure__", None) else files_digest(Path(file))
+    return files and hashlib.sha256(f"{files} {source}".encode()).hexdigest()
+
+
+def files_digest(path: Path) -> str | None:
+    """SHA-256 of a Python file and of the user's own modules it imports, directly or not.
+
+    None where a file cannot be read, or where only running it would show what it imports.
+    """
+    installed = tuple(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib"))
+    own = [folder for folder in sys.path if not str(Path(folder).resolve()).startswith(installed)]
+    finder = ModuleFinder([str(path.parent), *own], excludes=["assay", *sys.stdlib_module_names])
+    try:
+        finder.run_script(str(path))
+        files = {getattr(module, "__file__", None) for module in finder.modules.values()}
+        codes = [Path(file).read_bytes() for file in sorted(filter(None, files))]
+    except (OSError, ValueError, SyntaxError, ImportError, RecursionError):
+        return None
+    if any(word in code for code in codes for word in (b"import_module", b"__import__")):
+        return None
+    return hashlib.sha256(b"".join(hashlib.sha256(code).digest() for code in codes)).hexdigest()
 
 
 class Recipe:
@@ -38,6 +65,7 @@ class Recipe:
     version: ClassVar[int] = 1
     origin: ClassVar[str | None] = None  # digest of a user's source; the registry sets it
     cacheable: ClassVar[bool] = True
+    plugin: ClassVar[tuple[str, str] | None] = None  # the file and name of a user's class, if it is from one
 
     def pins(self) -> Mapping[str, str]:
         """Digests to add to fields in the signature: weights, prompts, tables."""

@@ -29,6 +29,10 @@ Criterion = Literal[
     "interestingness", "inquisitiveness", "listening", "avoiding repetition", "humanness", "thoroughness",
     "correctness", "data coverage", "text structure", "invariance",
 ]  # fmt: skip
+# What a user's data can be: the audits that take it say which (`Audit.reads`).
+DataKind = Literal[
+    "ratings", "records", "sources", "pairs", "captions", "association", "systems", "questions",
+]  # fmt: skip
 TASKS: tuple[Task, ...] = get_args(Task)
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 # The words of version 0.1, in its run folders and in plug-ins written for it.

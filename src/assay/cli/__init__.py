@@ -7,64 +7,31 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import logging
 import os
 import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
 
 from assay import __version__
-from assay.errors import AuditError, CacheError, unwritable
+from assay.cli.help import Command, Group, plain_words
+from assay.datasets.lexicon import toml_file
+from assay.errors import AuditError, CacheError, SpecError, Stopped, harmless, suggest, unwritable
 
 # Module to its heading in `assay --help` and its commands. A module is imported when one of its commands is
 # called, so that help and version stay quick.
-MODULES: dict[str, tuple[str, dict[str, str]]] = {
-    "audit": (
-        "Audit",
-        {
-            "audit": "Run every audit that fits, at quick size, and write a report.",
-            "run": "Run one audit, at full size, on embedded data or yours.",
-            "score": "Print plain scores of a file.",
-            "perturb": "Show what a perturbation does to a text.",
-        },
-    ),
-    "runs": (
-        "Finished runs",
-        {
-            "report": "Write the report of a run again, or print it in another format.",
-            "compare": "Compare two runs: what became better, what became worse.",
-            "gate": "Check a run against bounds; exit 1 when one is broken.",
-            "card": "Print a metric card.",
-            "panel": "Choose the fewest metrics that notice what can be noticed.",
-        },
-    ),
-    "inspect": (
-        "Inspect",
-        {
-            "list": "List metrics, audits, perturbations, datasets or weights.",
-            "doctor": "Check the installation.",
-            "calibrate": "Measure how large a defect must be for an audit to find it.",
-            "reproduce": "Compare published tables with ours.",
-        },
-    ),
-    "mitigate": (
-        "Mitigate",
-        {
-            "debias": "Train an adapter that removes a metric's bias.",
-            "mitigate": "Compare mitigation methods.",
-            "propagate": "Train a generator on a metric and measure what bias it learns.",
-        },
-    ),
-    "convert": ("Weights", {"convert": "Convert pickled weights to safetensors; nothing in them is run."}),
-    "serve": ("Serve", {"serve": "Open the playground and the run browser on this machine."}),
-}
-COMMANDS = {name: module for module, (_, commands) in MODULES.items() for name in commands}
+MODULES: dict[str, Any] = toml_file("help", "commands")["modules"]
+COMMANDS = {name: module for module, listed in MODULES.items() for name in listed["commands"]}
+_USAGE: Any = typer.BadParameter.__base__  # every mistake that the parser of options finds
 
 # What the user can fix, wherever it occurs: a full disk, a closed stream, a path that cannot be opened.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -80,27 +47,50 @@ def command_of(name: str) -> Any:
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     extra = name in ("run", "calibrate")  # these take the options of any audit (`options.extra_fields`)
     settings = {"allow_extra_args": extra, "ignore_unknown_options": extra}
-    single.command(name, context_settings=settings)(function)
+    single.command(name, cls=Command, context_settings=settings)(function)
     return get_command(single)
 
 
-class Commands(TyperGroup):
-    """The commands of `MODULES`, each imported when it is called."""
+class Commands(Group):
+    """The commands of `MODULES`, each imported when it is called; mistakes are told in plain words."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
-            return None
+            if ctx.resilient_parsing or cmd_name.startswith("-"):
+                return None
+            raise SpecError(f"no command is called {cmd_name!r}{suggest(cmd_name, COMMANDS)}")
         command = command_of(cmd_name)
         command.name = cmd_name
         return command
 
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        with _in_plain_words():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            with _in_plain_words():
+                return super().invoke(ctx)
+        except (EOFError, SystemExit) as error:  # typer would end with status 1 or 0, which mean other things
+            raise RuntimeError(f"a library raised {error!r}") from error
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for heading, commands in MODULES.values():
-            with formatter.section(heading):
-                formatter.write_dl(list(commands.items()))
+        for listed in MODULES.values():
+            with formatter.section(listed["heading"]):
+                formatter.write_dl(list(listed["commands"].items()))
+
+
+@contextmanager
+def _in_plain_words() -> Iterator[None]:
+    try:
+        yield
+    except _USAGE as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        raise SpecError(plain_words(error)) from error
 
 
 app = typer.Typer(
@@ -108,7 +98,6 @@ app = typer.Typer(
     cls=Commands,
     help="Put evaluation metrics to the test: unfair to whom, blind to what, in agreement with people?",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -125,19 +114,24 @@ def main() -> None:
     """Run the command line; a user's mistake is one message, a bug a traceback."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # idle threads must not spin on a busy machine
-    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    _take_streams()
     sys.excepthook = _bug
+    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     signal.signal(signal.SIGINT, _stop)
     out = sys.stdout
     try:
         if out is None:
             raise CacheError("stdout is closed and results would be lost; send them to a file or /dev/null")
         root: Any = get_command(app)  # app() would put an exception hook of its own in the place of ours
-        root.commands = dict.fromkeys(COMMANDS)  # names for suggestions; modules are loaded when called
-        root(standalone_mode=True)
+        root(standalone_mode=True, prog_name="assay")
     except AuditError as error:
         typer.echo(f"assay: {error}", err=True)
         sys.exit(2)
+    except Stopped as stopped:
+        kept = "scores so far are kept, run again to go on"
+        kept = kept if stopped.kept else "no score is kept, without a cache"
+        typer.echo(f"assay: stopped; {kept}", err=True)
+        sys.exit(130)
     except SystemExit:
         if sys.stdout is not out:  # typer has put another in its place: the reader (head, less) has gone
             sys.exit(128 + signal.SIGPIPE)  # as other programs end then; 1 would be a requirement not met
@@ -148,20 +142,41 @@ def main() -> None:
         _refused(error)
 
 
+class Screen(io.TextIOWrapper):
+    """A stream of ours: no text steers a terminal, and what an encoding lacks is written as \\u0000."""
+
+    def write(self, text: str) -> int:
+        if self is sys.stdout and threading.current_thread() is not threading.main_thread():
+            return sys.stderr.write(text)  # a library's: Ray tells of its workers from a thread
+        return super().write(harmless(text) if self.isatty() else text)
+
+
+def _take_streams() -> None:
+    """Keep stdout for results: what metrics, libraries and their processes print goes to stderr."""
+    out, own = sys.stdout, sys.__stdout__
+    if own is None or out is not own or sys.stderr is None:  # closed, or another's in a test
+        return
+    out.flush()
+    result = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = Screen(result, out.encoding, "backslashreplace", line_buffering=result.isatty())
+    sys.stderr = Screen(sys.stderr.buffer, sys.stderr.encoding, "backslashreplace", line_buffering=True)
+
+
 def _refused(error: OSError) -> None:
     """The system took no output, or opened no path: say so once; what is left in the buffer goes nowhere."""
     if error.errno in FULL:
         typer.echo(f"assay: {unwritable(error.filename or 'the output', error)}", err=True)
     else:
         typer.echo(f"assay: cannot open {error.filename}: {error.strerror}; check the path", err=True)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python writes it again at its end, and complains
+    # Else Python writes it again at its end, and complains.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(2)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C: what was scored is put on the way out. Not a KeyboardInterrupt, which ends as status 1."""
-    typer.echo("assay: stopped; scores so far are kept, run again to go on", err=True)
-    sys.exit(130)
+    """Ctrl-C: what was scored is put on the way out."""
+    raise Stopped
 
 
 def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

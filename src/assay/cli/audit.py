@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from assay import vocabulary
 from assay.cli import options as o
 from assay.cli.output import finish, print_cost, print_json, print_notes
 from assay.errors import DataError, SpecError, suggest
@@ -28,11 +29,12 @@ _LACKS = {
 
 
 @o.with_request(size="quick")
-def audit(
-    request: o.Request,
-    only: Annotated[list[str] | None, typer.Option(help="An audit's name; repeatable.")] = None,
-) -> None:
-    """Audit metrics on embedded data (or yours) and write report.html."""
+def audit(request: o.Request, only: list[str] | None = None) -> None:
+    """Audit metrics on embedded data (or yours) and write report.html.
+
+    This is the quick look: a few minutes on part of the data. --size full takes the papers' protocol, and
+    assay run goes through one audit at full size.
+    """
     from assay.run.pipeline import audit
 
     _perform(request, only or [], request.fields(), partial(audit, only=tuple(only or ())))
@@ -41,12 +43,15 @@ def audit(
 @o.with_request(size="full")
 def run(
     context: typer.Context,
-    audit: Annotated[str, typer.Argument(help="The audit's name; see assay list audits.")],
+    audit: str,
     request: o.Request,
-    scores: Annotated[str | None, typer.Option(help="Scores you already have: FILE or FILE:COLUMN.")] = None,
-    only: o.Only = None,
+    scores: str | None = None,
+    only: list[str] | None = None,
 ) -> None:
-    """Run one audit; its own options are given as --name value (see assay list audits)."""
+    """Run one audit at full size, which can take long; --size quick takes part of the data.
+
+    assay run AUDIT --help shows the options of that audit, assay list audits the names of all.
+    """
     from assay.names.registry import audit_class
     from assay.run.pipeline import run
 
@@ -81,37 +86,45 @@ def _perform(
 
 
 def score(
-    data: Annotated[Path, typer.Option("--data", help="Records with hypothesis, references, source.")],
+    data: Annotated[Path, typer.Option()],
     metric: o.Metrics = None,
+    map: list[str] | None = None,
     limit: o.Limit = None,
-    cache: o.Cache = None,
+    cache: str | None = None,
     workers: o.Workers = 1,
-    ray: o.Ray = None,
-    on_error: o.OnError = "stop",
+    ray: str | None = None,
+    on_error: vocabulary.OnError = "stop",
     timeout: o.Timeout = None,
-    skip_missing: o.SkipMissing = False,
-    json: o.Json = False,
+    skip_missing: bool = False,
+    json: bool = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Score a file; prints CSV, or JSON with --json."""
     import polars as pl
 
-    from assay.datasets.ratings import read_samples
+    from assay.datasets.columns import parse_map
+    from assay.datasets.frames import as_data
+    from assay.datasets.ratings import TEXTS, read_samples
+    from assay.datasets.rows import read_rows, recognise
     from assay.names.spec import measure
+    from assay.run.data import alias_notes, reads_images
     from assay.run.pipeline import DEFAULT_METRICS, score_noted
     from assay.run.session import Session
 
     measures = [measure(spec) for spec in metric or DEFAULT_METRICS]
-    reads_images = any("image" in given.metric.needs | given.metric.optional for given in measures)
-    items = read_samples(data, skip_missing=skip_missing or not reads_images)[:limit]
+    (file,) = as_data(data, parse_map(",".join(map or ())))
+    skip = skip_missing or not reads_images(measures)
+    items = read_samples(file, skip_missing=skip, rated=False, limit=limit)
     session = Session.open(
         cache=o.cache_path(cache), workers=workers, ray=ray, on_error=on_error, quiet=quiet, timeout=timeout
     )
     samples = [item.sample for item in items]
-    _check_fields(measures, samples, data)
+    _check_fields(measures, samples, file)
     frame, notes = score_noted(measures, samples, session=session)
-    # A cell that starts like a formula is quoted: spreadsheets run it otherwise.
-    ids = [f"'{item.id}" if item.id[:1] in "=+-@" else item.id for item in items]
+    notes = [*alias_notes(file, recognise(read_rows(file, limit), TEXTS)), *notes]
+    ids = [item.id for item in items]
+    if not json:  # a cell that starts like a formula is quoted: spreadsheets run it otherwise
+        ids = [f"'{name}" if name.startswith(tuple("=+-@\t\r")) else name for name in ids]
     frame.insert_column(0, pl.Series("id", ids))
     if json:
         print_json({"scores": frame.to_dicts(), "notes": notes})
@@ -141,23 +154,27 @@ def _explain_missing(needs: Sequence[str], data: Path) -> str:
         empty = "the files are missing, or the column is empty" if "image" in needs else "the column is empty"
         return f"{' and '.join(needs)}, which no row of {data} has: {empty}; fill it, or take another metric"
     hints = [suggest(column, absent) for column in columns if column not in KNOWN]
-    advice = f"; add a column {absent[0]}, or take another metric"
+    advice = f"; name it with --map {absent[0]}=COLUMN, add a column {absent[0]}, or take another metric"
     advice = next((hint for hint in hints if " mean " in hint), advice)
     return f"{' and '.join(needs)}; {data} has columns {', '.join(columns)}{advice}"
 
 
 def perturb(
-    name: Annotated[str, typer.Argument(help="A perturbation's spec, or 'list'.")],
-    text: Annotated[str | None, typer.Option(help="A text to change.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="Records with gold.")] = None,
-    task: Annotated[str, typer.Option(help="The text's task.")] = "translation",
+    name: str,
+    text: str | None = None,
+    data: Path | None = None,
+    task: str = "translation",
+    map: list[str] | None = None,
     seed: o.SeedNumber = 0,
     limit: o.Limit = None,
-    json: o.Json = False,
+    json: bool = False,
 ) -> None:
     """Change a text, or the golds of a file; 'list' shows every perturbation."""
     from assay.core import Record
-    from assay.datasets.records import read_records, task_named
+    from assay.datasets.columns import parse_map
+    from assay.datasets.frames import as_data
+    from assay.datasets.published.corpora import read_records
+    from assay.datasets.records import task_named
     from assay.names.spec import perturbation
 
     if name == "list":
@@ -170,7 +187,8 @@ def perturb(
         raise SpecError("nothing to change: give --text TEXT or --data FILE")
     if text is not None and data is not None:
         raise SpecError("--text and --data exclude each other: give one of them")
-    records = read_records(data)[:limit] if data else [Record("text", text or "", task_named(task))]
+    files = as_data(data, parse_map(",".join(map or ())))
+    records = read_records(files[0])[:limit] if files else [Record("text", text or "", task_named(task))]
     if data is None and (lack := _lack(changer, records[0])):
         raise SpecError(f"{name} cannot change this: {lack}; give a text, or records with --data")
     changes = ((record, changer.perturb(record, seed)) for record in records)

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from assay.cli import options as o
 from assay.cli.output import print_json
 from assay.errors import SpecError, WeightsError, suggest
 
 
-def convert(
-    name: Annotated[str, typer.Argument(help="A metric, a model of the hub, a folder, or a file.")],
-    out: Annotated[Path | None, typer.Option(help="A folder for the result; without it, the cache.")] = None,
-    json: o.Json = False,
-) -> None:
+def convert(name: str, out: Path | None = None, json: bool = False) -> None:
     """Convert pickled weights (.bin, .pt, .pth, .ckpt) to safetensors; metrics do so by themselves."""
-    from assay.models.convert import convert_path
+    from assay.models.loading import convert_path
     from assay.models.weights import pin, resolve
 
     if out is not None and out.exists():

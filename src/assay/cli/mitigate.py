@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay.cli import options as o
+from assay.cli.help import Command, Group
 from assay.cli.output import print_columns, print_json
 from assay.errors import SpecError
 
@@ -23,18 +24,9 @@ _EXPLANATION = (
     "error: captions that state the wrong gender, change in points; where the reward did not rise, "
     "nothing was optimised and the row says nothing about the reward"
 )
-_ATTRIBUTE = typer.Option("--attribute", help="An attribute to make fair; repeatable.")
-Attribute = Annotated[list[str] | None, _ATTRIBUTE]
-Metric = Annotated[str, typer.Option("-m", "--metric", help="The metric to debias.")]
-Material = Annotated[
-    list[Path] | None,
-    typer.Option(help="More training data: pairs, sentences, MultiNLI, STS-B or StereoSet; repeatable."),
-]
-Test = Annotated[list[Path] | None, typer.Option(help="Pairs to test on; never trained on; repeatable.")]
-People = Annotated[
-    list[Path] | None, typer.Option(help="Human ratings, to check that agreement stays; repeatable.")
-]
+Metric = Annotated[str, typer.Option("-m", "--metric")]
 mitigate = typer.Typer(
+    cls=Group,
     help="Mitigation methods for a biased metric, one by one or side by side.",
     no_args_is_help=True,
     add_completion=False,
@@ -43,20 +35,20 @@ mitigate = typer.Typer(
 
 
 def debias(
-    attribute: Annotated[list[str], _ATTRIBUTE],
-    out: Annotated[Path, typer.Option(help="The adapter's folder; the run with its report is OUT/run.")],
+    attribute: Annotated[list[str], typer.Option()],
+    out: Annotated[Path, typer.Option()],
     metric: Metric = "bertscore-f",
-    data: Material = None,
-    test: Test = None,
-    human: People = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Half the training steps: a few minutes.")] = False,
-    steps: Annotated[int | None, typer.Option(min=1, help="Training steps.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Batch size per loss.")] = None,
-    rate: Annotated[float | None, typer.Option(min=0.0, help="Learning rate.")] = None,
-    bottleneck: Annotated[int | None, typer.Option(min=1, help="Width of an adapter.")] = None,
+    data: list[Path] | None = None,
+    test: list[Path] | None = None,
+    human: list[Path] | None = None,
+    demo: bool = False,
+    steps: Annotated[int | None, typer.Option(min=1)] = None,
+    batch: Annotated[int | None, typer.Option(min=1)] = None,
+    rate: Annotated[float | None, typer.Option(min=0.0)] = None,
+    bottleneck: Annotated[int | None, typer.Option(min=1)] = None,
     seed: o.SeedNumber = 0,
-    cache: o.Cache = None,
-    json: o.Json = False,
+    cache: str | None = None,
+    json: bool = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Train bottleneck adapters so that a metric scores groups alike and keeps its other scores.
@@ -113,23 +105,26 @@ def _change(figure: Figure) -> str:
     return f"{-100 * figure.change:+.1f}%" + _interval(gone, "{:+.1f}%")
 
 
-@mitigate.command()
+@mitigate.command(cls=Command)
 def compare(
     metric: Metric = "bertscore-f",
-    attribute: Attribute = None,
-    adapter: Annotated[list[Path] | None, typer.Option(help="A folder of assay debias; repeatable.")] = None,
-    model: Annotated[list[str] | None, typer.Option(help="Another backbone; repeatable.")] = None,
-    test: Test = None,
-    human: People = None,
-    stress: Annotated[bool, typer.Option("--stress", help="Also run the stress audit (slow).")] = False,
-    limit: Annotated[int, typer.Option(min=2, help="Held-out pairs per attribute.")] = 60,
-    out: o.Out = Path("assay-mitigation"),
+    attribute: list[str] | None = None,
+    adapter: list[Path] | None = None,
+    model: list[str] | None = None,
+    test: list[Path] | None = None,
+    human: list[Path] | None = None,
+    stress: bool = False,
+    limit: Annotated[int, typer.Option(min=2)] = 60,
+    out: Path = Path("assay-mitigation"),
     seed: o.SeedNumber = 0,
-    cache: o.Cache = None,
-    json: o.Json = False,
+    cache: str | None = None,
+    json: bool = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Compare adapters, backbones, layers, directions, hybrids and swaps by bias, accuracy and agreement."""
+    """Compare mitigation methods side by side.
+
+    Adapters, backbones, layers, directions, hybrids and swaps are compared by bias, accuracy and agreement.
+    """
     from assay.mitigation import methods as m
     from assay.mitigation.data import check_attribute
     from assay.mitigation.proof import check_ratings, read_test_pairs
@@ -159,15 +154,15 @@ def compare(
         typer.echo(f"report: {report}", err=True)
 
 
-@mitigate.command()
+@mitigate.command(cls=Command)
 def project(
-    out: Annotated[Path, typer.Option(help="The folder to write; use it as adapter=DIR.")],
+    out: Annotated[Path, typer.Option()],
     metric: Metric = "bertscore-f",
-    attribute: Attribute = None,
-    directions: Annotated[int, typer.Option(min=1, help="Number of directions to remove.")] = 2,
+    attribute: list[str] | None = None,
+    directions: Annotated[int, typer.Option(min=1)] = 2,
     seed: o.SeedNumber = 0,
 ) -> None:
-    """Remove the directions in which identities differ from a metric's embeddings."""
+    """Remove identity directions from a metric's embeddings."""
     from assay.mitigation.methods import fit_projection
     from assay.mitigation.train import with_key
     from assay.models.adapters import CARD
@@ -192,14 +187,14 @@ def _print_comparison(comparison: Comparison) -> None:
 
 def propagate(
     metric: o.Metrics = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Independent replications.")] = 3,
-    scenes: Annotated[int, typer.Option(min=20, help="Test scenes per replication.")] = 400,
-    updates: Annotated[int, typer.Option(min=1, help="Steps of minimum-risk training.")] = 60,
-    model: Annotated[str | None, typer.Option(help="A generator of your own; with --data.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Its scenes: source or image, references, group.")] = None,
-    candidates: Annotated[int, typer.Option(min=2, help="Captions sampled per scene.")] = 5,
-    cache: o.Cache = None,
-    json: o.Json = False,
+    seeds: Annotated[int, typer.Option(min=1)] = 3,
+    scenes: Annotated[int, typer.Option(min=20)] = 400,
+    updates: Annotated[int, typer.Option(min=1)] = 60,
+    model: str | None = None,
+    data: Path | None = None,
+    candidates: Annotated[int, typer.Option(min=2)] = 5,
+    cache: str | None = None,
+    json: bool = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Rerank the best of N captions, and train by minimum risk, with each metric as the reward."""

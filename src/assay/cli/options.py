@@ -8,47 +8,25 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from assay import vocabulary
+from assay.cli.help import STRAY
 from assay.errors import SpecError, suggest
 
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option("-m", "--metric", help="A metric's spec; repeat -m for several."),
-]
-Data = Annotated[list[Path] | None, typer.Option("--data", help="A data file or folder; repeatable.")]
-References = Annotated[Path | None, typer.Option(help="A text file of references, beside --data TEXTS.txt.")]
-Only = Annotated[list[str] | None, typer.Option(help="One noise, template, test or attribute; repeatable.")]
-TaskNames = Annotated[list[str] | None, typer.Option("--task", help="A task; repeatable.")]
-Rule = Annotated[vocabulary.Rule | None, typer.Option(help="careful (default), or the paper's own.")]
-_SEED = typer.Option(min=0, help="Seed of everything random.")
+Metrics = Annotated[list[str] | None, typer.Option("-m", "--metric")]
+_SEED = typer.Option(min=0)
 Seed = Annotated[int | None, _SEED]
 SeedNumber = Annotated[int, _SEED]  # of commands whose seed is a default of their own
-Limit = Annotated[int | None, typer.Option(min=1, help="Use at most this many items per dataset.")]
-Out = Annotated[Path, typer.Option(help="The run's folder.")]
-Cache = Annotated[str | None, typer.Option(help="Folder of the score cache, or 'none'.")]
-Workers = Annotated[int, typer.Option(min=1, help="Processes to score in, from 2,000 samples on.")]
-Ray = Annotated[str | None, typer.Option(help="A Ray cluster: auto, local or an address.")]
-OnError = Annotated[vocabulary.OnError, typer.Option(help="When a metric raises an error.")]
-Timeout = Annotated[
-    float | None, typer.Option(min=0.01, help="Seconds that one call of a metric may take; not with --ray.")
-]
-SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave out items without their files.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress and no messages.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also show what the libraries log.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what the run would cost, and stop.")]
-FailOn = Annotated[
-    list[str] | None,
-    typer.Option(help=f"Exit 1 when this fails: {', '.join(get_args(vocabulary.Gate))}; repeatable."),
-]
-Size = Annotated[vocabulary.Size, typer.Option(help="quick: minutes; full: the papers' protocol.")]
-MaxCalls = Annotated[int | None, typer.Option(min=1, help="Most calls to LLM judges.")]
-MaxCost = Annotated[float | None, typer.Option(min=0.0, help="Budget for calls to LLM judges.")]
-Format = Annotated[vocabulary.Format, typer.Option(help="What to print or write.")]
+Limit = Annotated[int | None, typer.Option(min=1)]
+Workers = Annotated[int, typer.Option(min=1)]
+Timeout = Annotated[float | None, typer.Option(min=0.01)]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose")]
+MaxCalls = Annotated[int | None, typer.Option(min=1)]
+MaxCost = Annotated[float | None, typer.Option(min=0.0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +34,27 @@ class Request:
     """The options that `assay audit` and `assay run` share; absent ones keep the audit's defaults."""
 
     metric: Metrics = None
-    size: Size = "full"
-    data: Data = None
-    references: References = None
-    task: TaskNames = None
-    rule: Rule = None
+    size: vocabulary.Size = "full"
+    data: list[Path] | None = None
+    map: list[str] | None = None
+    references: Path | None = None
+    task: list[str] | None = None
+    rule: vocabulary.Rule | None = None
     seed: Seed = None
     limit: Limit = None
-    out: Out = Path("assay-run")
-    cache: Cache = None
+    out: Path = Path("assay-run")
+    cache: str | None = None
     workers: Workers = 1
-    ray: Ray = None
-    on_error: OnError = "stop"
+    ray: str | None = None
+    on_error: vocabulary.OnError = "stop"
     timeout: Timeout = None
-    skip_missing: SkipMissing = False
-    dry_run: DryRun = False
+    skip_missing: bool = False
+    dry_run: bool = False
     max_calls: MaxCalls = None
     max_cost: MaxCost = None
-    fail_on: FailOn = None
-    format: Format = "html"
-    json: Json = False
+    fail_on: list[str] | None = None
+    format: vocabulary.Format = "html"
+    json: bool = False
     quiet: Quiet = False
     verbose: Verbose = False
 
@@ -83,6 +62,7 @@ class Request:
         """The given options, as fields of an audit."""
         given: dict[str, Any] = {
             "data": tuple(self.data or ()),
+            "map": ",".join(self.map or ()) or None,
             "references": self.references,
             "only": tuple(only or ()),
             "task": tuple(self.task or ()),
@@ -140,7 +120,7 @@ def extra_fields(words: list[str], known: list[str]) -> dict[str, Any]:
     while rest:
         word = rest.pop(0)
         if not word.startswith("--"):
-            raise SpecError(f"unexpected word {word!r}; options are written --name value")
+            raise SpecError(f"unexpected word {word!r}; options are written --name value; {STRAY}")
         name, equals, value = word[2:].partition("=")
         name = name.replace("-", "_")
         if name not in known:

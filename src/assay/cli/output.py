@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,21 @@ def columns(rows: Sequence[dict[str, Any]], width: int | None = None) -> list[st
     return [_cut(line.rstrip(), width) for line in lines]
 
 
+def wrapped(rows: Sequence[dict[str, Any]], width: int) -> list[dict[str, Any]]:
+    """The rows with the text of the last column spread over as many lines as fit the width.
+
+    >>> columns(wrapped([{"name": "bleu", "what": "words in common"}], 16))
+    ['name  what', 'bleu  words in', '      common']
+    """
+    *others, last = rows[0] if rows else [""]
+    used = sum(2 + max(len(name), *(len(_printable(row[name])) for row in rows)) for name in others)
+    lines = []
+    for row in rows:
+        first, *more = textwrap.wrap(_printable(row[last]), width - used) or [""]
+        lines += [row | {last: first}, *(dict.fromkeys(others, "") | {last: part} for part in more)]
+    return lines
+
+
 def _printable(cell: Any) -> str:
     """A cell on one line, without control characters, which could steer a terminal."""
     text = "" if cell is None else str(cell)
@@ -70,11 +86,12 @@ def finish(done: Run, *, form: str, fail_on: Sequence[Gate], quiet: bool) -> Non
     if not done.findings.height:
         raise AuditError("; ".join(["nothing could be judged", *done.notes]))
     report = write_report(done)
-    if form == "html":
-        (_print_findings if len(done.about["audits"]) == 1 else _print_answers)(done)
-    else:
+    if form != "html":
         typer.echo(render(done, form))
-    print_notes(done.notes, quiet=quiet)
+    answers = _print_agreement(done) if form == "html" else []
+    if form == "html" and not (answers and list(done.about["audits"]) == ["human"]):
+        (_print_findings if len(done.about["audits"]) == 1 else _print_answers)(done)
+    print_notes([note for note in done.notes if not note.endswith(tuple(answers))], quiet=quiet)
     if not quiet:
         typer.echo(f"report: {report}", err=True)
     if fail_on:
@@ -94,7 +111,9 @@ def print_notes(notes: Sequence[str], *, quiet: bool) -> None:
 
 def print_outcomes(checked: Sequence[Outcome], gate: str, unchecked: Sequence[str]) -> None:
     """Print the requirements that failed and what was not checked; exit with status 1 if any failed."""
-    broken = [outcome for outcome in checked if outcome.problem is not None]
+    broken = [outcome for outcome in checked if outcome.is_broken]
+    known = sum(outcome.known for outcome in checked)
+    more = f"; {known} failures are known, since the baseline has them too" if known else ""
     for outcome in broken[:_MOST_OUTCOMES]:
         typer.echo(f"failed: {outcome.row['audit']} {outcome.name}: {outcome.problem}", err=True)
     if len(broken) > _MOST_OUTCOMES:
@@ -102,9 +121,36 @@ def print_outcomes(checked: Sequence[Outcome], gate: str, unchecked: Sequence[st
     for line in unchecked:
         typer.echo(f"not checked: {line}", err=True)
     if broken:
-        typer.echo(f"gate {gate}: {len(broken)} of {len(checked)} requirements failed", err=True)
+        typer.echo(f"gate {gate}: {len(broken)} of {len(checked)} requirements failed{more}", err=True)
         raise typer.Exit(1)
-    typer.echo(f"gate {gate}: {len(checked)} requirements met", err=True)
+    typer.echo(f"gate {gate}: {len(checked) - known} requirements met{more}", err=True)
+
+
+def _print_agreement(done: Run) -> list[str]:
+    """Which metric agrees with people, in ranked tables and sentences; returns the sentences.
+
+    Where there are several datasets or language pairs, the tables are those of their averages.
+    """
+    from assay.audits.human.compare import NAMES, agreement_notes, agreement_tables
+    from assay.core import Finding
+    from assay.report.text import shown_verdict
+
+    rows = done.findings.iter_rows(named=True)
+    findings = [Finding.from_row(row) for row in rows if row["audit"] == "human"]
+    tables = agreement_tables(findings)
+    for name in [name for name in tables if "/average:" in name] or tables:
+        typer.echo(f"agreement with people: {name}")
+        cells = []
+        for finding, tied, verdict in tables[name]:
+            interval = "" if finding.ci is None else f"{finding.ci[0]:.2f} .. {finding.ci[1]:.2f}"
+            figure = {"metric": finding.metric, NAMES[finding.statistic]: f"{finding.value:.3f}"}
+            figure |= {"95% CI": interval, "n": str(finding.n), "tied with": ", ".join(tied)}
+            cells.append(figure | {"verdict": shown_verdict({"verdict": verdict})})
+        print_columns(cells, cut=True)
+    sentences = agreement_notes(findings)
+    for sentence in sentences:
+        typer.echo(f"- {sentence}.")
+    return sentences
 
 
 def _print_answers(done: Run) -> None:

@@ -4,59 +4,51 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from assay.cli import options as o
-from assay.cli.output import print_columns, print_json, print_outcomes
+from assay import vocabulary
+from assay.cli.output import columns, print_columns, print_json, print_outcomes
 from assay.datasets.rows import read_text
 from assay.errors import SpecError
 from assay.report import render, write_report
 from assay.report.card import as_html, as_markdown, make_card
-from assay.report.compare import Change, Comparison
+from assay.report.card import badge as make_badge
+from assay.report.cite import bibtex
+from assay.report.compare import Change, Comparison, unlike
 from assay.report.compare import compare as compare_runs
-from assay.report.gate import Bounds, outcomes, parse_bounds, parse_gates, unchecked
+from assay.report.gate import Bounds, job_summary, only_new, outcomes, parse_bounds, parse_gates, unchecked
 from assay.report.gate import junit as as_junit
 from assay.report.names import shown_names
 from assay.report.panel import Candidate, Panel, Spot, choose_panel
+from assay.report.plain import filled
 from assay.report.text import number, probability
-from assay.run.results import Run, load_run, write_text
+from assay.run.results import load_run, write_text
 
 _MOST_CHANGES, _MOST_SPOTS = 25, 12  # lines printed
 
 
-def report(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    format: o.Format = "html",
-    figures: Annotated[
-        Path | None, typer.Option(help="Write each chart as SVG and PNG into this folder.")
-    ] = None,
-) -> None:
+def report(run: list[Path], format: vocabulary.Format = "html", figures: Path | None = None) -> None:
     """Write report.html again, print the run as Markdown, JSON or LaTeX, or write its charts to files."""
-    loaded = load_run(run)
+    *earlier, loaded = [load_run(folder) for folder in run]
     if figures is not None:
-        from assay.report.charts import write_figures
+        from assay.report.figures import write_figures
 
         for path in write_figures(loaded, figures):
             typer.echo(path)
     elif format == "html":
-        typer.echo(write_report(loaded))
+        typer.echo(write_report(loaded, earlier))
     else:
         typer.echo(render(loaded, format))
 
 
 def compare(
-    before: Annotated[Path, typer.Argument(help="A run folder.")],
-    after: Annotated[Path, typer.Argument(help="A later run folder.")],
-    metric: Annotated[
-        list[str] | None,
-        typer.Option("-m", "--metric", help="OLD=NEW: compare metrics of different names; repeatable."),
-    ] = None,
-    fail_on_worse: Annotated[
-        bool, typer.Option("--fail-on-worse", help="Exit with status 1 if any finding got worse.")
-    ] = False,
-    json: o.Json = False,
+    before: Path,
+    after: Path,
+    metric: Annotated[list[str] | None, typer.Option("-m", "--metric")] = None,
+    fail_on_worse: bool = False,
+    json: bool = False,
 ) -> None:
     """Compare two runs; a change counts where a verdict turned or q < .05.
 
@@ -64,8 +56,6 @@ def compare(
     """
     first, second = load_run(before), load_run(after)
     comparison = compare_runs(first, second, _renamed(metric or [], first.metrics))
-    if not comparison.shared:
-        raise SpecError(_nothing_shared(first, second))
     if json:
         changes = [change.document for change in comparison.shared]
         counts = {"only_before": comparison.only_before, "only_after": comparison.only_after}
@@ -76,16 +66,6 @@ def compare(
         typer.echo(f"note: {note}", err=True)
     if fail_on_worse and comparison.of("worse"):
         raise typer.Exit(1)
-
-
-def _nothing_shared(first: Run, second: Run) -> str:
-    """What the runs do not share: an audit, a metric, or slices."""
-    for kind, remedy in (("audit", "run one audit twice"), ("metric", "name a pair with -m OLD=NEW")):
-        before, after = (sorted(set(run.findings[kind])) for run in (first, second))
-        if not set(before) & set(after):
-            listed = " and ".join(", ".join(names) or "none" for names in (before, after))
-            return f"the runs share no {kind}: {listed}; {remedy}"
-    return "the runs share no finding: other data or options; run both alike, or name metrics with -m OLD=NEW"
 
 
 def _renamed(given: list[str], known: list[str]) -> dict[str, str]:
@@ -123,30 +103,37 @@ def _cells(change: Change, names: dict[str, str]) -> dict[str, str]:
 
 
 def gate(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    bounds: Annotated[
-        Path | None, typer.Option(help="A TOML file of bounds that findings must keep.")
-    ] = None,
-    fail_on: o.FailOn = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
+    run: Path,
+    bounds: Path | None = None,
+    fail_on: list[str] | None = None,
+    baseline: Path | None = None,
+    junit: Path | None = None,
+    summary: Path | None = None,
 ) -> None:
     """Check a run against bounds; exit with status 1 when one is broken.
 
     With --bounds only what the file names is checked: its bounds, and the verdicts of its fail-on.
+    With --baseline only what is new counts.
     """
     given = parse_bounds(read_text(bounds), bounds) if bounds else Bounds(("fail",), (), ())
     asked = replace(given, fail_on=parse_gates(fail_on, "--fail-on")) if fail_on else given
     loaded = load_run(run)
     checked = outcomes(loaded, asked)
+    if baseline:
+        earlier = load_run(baseline)
+        checked = only_new(checked, earlier, asked)
+        for audit in set(loaded.findings["audit"]) & set(earlier.findings["audit"]):
+            if differences := unlike(earlier, loaded, audit):
+                typer.echo(f"note: the baseline differs in {audit} ({', '.join(differences)})", err=True)
     if junit:
         write_text(junit, as_junit(checked))
+    if summary:
+        write_text(summary, (read_text(summary) if summary.exists() else "") + job_summary(loaded, checked))
     print_outcomes(checked, str(bounds or ", ".join(asked.fail_on)), unchecked(loaded, asked))
 
 
 def card(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    metric: Annotated[str, typer.Option("-m", "--metric", help="A metric of the run.")],
-    format: o.Format = "md",
+    run: Path, metric: Annotated[str, typer.Option("-m", "--metric")], format: vocabulary.Format = "md"
 ) -> None:
     """Print the card of one metric as Markdown (default) or HTML."""
     if format not in ("md", "html"):
@@ -155,13 +142,24 @@ def card(
     typer.echo(as_html(card) if format == "html" else as_markdown(card))
 
 
-def panel(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    allow_unfair: Annotated[
-        bool, typer.Option("--allow-unfair", help="Let metrics in that failed a fairness check.")
-    ] = False,
-    json: o.Json = False,
+def badge(
+    run: Path,
+    metric: Annotated[str | None, typer.Option("-m", "--metric")] = None,
+    format: Literal["svg", "json"] = "svg",
 ) -> None:
+    """Print a badge of one metric's answers, to save and show in a README."""
+    loaded = load_run(run)
+    if metric is None and len(loaded.metrics) > 1:
+        raise SpecError(f"the run has several metrics: choose one with -m: {', '.join(loaded.metrics)}")
+    typer.echo(make_badge(loaded, metric or loaded.metrics[0], format))
+
+
+def cite(run: Path) -> None:
+    """Print BibTeX entries for assay, and for the papers behind the metrics, audits and data of a run."""
+    typer.echo(bibtex(load_run(run)))
+
+
+def panel(run: Path, allow_unfair: bool = False, json: bool = False) -> None:
     """Choose metrics that together notice every kind of error that some metric of the run notices."""
     loaded = load_run(run)
     panel = choose_panel(loaded, fair=not allow_unfair)
@@ -205,17 +203,17 @@ def _spot_names(spots: frozenset[Spot]) -> list[str]:
 
 
 def _print_panel(panel: Panel, names: dict[str, str], *, allow_unfair: bool) -> None:
-    chosen = " + ".join(names[member] for member in panel.members) or "no metric qualifies"
-    typer.echo(f"{'fair panel' if panel.is_fair and not allow_unfair else 'panel'}: {chosen}")
-    typer.echo(f"notices {len(panel.covered)} of {len(panel.spots)} kinds of error")
-    for members, covered in panel.curve:
-        typer.echo(f"  with {len(members)}: {covered} ({', '.join(names[member] for member in members)})")
     ranked = sorted(panel.candidates, key=lambda candidate: -len(candidate.notices))
-    if ranked:
-        print_columns([_candidate_cells(candidate, names) for candidate in ranked])
-    if panel.empty:
-        typer.echo(f"left out, since they do not tell clean from worthless texts: {panel.empty}")
-    _print_spots(panel)
+    missed = (
+        ("noticed by unfair metrics only (--allow-unfair lets them in)", _spot_names(panel.unfair_only)),
+        ("noticed by no metric of this run", _spot_names(panel.unnoticed)),
+    )
+    text = filled(
+        "panel.txt", panel=panel, allow_unfair=allow_unfair, missed=missed, most=_MOST_SPOTS,
+        candidates=columns([_candidate_cells(each, names) for each in ranked]) if ranked else (),
+        named=lambda members: [names[member] for member in members],
+    )  # fmt: skip
+    typer.echo(text, nl=False)
 
 
 _FAIRNESS = {"pass": "yes", "inconclusive": "unknown"}  # other verdicts are shown as they are
@@ -230,22 +228,3 @@ def _candidate_cells(candidate: Candidate, names: dict[str, str]) -> dict[str, o
         "s / 1000 texts": "?" if candidate.seconds is None else f"{candidate.seconds:.2f}",
         "fair": f"no: {', '.join(candidate.unfair[:3])}{more}" if candidate.unfair else fairness,
     }
-
-
-def _print_spots(panel: Panel) -> None:
-    if panel.hybrid:
-        typer.echo(
-            f"best hybrid (predicted): {panel.hybrid.spec} notices {len(panel.hybrid.notices)}, of which "
-            f"{len(panel.hybrid.gained)} are noticed by neither part alone; check it with "
-            f"assay audit -m '{panel.hybrid.spec}'"
-        )
-    for title, spots in (
-        ("noticed by unfair metrics only (--allow-unfair lets them in)", panel.unfair_only),
-        ("noticed by no metric of this run", panel.unnoticed),
-    ):
-        if spots:
-            typer.echo(f"{title}: {len(spots)}")
-            for name in _spot_names(spots)[:_MOST_SPOTS]:
-                typer.echo(f"  {name}")
-            if len(spots) > _MOST_SPOTS:
-                typer.echo(f"  ... and {len(spots) - _MOST_SPOTS} more (--json lists all)")

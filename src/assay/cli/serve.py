@@ -10,18 +10,16 @@ from typing import Annotated
 import typer
 
 from assay.cli import options as o
-from assay.errors import SpecError
+from assay.errors import SpecError, install
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
-    run: Annotated[Path | None, typer.Argument(help="A run folder, or a folder of run folders.")] = None,
+    run: Annotated[Path | None, typer.Argument()] = None,
     metric: o.Metrics = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
-    host: Annotated[
-        str, typer.Option(help="Address to bind; anything but loopback is for you to protect.")
-    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8765,
+    host: str = "127.0.0.1",
 ) -> None:
     """Serve the playground until stopped with Ctrl-C."""
     try:
@@ -29,7 +27,7 @@ def serve(
 
         from assay.server.app import Guard, create_app
     except ImportError as error:
-        raise SpecError(f"serve needs {error.name}: pip install 'assay[serve]'") from error
+        raise SpecError(f"serve needs {error.name}: {install('serve')}") from error
     from assay.run.pipeline import DEFAULT_METRICS
 
     if run is not None and not run.is_dir():

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from importlib.resources import files
 from typing import Any
 
-from assay.errors import SpecError, suggest
+from assay.datasets.published.formats import form_rows
+from assay.errors import SpecError, install, suggest
 from assay.models.weights import CARRIERS, on_disk, present
 from assay.names.registry import Kind, load, names
 
@@ -25,6 +26,7 @@ def inventory(kind: str) -> Rows:
         "perturbations": _perturbations,
         "datasets": _datasets,
         "weights": _weights,
+        "formats": form_rows,
     }
     if kind not in makers:
         raise SpecError(f"unknown list {kind!r}{suggest(kind, makers)}")
@@ -66,11 +68,8 @@ def _needs(metric: Any) -> Iterable[str]:
 
 def state(metric: Any) -> str:
     """Whether a class of metrics is ready, or what to do first."""
-    absent = [package for package in metric.packages if importlib.util.find_spec(package) is None]
-    if absent and metric.extra:
-        return f"needs the extra: pip install 'assay[{metric.extra}]'"
-    if absent:
-        return f"needs {absent[0]}"
+    if command := lacking(metric):
+        return f"needs packages: {command}"
     for field in metric.weights:
         named = getattr(metric, field, None)
         if named is None:
@@ -80,6 +79,13 @@ def state(metric: Any) -> str:
         if named not in CARRIERS and not on_disk(named):
             return f"needs weights: fetches {named} from the hub at first use, or {field}=PATH"
     return metric.absent() or "ready"
+
+
+def lacking(metric: Any) -> str | None:
+    """The command that installs what a metric or a class of metrics needs; None where all of it is here."""
+    absent = [package for package in metric.packages if importlib.util.find_spec(package) is None]
+    command = install(metric.extra) if metric.extra else f"pip install {' '.join(absent)}"
+    return command if absent else None
 
 
 def _audits() -> Rows:

@@ -1,4 +1,8 @@
-"""Metrics from a user's code: a class or function in a file, or a callable of another library."""
+"""Metrics from a user's code: a class or function in a file, or a callable of another library.
+
+Objects of other libraries are recognised by their methods: nothing is imported. Several numbers per text are
+an error that names the choices, unless `output` picks one.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,20 @@ import hashlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from assay.core import Metric, Sample, SetMetric
-from assay.errors import SpecError, suggest
-from assay.recipe import source_digest
+from assay.errors import MetricError, SpecError, suggest
+from assay.recipe import files_digest, source_digest
 from assay.vocabulary import Need
 
-# What a user's file may raise while it is loaded.
-_ERRORS = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, OSError, RuntimeError,
-           SyntaxError, TypeError, ValueError)  # fmt: skip
+Texts = Sequence[str]
+References = Sequence[Sequence[str]]
+_ERRORS = (Exception, SystemExit, BaseExceptionGroup)  # what a user's file may raise while it is loaded
 
 
 def load_metric_class(path: Path, identifier: str) -> type[Metric] | type[SetMetric]:
@@ -29,12 +34,14 @@ def load_metric_class(path: Path, identifier: str) -> type[Metric] | type[SetMet
         code = path.read_bytes()
     except (OSError, ValueError, RuntimeError) as error:  # no such file or home, an impossible name
         raise SpecError(f"cannot read {path}: {error}; give the path of a Python file") from error
-    module = _load_module(path, hashlib.sha256(code).hexdigest())
+    module = _load_module(path.resolve(), hashlib.sha256(code).hexdigest())
     member = getattr(module, identifier, None)
     if member is None:
         public = [name for name in vars(module) if not name.startswith("_")]
         raise SpecError(f"{path} has no {identifier!r}{suggest(identifier, public)}")
-    return as_metric_class(member, module.__assay_digest__)
+    kind = as_metric_class(member, module.__assay_digest__)
+    kind.plugin = (str(path.resolve()), identifier)
+    return kind
 
 
 def missing_identifier(path: Path) -> SpecError:
@@ -60,11 +67,12 @@ def _load_module(path: Path, digest: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
     except _ERRORS as error:
         del sys.modules[name]
         raise SpecError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
-    module.__assay_digest__ = digest  # type: ignore[attr-defined]
+    module.__assay_digest__ = files_digest(path)  # type: ignore[attr-defined]
     return module
 
 
@@ -75,33 +83,40 @@ def as_metric_class(member: object, digest: str | None) -> type[Metric] | type[S
             member.name = member.__name__
         member.origin, member.cacheable = digest, digest is not None
         return member
-    if callable(member) and not inspect.isclass(member):
-        return type(wrap(member, digest=digest))
-    raise SpecError(f"{member!r} is neither a Metric class nor a function score(hypotheses, references)")
+    if inspect.isclass(member) or isinstance(member, str | bytes | int | float | None):
+        raise SpecError(f"{member!r} is neither a Metric class nor a function score(hypotheses, references)")
+    return type(wrap(member, digest=digest))
 
 
 def wrap(
-    function: Callable[..., Sequence[float]],
+    function: Any,
     *,
     name: str | None = None,
-    needs: Sequence[Need] = ("references",),
-    higher_is_better: bool = True,
-    one_reference: bool = False,
+    needs: Sequence[Need] | None = None,
+    higher_is_better: bool | None = None,
+    one_reference: bool | None = None,
+    output: str | None = None,
     digest: str | None = None,
 ) -> Metric:
     """A metric from a callable of another library: `score(hypotheses, references) -> list of numbers`.
 
-    References are passed as one list per text, or with `one_reference` as one reference per text (several
-    are an error); sources follow if `needs` names "source". Scores are cached under the digest of the
-    function's source, and not at all if the source cannot be read.
+    Objects of evaluate, torchmetrics, sacrebleu, COMET and sentence-transformers' cross-encoders are taken as
+    they are; `output` picks one of several numbers that they return. References are passed as one list per
+    text, or with `one_reference` as one reference per text (several are an error); sources follow if `needs`
+    names "source". Scores are cached under the digest of the function's source, and not at all if the source
+    cannot be read.
     """
+    adapter = adapt(function, output, needs)
     origin = digest or source_digest(function)
+    higher = adapter.higher_is_better if higher_is_better is None else higher_is_better
+    called = getattr(function, "name", None)
+    shown = called if isinstance(called, str) and called else type(function).__name__
     members: dict[str, Any] = {
-        "function": staticmethod(function),
-        "needs": frozenset(needs),
-        "original": "higher" if higher_is_better else "lower",
-        "name": name or getattr(function, "__name__", "function"),
-        "one_reference": one_reference,
+        "function": staticmethod(adapter.score),
+        "needs": frozenset(adapter.needs if needs is None else needs),
+        "original": "higher" if higher else "lower",
+        "name": name or getattr(function, "__name__", shown),
+        "one_reference": adapter.one_reference if one_reference is None else one_reference,
         "origin": origin,
         "cacheable": origin is not None,
     }
@@ -111,7 +126,7 @@ def wrap(
 
 
 class _Wrapped(Metric):
-    function: ClassVar[Callable[..., Sequence[float]]]
+    function: ClassVar[Callable[..., Iterable[float]]]
 
     def score(self, samples: Sequence[Sample]) -> Sequence[float]:
         columns: list[Sequence[Any]] = [[sample.hypothesis for sample in samples]]
@@ -120,5 +135,107 @@ class _Wrapped(Metric):
             columns.append([refs[0] if self.one_reference else list(refs) for refs in references])
         if "source" in self.needs:
             columns.append([sample.source for sample in samples])
-        values = type(self).function(*columns)
+        values: Any = type(self).function(*columns)
         return values if self.original == "higher" else [-value for value in values]
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """How to call an object: `score(hypotheses, references, sources)`, each where `needs` names it."""
+
+    score: Callable[..., Iterable[Any]]
+    needs: tuple[Need, ...] = ("references",)
+    higher_is_better: bool = True
+    one_reference: bool = False
+
+
+def adapt(thing: Any, output: str | None, needs: Sequence[Need] | None) -> Adapter:
+    """The adapter for an object of evaluate, torchmetrics, sacrebleu, COMET or sentence-transformers.
+
+    Anything else that can be called is called with columns of texts.
+    """
+    if hasattr(thing, "sentence_score"):  # sacrebleu; its TER is a rate of edits
+        score = _text_by_text(lambda text, refs: thing.sentence_score(text, refs).score)
+        return Adapter(score, higher_is_better=type(thing).__name__ != "TER")
+    if hasattr(thing, "compute") and hasattr(thing, "update") and hasattr(thing, "reset"):  # torchmetrics
+        score = _text_by_text(lambda text, refs: _number(_after_update(thing, text, refs), output, thing))
+        return Adapter(score, higher_is_better=getattr(thing, "higher_is_better", None) is not False)
+    if hasattr(thing, "compute"):  # evaluate
+        return Adapter(_text_by_text(lambda text, refs: _computed(thing, text, refs, output)))
+    if hasattr(thing, "predict") and (
+        hasattr(thing, "requires_references") or hasattr(thing, "predict_step")
+    ):
+        return _comet(thing)
+    if hasattr(thing, "predict") and (hasattr(thing, "rank") or "CrossEncoder" in type(thing).__name__):
+        return Adapter(_by_pairs(thing, from_source=tuple(needs or ()) == ("source",)))
+    if not callable(thing):
+        raise SpecError(
+            f"{type(thing).__name__} is no metric assay knows how to call; give a function "
+            "score(hypotheses, references) that returns one number per text"
+        )
+    return Adapter(thing)
+
+
+def _text_by_text(score: Callable[[str, list[str]], float]) -> Callable[[Texts, References], list[float]]:
+    """These libraries give one value for a corpus, so that every text is a corpus of its own."""
+    return lambda texts, references: [score(*pair) for pair in zip(texts, map(list, references), strict=True)]
+
+
+def _after_update(metric: Any, text: str, references: list[str]) -> Any:
+    """torchmetrics averages over what it has seen since it was reset."""
+    metric.reset()
+    metric.update([text], [references])
+    value = metric.compute()
+    metric.reset()
+    return value
+
+
+def _computed(module: Any, text: str, references: list[str], output: str | None) -> float:
+    values = module.compute(predictions=[text], references=[references])
+    return _number(values, output or getattr(module, "name", None), module)
+
+
+def _comet(model: Any) -> Adapter:
+    """A COMET model reads sources, and references unless it estimates quality without them."""
+    requires = getattr(model, "requires_references", None)
+    has_references = True if requires is None else bool(requires())
+
+    def score(texts: Texts, *columns: Texts) -> Any:
+        names = ("mt", "ref", "src") if has_references else ("mt", "src")
+        rows = [dict(zip(names, row, strict=True)) for row in zip(texts, *columns, strict=True)]
+        predicted = model.predict(rows, batch_size=8, gpus=0)
+        return predicted["scores"] if isinstance(predicted, Mapping) else predicted.scores
+
+    needs: tuple[Need, ...] = ("references", "source") if has_references else ("source",)
+    return Adapter(score, needs, one_reference=has_references)
+
+
+def _by_pairs(model: Any, *, from_source: bool) -> Callable[..., list[float]]:
+    """A cross-encoder reads (reference, text), the best of several references; or (source, text)."""
+
+    def score(texts: Texts, others: Sequence[str | Sequence[str]]) -> list[float]:
+        groups = [[other] if from_source or isinstance(other, str) else list(other) for other in others]
+        pairs = [(other, text) for text, group in zip(texts, groups, strict=True) for other in group]
+        values = iter([_number(value, None, model) for value in model.predict(pairs)])
+        return [max(next(values) for _ in group) for group in groups]
+
+    return score
+
+
+def _number(value: Any, output: str | None, thing: object) -> float:
+    """The number in what a library returns: a number, a tensor, a list of one, or one member of a mapping."""
+    name = type(thing).__name__
+    if isinstance(value, Mapping):
+        key = output if output in value else next(iter(value)) if len(value) == 1 else None
+        if key is None:
+            wrong = suggest(output or "", map(str, value))
+            raise MetricError(f"{name} returns {', '.join(map(str, value))}; choose one: output=...{wrong}")
+        return _number(value[key], None, thing)
+    plain = value.tolist() if hasattr(value, "tolist") else value  # numpy and torch
+    if isinstance(plain, list | tuple):
+        if len(plain) != 1:
+            raise MetricError(
+                f"{name} returns {len(plain)} numbers for a text; write a function that picks one"
+            )
+        return _number(plain[0], output, thing)
+    return float(plain)

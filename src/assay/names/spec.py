@@ -3,6 +3,7 @@
 NAME[:key=value,...]     a registered metric; names match longest first, so chrf++ is one name
 A+B, 0.3*A+B             a hybrid of them
 PATH.py:Identifier       a class or function in a file of the user's
+NAME=SPEC                any of these under a name of the user's
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from assay.recipe import source_digest
 from assay.vocabulary import Range
 
 Specifiable = str | Metric | SetMetric | type[Metric] | type[SetMetric] | Measure | Callable[..., Any]
+_NAMED = re.compile(r"(?P<name>[^\s:=+*/\\,][^:=+*/\\,]*)=(?P<spec>[^=].*)", re.S)
 _WEIGHT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\*")
 _FILE = re.compile(r"^(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)(?::(?P<keys>.*))?$")
 _MOST = 10_000  # times that a perturbation may change one text
@@ -47,16 +49,20 @@ def measure(given: Specifiable) -> Measure:
 def parse(text: str) -> Measure:
     """A spec to a measure; errors name the part that is wrong."""
     spec = text.strip()
+    if match := _NAMED.fullmatch(spec):
+        given = parse(match["spec"])
+        return dataclasses.replace(given, label=match["name"].strip(), spec=given.spec or given.label)
     if match := _FILE.match(spec):
         kind = load_metric_class(Path(match["path"]), match["name"])
         metric = build(kind, keys(match["keys"] or "", spec), spec)
         return Measure(spec, metric, metric.outputs[-1] if metric.outputs else None)
     if spec.rstrip(":").endswith(".py"):
         raise missing_identifier(Path(spec.rstrip(":")))
+    spec = re.sub(r"\s*([*+])\s*", r"\1", spec)
     parts = _split(spec)
     if len(parts) == 1 and parts[0][0] is None:
         return _parse_part(spec)
-    from assay.metrics.hybrid import Hybrid
+    from assay.metrics.common import Hybrid
 
     measures = tuple(_parse_part(part) for _, part in parts)
     return Measure(spec, Hybrid(measures, tuple(1.0 if weight is None else weight for weight, _ in parts)))
@@ -78,6 +84,10 @@ def _split(spec: str) -> list[tuple[float | None, str]]:
             if not word:
                 part = f"a part of {spec!r} is empty" if spec else "an empty metric"
                 raise SpecError(f"{part}; write NAME or NAME+NAME, as assay list metrics shows them")
+            several = [part.strip() for part in word.split(",")]
+            if len(several) > 1 and set(several) <= set(known):
+                each = " ".join(f"-m {name}" for name in several)
+                raise SpecError(f"{word!r} names several metrics: give them one by one, {each}")
             raise SpecError(f"unknown metric {word!r}{suggest(word, known)}")
         end = body.find("+", len(name))
         parts.append((weight, body if end < 0 else body[:end]))

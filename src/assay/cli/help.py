@@ -1,0 +1,153 @@
+"""The help of commands and the words of their mistakes, from the tables in data/help."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from typer.core import TyperCommand, TyperGroup
+
+from assay.datasets.lexicon import toml_file
+from assay.errors import suggest
+
+STRAY = "repeat -m for several metrics (-m bleu -m chrf), and put quotes around a spec with blanks or *"
+_WORDS = "assay.words"  # what was typed, kept in the context
+_OFFERED: dict[str, Any] = {"audit": "audits", "metric": "metrics", "kind": "lists"}
+_SHARED = ("data", "map", "references", "only", "task", "rule", "seed", "limit", "skip_missing")
+
+
+class Command(TyperCommand):
+    """A command with its texts from data/help; after the name of an audit, help shows its options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Fill in the texts, and keep the words: --help is answered before the name of an audit is read."""
+        ctx.meta[_WORDS] = list(args)
+        own = _texts("own").get(_path(ctx), {})
+        parameters: list[Any] = self.params
+        for parameter in parameters:
+            name = parameter.name
+            parameter.help = own.get(name) or _texts("help").get(name) or parameter.help
+            parameter.metavar = parameter.metavar or _texts("values").get(name)
+            parameter.secondary_opts = []  # a switch is given or not: there is no --no-json
+            if parameter.param_type_name == "argument":
+                parameter.display_type = lambda ctx: ""
+            if name in _OFFERED:
+                parameter._custom_shell_complete = _offer
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        kind = self._audit(ctx)
+        if kind is not None:
+            with formatter.section(f"Options of {kind.name}"):
+                formatter.write_dl(list(audit_options(kind)))
+            parameters: list[Any] = self.params
+            for parameter in parameters:
+                parameter.hidden = parameter.hidden or parameter.name in _SHARED
+        super().format_options(ctx, formatter)
+        write_examples(ctx, formatter)
+
+    def _audit(self, ctx: Any) -> Any:
+        """The class of the audit that was typed; None where there is none."""
+        from assay.names.registry import audit_class, names
+
+        takes_audit = any(parameter.name == "audit" for parameter in self.params)
+        typed = [word for word in ctx.meta.get(_WORDS, ()) if takes_audit and word in names("audits")]
+        return audit_class(typed[0]) if typed else None
+
+
+def _offer(ctx: Any, parameter: Any, typed: str) -> list[str]:
+    """What a shell completes a name with."""
+    from assay.names.registry import names
+
+    known = list(_texts("lists")) if parameter.name == "kind" else names(_OFFERED[parameter.name])
+    return [name for name in known if name.startswith(typed)]
+
+
+class Group(TyperGroup):
+    """A group of commands whose help shows examples."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        super().format_options(ctx, formatter)
+        write_examples(ctx, formatter)
+
+
+def _texts(table: str) -> dict[str, Any]:
+    texts: dict[str, Any] = toml_file("help", "commands")[table]
+    return texts
+
+
+def _path(ctx: Any) -> str:
+    return str(ctx.command_path).removeprefix("assay ")
+
+
+def write_examples(ctx: Any, formatter: Any) -> None:
+    """The examples of a command, each on a line that can be copied."""
+    with formatter.section("Examples"):
+        for example in _texts("examples").get(_path(ctx), ()):
+            formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
+def audit_options(kind: type[Any]) -> Iterator[tuple[str, str]]:
+    """The options of an audit: how each is written; its meaning, its default, and that of --size quick."""
+    meanings, hints = toml_file("help", "options"), get_type_hints(kind)
+    quick = kind.quick()
+    for field in dataclasses.fields(kind):
+        own = meanings.get(kind.name, {}).get(field.name) or field.metadata.get("help")
+        meaning = own or meanings["shared"].get(field.name, "")
+        default = {"default": field.default, "quick": quick.get(field.name)}
+        words = [f"{name}: {text}" for name, value in default.items() if (text := _written(value))]
+        extra = f"  [{'; '.join(words)}]" if words else ""
+        value = "" if hints[field.name] is bool and field.default is False else f" {_kind(hints[field.name])}"
+        yield f"--{field.name.replace('_', '-')}{value}", f"{meaning}{extra}"
+    if "data" in hints:
+        yield "--map FIELD=COLUMN", "Columns of your files, such as hypothesis=summary; repeatable."
+
+
+def _written(value: Any) -> str:
+    """A default as it would be given; empty where there is none to speak of."""
+    if isinstance(value, tuple):
+        return ", ".join(map(_written, value))
+    if value is None or value is False or value is dataclasses.MISSING:
+        return ""
+    return "true" if value is True else str(value)
+
+
+def _kind(hint: Any) -> str:
+    """The value of an option in one word, by its type."""
+    arguments = [argument for argument in get_args(hint) if argument not in (type(None), ...)]
+    if get_origin(hint) is Literal:
+        return "|".join(map(str, arguments))
+    if arguments:
+        return _kind(arguments[0])
+    names = {"int": "N", "float": "NUMBER", "Path": "FILE", "bool": "true|false"}
+    return names.get(getattr(hint, "__name__", ""), "NAME")
+
+
+def plain_words(error: Any) -> str:
+    """What the parser of options complains of: which word, and what to write instead."""
+    ctx, message = error.ctx, error.format_message()
+    command = "assay" if ctx is None else ctx.command_path
+    parameter, option = getattr(error, "param", None), getattr(error, "option_name", None)
+    if message.startswith("Missing") and parameter is not None:
+        written = [parameter.opts[0]] if parameter.param_type_name == "option" else []
+        given = " ".join(filter(None, (*written, parameter.metavar)))
+        message = f"{command} needs {given}: {parameter.help}".rstrip(".")
+    elif message.startswith("No such option") and ctx is not None:
+        known = [name for each in ctx.command.params for name in each.opts if name.startswith("--")]
+        message = f"{command} has no option {option}{suggest(str(option), known)}"
+    elif message.startswith("Got unexpected extra argument"):
+        takes_metrics = any(each.name == "metric" for each in ctx.command.params)
+        words = message.rpartition(" (")[2].rstrip(").")
+        message = f"unexpected words: {words}" + (f"; {STRAY}" if takes_metrics else "")
+    elif "requires an argument" in message:
+        message = f"{option} needs a value"
+    elif parameter is not None:
+        for pattern, words in _texts("messages").items():
+            message = re.sub(pattern, words, message)
+        message = re.sub(r"Invalid value for (.*?): ", lambda hint: hint[1].replace("'", "") + ": ", message)
+    return f"{message}; see {command} --help"
