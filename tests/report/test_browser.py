@@ -159,6 +159,7 @@ def test_groups_stand_with_their_intervals_in_one_order_of_metrics(opened: Any) 
     page, _, _ = opened
     page.locator(".attribute > summary").first.click()
     table = page.locator(".attribute table").first
+    expect(table.locator("thead th")).to_have_count(4)
     assert table.locator("thead th").all_inner_texts()[1:] == ["keen", "plain", "soft"]
     cell = table.locator("tbody tr").first.locator("td").nth(2)
     assert cell.get_attribute("class") == "fail"
