@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,7 +87,7 @@ def _perform(
 
 
 def score(
-    data: Annotated[Path, typer.Option()],
+    data: Annotated[list[str], typer.Option()],
     metric: o.Metrics = None,
     map: list[str] | None = None,
     limit: o.Limit = None,
@@ -96,10 +97,15 @@ def score(
     on_error: vocabulary.OnError = "stop",
     timeout: o.Timeout = None,
     skip_missing: bool = False,
+    out: Path | None = None,
     json: bool = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Score a file; prints CSV, or JSON with --json."""
+    """Score a file; prints CSV, or JSON with --json.
+
+    With --out, --data takes many files (quote a pattern) of any size: each is read in blocks, and its
+    scores go to a Parquet file of the same name. Started again, it goes on with the files that are missing.
+    """
     import polars as pl
 
     from assay.datasets.columns import parse_map
@@ -107,13 +113,24 @@ def score(
     from assay.datasets.ratings import TEXTS, read_samples
     from assay.datasets.rows import read_rows, recognise
     from assay.names.spec import measure
+    from assay.run.bulk import Part, parts_of, score_parts
     from assay.run.data import alias_notes, reads_images
     from assay.run.pipeline import DEFAULT_METRICS, score_noted
     from assay.run.session import Session
 
     measures = [measure(spec) for spec in metric or DEFAULT_METRICS]
-    (file,) = as_data(data, parse_map(",".join(map or ())))
+    columns = parse_map(",".join(map or ()))
     skip = skip_missing or not reads_images(measures)
+    files = _expand(data)
+    if out is not None:
+        given = Part(out, out, columns, skip, on_error, timeout)
+        session = Session.open(workers=workers, ray=ray, quiet=quiet, timeout=timeout)
+        counts = score_parts(measures, parts_of(files, out, given), session)
+        print_notes([*counts.sentences(), f"{counts.rows:,} rows scored in {out}"], quiet=quiet)
+        return
+    if len(files) > 1:
+        raise SpecError(f"--data names {len(files)} files; --out FOLDER scores many, each into a file there")
+    (file,) = as_data(files, columns)
     items = read_samples(file, skip_missing=skip, rated=False, limit=limit)
     session = Session.open(
         cache=o.cache_path(cache), workers=workers, ray=ray, on_error=on_error, quiet=quiet, timeout=timeout
@@ -131,6 +148,16 @@ def score(
     else:
         typer.echo(frame.write_csv(), nl=False)
     print_notes(notes, quiet=quiet)
+
+
+def _expand(patterns: Sequence[str]) -> list[Path]:
+    """The files that paths and patterns like part-*.parquet name, each once."""
+    files: list[Path] = []
+    for pattern in patterns:
+        path = Path(pattern).expanduser()
+        matching = [path] if path.exists() else sorted(map(Path, glob(str(path))))
+        files += matching or [path]  # the reader says what is wrong with it
+    return list(dict.fromkeys(files))
 
 
 def _check_fields(measures: Sequence[Measure], samples: Sequence[Sample], data: Path) -> None:

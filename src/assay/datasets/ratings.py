@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from assay.core import Sample
-from assay.datasets.rows import Row, read_rows, read_sources, with_aliases
+from assay.datasets.rows import Row, read_rows, read_sources, row_blocks, with_aliases
 from assay.errors import DataError
 
 KNOWN = ("id", "hypothesis", "references", "source", "image", "system", "doc", "human")
@@ -43,6 +43,15 @@ def read_samples(
     sources = read_sources(path)
     rows = with_aliases(read_rows(path, limit), (*TEXTS, "human") if rated else TEXTS)
     return unique((_rated(row, n, sources, skip_missing) for n, row in enumerate(rows)), path)
+
+
+def sample_blocks(path: Path, size: int, *, skip_missing: bool) -> Iterator[list[Rated]]:
+    """The texts of a file that may be larger than memory, so many at a time; ids are unique in each block."""
+    sources, start = read_sources(path), 0
+    for block in row_blocks(path, size):
+        rows = enumerate(with_aliases(block, TEXTS), start=start)
+        yield unique((_rated(row, n, sources, skip_missing) for n, row in rows), path)
+        start += len(block)
 
 
 def unique(items: Iterable[Rated], path: Path) -> list[Rated]:

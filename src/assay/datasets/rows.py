@@ -28,11 +28,12 @@ from assay.errors import DataError, nearest
 from assay.models.weights import MAX_UNPACKED, file_digest
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".tsv")
 _READABLE = (*SUFFIXES, ".json", ".gz")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_BATCH = 10_000  # rows of a Parquet file in memory at once
 _SNIFFED = 1000  # rows by which the separator of a table is chosen
 _MQM = {"rater", "category", "severity"}  # the columns of a table of translation errors
 
@@ -193,6 +194,13 @@ def read_rows(path: Path, limit: int | None = None) -> list[Row]:
     if not rows:
         raise DataError(f"{path} holds no rows; give a file with at least one record")
     return _renamed(rows, path.columns) if isinstance(path, DataFile) and path.columns else rows
+
+
+def row_blocks(path: Path, size: int) -> Iterator[list[Row]]:
+    """The rows of a file, so many at a time: a file that is larger than memory can be read so."""
+    rows = iter(_file_rows(path))
+    while block := list(islice(rows, size)):
+        yield _renamed(block, path.columns) if isinstance(path, DataFile) and path.columns else block
 
 
 def _file_rows(path: Path) -> Iterable[Row]:
@@ -475,16 +483,18 @@ def _parquet(path: Path) -> Iterator[Row]:
     """Rows of a Parquet file, by pyarrow: polars panics on a damaged page instead of raising an error."""
     import pyarrow as pa
 
+    number = 0
     try:
-        rows = read_parquet(path).to_pylist()
+        for batch in open_parquet(path).iter_batches(_BATCH):
+            for values in batch.to_pylist():
+                number += 1
+                yield Row(values, path, number)
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         raise DataError(f"cannot read {path}: {error}; is it a whole Parquet file?") from error
-    for number, values in enumerate(rows, start=1):
-        yield Row(values, path, number)
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """A Parquet file as a table, unless it unpacks to more than `MAX_UNPACKED` bytes.
+def open_parquet(path: Path, columns: Sequence[str] | None = None) -> pq.ParquetFile:
+    """A Parquet file, unless it unpacks to more than `MAX_UNPACKED` bytes.
 
     The footer tells the size of the pages. A page may repeat a long text a million times in a few bytes:
     texts are therefore read as dictionaries first, and the sizes of what they refer to are added up.
@@ -503,7 +513,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         size += sum(_text_bytes(chunk) for column in packed.columns for chunk in column.chunks)
     if size > MAX_UNPACKED:
         raise DataError(f"{path} unpacks to more than {MAX_UNPACKED:,} bytes; give a smaller file")
-    return file.read(columns)
+    return file
 
 
 def _text_bytes(array: Any) -> int:

@@ -112,6 +112,7 @@ def wrap(
     called = getattr(function, "name", None)
     shown = called if isinstance(called, str) and called else type(function).__name__
     members: dict[str, Any] = {
+        "__module__": getattr(function, "__module__", None) or type(function).__module__,  # travels with it
         "function": staticmethod(adapter.score),
         "needs": frozenset(adapter.needs if needs is None else needs),
         "original": "higher" if higher else "lower",

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from assay import __version__
-from assay.core import Audit, Case, Finding, Grid, Measure, Metric, Sample, Scored
+from assay.core import Audit, Case, Finding, Floats, Grid, Measure, Metric, Sample, Scored
 from assay.datasets.imported import ImportedScores, read_scores
 from assay.datasets.lexicon import toml_file
 from assay.errors import DataError, MetricError
@@ -41,7 +41,7 @@ from assay.run.results import Explained, Run, cases_frame, check_writable, findi
 from assay.run.scoring import explain_samples, score_samples
 from assay.run.session import Session
 from assay.run.settle import describe, settle
-from assay.run.unfold import count_notes, note_sentences, unscored_roles
+from assay.run.unfold import count_notes, metric_notes, note_sentences, unscored_roles
 
 DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "embedding-average", "bertscore-f", "gpt-ppl")
 _EXPLAINED = 3  # cases that are explained per failed finding
@@ -107,17 +107,25 @@ def score_noted(
     metrics: Sequence[Specifiable], samples: Sequence[Sample], *, session: Session | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Plain scores, and notes on them: what was counted, what is absent and why, what failed."""
-    columns: dict[str, Any] = {}
-    notes: list[str] = []
     references = [sample.references for sample in samples]
     with session or Session.open() as session:
-        for given in _installed(map(measure, metrics), required=True)[0]:
-            fitted = replace(given, metric=given.metric.fitted(references))
-            table = score_samples(fitted, samples, session)
-            columns[given.label] = table.values[:, fitted.column]
-            counts = count_notes(fitted, samples, table)
-            notes += [f"{given.label}: {note}" for note in note_sentences(counts, len(samples))]
-    return pl.DataFrame(columns).fill_nan(None), [*notes, *session.failures[:_FAILURES]]
+        given = _installed(map(measure, metrics), required=True)[0]
+        fitted = [replace(one, metric=one.metric.fitted(references)) for one in given]
+        columns, counts = score_counted(fitted, samples, session)
+    notes = [*metric_notes(counts, len(samples)), *session.failures[:_FAILURES]]
+    return pl.DataFrame(columns).fill_nan(None), notes
+
+
+def score_counted(
+    measures: Sequence[Measure], samples: Sequence[Sample], session: Session
+) -> tuple[dict[str, Floats], dict[str, dict[str, int]]]:
+    """Scores, and what was counted (`unfold.count_notes`), by metric."""
+    columns, counts = {}, {}
+    for given in measures:
+        table = score_samples(given, samples, session)
+        columns[given.label] = table.values[:, given.column]
+        counts[given.label] = count_notes(given, samples, table)
+    return columns, counts
 
 
 def estimate_cost(
