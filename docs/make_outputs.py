@@ -57,6 +57,10 @@ class Printed:
         return SLOW.get(first) or "\n".join([first, *(line[2:] for line in more)])
 
     @property
+    def text(self) -> str:
+        return "\n".join([f"$ {self.source}", *self.lines]) + "\n"
+
+    @property
     def runs(self) -> bool:
         return self.source in SLOW or not self.source.startswith(ELSEWHERE)
 
@@ -205,7 +209,7 @@ def _write(pages: Sequence[Path]) -> None:
 
         def block(match: re.Match[str], results=results) -> str:
             entries = read_block(match[0])
-            return "".join(updated(e, next(results)) if e.runs else f"$ {e.source}\n" for e in entries)
+            return "".join(updated(e, next(results)) if e.runs else e.text for e in entries)
 
         page.write_text(BLOCK.sub(block, texts[page.name]), "utf-8")
 

@@ -197,7 +197,7 @@ def _list_recipes(json: bool) -> None:
     if json:
         print_json(rows)
     else:
-        print_columns(wrapped([row | {"data": ", ".join(row["data"]) or "-"} for row in rows], _WIDTH))
+        print_columns([row | {"data": ", ".join(row["data"]) or "-"} for row in rows])
 
 
 def _place(checked: Checked) -> dict[str, Any]:
