@@ -62,7 +62,8 @@ class Commands(Group):
         if cmd_name not in COMMANDS:
             if ctx.resilient_parsing or cmd_name.startswith("-"):
                 return None
-            raise SpecError(f"no command is called {cmd_name!r}{suggest(cmd_name, COMMANDS)}")
+            known = suggest(cmd_name, COMMANDS)
+            raise SpecError(f"no command is called {cmd_name!r}{known}; see assay --help")
         command = command_of(cmd_name)
         command.name = cmd_name
         return command
@@ -101,6 +102,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import partial
 from glob import glob
 from pathlib import Path
@@ -53,11 +52,9 @@ def run(
 
     assay run AUDIT --help shows the options of that audit, assay list audits the names of all.
     """
-    from assay.names.registry import audit_class
     from assay.run.pipeline import run
 
-    known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]
-    given = request.fields(only) | o.extra_fields(context.args, known)
+    given = o.audit_fields(context, audit, request.fields(only))
     _perform(request, [audit], given, partial(run, audit, scores=scores))
 
 
@@ -196,7 +193,7 @@ def perturb(
     limit: o.Limit = None,
     json: bool = False,
 ) -> None:
-    """Change a text, or the golds of a file; 'list' shows every perturbation."""
+    """Change a text, or the clean texts of a file, and print the result."""
     from assay.core import Record
     from assay.datasets.columns import parse_map
     from assay.datasets.frames import as_data
