@@ -153,6 +153,24 @@ def test_tables_sort_by_the_heading_that_is_pressed(opened: Any) -> None:
     expect(page).to_have_url(re.compile("sort=value"))
 
 
+def test_each_metric_is_summed_up_with_links_to_its_failures(opened: Any) -> None:
+    page, _, _ = opened
+    row = page.locator("#each tbody tr", has=page.locator("th", has_text="soft"))
+    expect(row.locator("td").first).to_contain_text("damages translation texts")
+    expect(row.locator("td").nth(2)).to_contain_text("differ only in gender apart by 20 points")
+    row.locator("td").nth(2).locator("a").first.click()
+    expect(page.locator(".finding.linked .says")).to_contain_text("differ only in gender")
+
+
+def test_a_metrics_page_has_an_example_of_whom_it_is_unfair_to(opened: Any) -> None:
+    page, _, _ = opened
+    ready(page, page.url.partition("#")[0] + "#/metric/soft")
+    cover = page.locator("#metric-page details.offensive")
+    expect(cover.locator(".case")).to_be_hidden()
+    cover.locator("> summary").click()
+    expect(cover.locator(".case del")).to_have_text(["she"])
+
+
 def test_groups_stand_with_their_intervals_in_one_order_of_metrics(opened: Any) -> None:
     page, _, _ = opened
     page.locator(".attribute > summary").first.click()
@@ -245,6 +263,16 @@ def test_printed_legends_keep_their_colours(opened: Any) -> None:
     page.emulate_media(media="print")
     expect(page.locator("#audit-stress .legend i").first).to_have_css("print-color-adjust", "exact")
     expect(page.locator("#filters")).to_be_hidden()
+    expect(page.locator(".only-print").first).to_be_visible()  # every task is printed under its name
+
+
+def test_the_lines_of_a_curve_can_be_told_apart(opened: Any) -> None:
+    page, _, _ = opened
+    page.locator("#audit-stress > summary").click()
+    expect(page.locator("#audit-stress .legend")).to_contain_text("● keen  ■ plain  ▲ soft")
+    drawn = page.locator("#audit-stress figure svg").first.locator(".mark-symbol path")
+    expect(drawn).to_have_count(9)
+    assert len({path.get_attribute("d") for path in drawn.all()}) == 3
 
 
 def test_unlikely_tokens_are_darker(opened: Any) -> None:

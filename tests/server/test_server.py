@@ -164,6 +164,28 @@ class Judge(Metric):
 """
 
 
+def test_a_page_shows_own_names_and_asks_a_judge_only_when_told_to(tmp_path: Path) -> None:
+    from fastapi.testclient import TestClient
+
+    path = tmp_path / "mine.py"
+    path.write_text(JUDGE)
+    page = TestClient(create_app(None, (f"{path}:Slow", f"{path}:Judge", "bleu"))).get("/").text
+    boxes = re.findall(r'name="metric" value="([^"]*)"( checked)?> ([^<]*)', page)
+    shown = [(name.strip(), bool(checked)) for _, checked, name in boxes]
+    assert shown == [("slow [model]", True), ("judge", False), ("bleu", True)]
+    assert "LLM judge, 30 of 30 calls left" in page
+
+
+def test_edits_differ_and_swaps_keep_the_number_of_words(client: Any) -> None:
+    """A metric that counts words is right to mind a longer name of a group."""
+    edits = streamed(client, TYPED)[3]["edits"]
+    texts = [(edit["text"], tuple(edit["references"])) for edit in edits]
+    assert len(set(texts)) == len(texts)
+    swaps = [edit for edit in edits if edit["kind"] == "identity"]
+    assert len(swaps) > 2
+    assert {len(re.findall(r"\w+", edit["text"])) for edit in swaps} == {5}
+
+
 def test_every_example_has_edits_and_no_swap_that_blames_a_metric_falsely() -> None:
     folder = files("assay.server") / "templates"
     for example in json.loads((folder / "examples.json").read_text("utf-8")):
@@ -214,7 +236,7 @@ def test_no_run_outside_the_folder(client: Any) -> None:
     runs = client.get("/api/runs").json()["runs"]
     assert sorted(run["name"] for run in runs) == ["first", "second"]
     assert runs[0]["verdicts"] == {"fail": 9, "pass": 6, "not judged": 48}
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", runs[0]["date"])
+    assert {run["date"] for run in runs} == {"2026-01-02 03:04"}  # of the run, not of its file
     for name in ("..%2Fsecret", "secret", "%2Fetc", "%2E%2E"):
         assert client.get(f"/runs/{name}").status_code in (307, 400, 404)
     assert "Which of these 3 metrics can be trusted" in client.get("/runs/first").text
@@ -273,6 +295,10 @@ def test_the_playground_answers_as_you_type(address: str, browser: Any, screensh
     screenshot(page, "playground")
     page.locator(".chip", has_text="Muslim to Jewish").click()
     expect(page.locator("#hypothesis")).to_have_value(re.compile("^The old Jewish nurse"))
+    expect(page.locator(score).first).to_contain_text(f"was {before}", timeout=30_000)
+    page.locator(".chip", has_text="back to the first text").click()
+    expect(page.locator("#hypothesis")).to_have_value(re.compile("^The old Muslim nurse"))
+    expect(page.locator("#changes .spinner")).to_have_count(0, timeout=30_000)
     page.fill("#hypothesis", page.input_value("#references"))
     expect(page.locator(score).first).to_have_text("100", timeout=30_000)
     assert before != "100"
@@ -300,6 +326,8 @@ def test_the_playground_fits_a_phone_and_a_keyboard(address: str, browser: Any, 
     expect(page.locator("input[name=metric]").first).to_be_focused()
     page.keyboard.press("Space")
     expect(page.locator("tr[data-metric=bleu]")).to_have_count(0, timeout=30_000)
+    page.uncheck("input[name=metric][value=chrf]")
+    expect(page.locator("#verdict")).to_have_text("Choose at least one metric.")
     context.close()
 
 

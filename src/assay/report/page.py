@@ -133,6 +133,7 @@ def _gravest(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> lis
         {
             "row": row, "place": rows.index(row), "title": audit.title, "sentence": sentence(audit, row),
             "expected": expectation(audit, row), "offensive": _offends(audit),
+            "measured": amount(row["value"], audit.statistic(row)),
         }
         for row, audit in ((row, audits[row["audit"]]) for row in worst(run, rows))
     ]  # fmt: skip
@@ -192,6 +193,7 @@ def _core(
         "metrics": run.metrics,
         "offensive": [name for name, audit in audits.items() if _offends(audit)],
         "questions": {name: audit.question for name, audit in audits.items()},
+        "titles": {name: audit.title for name, audit in audits.items()},
         "colours": VERDICT_COLOURS,
         "agreement": {
             name: [row["statistic"], row["slice"], row["value"], row["ci_low"], row["ci_high"]]
@@ -219,6 +221,7 @@ def _findings(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> di
     columns["n"] = [row["n"] for row in rows]
     columns["meaning"] = _indexed(statistic.meaning for statistic in declared)
     columns["unit"] = _indexed(statistic.unit for statistic in declared)
+    columns["bad"] = _indexed(statistic.bad for statistic in declared)
     failing = [expectation(audits[row["audit"]], row) if row["verdict"] == "fail" else "" for row in rows]
     columns["expected"] = _indexed(failing)
     failed = [(place, row) for place, row in enumerate(rows) if row["verdict"] == "fail"]
