@@ -32,17 +32,7 @@ from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, audits_of, gr
 from assay.run.results import Run
 from assay.vocabulary import Verdict
 
-_SCRIPTS = (
-    "dom.js",
-    "explain.js",
-    "load.js",
-    "filters.js",
-    "findings.js",
-    "charts.js",
-    "whom.js",
-    "metric.js",
-    "start.js",
-)
+_SCRIPTS = ["dom", "explain", "load", "filters", "findings", "charts", "whom", "metric", "start"]
 _NAMES = ("metric", "audit", "slice", "statistic", "versus", "verdict")
 _NUMBERS = ("value", "ci_low", "ci_high", "p_value", "q_value", "mde")
 _ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "insensitive", "pass", "not judged")
@@ -78,7 +68,7 @@ def page(run: Run, earlier: Sequence[Run] = ()) -> str:
     audits, charts = audits_of(run), panels(run)
     finite = [row for row in rows_of(run) if math.isfinite(row["value"])]  # others have no place on the page
     rows = ordered(run, finite)
-    script = "(() => {" + "\n".join(asset(name) for name in _SCRIPTS) + "})();"
+    script = "(() => {" + "\n".join(asset(f"{name}.js") for name in _SCRIPTS) + "})();"
     plot = vega() if charts else ""
     places = {id(row): place for place, row in enumerate(rows)}
     return environment().get_template("report.html").render(

@@ -131,17 +131,15 @@ def gravest_first(run: Run, listed: Iterable[Row]) -> list[Row]:
     return sorted(listed, key=lambda row: -severity(row, audits[row["audit"]].statistic(row)))
 
 
-# In what the gravest findings should differ, as far as there are enough of them.
-_DIFFERENT = (("audit", "metric"), ("audit",), ("metric", "defect"), ("defect", "sentence"), ("sentence",))
-
-
 def worst(run: Run, rows: Iterable[Row], most: int = 3) -> list[Row]:
     """The gravest failures among the rows: of different audits, metrics and defects where possible."""
     failed = gravest_first(run, (row for row in rows if row["verdict"] == "fail"))
     chosen: list[Row] = []
-    for keys in _DIFFERENT:
+    for keys in ("audit metric", "audit", "metric defect sentence", "defect sentence", "sentence"):
         for row in failed:
-            repeated = any(_aspect(row, key) == _aspect(known, key) for known in chosen for key in keys)
+            repeated = any(
+                _aspect(row, key) == _aspect(known, key) for known in chosen for key in keys.split()
+            )
             if len(chosen) < most and not repeated and row not in chosen:
                 chosen.append(row)
     return gravest_first(run, chosen)
