@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
@@ -167,10 +166,8 @@ class Shelf:
             except (AuditError, OSError, pl.exceptions.PolarsError):
                 about = {"metrics": [], "audits": [], "size": "damaged"}
             parts = {"metrics": list(about["metrics"]), "audits": list(about["audits"]), "verdicts": verdicts}
-            saved = datetime.fromtimestamp((path / "run.json").stat().st_mtime)
-            rows.append(
-                {"name": name, "date": f"{saved:%Y-%m-%d %H:%M}", **parts, "size": about.get("size", "full")}
-            )
+            date = str(about.get("date", ""))[:16].replace("T", " ")
+            rows.append({"name": name, "date": date, **parts, "size": about.get("size", "full")})
         return sorted(rows, key=lambda row: row["date"], reverse=True)
 
     def open(self, name: str) -> Run:
@@ -240,8 +237,9 @@ def _add_pages(app: FastAPI, live: Live, shelf: Shelf) -> None:
     @app.get("/")
     def playground() -> HTMLResponse:
         examples = json.loads((files("assay.server") / "templates" / "examples.json").read_text("utf-8"))
-        given = {"examples": examples, "examples_json": Markup(inert(examples))}
-        return _page("playground", metrics=list(live.measures), tasks=TASKS, **given)
+        given = {"metrics": live.offered, "examples": examples}
+        scripts = {f"{name}_json": Markup(inert(value)) for name, value in given.items()}
+        return _page("playground", tasks=TASKS, **given, **scripts)
 
     @app.get("/runs")
     def runs() -> HTMLResponse:
