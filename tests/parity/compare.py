@@ -110,8 +110,10 @@ def bert_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
 def mover_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
     folder = root / "distilbert"
     layouts.distilbert(folder)
-    given = {"checkpoint": str(folder), "samples": rows()}
-    yield Job("moverscore, without idf", given, scores(f"moverscore:model={folder},idf=false"))
+    ours = scores(f"moverscore:model={folder},idf=false")
+    for double, what in ((True, ", the original in double precision"), (False, ", as it is: note 1")):
+        given = {"checkpoint": str(folder), "samples": rows(), "double": double}
+        yield Job(f"moverscore, without idf{what}", given, ours)
 
 
 def bleurt_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:

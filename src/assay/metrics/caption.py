@@ -227,7 +227,7 @@ class _ImageText(Neural, Metric):
         sides = [(s.hypothesis, *(s.references if reads else ())) for s in samples]
         texts = [self.prefix + text for side in sides for text in side]
         vectors, cuts = text_vectors(loaded, texts, self.overlong)
-        values: list[float | list[float] | None] = []
+        values: list[Any] = []
         for sample, side in zip(samples, sides, strict=True):
             caption, *others = (vectors[self.prefix + text] for text in side)
             fit = None if sample.image is None else float(caption @ pictures[sample.image.digest])

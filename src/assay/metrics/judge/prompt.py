@@ -272,7 +272,8 @@ def parsed_errors(text: str) -> float | None:
     >>> parsed_errors("Critical: no-error\\nMajor:\\naccuracy/omission"), parsed_errors("Fine.")
     (0.8, None)
     """
-    penalties, severity, read = [], "", False
+    penalties: list[int] = []
+    severity, read = "", False
     for line in text.lower().splitlines():
         heading, _, rest = line.strip(" *#-").partition(":")
         if heading.strip(" *") in _PENALTIES:
