@@ -374,6 +374,32 @@ def distilbert(folder: Path) -> Tensors:
     return save(folder, model)
 
 
+def gpt2(folder: Path, kind: str = "GPT2LMHeadModel") -> Tensors:
+    """A causal model with a chat template; as a classifier it has one output, as reward models do."""
+    folder.mkdir(parents=True)
+    specials = dict.fromkeys(("bos_token", "eos_token", "unk_token", "pad_token"), "<|endoftext|>")
+    template = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
+    size = byte_pairs(folder, specials, model_max_length=512, chat_template=template)
+    config = transformers.GPT2Config(
+        vocab_size=size, n_embd=32, n_layer=2, n_head=4, n_positions=512, bos_token_id=0, eos_token_id=0,
+        pad_token_id=0, num_labels=1,
+    )  # fmt: skip
+    model = randomised(getattr(transformers, kind)(config))
+    write(folder, config=config_of(model))
+    return save(folder, model)
+
+
+def vilt(folder: Path) -> Tensors:
+    folder.mkdir(parents=True)
+    size = word_pieces(folder, "BertTokenizer", 40)
+    model = randomised(transformers.ViltModel(transformers.ViltConfig(vocab_size=size, image_size=32, patch_size=16, **SMALL)))  # fmt: skip
+    image = {"image_processor_type": "ViltImageProcessor", "size": {"shortest_edge": 32}, "size_divisor": 16,
+             "do_resize": True, "do_pad": True, "do_normalize": True, "do_rescale": True, "resample": 3,
+             "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "rescale_factor": 1 / 255}  # fmt: skip
+    write(folder, config=config_of(model), preprocessor_config=image)
+    return save(folder, model)
+
+
 def sentence_encoder(folder: Path, mode: str, *, dense: bool) -> None:
     """The layout of sentence-transformers, in safetensors; LaBSE has a linear layer after its pooling."""
     from safetensors.torch import save_file

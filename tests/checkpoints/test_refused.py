@@ -98,7 +98,7 @@ def no_tensors(folder: Path) -> None:
 
 
 DAMAGES: dict[Callable[[Path], None], str] = {
-    half: r"pytorch_model\.bin is damaged or only partly downloaded .*fetch it again",
+    half: r"pytorch_model\.bin is damaged or only partly downloaded \([^.]*\); fetch it again",
     pointer: r"pytorch_model\.bin is a pointer of Git LFS.*git lfs pull",
     page: r"pytorch_model\.bin is not a checkpoint that torch has saved.*fetch it again",
     classes: r"pytorch_model\.bin holds an object of layouts\.TrainingArguments.*save its tensors alone",

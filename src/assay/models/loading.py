@@ -383,7 +383,8 @@ def read_pickled(path: Path) -> dict[str, torch.Tensor]:
     except pickle.UnpicklingError as error:
         raise WeightsError(_refusal(path, str(error))) from error
     except (RuntimeError, EOFError, OSError, ValueError, KeyError, IndexError, AttributeError) as error:
-        reason = (str(error).strip().splitlines() or ["it ends too early"])[0][:200]
+        # Of torch's message the first sentence: the rest advises its developers.
+        reason = (str(error).strip().splitlines() or ["it ends too early"])[0].split(". ")[0][:200]
         raise WeightsError(
             f"{path} is damaged or only partly downloaded ({reason}); fetch it again"
         ) from error
