@@ -293,7 +293,9 @@ def parsed_answers(text: str, count: int) -> float | None:
     >>> parsed_answers("Q1: yes\\nQ2: No", 2), parsed_answers("Q1: yes", 2)
     (0.5, None)
     """
-    answers = {(int(number), answer.lower()) for number, answer in _ANSWER.findall(text)}
+    answers: set[tuple[int, str]] = {
+        (int(number), answer.lower()) for number, answer in _ANSWER.findall(text)
+    }
     if sorted(number for number, _ in answers) != list(range(1, count + 1)):
         return None
     return sum(answer == "yes" for _, answer in answers) / count
