@@ -7,6 +7,7 @@ import platform
 import shlex
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -107,17 +108,36 @@ def score_noted(
     metrics: Sequence[Specifiable], samples: Sequence[Sample], *, session: Session | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Plain scores, and notes on them: what was counted, what is absent and why, what failed."""
-    columns: dict[str, Any] = {}
-    notes: list[str] = []
-    references = [sample.references for sample in samples]
+    return score_chunks(metrics, [samples], session=session)
+
+
+def score_chunks(
+    metrics: Sequence[Specifiable], chunks: Iterable[Sequence[Sample]], *, session: Session | None = None
+) -> tuple[pl.DataFrame, list[str]]:
+    """`score_noted` for more samples than fit in memory: a chunk is forgotten when it is scored."""
+    total, frames, stream = 0, [], iter(chunks)
     with session or Session.open() as session:
-        for given in _installed(map(measure, metrics), required=True)[0]:
-            fitted = replace(given, metric=given.metric.fitted(references))
-            table = score_samples(fitted, samples, session)
-            columns[given.label] = table.values[:, fitted.column]
-            counts = count_notes(fitted, samples, table)
-            notes += [f"{given.label}: {note}" for note in note_sentences(counts, len(samples))]
-    return pl.DataFrame(columns).fill_nan(None), [*notes, *session.failures[:_FAILURES]]
+        chosen = _installed(map(measure, metrics), required=True)[0]
+        counts = {given.label: Counter[str]() for given in chosen}
+        for samples in stream:
+            fits = _fitted(chosen, samples)
+            if any(fit.metric is not given.metric for fit, given in zip(fits, chosen, strict=True)):
+                samples = [*samples, *(sample for chunk in stream for sample in chunk)]
+                fits = _fitted(chosen, samples)  # to the references of all
+            total += len(samples)
+            columns = {}
+            for fitted in fits:
+                table = score_samples(fitted, samples, session)
+                columns[fitted.label] = table.values[:, fitted.column]
+                counts[fitted.label].update(count_notes(fitted, samples, table))
+            frames.append(pl.DataFrame(columns).fill_nan(None))
+    notes = [f"{label}: {note}" for label in counts for note in note_sentences(counts[label], total)]
+    return pl.concat(frames), [*notes, *session.failures[:_FAILURES]]
+
+
+def _fitted(measures: Sequence[Measure], samples: Sequence[Sample]) -> list[Measure]:
+    references = [sample.references for sample in samples]
+    return [replace(given, metric=given.metric.fitted(references)) for given in measures]
 
 
 def estimate_cost(
