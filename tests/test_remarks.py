@@ -12,7 +12,7 @@ from assay.cli.audit import score
 from assay.core import Case, Image, Metric, Sample, Scores
 from assay.errors import DataError, MetricError, SpecError
 from assay.names.spec import measure
-from assay.run.pipeline import score_noted
+from assay.run.pipeline import score_chunks
 from assay.run.scoring import score_cases, score_samples
 from assay.run.session import Session
 from assay.run.unfold import count_notes, note_sentences, unusual_reasons
@@ -68,14 +68,16 @@ def test_every_reason_is_reported_with_its_count() -> None:
 def test_reasons_come_from_the_cache_as_well(tmp_path: Path) -> None:
     samples = [pictured("elephants", "x"), pictured("a cat", "x")]
     first, second = (
-        score_noted([Fussy()], samples, session=Session.open(cache=tmp_path))[1] for _ in range(2)
+        score_chunks([Fussy()], [samples], session=Session.open(cache=tmp_path))[1] for _ in range(2)
     )
     assert first == second
     assert first[1] == "fussy: no score for 1 of 2 samples: no word in the vocabulary"
 
 
 def test_a_text_too_short_for_an_ngram_is_reported() -> None:
-    notes = score_noted(["distinct-n"], [Sample("cat"), Sample("a cat")], session=Session.open(cache=None))[1]
+    notes = score_chunks(
+        ["distinct-n"], [[Sample("cat"), Sample("a cat")]], session=Session.open(cache=None)
+    )[1]
     assert notes == ["distinct-n: no score for 1 of 2 samples: fewer than 2 words"]
 
 

@@ -74,7 +74,7 @@ def unique(items: Iterable[Rated], path: Path, seen: set[str] | None = None) -> 
             f"give each row an id of its own, or leave the column out"
         )
     if seen is not None:
-        seen |= counts.keys()
+        seen.update(counts)
     return rated
 
 

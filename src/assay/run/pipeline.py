@@ -101,20 +101,16 @@ def score(
     """
     chosen = [measure(given) for given in listed(metrics)]
     given = samples_of(samples, references, sources, data, map, images=reads_images(chosen))
-    return score_noted(chosen, given, session=session)[0]
-
-
-def score_noted(
-    metrics: Sequence[Specifiable], samples: Sequence[Sample], *, session: Session | None = None
-) -> tuple[pl.DataFrame, list[str]]:
-    """Plain scores, and notes on them: what was counted, what is absent and why, what failed."""
-    return score_chunks(metrics, [samples], session=session)
+    return score_chunks(chosen, [given], session=session)[0]
 
 
 def score_chunks(
     metrics: Sequence[Specifiable], chunks: Iterable[Sequence[Sample]], *, session: Session | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """`score_noted` for more samples than fit in memory: a chunk is forgotten when it is scored."""
+    """Plain scores, and notes: what was counted, what is absent and why, what failed.
+
+    A chunk of samples is forgotten when it is scored: not all need fit in memory.
+    """
     total, frames, stream = 0, [], iter(chunks)
     with session or Session.open() as session:
         chosen = _installed(map(measure, metrics), required=True)[0]

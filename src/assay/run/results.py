@@ -252,16 +252,27 @@ def load_run(folder: Path | str) -> Run:
         raise CacheError(f"{folder} is not a run folder (no {RUN}); give the folder of an earlier run")
     with locked(folder, fcntl.LOCK_SH):
         about = load_about(folder)
-        digests = about.get("files", {})
-        paths = {name: _place(folder, name, digests.get(name)) for name in _FILES}
-        for name, digest in digests.items():
-            with _reading(paths[name]) as path:
-                if file_digest(path) != digest:
-                    raise ValueError("it is not the file that this run saved")
+        paths = _checked_paths(folder, about)
         frames = {name: _read_table(paths[f"{name}.parquet"], schema) for name, schema in TABLES.items()}
         with _reading(paths[_EXPLANATIONS]) as path:
             explanations = [_parse_explained(line) for line in path.read_text("utf-8").splitlines()]
     return Run(**frames, explanations=explanations, about=about, folder=folder)
+
+
+def load_findings(folder: Path) -> pl.DataFrame:
+    """The findings of a run folder, without the rest."""
+    return _read_table(_checked_paths(folder, load_about(folder))[_FILES[0]], FINDINGS)
+
+
+def _checked_paths(folder: Path, about: Mapping[str, Any]) -> dict[str, Path]:
+    """Where the files of a run lie, each with the digest that its run.json has."""
+    digests = about.get("files", {})
+    paths = {name: _place(folder, name, digests.get(name)) for name in _FILES}
+    for name, digest in digests.items():
+        with _reading(paths[name]) as path:
+            if file_digest(path) != digest:
+                raise ValueError("it is not the file that this run saved")
+    return paths
 
 
 def _about_if_any(folder: Path) -> dict[str, Any]:
