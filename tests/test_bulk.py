@@ -13,7 +13,7 @@ from assay.datasets.frames import as_data
 from assay.datasets.ratings import read_samples
 from assay.names.spec import measure
 from assay.run import bulk
-from assay.run.pipeline import score_noted
+from assay.run.pipeline import score_chunks
 from assay.run.session import Session
 
 METRICS = ("bleu", "chrf")
@@ -56,7 +56,7 @@ def test_scores_equal_those_in_memory_whatever_the_blocks(
     for part in parts(folder):
         (file,) = as_data(part.source)
         items = read_samples(file, rated=False)
-        expected, _ = score_noted(METRICS, [item.sample for item in items], session=Session())
+        expected, _ = score_chunks(METRICS, [[item.sample for item in items]], session=Session())
         expected.insert_column(0, pl.Series("id", [item.id for item in items]))
         assert pl.read_parquet(part.target).equals(expected)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from glob import glob
 from pathlib import Path
@@ -17,7 +17,8 @@ from assay.cli.output import finish, print_cost, print_json, print_notes
 from assay.errors import DataError, SpecError, suggest
 
 if TYPE_CHECKING:
-    from assay.core import Measure, Perturbation, Record, Sample
+    from assay.core import Measure, Perturbation, Record
+    from assay.datasets.ratings import Rated
     from assay.run.results import Run
 
 _LACKS = {
@@ -84,7 +85,7 @@ def _perform(
 
 
 def score(
-    data: Annotated[list[str], typer.Option()],
+    data: Annotated[list[Path], typer.Option()],
     metric: o.Metrics = None,
     map: list[str] | None = None,
     limit: o.Limit = None,
@@ -107,12 +108,12 @@ def score(
 
     from assay.datasets.columns import parse_map
     from assay.datasets.frames import as_data
-    from assay.datasets.ratings import TEXTS, read_samples
-    from assay.datasets.rows import read_rows, recognise
+    from assay.datasets.ratings import CHUNK, TEXTS, stream_samples
+    from assay.datasets.rows import read_columns, recognise
     from assay.names.spec import measure
     from assay.run.bulk import Part, parts_of, score_parts
     from assay.run.data import alias_notes, reads_images
-    from assay.run.pipeline import DEFAULT_METRICS, score_noted
+    from assay.run.pipeline import DEFAULT_METRICS, score_chunks
     from assay.run.session import Session
 
     measures = [measure(spec) for spec in metric or DEFAULT_METRICS]
@@ -128,15 +129,15 @@ def score(
     if len(files) > 1:
         raise SpecError(f"--data names {len(files)} files; --out FOLDER scores many, each into a file there")
     (file,) = as_data(files, columns)
-    items = read_samples(file, skip_missing=skip, rated=False, limit=limit)
+    stream = partial(stream_samples, file, skip_missing=skip, limit=limit)
     session = Session.open(
         cache=o.cache_path(cache), workers=workers, ray=ray, on_error=on_error, quiet=quiet, timeout=timeout
     )
-    samples = [item.sample for item in items]
-    _check_fields(measures, samples, file)
-    frame, notes = score_noted(measures, samples, session=session)
-    notes = [*alias_notes(file, recognise(read_rows(file, limit), TEXTS)), *notes]
-    ids = [item.id for item in items]
+    ids, last = _checked(stream, measures, file)  # the file is read again to score it, unless it is small
+    chunks = stream() if len(ids) > CHUNK else [last]
+    samples = ([item.sample for item in chunk] for chunk in chunks)
+    frame, notes = score_chunks(measures, samples, session=session)
+    notes = [*alias_notes(file, recognise(read_columns(file, limit), TEXTS)), *notes]
     if not json:  # a cell that starts like a formula is quoted: spreadsheets run it otherwise
         ids = [f"'{name}" if name.startswith(tuple("=+-@\t\r")) else name for name in ids]
     frame.insert_column(0, pl.Series("id", ids))
@@ -147,32 +148,41 @@ def score(
     print_notes(notes, quiet=quiet)
 
 
-def _expand(patterns: Sequence[str]) -> list[Path]:
+def _expand(patterns: Sequence[Path]) -> list[Path]:
     """The files that paths and patterns like part-*.parquet name, each once."""
     files: list[Path] = []
     for pattern in patterns:
-        path = Path(pattern).expanduser()
+        path = pattern.expanduser()
         matching = [path] if path.exists() else sorted(map(Path, glob(str(path))))
         files += matching or [path]  # the reader says what is wrong with it
     return list(dict.fromkeys(files))
 
 
-def _check_fields(measures: Sequence[Measure], samples: Sequence[Sample], data: Path) -> None:
-    """Refuse a metric that can score no row at all for want of a field."""
+def _checked(
+    stream: Callable[[], Iterable[list[Rated]]], measures: Sequence[Measure], data: Path
+) -> tuple[list[str], list[Rated]]:
+    """The ids of a file and its last chunk; refuse a metric that can score no row for want of a field."""
     from assay.run.unfold import missing_field
 
-    for measure in measures:
-        needs = {missing_field(measure.metric, sample) for sample in samples}
+    ids: list[str] = []
+    chunk: list[Rated] = []
+    lacks: list[set[str | None]] = [set() for _ in measures]
+    for chunk in stream():
+        ids += [item.id for item in chunk]
+        for measure, needs in zip(measures, lacks, strict=True):
+            needs |= {missing_field(measure.metric, item.sample) for item in chunk}
+    for measure, needs in zip(measures, lacks, strict=True):
         if None not in needs:
             raise DataError(f"{measure.label} needs {_explain_missing(sorted(filter(None, needs)), data)}")
+    return ids, chunk
 
 
 def _explain_missing(needs: Sequence[str], data: Path) -> str:
     """Why the rows of a file lack what is needed: a column that is not there, or one without values."""
     from assay.datasets.ratings import KNOWN
-    from assay.datasets.rows import read_rows
+    from assay.datasets.rows import read_columns
 
-    columns = list(dict.fromkeys(column for row in read_rows(data) for column in row.values))
+    columns = list(dict.fromkeys(column for row in read_columns(data) for column in row.values))
     absent = [need for need in needs if need not in columns and need.rstrip("s") not in columns]
     if not absent:
         empty = "the files are missing, or the column is empty" if "image" in needs else "the column is empty"

@@ -185,22 +185,33 @@ def read_rows(path: Path, limit: int | None = None) -> list[Row]:
 
     With a limit, no more of the file is read than that many rows need, where its form allows that.
     """
+    rows = list(_raw_rows(path, limit))
+    _check_map(path, rows)
+    return list(_renamed(rows, path))
+
+
+def read_columns(path: Path, limit: int | None = None) -> list[Row]:
+    """The rows that have a column which none before them has: they show what columns a large file has."""
+    rows: list[Row] = []
+    seen: set[str] = set()
+    for row in _raw_rows(path, limit):
+        if not rows or not row.values.keys() <= seen:
+            seen |= row.values.keys()
+            rows.append(row)
+    _check_map(path, rows)
+    return list(_renamed(rows, path))
+
+
+def stream_rows(path: Path, limit: int | None, chosen: Mapping[str, str]) -> Iterator[Row]:
+    """`read_rows` one by one, after `read_columns` and `recognise`, which chose columns for fields."""
+    return _aliased(_renamed(_raw_rows(path, limit), path), chosen)
+
+
+def _raw_rows(path: Path, limit: int | None) -> Iterator[Row]:
     table = table_of(path)
-    rows = list(
-        islice(_file_rows(path), limit)
-        if table is None
-        else [Row(values, path, number, unit="row") for number, values in enumerate(table[:limit], start=1)]
-    )
-    if not rows:
-        raise DataError(f"{path} holds no rows; give a file with at least one record")
-    return _renamed(rows, path.columns) if isinstance(path, DataFile) and path.columns else rows
-
-
-def row_blocks(path: Path, size: int) -> Iterator[list[Row]]:
-    """The rows of a file, so many at a time: a file that is larger than memory can be read so."""
-    rows = iter(_file_rows(path))
-    while block := list(islice(rows, size)):
-        yield _renamed(block, path.columns) if isinstance(path, DataFile) and path.columns else block
+    if table is None:
+        return islice(_file_rows(path), limit)
+    return (Row(values, path, number, unit="row") for number, values in enumerate(table[:limit], start=1))
 
 
 def _file_rows(path: Path) -> Iterable[Row]:
@@ -226,10 +237,12 @@ def _columns_of(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(column for row in rows for column in row.values))
 
 
-def _renamed(rows: Sequence[Row], columns: Columns) -> list[Row]:
-    """The rows with the user's columns under our names."""
+def _check_map(path: Path, rows: Sequence[Row]) -> None:
+    """Refuse a file without rows, and columns of the user's `--map` that it does not have."""
+    if not rows:
+        raise DataError(f"{path} holds no rows; give a file with at least one record")
     present = _columns_of(rows)
-    for name, theirs in columns.items():
+    for name, theirs in _map_of(path).items():
         for column in theirs:
             if column not in present:
                 near = nearest(column, present)
@@ -238,8 +251,19 @@ def _renamed(rows: Sequence[Row], columns: Columns) -> list[Row]:
                 raise rows[0].fail_header(
                     f"--map {name}={column}: there is no column {column!r}, only {listed}; {advice}"
                 )
+
+
+def _map_of(path: Path) -> Columns:
+    return path.columns if isinstance(path, DataFile) else {}
+
+
+def _renamed(rows: Iterable[Row], path: Path) -> Iterator[Row]:
+    """The rows with the user's columns under our names."""
+    columns = _map_of(path)
     names = {name: " and ".join(theirs) for name, theirs in columns.items()}
-    return [replace(row, values=_rename(row, columns), names=names) for row in rows]
+    return (
+        (replace(row, values=_rename(row, columns), names=names) for row in rows) if columns else iter(rows)
+    )
 
 
 def _rename(row: Row, columns: Columns) -> dict[str, Any]:
@@ -280,12 +304,13 @@ def recognise(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = (
 
 def with_aliases(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = ()) -> list[Row]:
     """The rows with the columns that `recognise` finds under our names."""
-    chosen = recognise(rows, wanted, own)
-    if not chosen:
-        return list(rows)
+    return list(_aliased(rows, recognise(rows, wanted, own)))
+
+
+def _aliased(rows: Iterable[Row], chosen: Mapping[str, str]) -> Iterator[Row]:
     columns = {name: (column,) for name, column in chosen.items()}
-    names = {**rows[0].names, **chosen}
-    return [replace(row, values=_rename(row, columns), names=names) for row in rows]
+    for row in rows:
+        yield replace(row, values=_rename(row, columns), names={**row.names, **chosen}) if chosen else row
 
 
 def _plain(name: str) -> str:

@@ -240,7 +240,12 @@ def tokenize_within(
 def batches(lengths: Sequence[int], budget: int | None = None) -> Iterator[list[int]]:
     """Group indices into batches of at most `budget` padded tokens, longest first, so that few are padded."""
     usual = _CPU_TOKENS if device() == "cpu" else _GPU_TOKENS
-    limit = budget or int(os.environ.get("ASSAY_BATCH_TOKENS", usual))
+    given = os.environ.get("ASSAY_BATCH_TOKENS") or str(usual)
+    if not given.isdecimal():
+        raise SpecError(
+            f"ASSAY_BATCH_TOKENS={given!r} is not a whole number of tokens; write 1024, or unset it"
+        )
+    limit = budget or int(given)
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     start = 0
     while start < len(order):

@@ -16,7 +16,7 @@ from typing import Any
 
 from assay.core import Measure
 from assay.datasets.columns import DataFile
-from assay.datasets.ratings import sample_blocks
+from assay.datasets.ratings import stream_samples
 from assay.errors import DataError, SpecError
 from assay.models.weights import file_digest
 from assay.run.cache import ScoreCache
@@ -116,7 +116,7 @@ def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> C
     engine = engine or LocalEngine(1, part.timeout)
     try:
         with pq.ParquetWriter(half, schema, compression="zstd") as writer:
-            for block in sample_blocks(part.data, BLOCK, skip_missing=part.skip_missing):
+            for block in stream_samples(part.data, skip_missing=part.skip_missing, size=BLOCK):
                 session = Session(ScoreCache(None), engine, on_error=part.on_error)
                 samples = [item.sample for item in block]
                 with session:
@@ -125,8 +125,6 @@ def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> C
                 writer.write_table(pa.table([[item.id for item in block], *values], schema))
                 notes = {label: Counter(counted) for label, counted in counts.items()}
                 total.add(Counts(len(block), notes, session.failures))
-        if not total.rows:
-            raise DataError(f"{part.source} holds no rows; give a file with at least one record")
         half.replace(part.target)
     finally:
         half.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ import platform
 import shlex
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -100,20 +101,31 @@ def score(
     """
     chosen = [measure(given) for given in listed(metrics)]
     given = samples_of(samples, references, sources, data, map, images=reads_images(chosen))
-    return score_noted(chosen, given, session=session)[0]
+    return score_chunks(chosen, [given], session=session)[0]
 
 
-def score_noted(
-    metrics: Sequence[Specifiable], samples: Sequence[Sample], *, session: Session | None = None
+def score_chunks(
+    metrics: Sequence[Specifiable], chunks: Iterable[Sequence[Sample]], *, session: Session | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Plain scores, and notes on them: what was counted, what is absent and why, what failed."""
-    references = [sample.references for sample in samples]
+    """Plain scores, and notes: what was counted, what is absent and why, what failed.
+
+    A chunk of samples is forgotten when it is scored: not all need fit in memory.
+    """
+    total, frames, stream = 0, [], iter(chunks)
     with session or Session.open() as session:
-        given = _installed(map(measure, metrics), required=True)[0]
-        fitted = [replace(one, metric=one.metric.fitted(references)) for one in given]
-        columns, counts = score_counted(fitted, samples, session)
-    notes = [*metric_notes(counts, len(samples)), *session.failures[:_FAILURES]]
-    return pl.DataFrame(columns).fill_nan(None), notes
+        chosen = _installed(map(measure, metrics), required=True)[0]
+        counts = {given.label: Counter[str]() for given in chosen}
+        for samples in stream:
+            fits = _fitted(chosen, samples)
+            if any(fit.metric is not given.metric for fit, given in zip(fits, chosen, strict=True)):
+                samples = [*samples, *(sample for chunk in stream for sample in chunk)]
+                fits = _fitted(chosen, samples)  # to the references of all
+            total += len(samples)
+            columns, counted = score_counted(fits, samples, session)
+            for label, noted in counted.items():
+                counts[label].update(noted)
+            frames.append(pl.DataFrame(columns).fill_nan(None))
+    return pl.concat(frames), [*metric_notes(counts, total), *session.failures[:_FAILURES]]
 
 
 def score_counted(
@@ -126,6 +138,11 @@ def score_counted(
         columns[given.label] = table.values[:, given.column]
         counts[given.label] = count_notes(given, samples, table)
     return columns, counts
+
+
+def _fitted(measures: Sequence[Measure], samples: Sequence[Sample]) -> list[Measure]:
+    references = [sample.references for sample in samples]
+    return [replace(given, metric=given.metric.fitted(references)) for given in measures]
 
 
 def estimate_cost(

@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-import polars as pl
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
@@ -26,7 +25,7 @@ from assay.names.spec import measure
 from assay.report.compare import compare
 from assay.report.page import inert, page, policy
 from assay.report.text import asset
-from assay.run.results import Run, load_about, load_run
+from assay.run.results import Run, load_about, load_findings, load_run
 from assay.server.live import Live
 from assay.vocabulary import TASKS, Task
 
@@ -161,9 +160,8 @@ class Shelf:
             verdicts: dict[str, int] = {}
             try:
                 about = load_about(path)
-                column = pl.read_parquet(path / "findings.parquet", columns=["verdict"])["verdict"]
-                verdicts = dict(column.value_counts().iter_rows())
-            except (AuditError, OSError, pl.exceptions.PolarsError):
+                verdicts = dict(load_findings(path)["verdict"].value_counts().iter_rows())
+            except (AuditError, OSError):
                 about = {"metrics": [], "audits": [], "size": "damaged"}
             parts = {"metrics": list(about["metrics"]), "audits": list(about["audits"]), "verdicts": verdicts}
             date = str(about.get("date", ""))[:16].replace("T", " ")
