@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from assay.core import Measure, Metric, Sample
 from assay.errors import MetricError, install
-from assay.run.engine.batch import Batch, Pieces, call_metric, evaluate, pack
+from assay.run.engine.batch import FAULTS, Batch, Pieces, call_metric, evaluate, pack
 from assay.vocabulary import OnError
 
 _AHEAD = 2  # pieces per actor: one scored, one waiting, so that it never waits for us
@@ -220,11 +220,13 @@ def _connect(engine: RayEngine) -> Any:
         else:
             _check_reachable(engine.address)
             ray.init(address=engine.address, **quiet)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise MetricError(
-            f"--ray {engine.address}: no cluster answers ({error}); start one with `ray start --head`, "
-            f"or give --ray local"
-        ) from error
+    except FAULTS as error:  # a machine that is too busy to start in time raises a bare Exception
+        ways = {
+            "local": "Ray did not start ({}); try again when the machine is less busy, or leave out --ray"
+        }
+        usual = "no cluster answers ({}); start one with `ray start --head`, or give --ray local"
+        way = ways.get(engine.address, usual).format(error)
+        raise MetricError(f"--ray {engine.address}: {way}") from error
     return ray
 
 
