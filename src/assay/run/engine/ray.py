@@ -221,12 +221,12 @@ def _connect(engine: RayEngine) -> Any:
             _check_reachable(engine.address)
             ray.init(address=engine.address, **quiet)
     except FAULTS as error:  # a machine that is too busy to start in time raises a bare Exception
-        ways = {
-            "local": "Ray did not start ({}); try again when the machine is less busy, or leave out --ray"
-        }
-        usual = "no cluster answers ({}); start one with `ray start --head`, or give --ray local"
-        way = ways.get(engine.address, usual).format(error)
-        raise MetricError(f"--ray {engine.address}: {way}") from error
+        problem = f"no cluster answers ({error}); start one with `ray start --head`, or give --ray local"
+        if engine.address == "local":
+            problem = (
+                f"Ray did not start ({error}); try again when the machine is less busy, or without --ray"
+            )
+        raise MetricError(f"--ray {engine.address}: {problem}") from error
     return ray
 
 
