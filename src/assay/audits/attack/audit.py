@@ -24,7 +24,7 @@ from assay.core import Case, Estimate, Finding, Floats, Judgement, Record, Sampl
 from assay.perturbations.ratio import alignment, edit_ratio
 from assay.recipe import generator
 from assay.statistics.estimates import detectable_effect, proportion_interval
-from assay.statistics.intervals import interval_of, resampled_means
+from assay.statistics.intervals import bootstrap_mean, interval_of, resampled_means
 from assay.statistics.permutation import sign_flip_test
 from assay.vocabulary import Share
 
@@ -191,6 +191,7 @@ def _found_case(metric: str, item: str, search: edits.Search, moves: edits.Moves
 
 VOTES = 2  # paradigms among the other metrics that must fall (*blind* fig. 10)
 _EXAMPLES = 3
+_MILDER = "other metrics find these edits milder than random ones: no verdict"
 Flags = NDArray[np.bool_]
 
 
@@ -280,6 +281,21 @@ def confirmed(judges: Sequence[Scored], ids: Sequence[str], fall: float) -> Flag
     return np.sum(list(votes.values()), axis=0) >= VOTES if votes else np.zeros(len(ids), dtype=np.bool_)
 
 
+def is_milder(judges: Sequence[Scored], ids: Sequence[str], seed: int) -> bool:
+    """Whether, by the other metrics, the texts are surely damaged less than by as many random edits.
+
+    A metric may rightly take less from lesser damage. Each judge counts alike, by what random edits cost it.
+    """
+    rows = [losses(judge, ids) for judge in judges]
+    costs = [float(np.nanmean(row.random)) if np.isfinite(row.random).any() else 0.0 for row in rows]
+    spared = [(row.attack - row.random) / cost for row, cost in zip(rows, costs, strict=True) if cost > 0]
+    if not spared:
+        return False
+    known = np.array(spared)[:, np.isfinite(spared).all(axis=0)].mean(axis=0)
+    interval = bootstrap_mean(known, seed=seed) if known.size > 1 else None
+    return interval is not None and interval.high < 0
+
+
 def _entails(judge: Scored) -> bool:
     return str(judge.about.get("name", "")).startswith("nli")
 
@@ -300,6 +316,7 @@ def group_judgement(
     judges = [] if paper else held_out(answer, scored)
     seen = confirmed(judges, rows.ids, audit.fall)
     best = _most_convincing(rows, rows.fooled(audit.margin) & (seen | (not judges)))
+    mild = bool(judges) and is_milder(judges, rows.ids, audit.seed)
     can_confirm = len({judge.about.get("paradigm") for judge in judges}) >= VOTES or any(
         map(_entails, judges)
     )
@@ -307,10 +324,11 @@ def group_judgement(
         answer, slice_, statistic,
         _counted(rows, raw, seen, audit) if judges else raw, versus="random noise",
         evidence=[rows.ids[place] for place in best],
-        judged=raw.n >= FEWEST and (paper or can_confirm),
+        judged=raw.n >= FEWEST and (paper or (can_confirm and not mild)),
     )  # fmt: skip
+    notes = [f"{answer.metric}: {slice_}: {_MILDER}"] if mild else []
     if not is_search:
-        return Judgement([headline])
+        return Judgement([headline], notes)
     findings = [headline, Finding.of(answer, slice_, "loss_share", _lost(raw), versus="random noise")]
     if judges:
         names = ", ".join(judge.metric for judge in judges)
@@ -318,7 +336,7 @@ def group_judgement(
     for name in ("noise_ratio", "queries"):
         values = np.array([case.meta[name] for case in cases], dtype=np.float64)
         findings.append(Finding.of(answer, slice_, name, mean_estimate(values, seed=0)))
-    return Judgement(findings, _examples(answer.metric, cases, rows, best))
+    return Judgement(findings, [*notes, *_examples(answer.metric, cases, rows, best)])
 
 
 def _counted(rows: Losses, raw: Estimate, seen: Flags, audit: Attack) -> Estimate:
