@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.audits.attack.audit import is_milder
+from assay.audits.attack.audit import Attack, damage, group_judgement
 from assay.audits.corpora import equally_near
 from assay.audits.gap import tells_apart
 from assay.audits.slices import Clusters, hardly_falls
 from assay.audits.stereotype.audit import Stereotype
 from assay.audits.stereotype.groups import Controls, Effects, is_known
 from assay.core import Case, Estimate, Finding, Sample, Scored
+from assay.run.settle import settle
 
 
 def test_twenty_texts_show_a_gap_that_most_of_them_have() -> None:
@@ -86,15 +87,43 @@ def test_alternatives_count_where_both_texts_are_as_near_to_the_references() -> 
     assert not equally_near(references, "the cat sat on the mat", "some animal rested there")
 
 
-@pytest.mark.parametrize(("cost", "mild"), [(0.3, True), (1.0, False), (1.5, False)])
-def test_an_attack_milder_than_random_edits_is_seen(cost: float, mild: bool) -> None:
+def _attacked(name: str, paradigm: str, loss: float) -> Scored:
+    """Scores of 20 texts that lose 1 or so by random edits, and `loss` of it by those found against "m"."""
     rng = np.random.default_rng(2)
-    cases = [Case(f"c{n}", {"gold": Sample("a text", ("a text",))}, "s") for n in range(20)]
-    judges = [
-        Scored(name, cases, {"gold": np.ones(20), "random/0": -0.1 * rng.random(20), "attack": 1 - cost - 0.1 * rng.random(20)})
-        for name in ("one", "two")
+    meta = {"metric": "m", "group": "texts", "changed": "", "queries": 1, "noise_ratio": 0.15}
+    cases = [Case(f"c{n}", {"gold": Sample("a text", ("a text",))}, "texts", meta) for n in range(20)]
+    cost = 1 + 0.1 * rng.random(20)
+    columns = {"gold": np.ones(20), "random/0": 1 - cost, "attack": 1 - loss * cost}
+    return Scored(name, cases, columns, about={"name": name, "paradigm": paradigm})
+
+
+@pytest.mark.parametrize(("loss", "share"), [(0.1, 0.25), (0.5, 0.5), (1.0, 1.0), (1.5, 1.0)])
+def test_damage_is_what_the_other_metrics_lose(loss: float, share: float) -> None:
+    judges = [_attacked("one", "edit", loss), _attacked("two", "matching", loss)]
+    value, low = damage(judges, [case.id for case in judges[0].cases], 0.25, 0)
+    assert low <= value == pytest.approx(share, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("lost", "judged", "gain", "verdict"),
+    [
+        (0.1, 1.0, 0.9, "fail"),  # as damaging as random edits, and overlooked
+        (0.1, 0.8, 0.875, "fail"),  # milder, yet overlooked by far more than it is milder
+        (0.2, 0.5, 0.6, "inconclusive"),  # milder: too much to clear it, too little to blame it
+        (0.5, 0.5, 0.0, "pass"),  # the metric sees what the others see
+    ],
+)
+def test_a_milder_attack_is_compared_with_the_loss_that_is_due(
+    lost: float, judged: float, gain: float, verdict: str
+) -> None:
+    scored = [
+        _attacked("m", "ngram", lost), _attacked("one", "edit", judged), _attacked("two", "matching", judged)
     ]  # fmt: skip
-    assert is_milder(judges, [case.id for case in cases], 0) is mild
+    audit = Attack()
+    findings = settle(audit, group_judgement(audit, scored[0], "texts", scored[0].cases, scored))
+    row = next(finding for finding in findings if finding.statistic == "attack_gain")
+    assert row.value == pytest.approx(gain, abs=0.01)
+    assert row.verdict == verdict
 
 
 @pytest.mark.parametrize(
