@@ -223,7 +223,8 @@ def _is_equal(record: Record, text: str) -> bool:
     rest = [record.gold, *(reference for reference in record.references if reference != text)]
     known = " ".join([*rest, *record.context[-1:]])
     source = f"{known} {record.source or ''}".lower()
-    sure = all(w.lower() in source for w in _WORD.findall(text) if w[0].isupper() or w[0].isdigit())
+    exact = [w.lower() for w in _WORD.findall(text) if w[0].isupper() or w[0].isdigit()]
+    sure = all(w in source for w in exact if w in content_words(text))
     if not sure or content_recall(text, known) < LEAST_KNOWN or _errs(text):
         return False
     return content_recall(record.gold, text) >= LEAST_RECALL and not _conflict(record.gold, text)
