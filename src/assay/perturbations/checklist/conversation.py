@@ -110,7 +110,7 @@ def RandomResponse(record: Record, rng: Random) -> str | None:
 def _is_telling(text: str) -> bool:
     """Whether a reply names matters of its own, and neither asks nor takes up what was said before."""
     words = [word.strip(",.!") for word in split_words(text.lower())]
-    taken_up = "?" in text or (words[:1] and words[0] in template_words("reply_openings"))
+    taken_up = "?" in text or not words or words[0] in template_words("reply_openings")
     taken_up |= not template_words("pointing_words").isdisjoint(words)
     return len(_told(text)) >= _TELLING and not taken_up
 
