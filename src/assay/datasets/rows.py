@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 from assay.core import Image
 from assay.datasets.columns import ALIASES, FIELDS, Columns, DataFile, table_of
 from assay.errors import DataError, nearest
-from assay.models.weights import MAX_UNPACKED, file_digest
+from assay.models.vision import image_at
+from assay.models.weights import MAX_UNPACKED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -144,7 +145,7 @@ class Row:
                 f"{self.called('image')}: image {named!r} is missing; put it beside the file or use "
                 "--skip-missing"
             )
-        return Image(str(path), file_digest(path))
+        return image_at(path)
 
     def members(self, column: str) -> list[Row]:
         """The objects of a list in a column."""
