@@ -1,4 +1,4 @@
-"""Propagation: a simulated biased reward raises gender errors, a fair one lowers them."""
+"""Propagation: a simulated biased reward raises gender errors, a fair one lowers them; every class of captioner."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from assay.core import Image, Measure, Metric
 from assay.errors import DataError, MetricError
@@ -17,68 +19,80 @@ from assay.mitigation.propagate import (
     Scene,
     best_of,
     biased_share,
-    both_methods,
-    effect,
+    check_words,
     halves,
     is_wrong,
     load_generator,
+    propagate,
     read_scenes,
+    rendered_world,
     reward_of,
     stated_gender,
-    synthetic_scenes,
-    trained_generator,
 )
+from assay.models.vision import plain_processor, special_ids, word_tokenizer
 from assay.run.session import Session
 
-SMALL = Experiment(train=600, test=150, steps=80, updates=12, rate=3e-3, candidates=4)
+SMALL = Experiment(train=300, test=104, steps=60, updates=8, rate=3e-3, samples=3, batch=16)
+
+
+@dataclass(frozen=True)
+class PrefersMen(Metric):
+    """1 where a caption names a man."""
+
+    name = "prefers-men"
+    needs = frozenset({"image"})
+
+    def score(self, samples):
+        return [float(stated_gender(sample.hypothesis) == "male") for sample in samples]
 
 
 @pytest.fixture(scope="module")
-def base() -> Generator:
-    return trained_generator(synthetic_scenes(SMALL.train, 0, "train"), SMALL, 0)
+def world(tmp_path_factory: pytest.TempPathFactory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield rendered_world(SMALL)(0)
 
 
-def prefers_men(some, texts):
-    return np.array([float(stated_gender(text) == "male") for text in texts])
+def test_a_reward_moves_errors_the_way_it_points_and_its_captions_are_written(world, tmp_path: Path) -> None:
+    base, training, test = world
+    women = [scene for scene in test if scene.gender == "female"]
+    measure = Measure("prefers-men", PrefersMen())
+    effects = propagate(
+        [measure], [0], SMALL, lambda seed: (base, training, women), Session(),
+        methods=["best-of-n", "minimum-risk", "self-critical"], columns=[measure], out=tmp_path,
+    )  # fmt: skip
+    for effect in effects:
+        assert effect.gain.rose, effect.method
+        assert effect.errors.change > 5, effect.method
+        assert effect.scores["prefers-men"].change > 0.05, effect.method
+    rows = [
+        json.loads(line)
+        for line in (tmp_path / "prefers-men-minimum-risk-after.jsonl").read_text().splitlines()
+    ]
+    assert len(rows) == len(women)
+    assert {row["group"] for row in rows} == {"female"}
+    assert all((tmp_path / row["image"]).is_file() for row in rows)
 
 
-def is_right(some, texts):
-    return np.array([-float(is_wrong(scene, text)) for scene, text in zip(some, texts, strict=True)])
+def test_a_generator_that_names_no_gender_is_refused(world) -> None:
+    base, training, test = world
 
+    class Silent(Generator):
+        def best(self, scenes):
+            return ["a nurse"] * len(scenes)
 
-def test_scenes_state_their_gender_as_often_as_documented() -> None:
-    drawn = synthetic_scenes(4000, 1, "train")
-    assert drawn == synthetic_scenes(4000, 1, "train")
-    assert np.mean(["unclear" in scene.source for scene in drawn]) == pytest.approx(0.4, abs=0.03)
-    assert np.mean([stated_gender(scene.references[0]) is not None for scene in drawn]) == pytest.approx(
-        0.25, abs=0.03
-    )
-    assert all(stated_gender(scene.caption) == scene.gender for scene in drawn)
-
-
-def test_the_generator_learns_its_captions(base: Generator) -> None:
-    fresh = synthetic_scenes(60, 5, "test")
-    written = [texts[0] for texts in base.sample(fresh, 1, 0)]
-    assert np.mean([stated_gender(text) is not None for text in written]) > 0.8
-
-
-@pytest.mark.parametrize(("reward", "sign"), [(prefers_men, 1), (is_right, -1)])
-def test_a_reward_moves_errors_the_way_it_points(base: Generator, reward, sign: int) -> None:
-    training = synthetic_scenes(SMALL.train, 0, "train")
-    tested = synthetic_scenes(SMALL.test, 0, "test")
-    women = [scene for scene in tested if scene.gender == "female"]
-    found = both_methods(base, training, women, reward, SMALL, 0)
-    for method, outcome in found.items():
-        moved = effect("simulated", method, [outcome], seed=0)
-        assert sign * moved.change > 5, method
-        assert moved.optimised
-        assert moved.ci is not None
-        assert moved.ci[0] < moved.change < moved.ci[1]
+    silent = Silent(base.model, base.tokenizer, base.images)
+    with pytest.raises(DataError, match="none of 104 captions of the generator names a gender"):
+        propagate([], [0], SMALL, lambda seed: (silent, training, test), Session())
 
 
 def test_best_of_takes_the_highest_and_of_equals_the_first() -> None:
     scene = Scene("a", "female", "x", "a woman", ("a photo",))
     drawn = [["a woman", "a man", "a man too"]]
+
+    def prefers_men(scenes, texts):
+        return np.array([float(stated_gender(text) == "male") for text in texts])
+
     assert best_of([scene], drawn, prefers_men) == ["a man"]
 
 
@@ -87,33 +101,73 @@ def test_wrong_and_biased_are_counted() -> None:
     assert is_wrong(woman, "a man rides")
     assert not is_wrong(woman, "a person rides")
     assert not is_wrong(woman, "a man and a woman ride")
-    assert biased_share([woman, man], np.array([100.0, 0.0])) == 100.0
-    assert biased_share([woman, man], np.array([100.0, 100.0])) == 0.0
+    scenes = [woman, man] * 30
+    assert biased_share(scenes, np.tile([0.9, 0.0], 30).round()) == 100.0
+    assert biased_share(scenes, np.tile([1.0, 1.0], 30)) == 0.0
 
 
-def test_a_generator_of_ones_own_is_loaded_and_its_scenes_read(base: Generator, tmp_path: Path) -> None:
-    base.model.save_pretrained(tmp_path / "model")
-    base.tokenizer.save_pretrained(tmp_path / "model")
-    drawn = synthetic_scenes(40, 3, "test")
+def captioner(kind: str, tokenizer) -> Generator:
+    """A tiny model with fixed random weights, of one of the classes that are read."""
+    torch.manual_seed(1)
+    ids, size = special_ids(tokenizer), len(tokenizer)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    picture = {**sizes, "image_size": 32, "patch_size": 16}
+    text = {
+        **sizes,
+        "vocab_size": size,
+        "max_position_embeddings": 32,
+        **ids,
+        "sep_token_id": ids["eos_token_id"],
+    }
+    if kind == "blip":
+        config = transformers.BlipConfig(
+            text_config={**text, "encoder_hidden_size": 16}, vision_config=picture, projection_dim=16
+        )
+        model = transformers.BlipForConditionalGeneration(config)
+    else:
+        model = transformers.GitForCausalLM(transformers.GitConfig(vision_config=picture, **text))
+    return Generator(model.eval(), tokenizer, plain_processor(32))
+
+
+@pytest.mark.parametrize("kind", ["blip", "git"])
+def test_blip_and_git_are_loaded_sampled_and_trained(kind: str, world, tmp_path: Path) -> None:
+    base, _, test = world
+    made = captioner(kind, base.tokenizer)
+    for part in (made.model, made.tokenizer, made.images):
+        part.save_pretrained(tmp_path)
+    loaded = load_generator(str(tmp_path))
+    assert len(loaded.sample(test[:2], 3, 0)[1]) == 3
+    texts = ["a man who is a nurse", "a woman with a cat"]
+    logs = loaded.log_probability(test[:1], texts)
+    assert logs.shape == (2,)
+    before = logs.detach()
+    optimizer = torch.optim.SGD(loaded.model.parameters(), lr=0.1)
+    torch.autograd.backward(-logs[0])
+    optimizer.step()
+    assert loaded.log_probability(test[:1], texts)[0] > before[0]
+
+
+def test_scenes_of_ones_own_are_read(tmp_path: Path) -> None:
     rows = [
-        {
-            "group": "man" if s.gender == "male" else "woman",
-            "source": s.source,
-            "references": list(s.references),
-        }
-        for s in drawn
+        {"group": group, "source": "a nurse", "references": ["a nurse at work"]}
+        for group in ("man", "woman")
+        for _ in range(20)
     ]
     file = tmp_path / "scenes.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     read = read_scenes(file)
-    assert [scene.gender for scene in read] == [scene.gender for scene in drawn]
-    loaded = load_generator(str(tmp_path / "model"))
-    assert loaded.sample(read[:5], 2, 1) == base.sample(drawn[:5], 2, 1)
+    assert [scene.gender for scene in read] == ["male"] * 20 + ["female"] * 20
     one, two = halves(read, 0)
     assert len(one) == len(two) == 20
     file.write_text("\n".join(json.dumps({**row, "group": "cat"}) for row in rows))
     with pytest.raises(DataError, match="'group' must be one of"):
         read_scenes(file)
+
+
+def test_a_tokenizer_without_the_words_is_refused() -> None:
+    check_words(word_tokenizer(["a man", "a woman"], longest=8), "both")
+    with pytest.raises(DataError, match="tokenizer of some cannot write woman"):
+        check_words(word_tokenizer(["a man"], longest=8), "some")
 
 
 @dataclass(frozen=True)

@@ -109,18 +109,19 @@ class Effect:
     errors: Change
     biased_before: float
     biased_after: float
-    gain: Change  # of the reward, in its own units
+    gain: Change  # of the reward of drawn captions, in its own units: what training raises
     scores: Mapping[str, Change]  # by metric: the columns of tables 3 and 6
     n: int
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Captions of the same test scenes, before and after."""
+    """Captions of the same test scenes, before and after: the likeliest, and one draw, whose reward is raised."""
 
     scenes: Sequence[Scene]
     before: Sequence[str]
     after: Sequence[str]
+    drawn: tuple[Sequence[str], Sequence[str]]
 
 
 def propagate(
@@ -145,12 +146,15 @@ def propagate(
         for measure in measures:
             reward = reward_of(_fitted(measure, references), session)
             for way in methods:
+                first = [texts[0] for texts in drawn]
                 if way == "best-of-n":
-                    written = Written(test, [texts[0] for texts in drawn], best_of(test, drawn, reward))
+                    best = best_of(test, drawn, reward)
+                    written = Written(test, first, best, (first, best))
                 else:
                     tuned = deepcopy(base)
                     train_on_reward(tuned, training, reward, experiment, seed, way)
-                    written = Written(test, plain, tuned.best(test))
+                    after = [texts[0] for texts in tuned.sample(test, 1, seed)]
+                    written = Written(test, plain, tuned.best(test), (first, after))
                 table = outcome_table(written, [reward, *others])
                 parts.setdefault((measure.label, way), []).append((written, table))
     if out is not None:
@@ -246,10 +250,11 @@ def stated_gender(text: str) -> str | None:
 
 
 def outcome_table(written: Written, rewards: Sequence[Reward]) -> Floats:
-    """Per scene: wrong before and after, then each reward before and after."""
+    """Per scene: wrong before and after, the first reward of the draws, then each other reward."""
     texts = (written.before, written.after)
     errors = [[is_wrong(s, t) for s, t in zip(written.scenes, side, strict=True)] for side in texts]
-    scores = [reward(written.scenes, side) for reward in rewards for side in texts]
+    gains = [rewards[0](written.scenes, side) for side in written.drawn]
+    scores = gains + [reward(written.scenes, side) for reward in rewards[1:] for side in texts]
     return np.column_stack([*errors, *scores]).astype(np.float64)
 
 
