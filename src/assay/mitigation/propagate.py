@@ -116,7 +116,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Captions of the same test scenes, before and after: the likeliest, and one draw, whose reward is raised."""
+    """Captions of the same test scenes, before and after: the likeliest, and one draw."""
 
     scenes: Sequence[Scene]
     before: Sequence[str]
