@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -111,12 +110,10 @@ def calibrate(
 ) -> None:
     """Simulate metrics with a defect of known size on your data, and count how often the audit finds it."""
     from assay.calibration.curve import calibrate
-    from assay.names.registry import audit_class
     from assay.run.session import Session
 
-    options = o.Request(data=data, task=task, seed=seed, limit=limit).fields(only)
-    known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]
-    options |= o.extra_fields(context.args, known)
+    request = o.Request(data=data, task=task, seed=seed, limit=limit)
+    options = o.audit_fields(context, audit, request.fields(only))
     session = Session.open(cache=o.cache_path(cache))
     curves, notes = calibrate(
         audit, options, seeds=draws, noise=noise, metric=metric, session=session, size=size
@@ -145,7 +142,7 @@ def _print_curves(curves: Sequence[Curve]) -> None:
 
 def reproduce(
     recipe: Annotated[list[str] | None, typer.Argument()] = None,
-    data: Path | None = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
     all_: Annotated[bool, typer.Option("--all")] = False,
     quick: bool = False,
     out: Path | None = None,
@@ -190,26 +187,17 @@ def reproduce(
 def _list_recipes(json: bool) -> None:
     from assay.reproduction import recipes
 
-    listed = recipes().values()
-    if json:
-        print_json(
-            [
-                {
-                    "recipe": table.name, "title": table.title, "cells": len(table.cells),
-                    "runnable": len(table.runnable), "data": list(table.paths),
-                }
-                for table in listed
-            ]
-        )  # fmt: skip
-        return
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "recipe": table.name, "cells": len(table.cells), "can run": len(table.runnable),
-            "what": table.title, "data": ", ".join(table.paths) or "-",
+            "recipe": table.name, "cells": len(table.cells), "runnable": len(table.runnable),
+            "title": table.title, "data": list(table.paths),
         }
-        for table in listed
+        for table in recipes().values()
     ]  # fmt: skip
-    print_columns(rows)
+    if json:
+        print_json(rows)
+    else:
+        print_columns([row | {"data": ", ".join(row["data"]) or "-"} for row in rows])
 
 
 def _place(checked: Checked) -> dict[str, Any]:
