@@ -347,6 +347,17 @@ def test_unreadable_images_are_named_and_left_out_only_when_asked(tmp_path: Path
     assert any("2 images left out, cannot be read" in note for note in audit.judge([]).notes)
 
 
+def test_a_note_on_small_groups_names_a_few(tmp_path: Path) -> None:
+    [note] = [
+        n
+        for n in Caption(data=(table(tmp_path),), images=pictures(tmp_path, 2)).judge([]).notes
+        if "few" in n
+    ]
+    assert note.startswith("fewer than 10 images, too few for a verdict: profession/")
+    assert note.count("(2)") == 5
+    assert note.endswith(" and 3 more")
+
+
 def test_an_image_outside_the_data_folder_is_refused(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()

@@ -13,7 +13,7 @@ from assay.core import Sample
 from assay.datasets import scenes
 from assay.datasets.captions import embedded_captions
 from assay.datasets.lexicon import toml_file
-from assay.models.vision import image_at, images_at, keep, recall
+from assay.models.vision import images_at, keep, recall
 from assay.names.spec import parse
 
 
@@ -65,10 +65,10 @@ def test_a_reworded_caption_names_the_group_that_is_asked_for() -> None:
 def test_an_image_that_changes_is_read_again_and_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
     file = tmp_path / "a.png"
     file.write_bytes(b"one")
-    first = image_at(file)
+    [first] = images_at([file])
     assert images_at([file, file]) == [first, first]
     file.write_bytes(b"other")
-    assert image_at(file).digest != first.digest
+    assert images_at([file])[0].digest != first.digest
     keep({"key": b"value"})
     assert recall(["key", "absent"]) == {"key": b"value"}
     for kept in (tmp_path / "cache").glob("images.sqlite*"):
@@ -82,7 +82,7 @@ def test_an_image_that_changes_is_read_again_and_a_damaged_cache_is_made_anew(tm
 def test_a_miniature_clip_is_trained_once_and_scores_its_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     course = toml_file("scenes", "scenes")["clip"]
     full = scenes.clip_recipe("scenes")
-    for name, value in (("pictures", 32), ("steps", 2), ("batch", 8), ("width", 16)):
+    for name, value in (("pictures", 32), ("steps", 2), ("batch", 8)):
         monkeypatch.setitem(course, name, value)
     assert scenes.clip_recipe("scenes") not in (full, scenes.clip_recipe("scenes-balanced"))
     folder = scenes.clip_folder("scenes")

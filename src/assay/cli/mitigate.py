@@ -249,13 +249,19 @@ def propagate(
         typer.echo(_EXPLANATION, err=True)
 
 
+def _biased(effect: Effect) -> str:
+    if effect.biased_before is None or effect.biased_after is None:
+        return "too few scenes"
+    return f"{effect.biased_before:.0f}% to {effect.biased_after:.0f}%"
+
+
 def _print_effects(effects: Sequence[Effect]) -> None:
     rows = [
         {
             "reward": effect.reward, "method": effect.method, "error before": f"{effect.errors.before:.1f}%",
             "after": f"{effect.errors.after:.1f}%",
             "change": f"{effect.errors.change:+.1f}{_interval(effect.errors.ci, '{:+.1f}')}",
-            "biased concepts": f"{effect.biased_before:.0f}% to {effect.biased_after:.0f}%",
+            "biased concepts": _biased(effect),
             "reward gain": f"{effect.gain.change:+.4f}" if effect.gain.rose else "did not rise",
         }
         for effect in effects

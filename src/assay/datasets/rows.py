@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any
 from assay.core import Image
 from assay.datasets.columns import ALIASES, FIELDS, Columns, DataFile, table_of
 from assay.errors import DataError, nearest
-from assay.models.vision import image_at
-from assay.models.weights import MAX_UNPACKED
+from assay.models.weights import MAX_UNPACKED, file_digest
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -146,7 +145,7 @@ class Row:
                 f"{self.called('image')}: image {named!r} is missing; put it beside the file or use "
                 "--skip-missing"
             )
-        return image_at(path)
+        return Image(str(path), file_digest(path))
 
     def members(self, column: str) -> list[Row]:
         """The objects of a list in a column."""

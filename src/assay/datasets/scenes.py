@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from assay.core import Image
 from assay.datasets.captions import Caption, embedded_captions
 from assay.datasets.lexicon import toml_file
-from assay.models.vision import ClipCourse, images_at, train_clip
+from assay.models.vision import images_at, train_clip
 from assay.models.weights import build_folder, cache_folder
 from assay.recipe import digest, generator
 
@@ -222,8 +222,8 @@ def clip_folder(name: str) -> Path:
 
 
 def _train(folder: Path, skew: Skew) -> None:
-    course, captions = ClipCourse(**_table()["clip"]), concept_captions()
-    scenes = draw_scenes(course.pictures, 0, "clip", skew)
+    course, captions = _table()["clip"], concept_captions()
+    scenes = draw_scenes(course["pictures"], 0, "clip", skew)
     classes = list(product(captions, GROUPS))
     places = {named: place for place, named in enumerate(classes)}
     labels = np.array([places[scene.path, scene.caption.group] for scene in scenes])

@@ -107,8 +107,8 @@ class Effect:
     reward: str
     method: Way
     errors: Change
-    biased_before: float
-    biased_after: float
+    biased_before: float | None  # None where no concept has scenes enough
+    biased_after: float | None
     gain: Change  # of the reward of drawn captions, in its own units: what training raises
     scores: Mapping[str, Change]  # by metric: the columns of tables 3 and 6
     n: int
@@ -280,12 +280,13 @@ def effect(
     return Effect(reward, way, change(0, 100.0), before, after, change(1), scores, len(table))
 
 
-def biased_share(scenes: Sequence[Scene], errors: Floats, seed: int = 0) -> float:
+def biased_share(scenes: Sequence[Scene], errors: Floats, seed: int = 0) -> float | None:
     """The share of concepts, in points, on which men and women err at significantly different rates."""
     paths = [(category, name) for category, _, name in (scene.concept.rpartition("/") for scene in scenes)]
     groups = [scene.gender for scene in scenes]
-    compared = compare_groups(paths, groups, 1.0 - errors, ("male", "female"), seed)
-    return 100.0 * float(np.mean([concept.gap.paper is False for concept in compared])) if compared else 0.0
+    listed = compare_groups(paths, groups, 1.0 - errors, ("male", "female"), seed)
+    biased = [concept.is_biased(0.0, "paper") for concept in listed if concept.has_enough]
+    return 100.0 * float(np.mean(biased)) if biased else None
 
 
 def _write_captions(parts: Mapping[tuple[str, Way], Sequence[tuple[Written, Floats]]], out: Path) -> None:
@@ -384,7 +385,8 @@ class Generator:
         encoded = self.tokenizer(text_target=list(texts), return_tensors="pt", padding=True, truncation=True)
         labels, mask = (encoded[name].to(self.model.device) for name in ("input_ids", "attention_mask"))
         if first is None:
-            logits = self.model(**given, labels=labels).logits.float()
+            read = torch.cat([torch.ones_like(mask[:, :1]), mask[:, :-1]], 1)  # a start, and all but the last
+            logits = self.model(**given, labels=labels, decoder_attention_mask=read).logits.float()
         else:  # they read the caption after the image, and say after each word what follows
             labels[:, 0] = first
             whole = self.model(**given, input_ids=labels, attention_mask=mask).logits.float()

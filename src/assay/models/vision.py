@@ -11,7 +11,6 @@ import sqlite3
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -73,11 +72,6 @@ def keep(values: Mapping[str, bytes]) -> None:
 
 def _check(value: bytes) -> bytes:
     return hashlib.sha256(value).digest()[:_CHECK]
-
-
-def image_at(path: Path) -> Image:
-    """An image file by its content."""
-    return images_at([path])[0]
 
 
 def images_at(paths: Sequence[Path]) -> list[Image]:
@@ -148,27 +142,12 @@ def plain_processor(size: int) -> Any:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ClipCourse:
-    """How a small CLIP is built and trained."""
-
-    pictures: int
-    steps: int
-    batch: int
-    rate: float
-    width: int
-    image_layers: int
-    text_layers: int
-    patch: int
-    longest: int  # tokens of a caption
-
-
 def train_clip(
     folder: Path,
     pictures: NDArray[np.uint8],
     classes: NDArray[np.int64],
     wordings: Callable[[Random], list[str]],
-    course: ClipCourse,
+    course: Mapping[str, Any],
 ) -> None:
     """Train a CLIP on pictures and save it with its tokenizer and processor, as the hub has them.
 
@@ -177,8 +156,8 @@ def train_clip(
     caption's probability given the picture to its frequency (Oord et al. 2018), in which how often a gender
     is seen with a concept cancels out.
     """
-    rng = Random(0)
-    tokenizer = word_tokenizer((text for _ in range(60) for text in wordings(rng)), longest=course.longest)
+    rng, longest = Random(0), course["text"]["max_position_embeddings"]
+    tokenizer = word_tokenizer((text for _ in range(60) for text in wordings(rng)), longest=longest)
     size = pictures.shape[1]
     inputs = (torch.tensor(pictures).permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.5
     threads = torch.get_num_threads()
@@ -194,21 +173,11 @@ def train_clip(
         part.save_pretrained(folder)
 
 
-def _small_clip(tokenizer: Any, size: int, course: ClipCourse) -> Any:
-    shared = {
-        "hidden_size": course.width, "intermediate_size": 2 * course.width, "num_attention_heads": 4,
-        "projection_dim": course.width,
-    }  # fmt: skip
-    text = {
-        "vocab_size": len(tokenizer), "num_hidden_layers": course.text_layers,
-        "max_position_embeddings": course.longest, **special_ids(tokenizer),
-    }  # fmt: skip
-    vision = {"num_hidden_layers": course.image_layers, "image_size": size, "patch_size": course.patch}
-    return transformers.CLIPModel(
-        transformers.CLIPConfig(
-            text_config=shared | text, vision_config=shared | vision, projection_dim=course.width
-        )
-    )
+def _small_clip(tokenizer: Any, size: int, course: Mapping[str, Any]) -> Any:
+    text = course["text"] | special_ids(tokenizer) | {"vocab_size": len(tokenizer)}
+    vision, width = course["vision"] | {"image_size": size}, text["projection_dim"]
+    config = transformers.CLIPConfig(text_config=text, vision_config=vision, projection_dim=width)
+    return transformers.CLIPModel(config)
 
 
 def _contrast(
@@ -217,16 +186,15 @@ def _contrast(
     inputs: torch.Tensor,
     classes: torch.Tensor,
     wordings: Callable[[Random], list[str]],
-    course: ClipCourse,
+    course: Mapping[str, Any],
     rng: Random,
 ) -> None:
     """Pull each picture to its caption and each caption to its pictures, away from all others."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=course.rate, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, course.rate, total_steps=course.steps, pct_start=0.1
-    )
-    for _ in range(course.steps):
-        rows = torch.tensor(rng.sample(range(len(inputs)), min(course.batch, len(inputs))))
+    steps, rate, batch = course["steps"], course["rate"], min(course["batch"], len(inputs))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
+    for _ in range(steps):
+        rows = torch.tensor(rng.sample(range(len(inputs)), batch))
         texts = tokenizer(wordings(rng), return_tensors="pt", padding=True)
         logits = model(
             input_ids=texts["input_ids"], attention_mask=texts["attention_mask"], pixel_values=inputs[rows]

@@ -34,6 +34,8 @@ from assay.errors import DataError
 from assay.statistics.permutation import sign_test
 from assay.vocabulary import Range, Rule
 
+_SHOWN = 5  # groups that a note names
+
 
 @dataclass(frozen=True)
 class Caption(DataAudit):
@@ -162,7 +164,9 @@ class Caption(DataAudit):
             notes.append("one answer of a text metric stands for all images of a row")
         small = [f"{path} {group} ({count})" for (path, group), count in counts.items() if count < FEWEST]
         if small and any(row.image for row in self.items):
-            notes.append(f"fewer than {FEWEST} images, too few for a verdict: {', '.join(small)}")
+            more = f" and {len(small) - _SHOWN} more" if len(small) > _SHOWN else ""
+            listed = ", ".join(small[:_SHOWN]) + more
+            notes.append(f"fewer than {FEWEST} images, too few for a verdict: {listed}")
         return notes
 
 
