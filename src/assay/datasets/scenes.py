@@ -7,7 +7,7 @@ pictures hide. How often men and women are seen with a concept is set by a skew.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -26,8 +26,7 @@ from assay.models.weights import build_folder, cache_folder
 from assay.recipe import digest, generator
 
 Pixels = NDArray[np.uint8]
-# Balanced, the paper's counts with their odds sharpened, or the share of men of each concept.
-Skew = Literal["balanced", "paper"] | Mapping[str, float]
+Skew = Literal["balanced", "paper"]  # the paper's counts, with their odds sharpened
 GROUPS = ("man", "woman")
 _VERSION, _CLIP_VERSION = "1", "1"  # of the code that draws and that trains: parts of the recipes
 
@@ -65,11 +64,10 @@ def concept_captions() -> dict[str, dict[str, Caption]]:
 
 def shares_of_men(skew: Skew) -> dict[str, float]:
     """How often the person of each concept is a man."""
-    power, shares = _table()["skew_power"], {}
+    power, shares = _table()["skew_power"] if skew == "paper" else 0.0, {}
     for path, both in concept_captions().items():
         men, women = (both[group].count ** power for group in GROUPS)
-        given = 0.5 if isinstance(skew, str) else skew.get(path, 0.5)
-        shares[path] = men / (men + women) if skew == "paper" else given
+        shares[path] = men / (men + women)
     return shares
 
 
@@ -165,27 +163,20 @@ def recipe_digest() -> str:
     return digest(_VERSION, json.dumps([tables, counts]))
 
 
-def save_pictures(scenes: Sequence[Scene], folder: Path) -> None:
-    """Write each picture as CATEGORY/CONCEPT/GROUP/KEY.png, the layout of a folder of images."""
+def rendered(scenes: Sequence[Scene]) -> list[Image]:
+    """The pictures of scenes as files CATEGORY/CONCEPT/GROUP/KEY.png, drawn once and kept in the cache."""
     from PIL import Image as Pillow
 
-    for scene in scenes:
-        file = folder / picture_path(scene)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        Pillow.fromarray(draw(scene)).save(file)
+    files = [Path(s.path, s.caption.group, s.key.replace("/", "-") + ".png") for s in scenes]
 
+    def build(folder: Path) -> None:
+        for scene, file in zip(scenes, files, strict=True):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            Pillow.fromarray(draw(scene)).save(folder / file)
 
-def picture_path(scene: Scene) -> Path:
-    """Where a picture lies in its folder."""
-    return Path(scene.path, scene.caption.group, scene.key.replace("/", "-") + ".png")
-
-
-def rendered(scenes: Sequence[Scene]) -> list[Image]:
-    """The pictures of scenes as files, drawn once and kept in the cache."""
     keys = [f"{scene.caption.id}/{scene.key}" for scene in scenes]
-    home = cache_folder() / "scenes" / digest(recipe_digest(), *keys)[:16]
-    folder = build_folder(home, lambda scratch: save_pictures(scenes, scratch))
-    return images_at([folder / picture_path(scene) for scene in scenes])
+    folder = build_folder(cache_folder() / "scenes" / digest(recipe_digest(), *keys)[:16], build)
+    return images_at([folder / file for file in files])
 
 
 def even_scenes(per_group: int, seed: int) -> list[Scene]:
