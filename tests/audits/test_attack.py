@@ -108,8 +108,10 @@ def test_the_kind_of_edit_generalises_as_a_rule(done) -> None:
 
 
 def test_metrics_that_see_every_edit_pass(done) -> None:
-    row = _of(done, "watchful")["texts", "attack_gain"]
-    assert row["value"] == pytest.approx(0.0, abs=0.05)
+    found = _of(done, "watchful")
+    row = found["texts", "attack_gain"]
+    assert found["texts", "loss_share"]["value"] == pytest.approx(1.0, abs=0.05)
+    assert row["value"] < 0.05  # below 0: the blind metric, one of its judges, finds the edits milder
     assert row["passed"] is True
 
 

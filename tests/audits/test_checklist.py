@@ -277,10 +277,10 @@ def test_absent_scores_are_left_out() -> None:
 
 
 def test_cases_are_deterministic_and_an_alternative_leaves_the_references() -> None:
-    one = list(Checklist(task=("dialogue",), limit=10).cases())
-    two = list(Checklist(task=("dialogue",), limit=10).cases())
+    one = list(Checklist(task=("translation",), limit=10).cases())
+    two = list(Checklist(task=("translation",), limit=10).cases())
     assert one == two
-    records = {record.id: record for record in embedded_records("dialogue")}
+    records = {record.id: record for record in embedded_records("translation")}
     swapped = [case for case in one if case.meta["template"] == "alternative-reference"]
     assert len(swapped) >= 5
     for case in swapped:

@@ -138,7 +138,8 @@ def _without_names(text: str) -> str:
 
 
 def _without_negation(text: str) -> str:
-    plain = re.sub(r"(?i)\b(do|does|did)(n[’']t| not)\b|\b(not|never|no)\b|n[’']t\b", "", text)
+    whole = re.sub(r"(?i)\b(ca|wo)n[’']t\b|\bcannot\b", lambda m: "will" if m[0][0] in "wW" else "can", text)
+    plain = re.sub(r"(?i)\b(do|does|did)(n[’']t| not)\b|\b(not|never|no)\b|n[’']t\b", "", whole)
     return " ".join(_stemmed(plain).split())
 
 

@@ -8,6 +8,7 @@ from assay.core import Record
 from assay.models import fill
 from assay.models.weights import present
 from assay.names.registry import perturbation_class
+from assay.perturbations.checklist.content import noun_kind
 from assay.perturbations.diverge import is_alternative
 from assay.perturbations.edit import read
 from assay.perturbations.ratio import noise_ratio
@@ -65,16 +66,23 @@ def test_new_words_keep_the_form_of_the_old() -> None:
 
 
 @needs_model
-def test_masked_words_are_nouns_and_verbs() -> None:
-    question = "Who repaired the clock in the tower of the old church?"
+def test_masked_words_are_nouns_of_the_same_kind() -> None:
     template = perturbation_class("masked-words")()
     assert template.method.startswith("causal language model smollm2")
+    question = "When did the teacher open the letter?"
     texts = {template.perturb(Record("x", question, "question-generation"), seed) for seed in range(6)}
+    assert texts != {None}
     for text in texts - {None}:
         words = [(a, b) for a, b in zip(question.split(), (text or "").split(), strict=True) if a != b]
         assert words
-        assert all(a.strip("?") in ("repaired", "clock", "tower", "church") for a, _ in words)
-    assert texts != {None}
+        assert all(noun_kind(a.strip("?")) == noun_kind(b.strip("?")) for a, b in words)
+
+
+@needs_model
+@pytest.mark.parametrize("question", ["Are you out of your mind?", "Where is the party?"])
+def test_no_masked_word_in_an_idiom_or_of_another_kind(question: str) -> None:
+    record = Record("x", question, "question-generation")
+    assert {perturbation_class("masked-words")().perturb(record, seed) for seed in range(6)} == {None}
 
 
 @pytest.mark.parametrize("name", ["bert-diverge", "masked-words"])

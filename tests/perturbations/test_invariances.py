@@ -184,7 +184,8 @@ def test_spellings_are_many_and_unique() -> None:
     assert not {row["british"] for row in rows} & {row["american"] for row in rows}
 
 
-def test_a_summary_of_other_content_is_no_alternative() -> None:
+@pytest.mark.parametrize("task", ["summarisation", "dialogue"])
+def test_a_text_of_other_content_is_no_alternative(task: Task) -> None:
     gold = "The council closed the old bridge after a flood."
     near, far = (
         "After the flood the council has closed the bridge.",
@@ -192,6 +193,5 @@ def test_a_summary_of_other_content_is_no_alternative() -> None:
     )
     template = perturbation_class("alternative-reference")()
     assert content_recall(gold, near) > 0.5 > content_recall(gold, far)
-    assert template.perturb(Record("x", gold, "summarisation", (near, far))) == near
-    assert template.perturb(Record("x", gold, "summarisation", (far, far[:-1]))) is None
-    assert template.perturb(Record("x", gold, "dialogue", (far, far[:-1]))) in (far, far[:-1])
+    assert template.perturb(Record("x", gold, task, (near, far))) == near
+    assert template.perturb(Record("x", gold, task, (far, far[:-1]))) is None

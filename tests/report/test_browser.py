@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
+from assay.core import Case, Estimate, Finding, Sample
 from assay.report import write_report
-from assay.run.results import Run
+from assay.run.results import Run, cases_frame
+
+from .conftest import Checklist, Groups, effect, judged_run
 
 BROKEN_WORDS = """() => {
   // Words of table headings and lists that a line break cuts in two: their letters lie on more than one line.
@@ -213,6 +218,78 @@ def test_the_gravest_findings_have_complete_examples(opened: Any) -> None:
     assert card.locator(".body").evaluate(
         "node => node.scrollHeight <= node.clientHeight + 1"
     )  # nothing is cut off
+
+
+def test_cards_fill_the_width_one_below_the_other(opened: Any) -> None:
+    page, _, _ = opened
+    boxes = [card.bounding_box() for card in page.locator(".gravest li").all()]
+    whole = page.locator("#worst").bounding_box()
+    assert len(boxes) == 3
+    assert all(abs(box["width"] - whole["width"]) <= 1 for box in boxes)
+    gaps = [low["y"] - high["y"] - high["height"] for high, low in pairwise(boxes)]
+    assert all(0 < gap < 20 for gap in gaps)
+
+
+def test_struck_and_added_words_are_told_apart_without_colours(opened: Any) -> None:
+    page, _, _ = opened
+    page.check("#offensive")
+    line = page.locator(".gravest details.offensive .case p", has=page.locator("del")).first
+    copied = line.evaluate(
+        "node => { getSelection().selectAllChildren(node); return String(getSelection()); }"
+    )
+    assert copied.startswith("The nurse said [removed: she] [added: he] was tired")
+    assert "[removed:" in line.aria_snapshot()
+    assert line.locator(".unseen").first.evaluate("node => node.getBoundingClientRect().width") == 0
+
+
+@pytest.fixture
+def unsettled(browser: Any, tmp_path: Path):
+    """The page of a metric on harmless edits of which nothing is settled, and groups some of which are."""
+    roles = {"gold": "The train was late.", "perturbed": "The train was tardy.", "worthless": "soup a the"}
+    case = Case("c1", {role: Sample(text, ("It was late.",)) for role, text in roles.items()}, "t/negate")
+    missed = Finding.of("m", "t/negate", "change", Estimate(9.0, 40, (8.0, 10.0)), evidence=("c1",))
+    doubtful = Estimate(-3.0, 40, (-6.0, 0.5), 0.002)
+    groups = [effect("m", f"race/group/g{n}", "group_effect", 0, half=50) for n in range(3)]
+    rows = {
+        Checklist(): [missed, effect("m", "t/invariance/x", "change", 0, half=50)],
+        Groups(): [Finding.of("m", "race/group/latino", "group_effect", doubtful), *groups],
+    }
+    run = replace(judged_run(rows), cases=cases_frame({"checklist": [case]})).save(tmp_path / "run")
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    ready(page, write_report(run).as_uri())
+    yield page
+    context.close()
+
+
+def test_where_nothing_is_settled_no_metric_is_cleared(unsettled: Any) -> None:
+    cells = unsettled.locator("#each tbody td")
+    expect(cells.nth(1)).to_have_text("nothing settled")
+    expect(cells.nth(2)).to_contain_text("nothing settled; largest effect: latino (race) -3% of the gap")
+    ready(unsettled, unsettled.url.partition("#")[0] + "#/metric/m")
+    own = unsettled.locator("#metric-page")
+    expect(own.locator("h2:has-text('Harmless edits it minds') + p")).to_have_text("Nothing settled.")
+    expect(own.locator(".profile tr:has-text('1 unknown') .scale")).to_have_class("scale unknown")
+    dot = "node => getComputedStyle(node, '::after').display"
+    assert own.locator(".scale.unknown").first.evaluate(dot) == "none"
+    expect(own.locator(".gap")).to_contain_text("100% is all the way")
+
+
+def test_an_interval_that_disagrees_with_its_p_value_is_explained(unsettled: Any) -> None:
+    unsettled.fill("#words", "latino")
+    expect(unsettled.locator(".finding .where")).to_have_text(["groups › race › group › latino"])
+    finding = unsettled.locator(".finding").first
+    finding.locator("summary").first.click()
+    facts = (
+        "p = 0.002, q = 0.008, the interval holds for all groups, words or tests of this question together"
+    )
+    expect(finding.locator(".facts").first).to_contain_text(facts)
+    unsettled.fill("#words", "negate")
+    expect(unsettled.locator(".finding .where")).to_have_text(["checklist › t › negate"])
+    finding = unsettled.locator(".finding", has_text="negate").first
+    finding.locator("summary").first.click()
+    expect(finding.locator(".role", has_text="worthless")).to_have_text("worthless text (for the scale) ")
+    expect(finding.locator(".facts").first).not_to_contain_text("holds for all")
 
 
 def test_offensive_examples_are_covered_until_asked_for(opened: Any) -> None:

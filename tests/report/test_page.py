@@ -21,6 +21,8 @@ from assay.report.text import sentence
 from assay.report.verdicts import audits_of, rows_of, severity, worst
 from assay.run.results import Run
 
+from .conftest import Checklist, Groups, effect, judged_run
+
 
 def with_verdict(run: Run, verdict: str, metric: str, statistic: str) -> Run:
     """The run with another verdict on one statistic of one metric."""
@@ -136,6 +138,35 @@ def test_every_text_is_written_once_and_equal_runs_give_equal_pages(planted: Run
     assert case["roles"]["gold"]["scores"] == [0.5, 0.5, 0.5]
     findings = unpacked(page, "findings")
     assert len(findings["value"]) == planted.findings.height
+
+
+def test_the_first_table_explains_its_unit_and_leaves_out_what_nobody_rated() -> None:
+    rows = [effect("m", "t/negate", "change", -20), effect("m", "u/negate", "change", -20)]
+    page = render(judged_run({Checklist(): rows, Groups(): [effect("m", "age", "group_effect", 1)]}), "html")
+    head = page[: page.index('<table class="ranking')]
+    assert "towards that of word salad; 100% is all the way" in head
+    assert "agrees with people" not in page[: page.index("<script")]
+
+
+def test_people_who_rated_have_a_column(planted: Run) -> None:
+    page = render(planted, "html")
+    assert "agrees with people" not in page[: page.index("<script")]
+    assert "word salad" not in page  # nothing here is in percent of the gap
+    about = json.loads(json.dumps(planted.about))
+    about["audits"]["stereotype"]["question"] = "agreement"
+    about["audits"]["stereotype"]["statistics"][0] |= {"unit": "correlation", "headline": True}
+    page = render(replace(planted, about=about), "html")
+    assert '<th scope="col">agrees with people</th>' in page
+    assert page.count('data-label="agrees with people"') == 3
+
+
+def test_a_share_that_is_mostly_unknown_has_no_dot_and_no_percentage() -> None:
+    rows = [effect("m", f"t/invariance/e{n}", "change", 0, half=0.5 if n < 2 else 50) for n in range(5)]
+    rows.append(effect("m", "t/negate", "change", -20))
+    page = render(judged_run({Checklist(): rows}), "html")
+    cells = re.findall(r'<span class="scale(| unknown)".*?<strong>(.*?)</strong> <small>(.*?)</small>', page)
+    assert cells == [("", "100%", "1 of 1 noticed"), (" unknown", "mostly unknown", "2 of 5 stay, 3 unknown")]
+    assert "more than half of the kinds are unknown, there is no dot" in page
 
 
 def test_inert_json_keeps_its_text() -> None:

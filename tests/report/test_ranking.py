@@ -40,6 +40,34 @@ def test_metrics_are_ranked_by_what_they_notice_and_tied_where_intervals_meet() 
     assert ranking.lines[0].noticed.ends == (pytest.approx(0.886, abs=0.001), 1.0)
 
 
+def test_a_rank_counts_all_metrics_of_better_ranks_also_where_ties_overlap() -> None:
+    found = (("a", 49, 13), ("b", 48, 14), ("c", 46, 16), ("d", 43, 19), ("e", 30, 32), ("f", 2, 60))
+    (ranking,) = rankings(judged_run({Checklist(): [row for each in found for row in noticing(*each)]}))
+    assert ranking.lines[3].noticed.ends[0] < ranking.lines[4].noticed.ends[1]  # e is not behind d alone
+    assert [(line.metric, line.rank) for line in ranking.lines] == [
+        ("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 5), ("f", 6),
+    ]  # fmt: skip
+
+
+def test_a_better_rank_stands_above_a_larger_share_that_is_less_certain() -> None:
+    rows = [*noticing("many", 95, 5), *noticing("few", 1, 1), *noticing("some", 60, 40)]
+    (ranking,) = rankings(judged_run({Checklist(): rows}))
+    assert [(line.metric, line.rank) for line in ranking.lines] == [("many", 1), ("few", 1), ("some", 3)]
+
+
+def test_the_advice_says_where_most_of_fairness_is_unknown() -> None:
+    groups = [effect("a", "religion/group/sikh", "group_effect", 0)]
+    groups += [effect("a", f"religion/group/g{n}", "group_effect", 0, half=50) for n in range(3)]
+    groups += [effect("b", "religion/group/sikh", "group_effect", 0)]
+    alone = judged_run({Checklist(): noticing("a", 3, 1), Groups(): groups[:4]})
+    assert rankings(alone)[0].reason.endswith("; no check of fairness failed; most are unknown")
+    other = [effect("b", "translation/seen-3", "change", -10)]
+    both = judged_run({Checklist(): [*noticing("a", 3, 1), *other], Groups(): groups})
+    assert rankings(both)[0].reason.endswith("; no check of fairness failed; most are unknown for a")
+    fair = judged_run({Checklist(): noticing("b", 3, 1), Groups(): groups[4:]})
+    assert rankings(fair)[0].reason.endswith("; no check of fairness failed")
+
+
 def test_what_is_unknown_does_not_count_as_noticed() -> None:
     rows = [effect("noise", f"translation/e{n}", "change", 0, half=50) for n in range(5)]
     rows.append(effect("noise", "translation/e6", "change", -10))

@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from assay.audits.slices import moves
+from assay.audits.slices import hardly_falls, moves
 from assay.core import Audit, Finding, Statistic
 from assay.datasets.lexicon import toml_file
 from assay.errors import DataError, suggest
@@ -51,9 +51,9 @@ class TextAudit(SizedAudit):
 def declared(audit: str, **functions: Callable[[Finding], Any]) -> tuple[str, str, tuple[Statistic, ...]]:
     """The title, the advice and the statistics of an audit, from data/audits/AUDIT.toml.
 
-    `sentence` there is a Jinja template of the finding `f` (or two, for values above 0 and others). It may
-    also name `size`, the value without its sign; `parts` of the slice; `about`, the first of them in words;
-    the function `moves`, which puts a change of the score into words; and the `functions` given here.
+    `sentence` there is a Jinja template of the finding `f` (or two, for values surely above 0 and others). It
+    may also name `size`, the value without its sign; `parts` of the slice; `about`, the first of them in
+    words; `moves` and `hardly_falls`, which put a change of the score into words; and the `functions` here.
     """
     table = toml_file("audits", audit)
     statistics = [
@@ -65,7 +65,8 @@ def declared(audit: str, **functions: Callable[[Finding], Any]) -> tuple[str, st
 
 
 def _say(template: str | Mapping[str, str], functions: Mapping[str, Any], finding: Finding) -> str:
-    text = template if isinstance(template, str) else template["above" if finding.value > 0 else "below"]
+    surely = finding.value if finding.ci is None else finding.ci[0]
+    text = template if isinstance(template, str) else template["above" if surely > 0 else "below"]
     parts = finding.slice.split("/")
     about = parts[0].replace("-", " ").replace("_", " ")
     return _compiled(text).render(functions, f=finding, size=abs(finding.value), parts=parts, about=about)
@@ -76,7 +77,7 @@ def _compiled(text: str) -> Template:
     from jinja2 import Environment, StrictUndefined  # needed only where something failed
 
     environment = Environment(undefined=StrictUndefined)
-    environment.globals["moves"] = moves
+    environment.globals |= {"moves": moves, "hardly_falls": hardly_falls}
     environment.filters["figure"] = lambda value, spec=".3g": format(value, spec)
     environment.filters["percent"] = "{:.0%}".format
     return environment.from_string(text)

@@ -19,6 +19,7 @@ from assay.datasets.records import embedded_records, read_text_sets, task_named
 from assay.language import language_name
 from assay.vocabulary import DataKind, NonNegative, Question, Rule, Task
 
+_NEAR = 0.05  # share of words by which two texts may differ in their likeness to references
 _POOL = 20  # texts enough to borrow from
 
 
@@ -72,6 +73,20 @@ def could_matter(record: Record, *changed: str) -> bool:
         if known & set(edited) or (not edited and len(known & set(clean)) > 1):
             return True
     return False
+
+
+def equally_near(references: Sequence[str], *texts: str) -> bool:
+    """Whether texts share about as many words with the references, with the nearest and in the mean.
+
+    Else a comparison with the references may well tell which of two good texts is more like them.
+    """
+    words = [Counter(_words(reference)) for reference in references]
+    shares = [
+        [2 * (own & other).total() / max(1, own.total() + other.total()) for other in words]
+        for own in (Counter(_words(text)) for text in texts)
+    ]
+    measured = [max(row, default=0.0) for row in shares], [sum(row) / max(1, len(row)) for row in shares]
+    return all(max(values) - min(values) <= _NEAR for values in measured)
 
 
 def _words(text: str) -> list[str]:

@@ -23,7 +23,7 @@ from assay.audits.gap import (
     scale_of,
     tells_apart,
 )
-from assay.core import Estimate, Floats, Sample, Scored
+from assay.core import Estimate, Finding, Floats, Scored
 from assay.statistics.estimates import detectable_effect, mde_interval
 from assay.statistics.intervals import (
     Interval,
@@ -195,10 +195,10 @@ def _apart_by_dataset(scored: Scored) -> dict[str, bool]:
     if not {CLEAN, WORTHLESS} <= set(scored.values):
         return {}
     clean, worthless = (on_effect_scale(scored, scored.values[role]) for role in (CLEAN, WORTHLESS))
-    gaps: dict[str, dict[Sample, float]] = {}
+    gaps: dict[str, dict[str, float]] = {}  # an item counts once, whichever of its references a case keeps
     for case, gap in zip(scored.cases, (clean - worthless).tolist(), strict=True):
         if CLEAN in case.samples and np.isfinite(gap):
-            gaps.setdefault(case.slice.split("/")[0], {})[case.samples[CLEAN]] = gap
+            gaps.setdefault(case.slice.split("/")[0], {}).setdefault(case.samples[CLEAN].hypothesis, gap)
     scale = scale_of(clean, worthless)
     return {name: tells_apart(np.array(list(by_item.values())), scale) for name, by_item in gaps.items()}
 
@@ -280,6 +280,14 @@ def moves(change: float, more: str = "", *, falls: str = "falls by") -> str:
     if abs(change) < 1e-9:
         return "does not change"
     return f"{'rises by' if change > 0 else falls} {abs(change):.3g}{UNIT}{more}"
+
+
+def hardly_falls(finding: Finding, sign: float = 1.0) -> str:
+    """The change of a score that ought to fall, in words; `sign` is -1 where the statistic counts falls."""
+    low, high = finding.ci or (finding.value, finding.value)
+    if finding.value and low <= 0 <= high:
+        return "does not surely fall"
+    return moves(sign * finding.value, falls="falls by only")
 
 
 # A population of words is not known from fewer than this many: they are then taken as fixed.

@@ -21,6 +21,7 @@ from assay.errors import WeightsError
 from assay.models import fill
 from assay.models.weights import present
 from assay.perturbations import edit
+from assay.perturbations.checklist.content import noun_kind
 from assay.perturbations.checklist.frames import stands_in
 from assay.perturbations.edit import Text, read
 
@@ -28,6 +29,7 @@ TOP = 10
 LM_DIVERGE = f"lm-diverge, with the causal language model {fill.MODEL}"
 _CONTINUED = re.compile(r"[^\W_]|['’-]")  # how the next token starts if it belongs to the same word
 _LEAST = -4.0  # how much less likely than the old word a new one may be, in nats
+_LEAST_SURE = -3.0  # the same for a noun of a question
 _CHANGED = 0.35  # of the words drawn are changed in the release, by its noise-ratios on CNN/DM
 _ENCODER, _SAME = "minilm", 0.8  # the cosine from which two versions of a sentence say nearly the same
 _FEWEST = 5  # words that the model is asked for, where a text has so many
@@ -98,7 +100,7 @@ class BertDiverge(Perturbation):
 
 @dataclass(frozen=True)
 class MaskedWords(Perturbation):
-    """A share of the nouns and verbs replaced by likely words of their form, by a causal language model.
+    """A share of the nouns replaced by likely ones of their kind and form, by a causal language model.
 
     Of a generated question, only the sentences that ask change. A word that leaves its sentence with nearly
     the same meaning, by a sentence encoder where its weights are here, is not used.
@@ -116,11 +118,23 @@ class MaskedWords(Perturbation):
         text = read(record.gold)
         ends = "?" if record.task == "question-generation" else ""
         spans = [span for span in text.sentences if ends in text.piece(span)]
-        nouns = {i for s in spans for i in range(s.start, s.end) if text.tokens[i].pos in ("NOUN", "VERB")}
-        options = _of_another_meaning(text, fillings(text, nouns))
+        nouns = {i for s in spans for i in range(s.start, s.end) if stands_in("maskable-noun", text, i)}
+        options = _of_another_meaning(text, _of_one_kind(text, fillings(text, nouns)))
         drawn = edit.draw_share(list(options), self.share, rng)
         changes = {place: word for place in drawn if (word := _draw(options[place], rng))}
         return edit.rewrite(text, changes) if changes else None
+
+
+def _of_one_kind(text: Text, options: Mapping[int, fill.Choices]) -> dict[int, fill.Choices]:
+    """The nouns that name what the old one does, a person, a place and so on: not the end for the party."""
+    alike = {}
+    for i, choices in options.items():
+        kind = noun_kind(text.tokens[i].text)
+        pairs = zip(choices.words, choices.gains, strict=True)
+        fitting = [(w, g) for w, g in pairs if noun_kind(w) == kind and g >= _LEAST_SURE]
+        if kind and fitting:
+            alike[i] = fill.Choices(*zip(*fitting, strict=True))
+    return alike
 
 
 def _of_another_meaning(text: Text, options: Mapping[int, fill.Choices]) -> dict[int, fill.Choices]:

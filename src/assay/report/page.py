@@ -122,16 +122,11 @@ def _gravest(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> lis
     return [
         {
             "row": row, "place": rows.index(row), "title": audit.title, "sentence": sentence(audit, row),
-            "expected": expectation(audit, row), "offensive": _offends(audit),
+            "expected": expectation(audit, row), "offensive": audit.question == "fairness",
             "measured": amount(row["value"], audit.statistic(row)),
         }
         for row, audit in ((row, audits[row["audit"]]) for row in worst(run, rows))
     ]  # fmt: skip
-
-
-def _offends(audit: AuditInfo) -> bool:
-    """Stereotypes are offensive by nature."""
-    return audit.question == "fairness"
 
 
 def _section(run: Run, audit: AuditInfo, rows: Sequence[Row]) -> dict[str, Any]:
@@ -181,7 +176,6 @@ def _core(
     """What the script needs at once."""
     return {
         "metrics": run.metrics,
-        "offensive": [name for name, audit in audits.items() if _offends(audit)],
         "questions": {name: audit.question for name, audit in audits.items()},
         "titles": {name: audit.title for name, audit in audits.items()},
         "colours": VERDICT_COLOURS,
@@ -189,6 +183,10 @@ def _core(
             name: [row["statistic"], row["slice"], row["value"], row["ci_low"], row["ci_high"]]
             for name, known in profiled.items()
             if (row := known.agreement)
+        },
+        "fairness": {
+            name: [known.fairness.count("pass"), known.fairness.count("fail"), known.fairness.total]
+            for name, known in profiled.items()
         },
         "tasks": [
             {

@@ -39,6 +39,7 @@ class Candidate:
     unfair: tuple[str, ...]  # audit/slice of failed fairness checks
     seconds: float | None  # per thousand samples
     fairness: str = "not measured"  # the verdict of its fairness checks
+    is_unsettled: bool = False  # none failed, but most of them say nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ def candidates(run: Run, judged: Sequence[Row]) -> list[Candidate]:
         Candidate(
             metric, frozenset(spot for spot, known in outcomes.get(metric, {}).items() if known == "pass"),
             tuple(unfair.get(metric, ())), _cost(run, metric), answered[metric, "fairness"].verdict,
+            answered[metric, "fairness"].is_unsettled,
         )
         for metric in run.metrics
         if metric not in empty

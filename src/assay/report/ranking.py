@@ -136,7 +136,10 @@ def rankings(run: Run) -> list[Ranking]:
 def _ranked(
     run: Run, outcomes: Mapping[str, Mapping[Slice, Outcome]], errors: set[Slice], task: str
 ) -> tuple[Line, ...]:
-    """The best first; a metric is behind those whose whole interval lies above its own."""
+    """The best first; a metric is behind those whose whole interval lies above its own.
+
+    Those behind equally many are tied; a rank is one more than the number of metrics of better ranks.
+    """
     lines = []
     for metric in (metric for metric in run.metrics if metric in outcomes):
         here = {p: o for p, o in outcomes[metric].items() if task in (EVERYTHING, p[1].partition("/")[0])}
@@ -144,16 +147,16 @@ def _ranked(
         noticed, steady = (_share(side) for side in sides)
         if here:
             lines.append(Line(metric, noticed, steady))
-    lines.sort(key=lambda line: (-line.noticed.value, -line.steady.value))
-    ends = [line.noticed.ends for line in lines]
-    ranks = [1 + sum(low > high for low, _ in ends) for _, high in ends]
-    return tuple(replace(line, rank=rank) for line, rank in zip(lines, ranks, strict=True))
+    lows = [line.noticed.ends[0] for line in lines]
+    above = {line.metric: sum(low > line.noticed.ends[1] for low in lows) for line in lines}
+    lines.sort(key=lambda line: (above[line.metric], -line.noticed.value, -line.steady.value))
+    ordered = [above[line.metric] for line in lines]
+    return tuple(replace(line, rank=1 + ordered.index(above[line.metric])) for line in lines)
 
 
 def _share(outcomes: Sequence[Outcome]) -> Share:
-    good, bad = (
-        sum(o in known for o in outcomes) for known in (("pass", "steady"), ("fail", "over-sensitive"))
-    )
+    sides = ("pass", "steady"), ("fail", "over-sensitive")
+    good, bad = (sum(o in side for o in outcomes) for side in sides)
     return Share(good, bad, len(outcomes))
 
 
@@ -185,6 +188,8 @@ def _reason(panel: Panel, members: Sequence[str]) -> str:
         parts[0] += f" (all metrics together {len(panel.covered)})"
     is_fair = all(candidate.fairness == "pass" for candidate in chosen)
     parts.append("no check of fairness failed" if is_fair else "fairness is not settled")
+    if is_fair and (unsettled := [candidate.metric for candidate in chosen if candidate.is_unsettled]):
+        parts.append(f"most are unknown for {_listed(unsettled)}" if len(chosen) > 1 else "most are unknown")
     if left_out := [candidate.metric for candidate in panel.candidates if candidate.unfair]:
         parts.append(f"left out as unfair: {_listed(left_out)}")
     return "; ".join(parts)

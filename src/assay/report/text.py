@@ -88,11 +88,8 @@ def expectation(audit: AuditInfo, row: Row) -> str:
     limit = amount(abs(margin), replace(statistic, bad=None))
     of_score = audit.question == "robustness" and statistic.unit == "% of the gap"
     if statistic.bad == "far" and statistic.unit == "% of the gap":
-        who = (
-            "Both texts should score alike"
-            if audit.question == "fairness"
-            else "The score should have stayed"
-        )
+        is_fair = audit.question == "fairness"
+        who = "Both texts should score alike" if is_fair else "The score should have stayed"
         return f"{who}, within {limit}."
     if statistic.bad == "far":
         return f"The {name} should lie within {limit} of {number(statistic.centre)}."

@@ -137,9 +137,7 @@ def worst(run: Run, rows: Iterable[Row], most: int = 3) -> list[Row]:
     chosen: list[Row] = []
     for keys in ("audit metric", "audit", "metric defect sentence", "defect sentence", "sentence"):
         for row in failed:
-            repeated = any(
-                _aspect(row, key) == _aspect(known, key) for known in chosen for key in keys.split()
-            )
+            repeated = any(_aspect(row, key) == _aspect(one, key) for one in chosen for key in keys.split())
             if len(chosen) < most and not repeated and row not in chosen:
                 chosen.append(row)
     return gravest_first(run, chosen)

@@ -2,8 +2,9 @@
 
 Small edits are chosen by the metric's own scores against the clean text, up to a least noise-ratio.
 `attack_gain` is the share of what random noise of the same ratio costs that the search avoids: 1 means that
-nothing is lost. A text counts only where other metrics notice its damage; then each kind of edit that worked
-is tried as a rule on text that no search has seen (`rule_gain`).
+nothing is lost. A text counts only where other metrics notice its damage, and where they find the edits
+milder than random ones, less loss is due. Each kind of edit that worked is then tried as a rule on text that
+no search has seen (`rule_gain`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from assay.core import Case, Estimate, Finding, Floats, Judgement, Record, Sampl
 from assay.perturbations.ratio import alignment, edit_ratio
 from assay.recipe import generator
 from assay.statistics.estimates import detectable_effect, proportion_interval
-from assay.statistics.intervals import interval_of, resampled_means
+from assay.statistics.intervals import bootstrap_mean, interval_of, resampled_means
 from assay.statistics.permutation import sign_flip_test
 from assay.vocabulary import Share
 
@@ -280,6 +281,22 @@ def confirmed(judges: Sequence[Scored], ids: Sequence[str], fall: float) -> Flag
     return np.sum(list(votes.values()), axis=0) >= VOTES if votes else np.zeros(len(ids), dtype=np.bool_)
 
 
+def damage(judges: Sequence[Scored], ids: Sequence[str], fall: float, seed: int) -> tuple[float, float]:
+    """What the texts lose by the other metrics, as a share of what random edits cost, and its lower end.
+
+    A metric may rightly take less from lesser damage. Each judge counts alike, by what random edits cost it.
+    Between `fall`, below which damage is not noticed, and 1: what is found may be worse than random edits.
+    """
+    rows = [losses(judge, ids) for judge in judges]
+    costs = [float(np.nanmean(row.random)) if np.isfinite(row.random).any() else 0.0 for row in rows]
+    spared = [(row.attack - row.random) / cost for row, cost in zip(rows, costs, strict=True) if cost > 0]
+    known = np.array(spared)[:, np.isfinite(spared).all(axis=0)].mean(axis=0) if spared else np.zeros(0)
+    interval = bootstrap_mean(known, seed=seed) if known.size > 1 else None
+    ends = (0.0, 0.0) if interval is None else (float(known.mean()), interval.low)
+    value, low = (min(1.0, max(fall, 1 + end)) for end in ends)
+    return value, low
+
+
 def _entails(judge: Scored) -> bool:
     return str(judge.about.get("name", "")).startswith("nli")
 
@@ -299,13 +316,15 @@ def group_judgement(
         return Judgement([Finding.of(answer, slice_, statistic, flat, judged=judged)], [note])
     judges = [] if paper else held_out(answer, scored)
     seen = confirmed(judges, rows.ids, audit.fall)
-    best = _most_convincing(rows, rows.fooled(audit.margin) & (seen | (not judges)))
+    share = damage(judges, rows.ids, audit.fall, audit.seed)
+    due = replace(rows, random=share[0] * rows.random)
+    best = _most_convincing(rows, due.fooled(audit.margin) & (seen | (not judges)))
     can_confirm = len({judge.about.get("paradigm") for judge in judges}) >= VOTES or any(
         map(_entails, judges)
     )
     headline = Finding.of(
         answer, slice_, statistic,
-        _counted(rows, raw, seen, audit) if judges else raw, versus="random noise",
+        _counted(due, raw, seen, share[0] / share[1], audit) if judges else raw, versus="random noise",
         evidence=[rows.ids[place] for place in best],
         judged=raw.n >= FEWEST and (paper or can_confirm),
     )  # fmt: skip
@@ -314,19 +333,23 @@ def group_judgement(
     findings = [headline, Finding.of(answer, slice_, "loss_share", _lost(raw), versus="random noise")]
     if judges:
         names = ", ".join(judge.metric for judge in judges)
-        findings.append(Finding.of(answer, slice_, "hit_share", _success(rows, seen, audit), versus=names))
+        findings.append(Finding.of(answer, slice_, "hit_share", _success(due, seen, audit), versus=names))
     for name in ("noise_ratio", "queries"):
         values = np.array([case.meta[name] for case in cases], dtype=np.float64)
         findings.append(Finding.of(answer, slice_, name, mean_estimate(values, seed=0)))
     return Judgement(findings, _examples(answer.metric, cases, rows, best))
 
 
-def _counted(rows: Losses, raw: Estimate, seen: Flags, audit: Attack) -> Estimate:
-    """The gain where a text whose damage no judge notices counts as none."""
-    attack = np.where(seen, rows.attack, np.maximum(rows.attack, rows.random))
-    counted = gain(replace(rows, attack=attack), audit.margin, audit.seed) or raw
+def _counted(due: Losses, raw: Estimate, seen: Flags, doubt: float, audit: Attack) -> Estimate:
+    """The gain over the loss that is due to the damage; a text whose damage no judge notices has none.
+
+    `doubt` is the damage that the judges see over the least that they may see.
+    """
+    attack = np.where(seen, due.attack, np.maximum(due.attack, due.random))
+    counted = gain(replace(due, attack=attack), audit.margin, audit.seed) or raw
     # Judges that notice no damage do not clear the metric either: the verdict's upper end is the raw one.
-    return replace(counted, decisive=(counted.ci[0], raw.ci[1]) if counted.ci and raw.ci else None)
+    decisive = (1 - doubt * (1 - counted.ci[0]), raw.ci[1]) if counted.ci and raw.ci else None
+    return replace(counted, decisive=decisive)
 
 
 def _lost(raw: Estimate) -> Estimate:

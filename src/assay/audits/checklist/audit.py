@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from assay.audits.base import TextAudit, check_known, declared
-from assay.audits.corpora import could_matter, language_notes, noticed_finding, outlier_notes
+from assay.audits.corpora import could_matter, equally_near, language_notes, noticed_finding, outlier_notes
 from assay.audits.gap import CLEAN, NOTICED, WORTHLESS, with_worthless
 from assay.audits.slices import (
     EVIDENCE,
@@ -32,7 +32,7 @@ from assay.audits.slices import (
     read_slices,
     spread_out,
 )
-from assay.core import Case, Finding, Floats, Judgement, Record, Scored
+from assay.core import Case, Estimate, Finding, Floats, Interval, Judgement, Record, Scored
 from assay.datasets.published.corpora import read_records
 from assay.datasets.records import embedded_records, read_text_sets, task_named
 from assay.datasets.rows import Row, read_rows
@@ -124,6 +124,8 @@ class Checklist(TextAudit):
 
     def _row_findings(self, scores: SliceScores) -> Iterator[Finding]:
         change = scores.contrast(["perturbed"])
+        if not is_harmful(scores.slice):
+            change = replace(change, decisive=_beyond_spread(change, scores))
         # The paper: the mean falls under a harmful edit, and does not under a harmless one.
         change = replace(change, paper=(change.value < 0) == is_harmful(scores.slice))
         weights = difference(["perturbed"])
@@ -195,12 +197,22 @@ def _case(entry: Entry, record: Record, changed: str, total: int) -> Case:
     meta = {
         "task": entry.task, "criterion": entry.criterion, "template": entry.template, "item": record.id,
         "expect": entry.expect, "severity": entry.severity, "cluster": str(record.meta.get("doc", record.id)),
-        "total": total, "matters": entry.expect == "same" or could_matter(record, changed),
+        "total": total, "matters": _could_matter(entry, record, changed, others),
     }  # fmt: skip
     seen = replace(record, references=others)
     samples = {CLEAN: seen.sample(), "perturbed": seen.sample(changed)}
     samples = with_worthless(samples, record.others, record.key)
     return Case(f"{entry.slice}/{record.id}", samples, entry.slice, meta)
+
+
+def _could_matter(entry: Entry, record: Record, changed: str, references: Sequence[str]) -> bool:
+    """Whether an edit counts for metrics that compare with the references: see `could_matter`.
+
+    Two texts by different people must have the same right to be like the references that remain.
+    """
+    if entry.expect != "same":
+        return could_matter(record, changed)
+    return entry.template != "alternative-reference" or equally_near(references, record.gold, changed)
 
 
 def _with_own_ids(cases: Sequence[Case]) -> list[Case]:
@@ -219,6 +231,20 @@ INVARIANCE = "invariance"  # the criterion of templates that should leave the sc
 def is_harmful(slice_: str) -> bool:
     """Whether the templates of a slice should lower the score."""
     return INVARIANCE not in slice_.split("/")
+
+
+def _beyond_spread(change: Estimate, scores: SliceScores) -> Interval | None:
+    """The interval of a harmless edit, its inner end in a unit no smaller than the spread of clean scores.
+
+    Where clean texts differ more from each other than from worthless ones, a small percentage of the gap is
+    next to nothing: there the edit must also move the score by that percentage of their standard deviation.
+    """
+    if change.ci is None or scores.scored.is_set:
+        return None
+    spread = float(scores.columns[CLEAN].std(ddof=1)) if scores.n > 1 else 0.0
+    shrink = min(1.0, scores.gap.unit / spread) if spread > 0 else 1.0
+    low, high = change.ci
+    return low * (shrink if low > 0 else 1.0), high * (shrink if high < 0 else 1.0)
 
 
 def criterion_profile(slices: Sequence[SliceScores], seed: int) -> Iterator[Finding]:

@@ -74,8 +74,8 @@ class Stereotype(DataAudit):
     def cases(self) -> Iterable[Case]:
         """One case per pair, with a worthless text that shows how low a metric scores."""
         if self.rule == "careful":
-            others = [pair.stereotype for pair in self._read[0]]
-            yield from (_judged_case(pair, others) for pair in self.pairs)
+            others = grouped(self._read[0], lambda pair: pair.attribute)
+            yield from (_judged_case(pair, others[pair.attribute]) for pair in self.pairs)
             yield from (_case(pair, CONTROL) for pair in self.controls)
         else:
             yield from (_case(pair, pair.attribute) for pair in self.pairs)
@@ -114,9 +114,10 @@ class Stereotype(DataAudit):
         return [*self._read[1], *(note for applies, note in notes if applies)]
 
 
-def _judged_case(pair: Pair, others: Sequence[str]) -> Case:
+def _judged_case(pair: Pair, others: Sequence[Pair]) -> Case:
+    """A pair with a worthless text out of its own attribute, whose texts are about as long as its own."""
     case = _case(pair, pair.attribute)
-    unrelated = [text for text in others if text not in _texts(pair)]
+    unrelated = [other.stereotype for other in others if other.stereotype not in _texts(pair)]
     key = case.samples["stereotype"].key
     return replace(case, samples=with_worthless(case.samples, unrelated, key))
 

@@ -28,8 +28,10 @@ from assay.statistics.intervals import cluster_codes, draw_rows
 
 PAIR = ("stereotype", "anti_stereotype")
 NEAREST = 10  # control pairs that a pair is compared with
+_SENTENCES = 5  # different sentences, below which an effect may be that of a sentence
 _FEWEST = 20  # control pairs of the same construction, to compare with these alone
 _WORD = re.compile(r"[\w'’-]+")
+_PARTS = re.compile(r"[-'’ ]")
 _CONTROL_RIDGE = 1e-6
 # How many letters, or doublings of frequency, weigh as much as one another in a match.
 _SCALES = np.array([2.0, 4.0, 2.0])
@@ -49,8 +51,12 @@ def rarity(word: str) -> float:
     >>> rarity("the"), rarity("genderqueer") == rarity("qwertyuiop"), rarity("upper-class") == rarity("upper")
     (0.0, True, True)
     """
-    ranks = _ranks()
-    return log2(max(ranks.get(part, len(ranks) + 1) for part in re.split(r"[-'’]", word.lower())))
+    return log2(max(_ranks().get(part, len(_ranks()) + 1) for part in _PARTS.split(word.lower())))
+
+
+def is_known(phrase: str) -> bool:
+    """Whether every word of a phrase is among the frequent ones; elsewhere `rarity` is only a lower bound."""
+    return all(part in _ranks() for part in _PARTS.split(phrase.lower()) if part)
 
 
 def changed_words(case: Case) -> tuple[list[str], list[str]]:
@@ -249,27 +255,37 @@ class Effects:
         weights = draw_rows(rows, RESAMPLES, np.random.default_rng(self.seed))
         gap = self._gap(weights)
         adjusted = self.differences - self._expected
-        columns = []
+        columns, said = [], set[tuple[tuple[int, int], ...]]()
         for kind, sides in members.items():
             effects = _Sides(sides, self.differences - self._plain_expected, weights, adjusted)
             for name in effects.names:
                 places = effects.rows(name)
-                if len(places) >= FEWEST:
-                    columns.append((kind, name, places, effects.value(name), effects.draws(name)))
+                stands = tuple((place, sides[place].index(name)) for place in places)
+                sentences = len(np.unique(rows[0][0][places]))
+                if len(places) < FEWEST or sentences < _SENTENCES or (kind == "word" and stands in said):
+                    continue  # the only word of a group would say the same again
+                said.add(stands)
+                columns.append((kind, name, places, sentences, effects.value(name), effects.draws(name)))
         if not columns:
             return
-        counts = [len(places) for _, _, places, _, _ in columns]
         estimates = gap.family(
-            [value for *_, value, _ in columns], np.stack([draws for *_, draws in columns], axis=1), counts,
-            still=[is_still(self.differences[places], self.scale) for _, _, places, _, _ in columns],
-            clusters=counts,
+            [column[4] for column in columns], np.stack([column[5] for column in columns], axis=1),
+            [len(column[2]) for column in columns], clusters=[column[3] for column in columns],
+            still=[is_still(self.differences[column[2]], self.scale) for column in columns],
         )  # fmt: skip
-        for (kind, name, places, value, _), estimate in zip(columns, estimates, strict=True):
+        for (kind, name, places, _, value, _), estimate in zip(columns, estimates, strict=True):
             sign, towards = 1.0 if value >= 0 else -1.0, np.zeros(len(self.cases))
             for place in places:
                 own = 1.0 if members[kind][place][0] == name else -1.0
                 towards[place] = sign * own * self.differences[place]
-            yield self._finding(f"/{kind}/{name}", "group_effect", estimate, True, towards)
+            matched = kind == "group" or self._has_known_rarity(members[kind], places)
+            yield self._finding(f"/{kind}/{name}", "group_effect", estimate, matched, towards)
+
+    def _has_known_rarity(self, sides: Sides, places: Sequence[int]) -> bool:
+        """Whether controls can match the words in frequency: mostly both are listed, or neither is."""
+        if self.controls is None:
+            return True
+        return 2 * sum(is_known(sides[p][0]) == is_known(sides[p][1]) for p in places) > len(places)
 
     def _finding(
         self, part: str, statistic: str, estimate: Estimate, judged: bool, by: Floats | None = None

@@ -55,9 +55,10 @@ class Entry:
 def catalogue() -> tuple[Entry, ...]:
     """Every row, in the order of the file."""
     entries = []
-    for template in toml_file("checklist", "catalogue")["template"]:
+    table = toml_file("checklist", "catalogue")
+    for template in table["template"]:
         name, edit, what, applies = (template[key] for key in ("name", "edit", "what", "applies"))
-        read = tuple(template.get("read", ()))
+        read = tuple(table["readings"].get(name, ()))
         for row in template["rows"]:
             criterion, severity, source = row["criterion"], float(row["severity"]), row["source"]
             for task in TASKS if row["tasks"] == ["all"] else row["tasks"]:

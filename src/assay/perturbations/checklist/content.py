@@ -148,7 +148,7 @@ def _unfit_verbs(text: Text, index: int) -> set[str]:
     verb = edit.lemma_of(text.tokens[index].text, "verb")
     groups = lexicon.toml_file("checklist", "nouns")["verbs_alike"]
     near = {other for group in groups if verb in group for other in group}
-    place = any(t.dep == "dobj" and _noun_kind(t.text) == "place" for t in text.children(index))
+    place = any(t.dep == "dobj" and noun_kind(t.text) == "place" for t in text.children(index))
     return near | (lexicon.word_set("checklist", "nouns", "portable_verbs") if place else set())
 
 
@@ -174,12 +174,12 @@ def _kind(text: Text, index: int) -> str | None:
         return None
     if token.pos == "VERB":
         return "verb" if stands_in("plain-object", text, index) else None
-    kind = _noun_kind(token.text) if token.pos == "NOUN" and stands_in("plain-noun", text, index) else None
+    kind = noun_kind(token.text) if token.pos == "NOUN" and stands_in("plain-noun", text, index) else None
     return None if kind == "thing" and not stands_in("any-thing-fits", text, index) else kind
 
 
 @cache
-def _noun_kind(noun: str) -> str | None:
+def noun_kind(noun: str) -> str | None:
     """Person, animal, vehicle, place or thing; None for what cannot be touched or counted."""
     lemma = edit.lemma_of(noun, "noun")
     if lemma in lexicon.people():
@@ -246,7 +246,7 @@ def _is_person(parse: Text, token: Token) -> bool:
         noun = parse.tokens[noun.head]
     lemma = edit.lemma_of(noun.text, "noun")
     listed = lemma in lexicon.people() or lemma in ("people", "kid") or lexicon.gendered(lemma) is not None
-    return listed or noun.entity == "PERSON" or _noun_kind(noun.text) == "person"
+    return listed or noun.entity == "PERSON" or noun_kind(noun.text) == "person"
 
 
 @edit.template("swap-objects", "correctness")

@@ -14,12 +14,13 @@ from assay.language import split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
-from assay.perturbations.checklist.rewordings import content_words
+from assay.perturbations.checklist.rewordings import STEM, content_words
 from assay.perturbations.checklist.structure import content, is_substantial
 from assay.perturbations.edit import Text
 from assay.perturbations.negation import negation
 
 _SPEAKER = re.compile(r"^\s*([\w .'’-]{1,20}):\s+")
+_CONTRACTED = re.compile(r"\w+n['’]t\b|['’]\w+")
 _ADVERBIAL = ("when", "where", "why", "how")
 _TELLING = 5  # words of a reply that says more than a generic one
 _FULL_BE = {"'s": "is", "'re": "are", "'m": "am"}  # an end of a contraction cannot stand apart
@@ -101,15 +102,25 @@ def _kind_of_turn(turn: str) -> str:
 @edit.template("random-response", "relevance", reads="others", languages=None)
 def RandomResponse(record: Record, rng: Random) -> str | None:
     """The reply of another dialogue that says something of its own: not "Certainly!", which fits anywhere."""
-    known = _told(" ".join([record.gold, *record.context]))
-    telling = [t for t in edit.unrelated_texts(record) if len(_told(t)) > 2 and known.isdisjoint(_told(t))]
+    known = _told(" ".join([record.gold, *record.context, *record.references]))
+    telling = [t for t in edit.unrelated_texts(record) if _is_telling(t) and known.isdisjoint(_told(t))]
     return rng.choice(telling) if telling else None
+
+
+def _is_telling(text: str) -> bool:
+    """Whether a reply names matters of its own, and neither asks nor takes up what was said before."""
+    words = [word.strip(",.!") for word in split_words(text.lower())]
+    taken_up = "?" in text or not words or words[0] in template_words("reply_openings")
+    taken_up |= not template_words("pointing_words").isdisjoint(words)
+    return len(_told(text)) >= _TELLING and not taken_up
 
 
 @lru_cache(maxsize=4096)
 def _told(text: str) -> frozenset[str]:
-    """The words of a text of any language that are neither function words nor empty."""
-    return frozenset(content_words(" ".join(split_words(text)))) - template_words("empty_words")
+    """The first letters of the words of a text of any language that are neither function words nor empty."""
+    plain = _CONTRACTED.sub(" ", " ".join(split_words(text)))
+    words = content_words(plain) - template_words("empty_words")
+    return frozenset(word[:STEM] for word in words)
 
 
 @edit.template("drop-questions", "inquisitiveness")
@@ -161,8 +172,8 @@ def DropQuestionWord(text: str, rng: Random) -> str:
     """When was he born? - Was he born? A preposition before the question word goes with it."""
 
     def drop(parse: Text, asking: Span) -> Mapping[int, str]:
-        offers = any(t.lemma == "help" for t in parse.tokens)  # How can I help? - Can I help?
-        adverbial = _asks_adverbially(parse, asking) and not offers
+        whole = stands_in("droppable-question", parse, asking.start, asking.end)
+        adverbial = whole and _asks_adverbially(parse, asking)
         return edit.dropped([_with_preposition(parse, asking)]) if adverbial else {}
 
     return _with_last_question(text, drop)
@@ -264,8 +275,7 @@ def _rivals_before_noun(parse: Text, asking: Span, word: str) -> list[str]:
 def QuestionToStatement(parse: Text, rng: Random) -> str | None:
     """Who is the director? - Someone is the director. The asking word becomes an indefinite one."""
     asking = _asked(parse)
-    embeds = any(t.lemma in ("think", "mean", "say") and t.pos == "VERB" for t in parse.tokens)
-    if asking is None or asking.start > 0 or embeds or any(t.text in (",", ";", ":") for t in parse.tokens):
+    if asking is None or asking.start or not stands_in("states-plainly", parse, 0, asking.end):
         return None
     words = _statement(parse, asking)
     return capitalised(re.sub(r" (?=['’]\w)", "", " ".join(words))) + "." if words else None
@@ -283,7 +293,9 @@ def _statement(parse: Text, asking: Span) -> list[str] | None:
     subjects = [tokens[i] for i in inside if tokens[i].dep in ("nsubj", "nsubjpass")]
     if tokens[after].pos in ("VERB", "AUX") and any(t.head not in inside for t in subjects):
         # Do-support never follows the subject: then the parse is wrong.
-        misread = tokens[after].dep == "aux" and tokens[after].lemma == "do"
+        misread = (tokens[after].dep == "aux" and tokens[after].lemma == "do") or tokens[
+            after + 1
+        ].tag == "PRP"
         stranded = tokens[last - 1].pos == "ADP"  # How many years is the lease for?
         return None if misread or stranded else [indefinite, parse.piece(Span(after, last))]
     heads = (i for i, t in enumerate(tokens) if i > after and t.dep in ("nsubj", "nsubjpass"))
@@ -330,9 +342,8 @@ def _uninverted(
         plain = tokens[auxiliary].lemma == "be" and asking.end - asking.start == 1
         return [who, support, indefinite] if plain else None
     verb = tokens[subject.end]
-    lasting = indefinite == "for some time" and {"take", "last"} & {t.lemma for t in tokens}
     misread = tokens[auxiliary].lemma == "be" and verb.tag in ("VB", "VBP")  # what are the details need
-    if tokens[auxiliary].dep == "ROOT" or lasting or misread:
+    if tokens[auxiliary].dep == "ROOT" or misread:
         return None  # What is the date today?
     if support in edit.DO_TAGS and tokens[auxiliary].dep == "aux":
         finite = edit.inflect(edit.lemma_of(verb.text, "verb"), edit.DO_TAGS[support])

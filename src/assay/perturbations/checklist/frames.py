@@ -188,6 +188,7 @@ _PLACES: Mapping[str, Callable[[Text, int, int], Iterable[int]]] = {
     "noun": lambda parse, start, end: [
         next((i for i in range(end, len(parse.tokens)) if parse.tokens[i].pos != "ADJ"), len(parse.tokens))
     ],
+    "ending": lambda parse, start, end: (parse.sentence_of(start).end - 2,),  # before the closing mark
     "rest": lambda parse, start, end: range(end, parse.sentence_of(start).end),
     "sentence": lambda parse, start, end: range(parse.sentence_of(start).start, parse.sentence_of(start).end),
     "text": lambda parse, start, end: range(len(parse.tokens)),

@@ -8,6 +8,7 @@ from random import Random
 
 from assay.core import Record
 from assay.datasets import lexicon
+from assay.language import language_of, split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import listed, stands_in
@@ -16,8 +17,11 @@ from assay.perturbations.negation import garbled
 
 Changes = Mapping[int, str]
 SHORTEST, LONGEST = 0.6, 1.7  # words of an alternative, as a multiple of the text's own
-LEAST_RECALL = 0.5  # of the content words of a summary that an alternative must have
+LEAST_RECALL = 0.5  # of a text's content words that an alternative must have
+LEAST_KNOWN = 0.75  # of an alternative's content words that the text or another reference must have
+STEM = 4  # letters that two forms of a word have in common
 _WORD = re.compile(r"[^\W_]+")
+_TOKEN = re.compile(r"n['’]t\b|\w+?(?=n['’]t\b|\b)")
 REWORDINGS = lexicon.word_list("checklist", "rewordings", "rewordings")  # that `rewording` draws from
 _QUOTES = ('"', "“", "”", "'", "‘", "’", "``", "''")
 
@@ -201,15 +205,14 @@ def _is_garment(parse: Text, index: int, noun: int) -> bool:
 def AlternativeReference(record: Record, rng: Random) -> str | None:
     """A reference of like length takes the text's place (fig. 4), and is scored against those that remain.
 
-    The one that agrees best with all of them, since some references err. Of summaries, which may choose other
-    content, only one that shares half of the text's content words and has its names and numbers right.
+    It must agree with the text and with the other references in most of its content words, since some
+    references err or tell of other things; of those that do, it is the one that agrees best.
     """
     # Another reference must be left to compare with.
     if len(set(record.references)) < 2:
         return None
-    known = [record.gold, *record.references]
-    equal = [text for text in record.references if _is_equal(record, text)]
-    shared = {text: sum(content_recall(text, other) for other in known if other != text) for text in equal}
+    equal = [text for text in dict.fromkeys(record.references) if _is_equal(record, text)]
+    shared = {text: content_recall(record.gold, text) + content_recall(text, record.gold) for text in equal}
     return max(shared, key=shared.__getitem__) if shared else None
 
 
@@ -217,19 +220,38 @@ def _is_equal(record: Record, text: str) -> bool:
     gold, other = len(record.gold.split()), len(text.split())
     if text.strip() == record.gold.strip() or not SHORTEST * gold <= other <= LONGEST * gold:
         return False
-    if record.task == "dialogue":  # not: I have no idea
-        return bool(content_words(text) - lexicon.template_words("empty_words"))
-    if record.task != "summarisation":
+    rest = [record.gold, *(reference for reference in record.references if reference != text)]
+    known = " ".join([*rest, *record.context[-1:]])
+    source = f"{known} {record.source or ''}".lower()
+    exact = [w.lower() for w in _WORD.findall(text) if w[0].isupper() or w[0].isdigit()]
+    sure = all(w in source for w in exact if w in content_words(text))
+    if not sure or content_recall(text, known) < LEAST_KNOWN or _errs(text):
+        return False
+    return content_recall(record.gold, text) >= LEAST_RECALL and not _conflict(record.gold, text)
+
+
+def _conflict(gold: str, text: str) -> bool:
+    """Whether a text names a person of another gender, or denies where the gold does not, or the reverse."""
+    words = [set(_TOKEN.findall(version.lower())) for version in (gold, text)]
+    genders = [{lexicon.gendered(word) for word in version} for version in words]
+    denials = [bool(version & lexicon.template_words("denying")) for version in words]
+    return not genders[1] <= {*genders[0], None} or denials[0] != denials[1]
+
+
+def _errs(text: str) -> bool:
+    """Whether a text in English is no whole sentence or has a slip of grammar that its parse shows."""
+    if text[:1].islower() or text.rstrip()[-1] not in '.!?"”。！？؟۔।':
         return True
-    source = set(_WORD.findall((record.source or text).lower()))
-    sure = all(w.lower() in source for w in _WORD.findall(text) if w[0].isupper() or w[0].isdigit())
-    return sure and text.rstrip()[-1] in '.!?"”' and content_recall(record.gold, text) >= LEAST_RECALL
+    if language_of(text) not in ("en", ""):
+        return False
+    parse = edit.read(text)
+    return any(garbled(parse, sentence) for sentence in parse.sentences)
 
 
 def content_recall(gold: str, text: str) -> float:
-    """The share of a text's content words that another has."""
-    wanted = content_words(gold)
-    return len(wanted & content_words(text)) / len(wanted) if wanted else 0.0
+    """The share of a text's content words that another has, in some form."""
+    wanted, found = ({w[:STEM] for w in content_words(" ".join(split_words(t)))} for t in (gold, text))
+    return len(wanted & found) / len(wanted) if wanted else 0.0
 
 
 def content_words(text: str) -> set[str]:

@@ -19,6 +19,7 @@ _NOUNS = ("NN", "NNS", "NNP", "NNPS")
 _TIMES = ("DATE", "TIME")
 _MARKS = frozenset(",;:.!?…")
 _BRACKETS = frozenset('()[]"“”')
+_SHORTEST = 4  # words of a statement that stands alone
 _QUOTES = ('"', "”", "'", "’")
 
 
@@ -239,8 +240,8 @@ def DropDetails(record: Record, rng: Random) -> str | None:
     Something must go that says more than the turn before did.
     """
     parse = edit.read(record.gold)
-    first = next((span for span in parse.sentences if is_substantial(parse, span)), None)
-    if first is None:
+    first = next((s for s in parse.sentences if len(parse.word_indices(s)) >= _SHORTEST), None)
+    if first is None or not is_substantial(parse, first) or not _stands_alone(parse, first):
         return None
     phrases = [s for s in loose_phrases(parse) if first.start <= s.start and s.end <= first.end]
     phrases += _later_clauses(parse, first)
@@ -255,7 +256,16 @@ def DropDetails(record: Record, rng: Random) -> str | None:
     said = {span: content(parse, [span]) - known for span in (*others, *phrases)}
     told = any(w and (s in phrases or len(w) > 1 or len(parse.word_indices(s)) > 3) for s, w in said.items())
     told |= bool({parse.word_at(i) for i in modifiers} - known)
-    return edit.rewrite(parse, edit.dropped([*others, *phrases, *modifiers])).strip() if told else None
+    left = len(parse.word_indices(first)) - sum(len(parse.word_indices(s)) for s in phrases) - len(modifiers)
+    if not told or left < _SHORTEST:
+        return None
+    return _ended(edit.rewrite(parse, edit.dropped([*others, *phrases, *modifiers])))
+
+
+def _stands_alone(parse: Text, sentence: Span) -> bool:
+    """Whether a statement is plain, and the next sentence does not take it back: but it is too late."""
+    turned = parse.word_at(sentence.end) in ("but", "however", "though")
+    return stands_in("plain-statement", parse, sentence.start, sentence.end) and not turned
 
 
 def _is_loose_modifier(parse: Text, index: int) -> bool:
@@ -263,8 +273,7 @@ def _is_loose_modifier(parse: Text, index: int) -> bool:
     if not stands_in("loose-modifier", parse, index):
         return False
     noun = parse.tokens[parse.tokens[index].head]
-    known = any(t.lemma == noun.lemma for t in parse.tokens[:index])  # a man; the injured man
-    return not (known and stands_in("definite-adjective", parse, index))
+    return sum(t.lemma == noun.lemma for t in parse.tokens) == 1  # not: a man; the injured man
 
 
 def _later_clauses(parse: Text, sentence: Span) -> list[Span]:
@@ -284,6 +293,7 @@ def _later_clauses(parse: Text, sentence: Span) -> list[Span]:
         whole = any(t.dep == "nsubj" and t.head < index for t in parse.tokens[sentence.start : index])
         opens = parse.tokens[sentence.start].pos not in ("SCONJ", "ADP")
         finite = tags[0] == "," and tags[1] in ("PRP", "EX") and tags[2] in edit.FINITE_TAGS
+        finite &= parse.tokens[index - 1].text.lower() != "that"  # I am glad that, I could come
         if finite and whole and opens and _says(parse, sentence, Span(index, last)):
             return [Span(index, last + 1)]
     return []

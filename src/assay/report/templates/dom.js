@@ -62,6 +62,9 @@ function compareWords(before, after) {
   return parts;
 }
 
+// For who copies a text or has it read aloud: there, colours do not say which words are gone and which are new.
+const hiddenText = (text) => el("span", { class: "unseen", text });
+
 // A text with its changes marked; one that shares little with the text before it is another text, and not marked.
 function markedText(before, after) {
   const line = el("p");
@@ -70,6 +73,6 @@ function markedText(before, after) {
   if (shared < 0.25 * Math.min(after.length, (before || after).length)) parts = [[0, after]];
   for (const [kind, words] of parts)
     if (kind === 0) line.append(words);
-    else line.append(el(kind < 0 ? "del" : "mark", { text: words.trimEnd() }), " ");
+    else line.append(hiddenText(kind < 0 ? "[removed: " : "[added: "), el(kind < 0 ? "del" : "mark", { text: words.trimEnd() }), hiddenText("]"), " ");
   return line;
 }

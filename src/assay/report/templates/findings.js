@@ -43,17 +43,22 @@ function factLine(i) {
   if (f.q_value[i] !== null) facts.push(probability("q", f.q_value[i]));
   if (f.mde[i] !== null) facts.push(`smallest effect that this many items would show: ${number(f.mde[i])}`);
   if (named("versus", i)) facts.push(`compared with ${named("versus", i)}`);
+  if (run.questions[named("audit", i)] === "fairness" && f.ci_low[i] <= 0 && f.ci_high[i] >= 0 && f.ci_low[i] !== null && f.p_value[i] !== null && f.p_value[i] < 0.05)
+    facts.push("the interval holds for all groups, words or tests of this question together, p for this one alone");
   return facts.join(", ");
 }
 const amount = (i) => { const unit = named("unit", i); return number(f.value[i]) + (unit && !unit.startsWith("%") ? " " : "") + unit; };
 const inWords = (name) => name.replaceAll("_", " ").replaceAll("-", " ");
 const place = (i) => inWords(named("slice", i)).replaceAll("/", " › ");
 
+// The examples of fairness are stereotypes: they stay covered until a reader asks for them.
+const mayOffend = (i) => run.questions[named("audit", i)] === "fairness";
+
 // A finding in one line: the sentence of a failed one, else its number and where it was measured.
 const says = (i) => f.sentences[i] || `${named("metric", i)}: ${inWords(named("statistic", i))} ${amount(i)}`;
 
 // Roles may end in the seed that made the text, which says nothing to a reader.
-const ROLES = { gold: "clean text", worthless: "worthless text", perturbed: "changed text" };
+const ROLES = { gold: "clean text", worthless: "worthless text (for the scale)", perturbed: "changed text" };
 function roleName(role) {
   const name = role.replace(/\/\d+$/, "").replaceAll("_", " ");
   return ROLES[name] || (/^[\d.]+$/.test(name) ? `changed text, level ${name}` : name);
@@ -112,7 +117,7 @@ async function fillFinding(view, i) {
   body.append(el("p", { class: "facts", text: factLine(i) }));
   const unit = named("unit", i) ? ` Unit: ${named("unit", i)}.` : "";
   if (named("meaning", i) || unit) body.append(el("p", { class: "meaning", text: named("meaning", i) + unit }));
-  if (evidence.of[i] && run.offensive.includes(named("audit", i)))
+  if (evidence.of[i] && mayOffend(i))
     body.append(el("details", { class: "offensive", open: field("offensive").checked },
       el("summary", { text: "Show the examples (stereotypes: may offend)" }), ...evidenceView(i)));
   else body.append(...evidenceView(i));

@@ -1,14 +1,14 @@
 // A page about one metric: its profile, what it misses, what moves it, whom it is unfair to.
-function scaleView(value, low, high, most = value) {
-  const bar = el("span", { class: "scale", "aria-hidden": "true" });
+function scaleView(value, low, high, most = value, unknown = false) {
+  const bar = el("span", { class: `scale${unknown ? " unknown" : ""}`, "aria-hidden": "true" });
   for (const [name, number] of [["--value", value], ["--low", low], ["--high", high], ["--most", most]]) bar.style.setProperty(name, 100 * Math.max(0, number));
   return bar;
 }
 
 function profileRow(title, [good, bad, total, low, high], words) {
-  const share = good / total, unknown = total - good - bad;
-  return el("tr", null, el("th", { scope: "row", text: title }), el("td", { class: "wide" }, scaleView(share, low, high, 1 - bad / total)),
-    el("td", { class: "num" }, el("strong", { text: 2 * unknown > total ? "unknown" : `${Math.round(100 * share)}%` })),
+  const share = good / total, unknown = total - good - bad, mostly = 2 * unknown > total;
+  return el("tr", null, el("th", { scope: "row", text: title }), el("td", { class: "wide" }, scaleView(share, low, high, 1 - bad / total, mostly)),
+    el("td", { class: "num" }, el("strong", { text: mostly ? "mostly unknown" : `${Math.round(100 * share)}%` })),
     el("td", null, el("small", { text: `${good} of ${total} ${words[0]}${bad ? `, ${bad} ${words[1]}` : ""}${unknown ? `, ${unknown} unknown` : ""}` })));
 }
 
@@ -39,7 +39,7 @@ function profileView(metric) {
 
 // The gravest finding of a list with its example, under a cover where it may offend.
 function exampleCard(i) {
-  const parts = evidenceView(i, true), offends = run.offensive.includes(named("audit", i));
+  const parts = evidenceView(i, true), offends = mayOffend(i);
   const example = offends ? el("details", { class: "offensive", open: field("offensive").checked }, el("summary", { text: "Show an example (stereotypes: may offend)" }), ...parts) : el("div", null, ...parts);
   return el("div", { class: "gravest" }, el("div", { class: `card ${slug(named("verdict", i))}` }, el("p", { class: "says" }, el("a", { href: findingLink(i), text: says(i) })),
     el("p", { class: "expected" }, named("expected", i), " ", el("small", { text: `Measured: ${amount(i)}, ${factLine(i)}.` })), example));
@@ -48,7 +48,7 @@ function exampleCard(i) {
 function failureList(title, listed, nothing, example) {
   const items = (rows) => rows.map((i) => el("li", null, el("a", { href: findingLink(i), text: says(i) }), " ", el("small", { text: `n = ${f.n[i]}${f.ci_low[i] === null ? "" : `, 95% CI ${number(f.ci_low[i])} to ${number(f.ci_high[i])}`}` })));
   const more = el("details", { class: "small" }, el("summary", { text: `${listed.length - 10} more` }), el("ul", { class: "plain" }, ...items(listed.slice(10))));
-  return [el("h2", { text: title }), listed.length ? el("ul", { class: "plain" }, ...items(listed.slice(0, 10))) : el("p", { class: "meaning", text: nothing }), listed.length > 10 ? more : null,
+  return [el("h2", { text: title }), listed.length ? el("ul", { class: "plain" }, ...items(listed.slice(0, 10))) : el("p", { class: "meaning", text: nothing.slice(0, 1).toUpperCase() + nothing.slice(1) }), listed.length > 10 ? more : null,
     example === undefined ? null : exampleCard(example)];
 }
 
@@ -62,10 +62,10 @@ async function metricPage(metric) {
   page.replaceChildren(...[
     el("p", null, el("a", { href: "#/", text: "← all metrics" })), el("h1", { text: metric }),
     el("ul", { class: "answers" }, ...[...verdicts.cells].slice(1).map((cell) => el("li", { class: cell.className }, el("span", { text: cell.dataset.label }), ...[...cell.cloneNode(true).childNodes]))),
-    el("h2", { text: "Profile" }), profileView(metric), el("p", { class: "meaning", text: "Dot: the share that was shown to come out well; dark bar: its 95% interval; pale bar: what is unknown." }),
-    ...failureList("Errors it misses or rewards", failed.missed, "No error that it misses was found.", failed.missed[0]),
-    ...failureList("Harmless edits it minds", failed.moved, "No harmless edit that it minds was found.", failed.moved[0]),
-    ...failureList("Whom it is unfair to", failed.fairness, `No check of fairness failed${unfair === undefined ? "" : `; ${effectWords(unfair)}`}. Where a check is inconclusive, it may still be unfair.`, unfair),
+    el("h2", { text: "Profile" }), profileView(metric), el("p", { class: "meaning", text: "Dot: the share that was shown to come out well; dark bar: its 95% interval; pale bar: what is unknown. Without a dot: more than half is unknown. The counts at the top take harmful and harmless edits together; insensitive ones are among the unknown." }), document.querySelector(".gap")?.cloneNode(true),
+    ...failureList("Errors it misses or rewards", failed.missed, `${noFailure("missed", metric)}.`, failed.missed[0]),
+    ...failureList("Harmless edits it minds", failed.moved, `${noFailure("moved", metric)}.`, failed.moved[0]),
+    ...failureList("Whom it is unfair to", failed.fairness, `${noFailure("fairness", metric)}${unfair === undefined ? "" : `; ${effectWords(unfair)}`}. Where a check is inconclusive, it may still be unfair.`, unfair),
     ...(failed.agreement.length ? failureList("Where it disagrees with people", failed.agreement, "") : []),
     el("p", null, el("a", { href: `#/findings?metric=${encodeURIComponent(metric)}`, text: `All findings of ${metric}` })),
   ].filter(Boolean));

@@ -135,18 +135,23 @@ function failureLines(listed, most, nothing) {
   return el("ul", null, ...lines, kinds.size > most ? el("li", null, el("small", { text: `and ${kinds.size - most} more` })) : null);
 }
 
+// What stands in place of failures where there is none: how much of what was asked is known.
+function noFailure(kind, metric) {
+  const { lines } = run.tasks.find(({ task }) => task === "all tasks") || run.tasks[0] || { lines: {} };
+  const [good, bad, total] = (kind === "fairness" ? run.fairness[metric] : lines[metric]?.[kind === "moved" ? 1 : 0]) || [0, 0, 0];
+  if (!total) return "not measured";
+  return good + bad ? `no failure found${good + bad < total ? `; ${total - good - bad} of ${total} unknown` : ""}` : "nothing settled";
+}
+
 function showEach() {
-  const judged = new Set();
-  for (let i = 0; i < f.value.length; i++) if (named("verdict", i) !== "not judged") judged.add(`${run.questions[named("audit", i)]}|${named("metric", i)}`);
   const metrics = run.metrics.filter((metric) => wanted.metrics.has(metric)), titles = ["misses or rewards errors", "minds harmless edits", "unfair to"];
   field("each-body").replaceChildren(el("div", { class: "scroll" }, el("table", { class: "ranking each" }, el("caption", { class: "hidden", text: "The gravest failures of each metric" }),
     el("thead", null, el("tr", null, el("th", { scope: "col", text: "metric" }), ...titles.map((text) => el("th", { scope: "col", text })))),
     el("tbody", null, ...metrics.map((metric) => {
       const { missed, moved, fairness } = failuresOf(metric), effect = largestEffect(metric);
-      const none = (question) => judged.has(`${question}|${metric}`) ? "no failure found" : "not measured";
-      const whom = fairness.length || effect === undefined ? failureLines(fairness, 3, none("fairness"))
-        : el("small", null, "no failure found; ", el("a", { href: findingLink(effect), text: effectWords(effect) }));
+      const whom = fairness.length || effect === undefined ? failureLines(fairness, 3, noFailure("fairness", metric))
+        : el("small", null, `${noFailure("fairness", metric)}; `, el("a", { href: findingLink(effect), text: effectWords(effect) }));
       return el("tr", null, el("th", { scope: "row" }, el("a", { href: metricLink(metric), text: metric })),
-        ...[failureLines(missed, 3, none("robustness")), failureLines(moved, 2, none("robustness")), whom].map((cell, at) => el("td", { "data-label": titles[at] }, cell)));
+        ...[failureLines(missed, 3, noFailure("missed", metric)), failureLines(moved, 2, noFailure("moved", metric)), whom].map((cell, at) => el("td", { "data-label": titles[at] }, cell)));
     })))), el("p", { class: "meaning", text: "Every line leads to its numbers and examples; a metric's name leads to its page." }));
 }
