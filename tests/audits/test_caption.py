@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import struct
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from PIL import Image as Pillow
 
 from assay.audits.caption.audit import Caption, image_genders, outcome, read_captioners
 from assay.audits.caption.concepts import outcomes_of
@@ -90,7 +93,8 @@ def pictures(tmp_path: Path, n: int = 80) -> Path:
             folder = tmp_path / "images" / "profession" / job / group
             folder.mkdir(parents=True)
             for number in range(n):
-                (folder / f"{number}.png").write_bytes(f"{job}{group}{number}".encode())
+                colour = tuple(digest(f"{job}{group}{number}").encode()[:3])
+                Pillow.new("RGB", (2, 2), colour).save(folder / f"{number}.png")
     return tmp_path / "images"
 
 
@@ -293,6 +297,80 @@ def test_gender_errors_are_reported_for_either_captioner(tmp_path: Path) -> None
         "captioner:fiber": pytest.approx(0.4),
         "captioner:fiber-corrected": 0.0,
     }
+
+
+def test_opposite_biases_of_a_captioner_are_seen_by_concept(tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": f"{concept}-{group}-{n}", "group": group, "category": "profession", "concept": concept,
+            "hypothesis": f"a {other if group == erring and n % 5 < 3 else group} works", "references": ["work"],
+        }
+        for concept, erring in (("nurse", "man"), ("chef", "woman"), ("baker", "nobody"))
+        for group, other in (("man", "woman"), ("woman", "man"))
+        for n in range(30)
+    ]  # fmt: skip
+    path = tmp_path / "fiber.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    frame = run("caption", [Overlap()], session=HERE, captions=(path,)).findings
+    frame = frame.filter(metric="captioner:fiber")
+    gaps = frame.filter(statistic="error_gap")
+    assert dict(zip(gaps["slice"], gaps["value"], strict=True)) == {
+        "gender/profession/nurse": pytest.approx(0.6),
+        "gender/profession/chef": pytest.approx(-0.6),
+        "gender/profession/baker": 0.0,
+    }
+    share = frame.filter(statistic="biased_share", slice="gender/profession")
+    assert share["value"].to_list() == [pytest.approx(2 / 3)]
+
+
+def png_of(size: int) -> bytes:
+    """A small file that says it holds `size` times `size` pixels."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", size, size, 1, 0, 0, 0, 0)
+    parts = (chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(b"\0" * 99)), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def test_unreadable_images_are_named_and_left_out_only_when_asked(tmp_path: Path) -> None:
+    folder = pictures(tmp_path, 2)
+    (folder / "profession" / "baker" / "man" / "0.png").write_bytes(b"no picture")
+    bomb = folder / "profession" / "baker" / "woman" / "0.png"
+    bomb.write_bytes(png_of(20_000))
+    plain = table(tmp_path)
+    with pytest.raises(DataError, match=r"2 images cannot be read .*is not an image.*too large an image"):
+        list(Caption(data=(plain,), images=folder).cases())
+    audit = Caption(data=(plain,), images=folder, skip_missing=True)
+    assert len(list(audit.cases())) == 14
+    assert any("2 images left out, cannot be read" in note for note in audit.judge([]).notes)
+
+
+def test_a_note_on_small_groups_names_a_few(tmp_path: Path) -> None:
+    [note] = [
+        n
+        for n in Caption(data=(table(tmp_path),), images=pictures(tmp_path, 2)).judge([]).notes
+        if "few" in n
+    ]
+    assert note.startswith("fewer than 10 images, too few for a verdict: profession/")
+    assert note.count("(2)") == 5
+    assert note.endswith(" and 3 more")
+
+
+def test_an_image_outside_the_data_folder_is_refused(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    Pillow.new("RGB", (2, 2)).save(tmp_path / "outside.png")
+    path = table(inner, image="../outside.png")
+    with pytest.raises(DataError, match=r"8 of 8 images are missing .*outside"):
+        read_captions(path)
+
+
+def test_a_text_metric_on_images_is_not_judged_by_image(tmp_path: Path) -> None:
+    rows = found(Overlap(blind="miner"), table(tmp_path), images=pictures(tmp_path, 20))
+    gap = rows["profession/miner", "accuracy_gap", "man - woman"]
+    assert (gap["value"], gap["verdict"]) == (1.0, "not judged")
 
 
 def test_two_captioners_are_matched_by_id(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,11 +21,23 @@ if TYPE_CHECKING:
     from assay.mitigation.proof import Figure
     from assay.mitigation.propagate import Effect
 
-_REWARDS = ("bertscore-f", "rougeL", "bertscore-f+rougeL")
+_REWARDS = ("clipscore:model=scenes", "clipscore:model=scenes+cider", "clipscore:model=scenes-balanced")
+_COLUMNS = ("bleu-4", "meteor", "rougeL", "cider", "clipscore:model=scenes")
 _EXPLANATION = (
-    "error: captions that state the wrong gender, change in points; where the reward did not rise, "
-    "nothing was optimised and the row says nothing about the reward"
+    "error: captions that state the wrong gender, change in points with 95% interval; where the reward did "
+    "not rise, nothing was optimised and the row says nothing about the reward; scores times 100"
 )
+
+
+class Method(StrEnum):
+    """How a reward is optimised."""
+
+    BEST = "best-of-n"
+    RISK = "minimum-risk"
+    CRITICAL = "self-critical"
+
+
+_METHODS = (Method.BEST, Method.RISK)
 Metric = Annotated[str, typer.Option("-m", "--metric")]
 mitigate = typer.Typer(
     cls=Group,
@@ -187,46 +201,77 @@ def _print_comparison(comparison: Comparison) -> None:
 
 def propagate(
     metric: o.Metrics = None,
+    column: list[str] | None = None,
+    method: list[Method] | None = None,
     seeds: Annotated[int, typer.Option(min=1)] = 3,
-    scenes: Annotated[int, typer.Option(min=20)] = 400,
-    updates: Annotated[int, typer.Option(min=1)] = 60,
+    scenes: Annotated[int, typer.Option(min=20)] = 832,
+    updates: Annotated[int | None, typer.Option(min=1)] = None,
+    epochs: Annotated[float | None, typer.Option(min=0.01)] = None,
+    samples: Annotated[int | None, typer.Option(min=2)] = None,
+    batch: Annotated[int | None, typer.Option(min=1)] = None,
+    rate: Annotated[float | None, typer.Option(min=0.0)] = None,
+    device: str | None = None,
     model: str | None = None,
     data: Path | None = None,
-    candidates: Annotated[int, typer.Option(min=2)] = 5,
+    out: Path | None = None,
     cache: str | None = None,
     json: bool = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Rerank the best of N captions, and train by minimum risk, with each metric as the reward."""
-    from assay.mitigation.propagate import Experiment, own_world, propagate, synthetic_world
+    """Optimise a captioner towards each metric, and measure its gender errors before and after.
+
+    The best of N captions is taken, or the captioner is trained, with the metric as the reward.
+    """
+    from assay.mitigation.propagate import Experiment, own_world, propagate, rendered_world
     from assay.names.spec import parse
     from assay.run.session import Session
 
-    measures = [parse(text) for text in metric or _REWARDS]
-    session = Session.open(cache=o.cache_path(cache))
-    experiment = Experiment(test=scenes, updates=updates, candidates=candidates)
     if (model is None) != (data is None):
         raise SpecError("a generator of your own needs both --model and --data")
-    world = own_world(model, data) if model and data else synthetic_world(experiment)
-    effects = propagate(measures, range(seeds), experiment, world, session)
+    if updates is not None and epochs is not None:
+        raise SpecError("--updates and --epochs say the same thing twice; give one of them")
+    if device is not None:
+        os.environ["ASSAY_DEVICE"] = device
+    given = {"updates": updates, "epochs": epochs, "samples": samples, "batch": batch, "rate": rate}
+    changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    experiment = Experiment(test=scenes, **changes)
+    rewards, columns = ([parse(text) for text in texts] for texts in (metric or _REWARDS, column or _COLUMNS))
+    world = own_world(model, data) if model and data else rendered_world(experiment)
+    effects = propagate(
+        rewards, range(seeds), experiment, world, Session.open(cache=o.cache_path(cache)),
+        methods=[each.value for each in method or _METHODS], columns=columns, out=out,
+    )  # fmt: skip
     if json:
-        rows = [asdict(effect) | {"optimised": effect.optimised} for effect in effects]
-        print_json({"effects": rows})
+        print_json({"effects": [asdict(effect) for effect in effects]})
         return
     _print_effects(effects)
     if not quiet:
         typer.echo(_EXPLANATION, err=True)
 
 
+def _biased(effect: Effect) -> str:
+    if effect.biased_before is None or effect.biased_after is None:
+        return "too few scenes"
+    return f"{effect.biased_before:.0f}% to {effect.biased_after:.0f}%"
+
+
 def _print_effects(effects: Sequence[Effect]) -> None:
     rows = [
         {
-            "reward": effect.reward, "method": effect.method, "error before": f"{effect.before:.1f}%",
-            "after": f"{effect.after:.1f}%", "change": f"{effect.change:+.1f}",
-            "95% CI": "" if effect.ci is None else f"{effect.ci[0]:+.1f} .. {effect.ci[1]:+.1f}",
-            "biased concepts": f"{effect.biased_before:.0f}% to {effect.biased_after:.0f}%",
-            "reward gain": f"{effect.reward_gain:+.4f}" if effect.optimised else "did not rise",
+            "reward": effect.reward, "method": effect.method, "error before": f"{effect.errors.before:.1f}%",
+            "after": f"{effect.errors.after:.1f}%",
+            "change": f"{effect.errors.change:+.1f}{_interval(effect.errors.ci, '{:+.1f}')}",
+            "biased concepts": _biased(effect),
+            "reward gain": f"{effect.gain.change:+.4f}" if effect.gain.rose else "did not rise",
         }
         for effect in effects
     ]  # fmt: skip
     print_columns(rows)
+    scores = [
+        {"reward": effect.reward, "method": effect.method}
+        | {name: f"{100 * c.before:.1f} to {100 * c.after:.1f}" for name, c in effect.scores.items()}
+        for effect in effects
+    ]
+    if any(effect.scores for effect in effects):
+        typer.echo("")
+        print_columns(scores)

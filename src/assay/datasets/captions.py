@@ -14,7 +14,7 @@ from assay.core import Image
 from assay.datasets.lexicon import toml_file
 from assay.datasets.rows import Row, below, read_rows, with_aliases
 from assay.errors import DataError
-from assay.models.weights import file_digest
+from assay.models.vision import images_at, unreadable
 
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
 
@@ -92,7 +92,24 @@ def read_captions(path: Path, *, skip_missing: bool = False) -> tuple[list[Capti
         )
     notes = [f"{path.name}: {len(missing)} rows left out, image missing"] if missing else []
     skipped = {row.line for row in missing}
-    return _with_ids([_caption(row) for row in rows if row.line not in skipped]), notes
+    captions = _with_ids([_caption(row) for row in rows if row.line not in skipped])
+    captions, more = _readable(captions, path, skip_missing=skip_missing)
+    return captions, [*notes, *more]
+
+
+def _readable(captions: list[Caption], place: Path, *, skip_missing: bool) -> tuple[list[Caption], list[str]]:
+    """The captions whose image can be read; the others are refused, or left out and counted in a note."""
+    broken = unreadable([caption.image for caption in captions if caption.image])
+    if not broken:
+        return captions, []
+    named = ", ".join(f"{Path(path).name} ({reason})" for path, reason in list(broken.items())[:5])
+    if not skip_missing:
+        raise DataError(
+            f"{place}: {len(broken)} images cannot be read ({named}); replace them or leave them out with "
+            "--skip-missing"
+        )
+    readable = [caption for caption in captions if not caption.image or caption.image.path not in broken]
+    return readable, [f"{place.name}: {len(broken)} images left out, cannot be read: {named}"]
 
 
 def _caption(row: Row) -> Caption:
@@ -138,8 +155,7 @@ def with_images(
         pictures = [path for path in files if path.suffix.lower() in PICTURES]
         if not pictures:
             missing.append(f"{caption.category}/{caption.concept}/{caption.group}")
-        for path in pictures:
-            image = Image(str(path), file_digest(path))
+        for path, image in zip(pictures, images_at(pictures), strict=True):
             paired.append(replace(caption, id=f"{caption.id}/{path.name}", image=image, count=1))
     if missing and (not skip_missing or not paired):
         otherwise = "" if skip_missing else ", or leave these out with --skip-missing"
@@ -147,5 +163,6 @@ def with_images(
             f"{folder}: no images for {len(missing)} of {len(captions)} captions ({', '.join(missing[:5])}); "
             f"expected CATEGORY/CONCEPT/GROUP/*.jpg{otherwise}"
         )
-    listed = f"{len(missing)} captions left out, no images: {', '.join(missing)}"
-    return paired, [listed] if missing else []
+    listed = [f"{len(missing)} captions left out, no images: {', '.join(missing)}"] if missing else []
+    paired, more = _readable(paired, folder, skip_missing=skip_missing)
+    return paired, [*listed, *more]

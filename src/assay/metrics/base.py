@@ -60,10 +60,15 @@ class Neural:
         """How many layers are read, the lowest first; None for all."""
         return self.layer
 
+    @property
+    def weights_source(self) -> str:
+        """Where the weights are: a name that weights.resolve knows, or a folder."""
+        return self.model
+
     def load_model(self) -> Loaded:
         """Return the model with its tokenizer, loaded once per process; a masked model must have a mask."""
         loaded = load(
-            self.architecture, self.model, precision=self.precision, adapter=self.adapter,
+            self.architecture, self.weights_source, precision=self.precision, adapter=self.adapter,
             unused=self.unused, layers=self.layers, base=self.base, tokenizer=self.tokenizer,
         )  # fmt: skip
         if self.architecture == "AutoModelForMaskedLM" and loaded.tokenizer.mask_token_id is None:

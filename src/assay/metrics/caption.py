@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from assay.core import Floats, Image, Metric, Sample, Scores
+from assay.datasets.scenes import clip_folder, clip_recipe, miniatures
 from assay.errors import MetricError, WeightsError
 from assay.metrics.base import Cut, Neural, best_matches, scored, unit
 from assay.metrics.coco import JAVA_BATCH, JavaBacked, java_spice, ptb_prepared, spice_state
@@ -21,6 +22,8 @@ from assay.metrics.text import Counts, Tokenize, distinct_texts, grams, memo, to
 from assay.models.encoder import Embedded, remembered
 from assay.models.loading import image_processor, pixels
 from assay.models.torch import Loaded, Precision, framed_rows, in_batches, padded
+from assay.models.vision import keep, recall
+from assay.models.weights import pin
 from assay.recipe import digest
 
 ORDERS = 4
@@ -158,6 +161,7 @@ class Spice(Metric):
 
 
 _IMAGES = 16  # images per batch
+_KEPT = 2048  # embeddings written to the disk at once
 
 
 def _features(answer: Any) -> list[Any]:
@@ -178,7 +182,20 @@ def image_vectors(loaded: Loaded, images: Sequence[Image]) -> dict[str, Floats]:
         vectors = in_batches([1] * len(digests), forward, _IMAGES)
         return [Embedded((), unit(np.asarray(vector)[None]).astype(np.float32)) for vector in vectors]
 
-    known = remembered((loaded.serial, "image"), by_digest, encode)
+    def encode_new(digests: list[str]) -> list[Embedded]:
+        """Take what the disk has; encode and keep the rest, some thousands at a time."""
+        mark = f"vector:{pin(str(loaded.path))}:{loaded.model.dtype}:"
+        kept = recall(mark + name for name in digests)
+        vectors = {key.rpartition(":")[2]: np.frombuffer(value, np.float32) for key, value in kept.items()}
+        fresh = [name for name in digests if name not in vectors]
+        for start in range(0, len(fresh), _KEPT):
+            some = fresh[start : start + _KEPT]
+            new = {name: e.vectors[0] for name, e in zip(some, encode(some), strict=True)}
+            keep({mark + name: vector.tobytes() for name, vector in new.items()})
+            vectors |= new
+        return [Embedded((), vectors[name][None]) for name in digests]
+
+    known = remembered((loaded.serial, "image"), by_digest, encode_new)
     return {digest: embedded.vectors[0].astype(np.float64) for digest, embedded in known.items()}
 
 
@@ -245,6 +262,20 @@ class ClipScore(_ImageText):
     prefix: str = "A photo depicts "
     overlong: Cut = "warn"
     precision: Precision = "float32"
+
+    @property
+    def weights_source(self) -> str:
+        return str(clip_folder(self.model)) if self.model in miniatures() else self.model
+
+    @property
+    def shown(self) -> str:
+        """A miniature is trained on drawn pictures, and is no CLIP that anybody else means."""
+        named = super().shown
+        return named.replace(" [", "-like [", 1) if self.model in miniatures() else named
+
+    def pins(self) -> Mapping[str, str]:
+        is_miniature = self.model in miniatures()
+        return {"model": f"recipe:{clip_recipe(self.model)}"} if is_miniature else super().pins()
 
     def value(self, loaded: Loaded, fit: float, near: Sequence[float]) -> float | list[float]:
         return self.w * max(fit, 0.0)

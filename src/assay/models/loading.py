@@ -271,13 +271,15 @@ def open_image(image: Image) -> Any:
     from PIL import UnidentifiedImageError
 
     try:
-        with Pillow.open(image.path) as picture:
-            return picture.convert("RGB")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Pillow.DecompressionBombWarning)
+            with Pillow.open(image.path) as picture:
+                return picture.convert("RGB")
     except FileNotFoundError as error:
         raise DataError(f"no image {image.path}; check the column image and the data folder") from error
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
         raise DataError(f"{image.path} is not an image that can be read: {error}") from error
-    except Pillow.DecompressionBombError as error:
+    except (Pillow.DecompressionBombError, Pillow.DecompressionBombWarning) as error:
         raise DataError(f"{image.path} is too large an image: {error}") from error
 
 

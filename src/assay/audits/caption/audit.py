@@ -4,8 +4,8 @@ Accuracy is the share of images whose good caption scores higher than the bad on
 when the two groups' accuracies differ. A metric that reads text alone scores all images of a concept and
 group alike, so it is judged over concepts with several wordings each; by the paper's rule its one answer
 counts for all images.
-With captions of one or two captioners, it also counts their gender errors and says which captioner a metric
-favours (sec. 3.1).
+With captions of one or two captioners, it also counts their gender errors, in all and by concept, and says
+which captioner a metric favours (sec. 3.1).
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ import numpy as np
 from assay.audits.base import DataAudit, check_known, declared
 from assay.audits.caption import concepts
 from assay.audits.gap import with_worthless
-from assay.audits.slices import FEWEST, mean_estimate, spread_out
+from assay.audits.slices import FEWEST, grouped, mean_estimate, spread_out
 from assay.core import Case, Chart, Finding, Judgement, Sample, Scored
 from assay.datasets.captions import Caption as Row
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions, with_images
 from assay.datasets.ratings import Rated, read_samples
+from assay.datasets.scenes import rendered_captions, shares_of_men
 from assay.datasets.swaps import Content, embedded_swaps, swap_texts
 from assay.errors import DataError
 from assay.statistics.permutation import sign_test
-from assay.vocabulary import Range
+from assay.vocabulary import Range, Rule
+
+_SHOWN = 5  # groups that a note names
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Caption(DataAudit):
     only: tuple[str, ...] = ()  # categories or concepts
     ties: concepts.Ties = "wrong"
     images: Path | None = None  # a folder CATEGORY/CONCEPT/GROUP/*.jpg
+    scenes: Annotated[int, Range(1)] | None = None  # rendered pictures per concept and group, as images
     captions: tuple[Path, ...] = ()  # captioners' outputs; one file is compared with its own correction
     # Also without concepts whose groups differ by more than this factor.
     max_imbalance: Annotated[float, Range(1)] | None = None
@@ -63,6 +67,10 @@ class Caption(DataAudit):
         wordings = self.rule == "careful" and self.images is None
         rows: list[Row] = [] if self.data or self.captions else embedded_captions(frames=wordings)
         notes: list[str] = []
+        if self.scenes:
+            if self.data or self.images:
+                raise DataError("--scenes draws its own captions and images; leave out --data and --images")
+            rows = rendered_captions(self.scenes, self.seed)
         for path in self.data:
             more, remarks = read_captions(path, skip_missing=self.skip_missing)
             rows, notes = [*rows, *more], [*notes, *remarks]
@@ -124,11 +132,13 @@ class Caption(DataAudit):
                 listed = concepts.concepts_of(answer, self.groups, self.ties, self.seed)
                 left_out, rule = self._left_out(listed), self.rule
                 findings += concepts.concept_findings(answer, listed, left_out, self.margin, rule, self.seed)
+                if self.scenes and concepts.reads_images(answer):
+                    findings += concepts.skew_findings(answer, listed, shares_of_men("paper"), self.seed)
                 if rule == "careful":
                     findings += concepts.text_findings(answer, self.groups, self.ties, self.seed)
                     findings += concepts.effect_findings(answer, self.groups, self.seed)
         if self._captioners:
-            findings += captioner_findings(self._captioners, scored, self.seed)
+            findings += captioner_findings(self._captioners, scored, (self.margin, self.rule), self.seed)
         return Judgement(findings, self._notes())
 
     def _left_out(self, listed: Sequence[concepts.Concept]) -> dict[str, frozenset[str]]:
@@ -141,7 +151,7 @@ class Caption(DataAudit):
         return left_out
 
     def _notes(self) -> list[str]:
-        notes = list(self._read[1])
+        notes = [*self._read[1], *(_silent_captioners(self._captioners) if self._captioners else ())]
         if not self.items:
             return notes
         counts: Counter[tuple[str, str]] = Counter()
@@ -154,7 +164,9 @@ class Caption(DataAudit):
             notes.append("one answer of a text metric stands for all images of a row")
         small = [f"{path} {group} ({count})" for (path, group), count in counts.items() if count < FEWEST]
         if small and any(row.image for row in self.items):
-            notes.append(f"fewer than {FEWEST} images, too few for a verdict: {', '.join(small)}")
+            more = f" and {len(small) - _SHOWN} more" if len(small) > _SHOWN else ""
+            listed = ", ".join(small[:_SHOWN]) + more
+            notes.append(f"fewer than {FEWEST} images, too few for a verdict: {listed}")
         return notes
 
 
@@ -260,10 +272,20 @@ def captioner_cases(captioners: Captioners) -> Iterator[Case]:
             yield Case(f"favour/{first.id}", samples, f"favour/{category}", {"kind": "favour"})
 
 
-def captioner_findings(captioners: Captioners, scored: Sequence[Scored], seed: int) -> Iterator[Finding]:
-    """Gender errors of each captioner, then which one each metric favours."""
+def _silent_captioners(captioners: Captioners) -> Iterator[str]:
+    """A note on each captioner whose captions name no gender, so that it cannot err."""
+    for name, genders in zip(captioners.names, captioners.genders, strict=True):
+        if not {"male", "female"} & set(genders):
+            yield f"captioner {name}: none of {len(genders)} captions names one gender, so that none is wrong"
+
+
+def captioner_findings(
+    captioners: Captioners, scored: Sequence[Scored], rule: tuple[float, Rule], seed: int
+) -> Iterator[Finding]:
+    """Gender errors of each captioner, in all and by concept, then which one each metric favours."""
     for name, genders in zip(captioners.names, captioners.genders, strict=True):
         yield from _gender_errors(name, captioners.images, genders, seed)
+        yield from _errors_by_concept(name, captioners, genders, rule, seed)
     for answer in scored:
         if "first" in answer.values:
             yield from _favoured(answer, captioners.names, seed)
@@ -279,6 +301,42 @@ def _gender_errors(
             share = mean_estimate(np.array([float(result == kind) for result in results]), seed=seed)
             statistic = "gender_error" if kind == "wrong" else f"gender_{kind}"
             yield Finding.of(f"captioner:{name}", f"gender/{slice_}", statistic, share)
+
+
+def _errors_by_concept(
+    name: str, captioners: Captioners, genders: Sequence[Content], rule: tuple[float, Rule], seed: int
+) -> Iterator[Finding]:
+    """The gap between errors on men and on women by concept, and the share of biased concepts (sec. 3.1.1).
+
+    Biases in opposite directions do not cancel out in that share.
+    """
+    known = [
+        (item, image, caption)
+        for item, image, caption in zip(captioners.first, captioners.images, genders, strict=True)
+        if image in _WORDS and item.meta.get("concept")
+    ]
+    listed = concepts.compare_groups(
+        [(str(item.meta.get("category", "all")), str(item.meta["concept"])) for item, _, _ in known],
+        [_WORDS[image] for _, image, _ in known],
+        np.array([float(outcome(image, caption) != "wrong") for _, image, caption in known]),
+        ("man", "woman"), seed, ids=[item.id for item, _, _ in known],
+    )  # fmt: skip
+    for concept in listed:
+        gap = replace(concept.gap, value=-concept.gap.value, ci=concept.gap.ci and _turned(concept.gap.ci))
+        yield Finding.of(
+            f"captioner:{name}", f"gender/{concept.path}", "error_gap", gap, versus="man - woman",
+            evidence=concept.evidence,
+        )  # fmt: skip
+    enough = [concept for concept in listed if concept.has_enough]
+    for slice_, members in (grouped(enough, lambda c: c.category) | {"all": enough}).items():
+        if members:
+            flags = np.array([float(concept.is_biased(*rule)) for concept in members])
+            share = mean_estimate(flags, seed=seed)
+            yield Finding.of(f"captioner:{name}", f"gender/{slice_}", "biased_share", share, judged=False)
+
+
+def _turned(interval: tuple[float, float]) -> tuple[float, float]:
+    return -interval[1], -interval[0]
 
 
 def _favoured(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Finding]:

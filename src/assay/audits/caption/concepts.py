@@ -20,9 +20,11 @@ from assay.audits.gap import (
 )
 from assay.audits.slices import EVIDENCE, FEWEST, grouped, interval_estimate, largest, mean_estimate
 from assay.core import Case, Estimate, Finding, Floats, Scored
+from assay.statistics.correlation import weighted_correlation
 from assay.statistics.intervals import (
     Interval,
     bootstrap_p_value,
+    bootstrap_weighted,
     cluster_codes,
     draw_rows,
     interval_of,
@@ -115,24 +117,45 @@ def outcomes_of(good: Floats, bad: Floats, ties: Ties) -> Floats:
 def concepts_of(scored: Scored, names: tuple[str, str], ties: Ties, seed: int) -> list[Concept]:
     """Every concept that has captions of both groups."""
     good, bad = scored.values["good"], scored.values["bad"]
-    known, tied, outcomes = np.isfinite(good) & np.isfinite(bad), good == bad, outcomes_of(good, bad, ties)
+    known, tied = np.isfinite(good) & np.isfinite(bad), good == bad
+    rows = [n for n, case in enumerate(scored.cases) if case.meta.get("kind") == "caption" and known[n]]
+    cases = [scored.cases[row] for row in rows]
+    return compare_groups(
+        [(case.meta["category"], case.meta["concept"]) for case in cases],
+        [case.meta["group"] for case in cases], outcomes_of(good, bad, ties)[rows], names, seed,
+        counts=np.array([case.meta.get("count", 1) for case in cases], dtype=np.float64),
+        ties=tied[rows].astype(np.float64), ids=[case.id for case in cases],
+    )  # fmt: skip
+
+
+def compare_groups(
+    paths: Sequence[tuple[str, str]],
+    groups: Sequence[str],
+    outcomes: Floats,
+    names: tuple[str, str],
+    seed: int,
+    *,
+    counts: Floats | None = None,
+    ties: Floats | None = None,
+    ids: Sequence[str] = (),
+) -> list[Concept]:
+    """Both groups' accuracies on every concept that has both, from one outcome per row (1 right, 0 wrong)."""
+    counts = np.ones(len(outcomes)) if counts is None else counts
+    tied = np.zeros(len(outcomes)) if ties is None else ties
     by_concept: dict[tuple[str, str], dict[str, list[int]]] = {}
-    for row, case in enumerate(scored.cases):
-        if case.meta.get("kind") == "caption" and known[row]:
-            by_group = by_concept.setdefault((case.meta["category"], case.meta["concept"]), {})
-            by_group.setdefault(case.meta["group"], []).append(row)
-    counts = np.array([case.meta.get("count", 1) for case in scored.cases], dtype=np.float64)
+    for row, (path, group) in enumerate(zip(paths, groups, strict=True)):
+        by_concept.setdefault(path, {}).setdefault(group, []).append(row)
     listed = [
-        (concept, [by_group[group] for group in names])
-        for concept, by_group in by_concept.items()
-        if all(group in by_group for group in names)
+        (path, [by_group[name] for name in names])
+        for path, by_group in by_concept.items()
+        if all(name in by_group for name in names)
     ]
-    groups = [[Group(outcomes[rows], counts[rows]) for rows in both] for _, both in listed]
-    estimates = _accuracies([category for (category, _), _ in listed], groups, seed)
+    pairs = [[Group(outcomes[rows], counts[rows]) for rows in both] for _, both in listed]
+    estimates = _accuracies([category for (category, _), _ in listed], pairs, seed)
     concepts = []
     for ((category, name), both), (accuracies, gap) in zip(listed, estimates, strict=True):
         rows = [row for group in both for row in group]
-        wrong = [scored.cases[row].id for row in rows if outcomes[row] < 1]
+        wrong = [ids[row] for row in rows if ids and outcomes[row] < 1]
         by_name, ties_here = dict(zip(names, accuracies, strict=True)), float((counts * tied)[rows].sum())
         concepts.append(Concept(category, name, by_name, gap, ties_here, tuple(wrong[:EVIDENCE])))
     return concepts
@@ -242,9 +265,36 @@ def _shares(
     yield Finding.of(scored, slice_, "tie_share", ties / max(1, images), n=images)
 
 
+def skew_findings(
+    scored: Scored, concepts: Sequence[Concept], shares: Mapping[str, float], seed: int
+) -> Iterator[Finding]:
+    """How far the gap follows the share of men that a concept was planted with, over concepts."""
+    known = [concept for concept in concepts if concept.path in shares and np.isfinite(concept.gap.value)]
+    if len(known) >= FEWEST_CONCEPTS:
+        planted = np.array([shares[concept.path] for concept in known])
+        statistic = weighted_correlation(planted, np.array([c.gap.value for c in known]), "spearman")
+        value = float(statistic(np.ones((1, len(known))))[0])
+        interval = bootstrap_weighted(statistic, len(known), seed=seed, method="percentile")
+        yield Finding.of(scored, "all", "skew_correlation", interval_estimate(value, len(known), interval))
+
+
 def reads_images(scored: Scored) -> bool:
-    """Whether the captions are compared with images; else a concept's captions are a few wordings."""
-    return any("good" in case.samples and case.samples["good"].image for case in scored.cases)
+    """Whether the metric looks at images; else a concept's captions are a few wordings.
+
+    A metric that gives all images of a caption one score has not looked at any.
+    """
+    answers: dict[tuple[str, tuple[str, ...]], set[float]] = {}
+    images: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+    for case, value in zip(scored.cases, scored.values.get("good", ()), strict=False):
+        sample = case.samples.get("good")
+        if sample is not None and sample.image is not None and np.isfinite(value):
+            caption = (sample.hypothesis, sample.references)
+            answers.setdefault(caption, set()).add(float(value))
+            images.setdefault(caption, set()).add(sample.image.digest)
+    several = [caption for caption, seen in images.items() if len(seen) > 1]
+    if not several:
+        return bool(images)
+    return any(len(answers[caption]) > 1 for caption in several)
 
 
 def _prefers_captions(scored: Scored) -> bool:

@@ -1,0 +1,225 @@
+"""A rendered world: small pictures of people, drawn from a seed, and their captions (caption sec. 2.1).
+
+A picture shows a concept of tables 11-13 by its place and prop, and a gender by stereotyped cues, which some
+pictures hide. How often men and women are seen with a concept is set by a skew. Tables are in data/scenes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core import Image
+from assay.datasets.captions import Caption, embedded_captions
+from assay.datasets.lexicon import toml_file
+from assay.models.vision import images_at, train_clip
+from assay.models.weights import build_folder, cache_folder
+from assay.recipe import digest, generator
+
+Pixels = NDArray[np.uint8]
+Skew = Literal["balanced", "paper"]  # the paper's counts, with their odds sharpened
+GROUPS = ("man", "woman")
+_VERSION, _CLIP_VERSION = "1", "1"  # of the code that draws and that trains: parts of the recipes
+
+
+def _table() -> dict[str, Any]:
+    return toml_file("scenes", "scenes")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a picture shows; `key` is the seed of everything else in it."""
+
+    caption: Caption
+    ambiguous: bool
+    cues: tuple[str, str, str]  # hair, clothes, build
+    key: str
+
+    @property
+    def path(self) -> str:
+        """The concept, as slices name it."""
+        return f"{self.caption.category}/{self.caption.concept}"
+
+
+@cache
+def concept_captions() -> dict[str, dict[str, Caption]]:
+    """The paper's captions of each drawn concept, by the concept's path and the group."""
+    drawn = {f"{category}/{word}" for category, words in _table()["concepts"].items() for word in words}
+    by_path: dict[str, dict[str, Caption]] = {}
+    for caption in embedded_captions():
+        path = f"{caption.category}/{caption.concept}"
+        if path in drawn:
+            by_path.setdefault(path, {})[caption.group] = caption
+    return by_path
+
+
+def shares_of_men(skew: Skew) -> dict[str, float]:
+    """How often the person of each concept is a man."""
+    power, shares = _table()["skew_power"] if skew == "paper" else 0.0, {}
+    for path, both in concept_captions().items():
+        men, women = (both[group].count ** power for group in GROUPS)
+        shares[path] = men / (men + women)
+    return shares
+
+
+def draw_scenes(count: int, seed: int, part: str, skew: Skew) -> list[Scene]:
+    """Scenes of evenly drawn concepts; `part` keeps the draws of training and test apart."""
+    rng, shares = generator(seed, "scenes", part), shares_of_men(skew)
+    paths = sorted(shares)
+    chosen = [rng.choice(paths) for _ in range(count)]
+    groups = [GROUPS[rng.random() >= shares[path]] for path in chosen]
+    listed = enumerate(zip(chosen, groups, strict=True))
+    return [make_scene(path, group, f"{seed}/{part}/{number}") for number, (path, group) in listed]
+
+
+def make_scene(path: str, group: str, key: str) -> Scene:
+    """A scene of a concept and group, with cues of gender drawn for it."""
+    rng, table = generator(0, "scene", f"{path}/{group}/{key}"), _table()
+    other = GROUPS[group == GROUPS[0]]
+    ambiguous = rng.random() < table["ambiguous"]
+    shown = []
+    for cue in table["cues"].values():
+        value = cue[group if rng.random() < cue["usual"] else other]
+        shown.append(cue.get("ambiguous", value) if ambiguous else value)
+    hair, clothes, build = shown
+    return Scene(concept_captions()[path][group], ambiguous, (hair, clothes, build), key)
+
+
+def draw(scene: Scene) -> Pixels:
+    """The picture of a scene, (size, size, 3)."""
+    from PIL import Image as Pillow
+    from PIL import ImageDraw
+
+    table, caption = _table(), scene.caption
+    rng = generator(0, "picture", f"{caption.id}/{scene.key}")
+    size, edge = table["size"], table["prop_size"]
+    picture = Pillow.new("RGB", (size, size))
+    pen = ImageDraw.Draw(picture)
+    place, prop = table["concepts"][caption.category][caption.concept]
+    _shapes(pen, table["places"][place], (0, 0))
+    left = 9 + rng.randint(-1, 1)
+    skin, hair, cloth = (rng.choice(table[kind]) for kind in ("skins", "hairs", "cloths"))
+    _person(pen, left, scene.cues, (skin, hair, cloth))
+    _shapes(pen, table["props"][prop], (size - edge - rng.randint(0, 2), 9 + rng.randint(-2, 3)))
+    noise = np.random.default_rng(rng.getrandbits(63)).normal(0.0, table["noise"], (size, size, 3))
+    return np.clip(np.asarray(picture) + noise, 0, 255).astype(np.uint8)
+
+
+def _shapes(pen: Any, shapes: Iterable[str], corner: tuple[int, int]) -> None:
+    for kind, colour, *ends in map(str.split, shapes):
+        points = [int(end) + corner[place % 2] for place, end in enumerate(ends)]
+        _shape(pen, kind, points, _table()["colours"][colour])
+
+
+def _shape(pen: Any, kind: str, points: Sequence[int], fill: str) -> None:
+    {"box": pen.rectangle, "oval": pen.ellipse, "line": pen.line}[kind](points, fill=fill)
+
+
+def _person(pen: Any, x: int, cues: tuple[str, str, str], colours: tuple[str, str, str]) -> None:
+    """A figure with its middle at `x`, as wide as its build."""
+    (hair, clothes, build), (skin, hair_colour, cloth) = cues, colours
+    half = 6 if build == "broad" else 3
+    if hair == "long":
+        _shape(pen, "box", (x - 4, 4, x + 4, 13), hair_colour)
+    _shape(pen, "oval", (x - 3, 3, x + 3, 10), skin)
+    top = {"long": 5, "short": 4, "hat": 6}[hair]
+    _shape(pen, "box", (x - 3, 2, x + 3, top), "#4a4a4a" if hair == "hat" else hair_colour)
+    _shape(pen, "box", (x - half, 11, x + half, 20), cloth)
+    _shape(pen, "line", (x + half, 13, x + half + 3, 16), skin)
+    if clothes == "trousers":
+        _shape(pen, "box", (x - half, 21, x - 1, 29), "#2b2f3a")
+        _shape(pen, "box", (x + 1, 21, x + half, 29), "#2b2f3a")
+        return
+    for row in range(21, 27 if clothes == "skirt" else 30):
+        spread = (row - 20) // 2 if clothes == "skirt" else 0
+        _shape(pen, "line", (x - half - spread, row, x + half + spread, row), cloth)
+    for side in (-2, 2) if clothes == "skirt" else ():
+        _shape(pen, "line", (x + side, 27, x + side, 29), skin)
+
+
+def reworded(caption: Caption, group: str, rng: Random) -> str:
+    """A caption of the concept that names `group`, in one of several wordings."""
+    wordings = _table()["wordings"]
+    text = caption.good if group == caption.group else caption.bad
+    word = rng.choice(wordings["words"])[GROUPS.index(group)]
+    prefix = wordings["prefix"] if rng.random() < 0.5 else ""
+    text = text.replace(f"a {group} ", f"a {word} ", 1)
+    return prefix + str(rng.choice(wordings["frames"])).format(wording=text)
+
+
+def recipe_digest() -> str:
+    """The digest of what the pictures depend on: tables, counts and the version of the drawing code."""
+    tables = {name: value for name, value in _table().items() if name not in ("clip", "captioner")}
+    counts = [(c.id, c.good, c.count) for both in concept_captions().values() for c in both.values()]
+    return digest(_VERSION, json.dumps([tables, counts]))
+
+
+def rendered(scenes: Sequence[Scene]) -> list[Image]:
+    """The pictures of scenes as files CATEGORY/CONCEPT/GROUP/KEY.png, drawn once and kept in the cache."""
+    from PIL import Image as Pillow
+
+    files = [Path(s.path, s.caption.group, s.key.replace("/", "-") + ".png") for s in scenes]
+
+    def build(folder: Path) -> None:
+        for scene, file in zip(scenes, files, strict=True):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            Pillow.fromarray(draw(scene)).save(folder / file)
+
+    keys = [f"{scene.caption.id}/{scene.key}" for scene in scenes]
+    folder = build_folder(cache_folder() / "scenes" / digest(recipe_digest(), *keys)[:16], build)
+    return images_at([folder / file for file in files])
+
+
+def even_scenes(per_group: int, seed: int) -> list[Scene]:
+    """As many scenes of either group of every concept, whatever the skew: what is measured on."""
+    cells = product(concept_captions(), GROUPS, range(per_group))
+    return [make_scene(path, group, f"{seed}/even/{number}") for path, group, number in cells]
+
+
+def rendered_captions(per_group: int, seed: int) -> list[Caption]:
+    """The paper's captions of drawn pictures, as many of either group of every concept."""
+    scenes = even_scenes(per_group, seed)
+    pairs = zip(scenes, rendered(scenes), strict=True)
+    return [replace(s.caption, id=f"{s.caption.id}/{s.key}", count=1, image=image) for s, image in pairs]
+
+
+def miniatures() -> dict[str, Skew]:
+    """The names of the small CLIPs that are trained on rendered pictures, and the skew of each."""
+    skews: dict[str, Skew] = _table()["clip_skews"]
+    return skews
+
+
+def clip_recipe(name: str) -> str:
+    """The digest of everything that a miniature's weights depend on."""
+    import torch
+
+    course = json.dumps(_table()["clip"])
+    return digest("clip", _CLIP_VERSION, torch.__version__, recipe_digest(), course, name)
+
+
+def clip_folder(name: str) -> Path:
+    """The folder of a miniature CLIP, trained the first time (about a minute on one core)."""
+    home = cache_folder() / "weights" / f"{name}-{clip_recipe(name)[:12]}"
+    return build_folder(home, lambda scratch: _train(scratch, miniatures()[name]))
+
+
+def _train(folder: Path, skew: Skew) -> None:
+    course, captions = _table()["clip"], concept_captions()
+    scenes = draw_scenes(course["pictures"], 0, "clip", skew)
+    classes = list(product(captions, GROUPS))
+    places = {named: place for place, named in enumerate(classes)}
+    labels = np.array([places[scene.path, scene.caption.group] for scene in scenes])
+
+    def wordings(rng: Random) -> list[str]:
+        return [reworded(captions[path][group], group, rng) for path, group in classes]
+
+    train_clip(folder, np.stack([draw(scene) for scene in scenes]), labels, wordings, course)
