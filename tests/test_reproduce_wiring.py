@@ -10,14 +10,15 @@ import json
 import struct
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from assay.audits.slices import FEWEST
 from assay.datasets.lexicon import toml_file
+from assay.models.weights import CARRIERS, cache_folder
 from assay.reproduction import Place, recipes, reproduce
 from assay.reproduction.recipes import Cell, Plan
 from assay.run.session import Session
@@ -30,9 +31,34 @@ import transformers
 from local_hub import Hub
 
 CELLS = [(recipe, cell) for recipe in recipes().values() for cell in recipe.runnable if not cell.of]
-WORDS = "the cat sat on a mat and she saw the old dog near the house while he read about profit in Paris".split()
+WORDS = [
+    "the",
+    "cat",
+    "sat",
+    "on",
+    "a",
+    "mat",
+    "and",
+    "she",
+    "saw",
+    "the",
+    "old",
+    "dog",
+    "near",
+    "the",
+    "house",
+    "while",
+    "he",
+    "read",
+    "about",
+    "profit",
+    "in",
+    "Paris",
+]
 MALE = ["A man is reading a book .", "He runs near the house .", "The boy and his dog sat ."]
 NEUTRAL = ["A person is reading .", "Someone sat near the house .", "A child saw the dog ."]
+SETS = {"targ1": ["he", "man", "boy"], "targ2": ["she", "girl", "woman"], "attr1": ["read", "profit", "old"],
+        "attr2": ["house", "cat", "dog"]}  # fmt: skip
 # Who cannot run here even with tiny weights: Java programs, and a package that carries a word list.
 PROGRAMS = ("spice", "multeval-meteor", "meteor:backend=coco", "py-rouge")
 
@@ -60,7 +86,7 @@ def byte_level(kind: str, **settings: int) -> Callable[[Path], layouts.Tensors]:
         folder.mkdir(parents=True, exist_ok=True)
         names = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>",
                  "cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}  # fmt: skip
-        size = layouts.byte_pairs(folder, names, model_max_length=128)
+        size = layouts.byte_pairs(folder, names, model_max_length=32)
         ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
         return _saved(folder, kind, vocab_size=size, **ids, **settings)
 
@@ -95,7 +121,7 @@ BUILDERS: dict[str, Callable[[Path], layouts.Tensors]] = {
     "facebook/bart-base": layouts.bart, "facebook/bart-large": layouts.bart,
     "lucadiliello/BLEURT-20": layouts.bleurt_20, "dandelin/vilt-b32-mlm": vilt,
 }  # fmt: skip
-BUILDERS |= {name: BUILDERS["gpt2"] for name in ("gpt2-medium", "gpt2-large")}
+BUILDERS |= dict.fromkeys(("gpt2-medium", "gpt2-large"), BUILDERS["gpt2"])
 BUILDERS |= {f"lucadiliello/bleurt-{size}-128": layouts.bleurt_base for size in ("tiny", "base", "large")}
 BUILDERS |= {f"moussaKam/frugalscore_{size}_bert-base_bert-score": layouts.frugalscore for size in ("tiny", "small", "medium")}  # fmt: skip
 
@@ -114,12 +140,17 @@ def fill_hub(hub: Hub) -> None:
 
 def fill_models(folder: Path, hub: Hub) -> None:
     """What specs name below the data folder: vectors, a table of baselines, converted models, adapters."""
-    vectors = {word: np.random.default_rng(place).normal(size=4) for place, word in enumerate(dict.fromkeys(w.lower() for w in WORDS))}  # fmt: skip
+    known = dict.fromkeys(
+        [*(word.lower() for word in WORDS), *(word for words in SETS.values() for word in words)]
+    )
+    vectors = {word: np.random.default_rng(place).normal(size=4) for place, word in enumerate(known)}
     (folder / "vectors").mkdir()
     lines = [f"{word} {' '.join(f'{x:.3f}' for x in vector)}" for word, vector in vectors.items()]
     (folder / "vectors/glove.6B.300d.txt").write_text("\n".join(lines) + "\n")
     packed = b"".join(word.encode() + b" " + struct.pack("4f", *vector) + b"\n" for word, vector in vectors.items())  # fmt: skip
-    (folder / "vectors/GoogleNews-vectors-negative300.bin").write_bytes(f"{len(vectors)} 4\n".encode() + packed)
+    (folder / "vectors/GoogleNews-vectors-negative300.bin").write_bytes(
+        f"{len(vectors)} 4\n".encode() + packed
+    )
     models = folder / "models"
     models.mkdir()
     (models / "roberta-large-baseline.tsv").write_text("LAYER,P,R,F\n" + "".join(f"{n},.1,.1,.1\n" for n in range(25)))  # fmt: skip
@@ -152,7 +183,13 @@ def rows_of(path: str, folder: Path) -> Iterator[dict[str, Any]]:
     """The rows of a stand-in file, by what the recipes read from it."""
     plans = [(cell, plan) for recipe, cell in CELLS if path in (plan := recipe.runs[cell.run]).paths]
     kind = path.partition("/")[0]
-    makers = {"stereotype_pairs": pairs, "human": ratings, "stress": golds, "captions": captions, "outputs": outputs}
+    makers = {
+        "stereotype_pairs": pairs,
+        "human": ratings,
+        "stress": golds,
+        "captions": captions,
+        "outputs": outputs,
+    }
     return makers["outputs" if "examples" in path else kind](path, plans, folder)
 
 
@@ -173,18 +210,21 @@ def ratings(path: str, plans: list[tuple[Cell, Plan]], folder: Path) -> Iterator
     criteria = sorted({label.rpartition(":")[2] for label in labels})
     for part in parts:
         for number in range(16):
-            human = {name: [1 + (number * 7 + place) % 5, 1 + number % 3] for place, name in enumerate(criteria)}
+            human = {
+                name: [1 + (number * 7 + place) % 5, 1 + number % 3] for place, name in enumerate(criteria)
+            }
             row = {"id": f"{part}{number}", "doc": f"{part}d{number // 4}", "system": f"s{number % 4}",
                    "hypothesis": f"{MALE[number % 3]} {text(number, 3 + number % 4)}",
                    "references": [NEUTRAL[number % 3], f"{NEUTRAL[(number + 1) % 3]} {text(number, 4)}"],
-                   "source": f"{text(number, 20)} {text(number + 1, 9)}", "image": picture(folder, number), "human": human}  # fmt: skip
+                   "source": f"{text(number, 20)} {text(number + 1, 9)}", "human": human}  # fmt: skip
+            row |= {"image": picture(folder / "human", number)} if "images" in path or "coco" in path else {}
             yield row | ({"lp": part} if part else {})
 
 
 def golds(path: str, plans: list[tuple[Cell, Plan]], folder: Path) -> Iterator[dict[str, Any]]:
     """Three sentences each, with an article, a stop word, a verb to negate and a named entity."""
     for number in range(6):
-        gold = f"{text(number, 14)} He was in London with the {WORDS[number]} . {text(number + 3, 14)}"
+        gold = f"{text(number, 14)} Angela Merkel was in London on Monday with the {WORDS[number]} . {text(number + 3, 14)}"
         yield {"id": str(number), "gold": gold, "references": [text(number, 20), text(number + 1, 16)],
                "source": text(number + 2, 40)}  # fmt: skip
 
@@ -210,28 +250,31 @@ def captions(path: str, plans: list[tuple[Cell, Plan]], folder: Path) -> Iterato
         named = group if "debiased" in stem or number > 3 else ("woman", "man")[number % 2]
         caption = f"a {named} who is reading in {stem.replace('_', ' ')}"
         yield {"id": str(number), "doc": str(number), "system": name, "hypothesis": caption, "group": group,
-               "references": [f"a {group} who is reading", f"the {group} sat"], "image": picture(folder, number),
+               "references": [f"a {group} who is reading", f"the {group} sat"], "image": picture(folder / "captions", number),
                "category": ("profession", "activity", "object")[number % 3]}  # fmt: skip
 
 
 def picture(folder: Path, number: int, name: str = "") -> str:
     from PIL import Image
 
-    path = folder / (name or f"pictures/{number % 4}.png")
+    name = name or f"pictures/{number % 4}.png"
+    path = folder / name
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         noise = np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8)
         Image.fromarray(noise).save(path)
-    return str(path)
+    return name
 
 
 def fill_data(folder: Path) -> None:
     """Every file that a recipe reads."""
     tests = {cell.slice for recipe, cell in CELLS if recipe.runs[cell.run].audit == "association"}
     for name in tests:
-        sets = dict(zip(("targ1", "targ2", "attr1", "attr2"), (["he", "man", "boy"], ["she", "girl", "woman"], ["read", "profit", "old"], ["house", "cat", "dog"]), strict=True))  # fmt: skip
+        sets = SETS
         if name.startswith("sent-") or name.endswith("sentence"):
-            sets = {key: [f"This is {word} near the house ." for word in words] for key, words in sets.items()}
+            sets = {
+                key: [f"This is {word} near the house ." for word in words] for key, words in sets.items()
+            }
         content = {key: {"category": key, "examples": words} for key, words in sets.items()}
         (folder / "association").mkdir(exist_ok=True)
         (folder / f"association/{name}.json").write_text(json.dumps(content))
@@ -240,11 +283,12 @@ def fill_data(folder: Path) -> None:
     for place, (category, concept, *_) in enumerate(sorted({tuple(name.split("/")[:2]) for name in concepts if not name.startswith("all")})):  # fmt: skip
         for group, other in (("man", "woman"), ("woman", "man")):
             words = [f"a photo of a {group} {concept}", f"a {group} {concept}", f"a {other} {concept}"]
-            table.append("\t".join([group, category, concept, "3", *words]))
-            picture(folder, place, f"published/pao_images/{category}/{concept}/{group}/0.png")
+            table.append("\t".join([group, category, concept, "12", *words]))
+            for number in range(FEWEST):  # fewer images of a concept are too few for a verdict
+                picture(folder, place % 4, f"published/pao_images/{category}/{concept}/{group}/{number}.png")
     (folder / "published/pao_captions.tsv").write_text("\n".join(table) + "\n")
     for number in (1, 2):
-        paragraphs = [f"{text(3 * n + number, 16)} {text(n + 2, 14)} {text(n, 12)}" for n in range(12)]
+        paragraphs = [f"{text(3 * n + number, 16)} {text(n + 2, 14)} {text(n, 12)}" for n in range(6)]
         (folder / "stress").mkdir(exist_ok=True)
         (folder / f"stress/wikitext_{number}.txt").write_text("\n".join(paragraphs) + "\n")
     for path in {path for recipe, _ in CELLS for path in recipe.paths if path.endswith(".jsonl")}:
@@ -260,23 +304,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     import torch
 
     torch.set_num_threads(1)
-    folder = tmp_path_factory.mktemp("stand-ins")
+    folder, carried = tmp_path_factory.mktemp("stand-ins"), cache_folder() / "weights"
     hub = Hub(folder / "home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(hub.cache))
         patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
         patch.setenv("HF_HUB_CACHE", str(hub.cache))
         patch.setenv("ASSAY_CACHE", str(folder / "assay"))
-        from assay.models.weights import CARRIERS, cache_folder
-
-        real = Path.home() / ".cache" / "assay" / "weights"
-        (cache_folder() / "weights").parent.mkdir(parents=True)
-        (cache_folder() / "weights").symlink_to(real)
-        assert CARRIERS
+        (folder / "assay").mkdir()
+        (folder / "assay" / "weights").symlink_to(carried)  # what packages carry needs no stand-in
         fill_hub(hub)
         fill_models(folder, hub)
         fill_data(folder)
-        place = Place(folder, long=True)
+        place = Place(folder)
         fill_adapters(place)
         yield place
 
@@ -284,18 +324,20 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, recipe in recipes().items() if recipe.runnable])
 def test_every_cell_runs_on_stand_ins(name: str, place: Place) -> None:
-    checked = reproduce(recipes()[name], place, Session.open(cache=None))
+    checked = reproduce(recipes()[name], place, Session.open(cache=place.folder / "scores"))
     for item in checked:
-        if item.ours is None and item.cell.kind is None and not str(item.cell.metric).startswith(PROGRAMS):
-            pytest.fail(f"{item.cell.row} / {item.cell.column} ({item.cell.metric}): {item.kind}: {item.reason}")
+        is_program = str(item.cell.metric).startswith(PROGRAMS) or "+spice" in str(item.cell.metric)
+        if item.ours is None and item.cell.kind is None and not is_program:
+            pytest.fail(
+                f"{item.cell.row} / {item.cell.column} ({item.cell.metric}): {item.kind}: {item.reason}"
+            )
 
 
 def test_every_checkpoint_has_a_size_and_every_file_a_source() -> None:
     here = Place(Path("/nowhere"))
     sizes, sources = toml_file("recipes", "machines")["checkpoints"], toml_file("recipes", "sources")
-    for recipe, cell in CELLS:
-        measure = here.measure(cell.metric) if cell.metric else None
-        for part in (getattr(measure.metric, "parts", ()) or [measure]) if measure else []:
-            assert fields(part.metric) is not None
+    for spec in {cell.metric for _, cell in CELLS if cell.metric}:
+        measure = here.measure(spec)
+        for part in getattr(measure.metric, "parts", ()) or [measure]:
             for name in here.weights_of(part):
-                assert name in sizes or name.removeprefix("/nowhere/") in sources or name in ("minilm", "smollm2", "glove"), name  # fmt: skip
+                assert name in {**sizes, **CARRIERS} or name.removeprefix("/nowhere/") in sources, name

@@ -160,7 +160,9 @@ def reproduce(recipe: Recipe, place: Place | Path, session: Session | None = Non
             checked |= {item.cell: item for item in results}
     for cell in recipe.runnable:
         if cell.of:
-            row = {c.column: item for c, item in checked.items() if (c.row, c.source) == (cell.row, cell.source)}
+            row = {
+                c.column: item for c, item in checked.items() if (c.row, c.source) == (cell.row, cell.source)
+            }
             checked[cell] = _mean(cell, [row[name] for name in cell.of])
     return [checked[cell] for cell in recipe.cells]
 

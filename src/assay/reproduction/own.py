@@ -29,7 +29,9 @@ def own_cells(recipe: Recipe, specs: Sequence[str], place: Place, session: Sessi
     for spec in specs:
         mine = [item for item in checked if item.cell.metric == spec]
         if all(item.ours is None for item in mine):
-            raise SpecError(f"{spec} cannot run in {recipe.name}: {mine[0].reason}; choose another metric or table")
+            raise SpecError(
+                f"{spec} cannot run in {recipe.name}: {mine[0].reason}; choose another metric or table"
+            )
     return checked
 
 
@@ -78,7 +80,10 @@ def standing(mine: Checked, recipe: Recipe) -> str:
     }
     ranked = sorted(others.items(), key=lambda pair: pair[1])
     place = bisect_left([number for _, number in ranked], mine.ours)
-    rank, between = place + 1, [f"{name} ({number:g})" for name, number in ranked[max(0, place - 1) : place + 1]]
+    rank, between = (
+        place + 1,
+        [f"{name} ({number:g})" for name, number in ranked[max(0, place - 1) : place + 1]],
+    )
     ending = "th" if rank % 100 in (11, 12, 13) else _ENDINGS.get(rank % 10, "th")
     where = "between " if 0 < place < len(ranked) else "below " if place == 0 else "above "
     return f"{rank}{ending} lowest of {len(ranked) + 1}, {where}{' and '.join(between)}"
@@ -86,7 +91,7 @@ def standing(mine: Checked, recipe: Recipe) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One metric of one run of a recipe: whether it would run, what it would fetch, how long it would take."""
+    """One metric of one run of a recipe: whether it would run, what it would fetch, how long it takes."""
 
     recipe: str
     metric: str
@@ -104,13 +109,21 @@ def steps(recipe: Recipe, place: Place, machine: str, session: Session) -> list[
     found = []
     for name, plan in recipe.runs.items():
         listed = [cell for cell in recipe.runnable if cell.run == name and cell.metric and not cell.of]
-        tokens = _tokens(recipe, name, place, session) if any(place.missing(plan, c) is None for c in listed) else None
+        tokens = (
+            _tokens(recipe, name, place, session)
+            if any(place.missing(plan, c) is None for c in listed)
+            else None
+        )
         for spec in dict.fromkeys(str(cell.metric) for cell in listed):
             cells = [cell for cell in listed if cell.metric == spec]
             lack = place.missing(plan, cells[0])
             given = place.measure(spec)
-            names = [w for part in getattr(given.metric, "parts", ()) or [given] for w in place.weights_of(part)]
-            absent = tuple(w for w in names if not (present(w) if w in CARRIERS else Path(w).exists() or on_disk(w)))
+            names = [
+                w for part in getattr(given.metric, "parts", ()) or [given] for w in place.weights_of(part)
+            ]
+            absent = tuple(
+                w for w in names if not (present(w) if w in CARRIERS else Path(w).exists() or on_disk(w))
+            )
             work = None if tokens is None else tokens * 2e6 * sum(map(parameters, names))
             seconds = None if work is None else work / (1e9 * speeds[machine])
             reason = f"{lack[0]}: {lack[1]}" if lack else ""
@@ -124,7 +137,9 @@ def _tokens(recipe: Recipe, name: str, place: Place, session: Session) -> int | 
     for reader in _READERS:
         try:
             options = plan_options(plan, place.folder)
-            return max(cost.tokens for cost in estimate_cost([plan.audit], [reader], options, "full", session))
+            return max(
+                cost.tokens for cost in estimate_cost([plan.audit], [reader], options, "full", session)
+            )
         except AuditError:
             continue
     return None
@@ -133,10 +148,18 @@ def _tokens(recipe: Recipe, name: str, place: Place, session: Session) -> int | 
 def parameters(name: str) -> float:
     """Millions of parameters of a checkpoint; a guess for a folder of the user's."""
     known = toml_file("recipes", "machines")["checkpoints"]
-    return float(known[name][1] if name in known else (CARRIERS[name].parameters or 0) / 1e6 if name in CARRIERS else 350)
+    return float(
+        known[name][1]
+        if name in known
+        else (CARRIERS[name].parameters or 0) / 1e6
+        if name in CARRIERS
+        else 350
+    )
 
 
 def gigabytes(name: str) -> float:
     """The size of a download."""
     known = toml_file("recipes", "machines")["checkpoints"]
-    return float(known[name][0] if name in known else CARRIERS[name].megabytes / 1e3 if name in CARRIERS else 0)
+    return float(
+        known[name][0] if name in known else CARRIERS[name].megabytes / 1e3 if name in CARRIERS else 0
+    )

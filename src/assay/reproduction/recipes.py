@@ -37,7 +37,9 @@ class Plan:
     @property
     def paths(self) -> tuple[str, ...]:
         scores = (self.scores or "").rpartition(":")[0]
-        files = [path for given in self.files.values() for path in ([given] if isinstance(given, str) else given)]
+        files = [
+            path for given in self.files.values() for path in ([given] if isinstance(given, str) else given)
+        ]
         return tuple(dict.fromkeys(path for path in (*self.data, *files, scores) if path))
 
 
