@@ -117,7 +117,8 @@ class Place:
 
     def weights_of(self, given: Measure) -> list[str]:
         """The names and paths of a metric's weights."""
-        values = {field.name: getattr(given.metric, field.name) for field in fields(given.metric)}
+        named = fields(given.metric)  # type: ignore[arg-type]
+        values = {field.name: getattr(given.metric, field.name) for field in named}
         chosen = given.metric.weights
         return [v for k, v in values.items() if isinstance(v, str) and (k in chosen or v.startswith("/"))]
 

@@ -80,18 +80,23 @@ def _audits(
 
 def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> dict[str, Any]:
     """One table: a row per metric, a column per pattern of slices, the mean over the slices it matches."""
-    names = shown_names(done)
+    names, patterns = shown_names(done), given["columns"].values()
     wanted = [
         row
         for row in done.findings.iter_rows(named=True)
-        if row["audit"] == given["audit"] and row["statistic"] == given["statistic"]
-        and row["metric"] in names and given.get("versus") in (None, row["versus"])
-    ]  # fmt: skip
+        if (row["audit"], row["statistic"]) == (given["audit"], given["statistic"])
+        and row["metric"] in names
+        and given.get("versus") in (None, row["versus"])
+        and any(fnmatch(row["slice"], pattern) for pattern in patterns)
+        and not (given.get("judged") and row["verdict"] == "not judged")
+    ]
+    heads = [row for row in wanted if row["versus"] is None]  # beside them stand comparisons with others
+    wanted = wanted if given.get("versus") else heads or wanted
     rows: dict[str, list[float | None]] = {}
     for metric in done.metrics:
         matched = [
             [row["value"] for row in wanted if row["metric"] == metric and fnmatch(row["slice"], pattern)]
-            for pattern in given["columns"].values()
+            for pattern in patterns
         ]
         rows[names[metric]] = [fmean(values) if values else None for values in matched]
     rows = {name: values for name, values in rows.items() if any(value is not None for value in values)}
