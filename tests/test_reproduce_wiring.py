@@ -243,8 +243,6 @@ def captions(path: str, plans: list[tuple[Cell, Plan]], folder: Path) -> Iterato
     stem = Path(path).stem
     system = {"mle": "MLE", "rl": "RL", "rl_cider": "RL-CIDEr", "rl_both": "RL-CLIPScore+CIDEr"}
     name = system.get(stem.split("_", 2)[2], stem)
-    if "table6" in {recipe.table for recipe, _ in CELLS if path in recipe.paths} and name == "RL":
-        name = "RL"  # as table 3 names it; table 6 names the same captions RL-CLIPScore
     for number in range(6):
         group = ("man", "woman")[number % 2]
         named = group if "debiased" in stem or number > 3 else ("woman", "man")[number % 2]
