@@ -22,7 +22,8 @@ by name. `assay convert` does it beforehand. A file of static vectors may be Glo
 
 *Checked* says what ours was compared with. No weights of the hub were at hand: "its layout" means tiny random
 models saved with the files, config keys, tensor names and tokenizers of the public repository
-(`tests/checkpoints`).
+(`tests/checkpoints`). Sizes and licences were not checked against the repositories of the weights: look there
+before you rely on one. A licence in brackets is that of the code.
 
 | metric | shown as | default checkpoint | files read | size | licence | reference implementation | checked |
 |---|---|---|---|---|---|---|---|

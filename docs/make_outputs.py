@@ -1,21 +1,24 @@
 """Run the commands that README and docs print, and bring the output shown below them up to date.
 
-    python docs/make_outputs.py                 every page
+    python docs/make_outputs.py                 every page, after the pages and the notebook made from code
     python docs/make_outputs.py README.md       one page
 
-Lines that a page leaves out are marked `...`: as many lines stay before and after the mark as the page has.
-The tests compare pages and outputs with the same functions.
+Lines that a page leaves out are marked `...`: as many lines stay before the first mark and after the last one
+as the page has; lines between two marks become those most like them. The tests compare pages and outputs with
+the same functions.
 """
 
 from __future__ import annotations
 
 import contextlib
+import difflib
 import io
 import json
 import math
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,8 +27,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Not for a test to run: installing, building, and a server that does not end.
-ELSEWHERE = ("pip ", "make", "git ", "assay serve", "pytest", "python -m", "apt", "docker")
+# Not run here: installing, building, a training of minutes, and a server that does not end.
+ELSEWHERE = ("pip ", "make", "git ", "assay debias", "assay serve", "pytest", "python -m", "apt", "docker")
+# Run here and by `make soak`, not by every test: what takes minutes, and the command behind it.
+SLOW = {"make audit": "assay audit"}
+# Pages and examples that are made from the code: a script, and the page if the script prints it.
+MADE: dict[tuple[str, ...], str | None] = {
+    ("docs/make_reference.py",): None,
+    ("docs/make_metrics.py",): None,
+    ("examples/make_notebook.py",): None,
+    ("-m", "assay.perturbations.checklist.catalogue"): "docs/catalogue.md",
+}
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```)", re.S | re.M)
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 OMITTED = "..."
@@ -42,11 +54,15 @@ class Printed:
     @property
     def command(self) -> str:
         first, *more = self.source.split("\n")
-        return "\n".join([first, *(line[2:] for line in more)])
+        return SLOW.get(first) or "\n".join([first, *(line[2:] for line in more)])
+
+    @property
+    def text(self) -> str:
+        return "\n".join([f"$ {self.source}", *self.lines]) + "\n"
 
     @property
     def runs(self) -> bool:
-        return not self.source.startswith(ELSEWHERE)
+        return self.source in SLOW or not self.source.startswith(ELSEWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +86,10 @@ def read_block(block: str) -> list[Printed]:
     return commands
 
 
-def read_commands(text: str) -> list[Printed]:
+def read_commands(text: str, *, slow: bool = True) -> list[Printed]:
     """The commands of a page that can be run."""
-    return [entry for block in BLOCK.findall(text) for entry in read_block(block) if entry.runs]
+    entries = [entry for block in BLOCK.findall(text) for entry in read_block(block) if entry.runs]
+    return [entry for entry in entries if slow or entry.source not in SLOW]
 
 
 def run_pages(commands: Mapping[str, Sequence[str]], folder: Path) -> dict[str, list[Output]]:
@@ -135,13 +152,20 @@ def updated(entry: Printed, output: Output) -> str:
     if not shown:
         return f"$ {entry.source}\n"
     lines = [*output.results]
-    if len(shown) > len(lines) or shown[-1] in output.messages:
+    if {line.split()[0] for line in shown} & {message.split()[0] for message in output.messages}:
         lines += output.messages
     if OMITTED in shown:
         head = shown.index(OMITTED)
-        tail = len(shown) - head - 1
-        lines = [*lines[:head], OMITTED, *(lines[-tail:] if tail else [])]
+        tail = shown[::-1].index(OMITTED)
+        last = lines[len(lines) - tail :]
+        middle = [_nearest(line, lines) for line in shown[head : len(shown) - tail]]
+        lines = [*lines[:head], *middle, *last]
     return "\n".join([f"$ {entry.source}", *lines]) + "\n"
+
+
+def _nearest(line: str, lines: Sequence[str]) -> str:
+    """The line of an output that is most like one of a page; a mark stays."""
+    return line if line == OMITTED else difflib.get_close_matches(line, lines, 1, 0)[0]
 
 
 def _execute(command: str) -> tuple[int, str, str]:
@@ -169,6 +193,7 @@ def _run() -> None:
     for page, commands in json.load(sys.stdin).items():
         folder = home / page
         folder.mkdir()
+        shutil.copytree(ROOT / "examples", folder / "examples")
         os.chdir(folder)
         outputs[page] = [_execute(command) for command in commands]
     print(json.dumps(outputs))
@@ -184,16 +209,25 @@ def _write(pages: Sequence[Path]) -> None:
 
         def block(match: re.Match[str], results=results) -> str:
             entries = read_block(match[0])
-            return "".join(updated(e, next(results)) if e.runs else f"$ {e.source}\n" for e in entries)
+            return "".join(updated(e, next(results)) if e.runs else e.text for e in entries)
 
         page.write_text(BLOCK.sub(block, texts[page.name]), "utf-8")
+
+
+def _make() -> None:
+    """Write what is made from the code."""
+    for script, page in MADE.items():
+        output = subprocess.PIPE if page else None
+        done = subprocess.run([sys.executable, *script], cwd=ROOT, stdout=output, text=True, check=True)
+        if page:
+            (ROOT / page).write_text(done.stdout, "utf-8")
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--run"]:
         _run()
+    elif sys.argv[1:]:
+        _write([Path(name).resolve() for name in sys.argv[1:]])
     else:
-        _write(
-            [Path(name).resolve() for name in sys.argv[1:]]
-            or [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-        )
+        _make()
+        _write([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])

@@ -90,7 +90,10 @@ def test_a_metric_in_seven_lines(pairs: Path, tmp_path: Path) -> None:
         (("run", "stereotype", "-m", "blue"), "did you mean bleu?"),
         (("run", "sterotype", "-m", "bleu"), "did you mean stereotype?"),
         (("run", "stereotype", "-m", "bleu:tokeniser=split"), "unknown key 'tokeniser'"),
-        (("run", "stereotype", "-m", "bleu", "--margins", "3"), "unknown option --margins"),
+        (
+            ("run", "stereotype", "-m", "bleu", "--margins", "3"),
+            "has no option --margins; did you mean --margin?",
+        ),
         (("run", "stereotype", "-m", "bleu", "--data", "nowhere.jsonl"), "cannot read nowhere.jsonl"),
         (
             ("run", "stereotype", "-m", "bleu", "--fail-on", "unfare"),

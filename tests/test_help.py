@@ -77,6 +77,14 @@ def test_options_show_type_default_and_quick_value() -> None:
     assert "--depth all|ends" in screen("run", "stress", "--help")
 
 
+def test_the_help_of_an_audit_says_what_it_asks() -> None:
+    for audit in names("audits"):
+        kind = audit_class(audit)
+        shown = " ".join(screen("run", audit, "--help").partition("Options of")[0].split())
+        assert kind.title in shown
+        assert " ".join((kind.__doc__ or "").split()) in shown
+
+
 def test_no_meaning_is_left_over() -> None:
     meanings = toml_file("help", "options")
     fields = {

@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
         "statistics", "vocabulary",
     },
     "reproduction": {"core", "datasets", "errors", "metrics", "models", "names", "report", "run"},
-    "testing": {"core", "errors", "names", "report", "run", "vocabulary"},
+    "testing": {"core", "datasets", "errors", "names", "report", "run", "vocabulary"},
     "server": {"core", "datasets", "errors", "names", "report", "run", "vocabulary"},
     "cli": {
         "__version__", "audits", "calibration", "core", "datasets", "errors", "metrics", "mitigation", "models", "names", "report",

@@ -19,6 +19,7 @@ FILES = {
     "semicolon.csv": "id;hypothesis;references\n1;the cat;the dog\n",
     "own.csv": "id,words,other\n1,the cat,the dog\n",
     "scores.csv": "id,myscore\n1,3\n",
+    "plain.py": "class Plain:\n    pass\n",
 }
 
 
@@ -48,8 +49,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("run stereotype -m bleu --fail-on nope", "unknown gate 'nope'; known: blind, fail, inconclusive"),
         ("run stereotype -m bleu --fail-on unfare", "did you mean unfair?"),
         ("run stress -m bleu --task summaries", "did you mean summarisation?"),
-        ("compare before", "assay compare needs RUN: A later run folder; see assay compare --help"),
-        ("run", "assay run needs AUDIT: The audit's name; see assay list audits; see assay run --help"),
+        ("compare before", "assay compare needs AFTER: The folder of a later run; see assay compare --help"),
+        ("run", "assay run needs AUDIT: The name of an audit; assay list audits shows all; see assay run --help"),
         ("card before", "assay card needs -m SPEC: A metric of the run"),
         ("run stereotype --size big", "--size: big is not one of 'quick', 'full'; see assay run --help"),
         ("run stereotype --seed x", "--seed: give a whole number"),
@@ -58,7 +59,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("run stereotype -m", "-m needs a value"),
         ("score -m bleu --data a.csv --jsn", "assay score has no option --jsn; did you mean --json?"),
         ("adit", "no command is called 'adit'; did you mean audit?"),
-        ("--nope", "assay has no option --nope"),
+        ("--nope", "assay has no option --nope; see assay --help"),
+        ("help", "no command is called 'help'; known: audit, badge"),
+        ("help", "; see assay --help"),
+        ("mitigate comapre", "no command is called 'comapre'; did you mean compare?; see assay mitigate --help"),
+        ("run stereotype -m mine=", "'mine=' names no metric: write NAME=SPEC, such as mine=bleu"),
+        ("run stereotype -m nopenope", "unknown metric 'nopenope'; assay list metrics shows all"),
+        ("convert nopenope", "is called 'nopenope'; assay list metrics shows all"),
+        ("run stereotype -m plain.py:Plain", "Plain is neither a Metric class nor a function"),
+        ("run stereotype -m no.py:Plain", "cannot read no.py: No such file or directory; give the path"),
+        ("run stereotype -m bleu --margin x", "--margin of stereotype: 'x' is not a number"),
+        ("run stereotype -m bleu --margin", "--margin needs a value; see assay run stereotype --help"),
+        ("run stereotype -m bleu --jsn", "assay run stereotype has no option --jsn; did you mean --json?; see assay"),
+        ("run stereotype -m bleu --task translation", "stereotype has no option --task; see assay run stereotype"),
+        ("run stress -m bleu --depth some", "--depth of stress: 'some' is not one of all, ends"),
+        ("run human -m bleu", "human needs ratings: give --data FILE with a column rating or --map human="),
+        ("run human -m bleu --data a.csv", "no text has a rating; give a column rating, or --map human=COLUMN"),
+        ("score -m bleu --data own.csv --map words=hypothesis", "the field comes first; write --map hypothesis=words"),
+        ("card before -m bleu --format latex", "--format: latex is not one of 'md', 'html'"),
     ],
 )  # fmt: skip
 def test_the_answer_says_what_to_write(words: str, answer: str) -> None:
@@ -71,7 +89,12 @@ def test_the_answer_says_what_to_write(words: str, answer: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["score --data semicolon.csv -m bleu", "perturb drop-articles --text The_cat. --task summarization"],
+    [
+        "score --data semicolon.csv -m bleu",
+        "perturb drop-articles --text The_cat. --task summarization",
+        "audit -h",
+        "run stress -m bleu --units --depth=ends --size quick --limit 2 --task translation --dry-run",
+    ],
 )
 def test_what_is_understood(words: str) -> None:
     done = CliRunner().invoke(app, words.split(), prog_name="assay")

@@ -21,6 +21,7 @@ from assay.errors import MetricError
 from assay.names.spec import measure, parse
 from assay.run.cache import ScoreCache
 from assay.run.engine.local import LocalEngine
+from assay.run.engine.ray import RayEngine
 from assay.run.pipeline import run
 from assay.run.scoring import score_samples
 from assay.run.session import Session
@@ -170,3 +171,15 @@ def test_a_cluster_that_is_not_there_is_said_so() -> None:
     )
     assert done.returncode == 2
     assert "no cluster answers" in done.stderr
+
+
+def test_a_machine_too_busy_to_start_ray_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    def late(**_: object) -> None:
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", late)
+    with pytest.raises(MetricError, match=r"--ray local: Ray did not start \(The current node timed out"):
+        RayEngine("local").prepare(parse("bleu").metric, 1)

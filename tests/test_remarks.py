@@ -12,7 +12,7 @@ from assay.cli.audit import score
 from assay.core import Case, Image, Metric, Sample, Scores
 from assay.errors import DataError, MetricError, SpecError
 from assay.names.spec import measure
-from assay.run.pipeline import score_noted
+from assay.run.pipeline import score_chunks
 from assay.run.scoring import score_cases, score_samples
 from assay.run.session import Session
 from assay.run.unfold import count_notes, note_sentences, unusual_reasons
@@ -68,14 +68,16 @@ def test_every_reason_is_reported_with_its_count() -> None:
 def test_reasons_come_from_the_cache_as_well(tmp_path: Path) -> None:
     samples = [pictured("elephants", "x"), pictured("a cat", "x")]
     first, second = (
-        score_noted([Fussy()], samples, session=Session.open(cache=tmp_path))[1] for _ in range(2)
+        score_chunks([Fussy()], [samples], session=Session.open(cache=tmp_path))[1] for _ in range(2)
     )
     assert first == second
     assert first[1] == "fussy: no score for 1 of 2 samples: no word in the vocabulary"
 
 
 def test_a_text_too_short_for_an_ngram_is_reported() -> None:
-    notes = score_noted(["distinct-n"], [Sample("cat"), Sample("a cat")], session=Session.open(cache=None))[1]
+    notes = score_chunks(
+        ["distinct-n"], [[Sample("cat"), Sample("a cat")]], session=Session.open(cache=None)
+    )[1]
     assert notes == ["distinct-n: no score for 1 of 2 samples: fewer than 2 words"]
 
 
@@ -133,7 +135,7 @@ def test_score_refuses_what_no_row_can_give(
     metric: str, more: dict[str, object], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises((DataError, MetricError), match=message):
-        score(written(tmp_path, ROW | more), [metric], cache="none", quiet=True)
+        score([written(tmp_path, ROW | more)], [metric], cache="none", quiet=True)
 
 
 @pytest.mark.parametrize("order", [0, -1])
@@ -145,7 +147,7 @@ def test_an_ngram_has_a_word(order: int) -> None:
 def test_score_prints_notes_on_stderr_and_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [ROW | {"references": ["a cat"]}, ROW | {"id": "2", "references": []}]
     note = "chrf: no score for 1 of 2 samples: no reference"
-    score(written(tmp_path, *rows), ["chrf"], cache="none", json=True)
+    score([written(tmp_path, *rows)], ["chrf"], cache="none", json=True)
     printed = capsys.readouterr()
     assert json.loads(printed.out)["notes"] == [note]
     assert f"note: {note}" in printed.err
@@ -155,5 +157,5 @@ def test_a_metric_that_reads_no_image_does_not_miss_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path, ROW | {"references": ["a cat"], "image": "none.png"})
-    score(path, ["chrf"], cache="none")
+    score([path], ["chrf"], cache="none")
     assert capsys.readouterr().out == "id,chrf\n1,100.0\n"

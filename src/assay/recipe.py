@@ -44,15 +44,16 @@ def files_digest(path: Path) -> str | None:
 
     None where a file cannot be read, or where only running it would show what it imports.
     """
-    installed = tuple(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib"))
+    kinds = ("stdlib", "purelib", "platlib")
+    installed = tuple(str(Path(sysconfig.get_path(kind)).resolve()) for kind in kinds)
     own = [folder for folder in sys.path if not str(Path(folder).resolve()).startswith(installed)]
     finder = ModuleFinder([str(path.parent), *own], excludes=["assay", *sys.stdlib_module_names])
     try:
         finder.run_script(str(path))
         files = {getattr(module, "__file__", None) for module in finder.modules.values()}
         codes = [Path(file).read_bytes() for file in sorted(filter(None, files))]
-    except (OSError, ValueError, SyntaxError, ImportError, RecursionError):
-        return None
+    except (OSError, ValueError, SyntaxError, ImportError, RecursionError, AttributeError):
+        return None  # the last is ModuleFinder's for a folder of modules without __init__.py
     if any(word in code for code in codes for word in (b"import_module", b"__import__")):
         return None
     return hashlib.sha256(b"".join(hashlib.sha256(code).digest() for code in codes)).hexdigest()

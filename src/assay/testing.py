@@ -29,24 +29,6 @@ if TYPE_CHECKING:
     from assay.run.results import Run
 
 SHOWN = 10
-_PAIRS = """
-The harbour was closed for two days after the storm. | After the storm, the harbour stayed shut for two days.
-Nobody in the village had seen such rain before. | Such rain was new to everyone in the village.
-Amina bought three green apples and a loaf of bread. | Three green apples and some bread were bought by Amina.
-Why did the train stop? | What made the train stop?
-"""
-_TEXTS = (
-    "",
-    " ",
-    "word",
-    "...",
-    "日本語のテキスト",
-    "שלום עולם",
-    "naïve café 🙂",
-    "\u200bzero\u0301 width",
-    "a " * 5000,
-)
-_EDITED = ("", "word", "SHOUTING TEXT HERE.", "🙂 ok", "(a) \"b\" 'c'", "日本 mixed scripts")
 _LONG = 1000  # characters; pretrained models are not checked on longer texts, for time
 _DIGITS = 1e-5  # by which a score may depend on its batch
 _ROUNDING = 1e-6
@@ -178,9 +160,10 @@ def _no_files(name: str) -> Iterator[None]:
 
 def _samples() -> list[Sample]:
     from assay.core import Sample
+    from assay.datasets.lexicon import toml_file
 
     source, other = "storm | closed | harbour", "The weather was fine on that day."
-    pairs = [line.split(" | ") for line in _PAIRS.strip().splitlines()]
+    pairs = toml_file("names", "contract")["pairs"]
     return [Sample(text, (reference, other), source, rival=reference) for text, reference in pairs]
 
 
@@ -239,9 +222,10 @@ def _check_hard_texts(measured: Measure) -> None:
     import numpy as np
 
     from assay.core import Sample
+    from assay.datasets.lexicon import toml_file
     from assay.errors import AuditError
 
-    for text in _TEXTS:
+    for text in (*toml_file("names", "contract")["hard"], "a " * 5000):
         if len(text) > _LONG and measured.metric.weights:
             continue
         sample = Sample(text, ("A plain reference.",), "plain | is | reference", rival="A rival.")
@@ -262,6 +246,7 @@ def check_perturbation(perturbation: Perturbation | str) -> None:
     from typing import get_args
 
     from assay.core import Perturbation, Record
+    from assay.datasets.lexicon import toml_file
     from assay.names.spec import perturbation as named
     from assay.vocabulary import TASKS, Criterion, Expectation
 
@@ -279,7 +264,7 @@ def check_perturbation(perturbation: Perturbation | str) -> None:
     _require(first == second, f"{drawn}; draw from the generator given")
     _require(first != gold, f"{edit.name} returns the text unchanged; return None where it does not apply")
     _require(first is None or isinstance(first, str), f"{edit.name} returns {type(first).__name__}")
-    for text, task in product(_EDITED, TASKS):
+    for text, task in product(toml_file("names", "contract")["edited"], TASKS):
         changed = edit.apply(Record("r", text, task), Random(0))
         returned = f"{edit.name} returns {type(changed).__name__} for {text!r}"
         _require(changed is None or isinstance(changed, str), returned)

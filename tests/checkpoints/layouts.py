@@ -261,6 +261,36 @@ def clip(folder: Path) -> Tensors:
     return save(folder, model, positions)
 
 
+def siglip(folder: Path) -> Tensors:
+    """google/siglip-base-patch16-224: sentence pieces, the end of a text as padding, 64 places, safetensors."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True)
+    known = pieces(folder, "spiece.model", pad_id=-1, eos_id=1, unk_id=2, bos_id=0)
+    marks = {"eos_token": "</s>", "pad_token": "</s>", "unk_token": "<unk>"}
+    settings = {**marks, "additional_special_tokens": [], "clean_up_tokenization_spaces": True, "do_lower_case": True,
+                "model_input_names": ["input_ids"], "model_max_length": 64, "processor_class": "SiglipProcessor",
+                "sp_model_kwargs": {}, "tokenizer_class": "SiglipTokenizer"}  # fmt: skip
+    text = {**SMALL, "vocab_size": len(known), "max_position_embeddings": 64, "projection_size": 32,
+            "pad_token_id": 1, "eos_token_id": 1, "bos_token_id": 0}  # fmt: skip
+    config = transformers.SiglipConfig(
+        text_config=text, vision_config={**SMALL, "image_size": 32, "patch_size": 8}
+    )
+    model = randomised(transformers.SiglipModel(config))
+    image = {"do_rescale": True, "do_normalize": True, "do_resize": True, "resample": 3, "rescale_factor": 1 / 255,
+             "image_processor_type": "SiglipImageProcessor", "size": {"height": 32, "width": 32},
+             "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "processor_class": "SiglipProcessor"}  # fmt: skip
+    write(
+        folder,
+        config=config_of(model),
+        tokenizer_config=settings,
+        special_tokens_map=marks,
+        preprocessor_config=image,
+    )
+    save_file(model.state_dict(), folder / "model.safetensors", {"format": "pt"})
+    return {key: value.clone() for key, value in model.state_dict().items()}
+
+
 def bart(folder: Path, name: str = "pytorch_model.bin", seed: int = 7) -> Tensors:
     folder.mkdir(parents=True, exist_ok=True)
     specials = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
@@ -344,6 +374,32 @@ def distilbert(folder: Path) -> Tensors:
     return save(folder, model)
 
 
+def gpt2(folder: Path, kind: str = "GPT2LMHeadModel") -> Tensors:
+    """A causal model with a chat template; as a classifier it has one output, as reward models do."""
+    folder.mkdir(parents=True)
+    specials = dict.fromkeys(("bos_token", "eos_token", "unk_token", "pad_token"), "<|endoftext|>")
+    template = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
+    size = byte_pairs(folder, specials, model_max_length=512, chat_template=template)
+    config = transformers.GPT2Config(
+        vocab_size=size, n_embd=32, n_layer=2, n_head=4, n_positions=512, bos_token_id=0, eos_token_id=0,
+        pad_token_id=0, num_labels=1,
+    )  # fmt: skip
+    model = randomised(getattr(transformers, kind)(config))
+    write(folder, config=config_of(model))
+    return save(folder, model)
+
+
+def vilt(folder: Path) -> Tensors:
+    folder.mkdir(parents=True)
+    size = word_pieces(folder, "BertTokenizer", 40)
+    model = randomised(transformers.ViltModel(transformers.ViltConfig(vocab_size=size, image_size=32, patch_size=16, **SMALL)))  # fmt: skip
+    image = {"image_processor_type": "ViltImageProcessor", "size": {"shortest_edge": 32}, "size_divisor": 16,
+             "do_resize": True, "do_pad": True, "do_normalize": True, "do_rescale": True, "resample": 3,
+             "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "rescale_factor": 1 / 255}  # fmt: skip
+    write(folder, config=config_of(model), preprocessor_config=image)
+    return save(folder, model)
+
+
 def sentence_encoder(folder: Path, mode: str, *, dense: bool) -> None:
     """The layout of sentence-transformers, in safetensors; LaBSE has a linear layer after its pooling."""
     from safetensors.torch import save_file
@@ -383,6 +439,10 @@ HUB: dict[str, Builder] = {
     "lucadiliello/bleurt-base-128": bleurt_base,
     "lucadiliello/BLEURT-20-D12": bleurt_20,
     "MingZhong/unieval-sum": unieval,
+    "MingZhong/unieval-dialog": unieval,
+    "MingZhong/unieval-fact": unieval,
+    "MingZhong/unieval-intermediate": unieval,
+    "google/siglip-base-patch16-224": siglip,
     "google/mt5-xl": mt5_tokenizer,
     "google/metricx-23-large-v2p0": metricx,
     "facebook/m2m100_418M": m2m100,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from local_hub import REVISION, Hub
 from assay.core import Image, Metric, Sample
 from assay.errors import WeightsError
 from assay.models import weights
+from assay.names.registry import load, names
 from assay.names.spec import parse
 
 
@@ -118,69 +120,70 @@ def on_meta(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.nn.Module, "to", to)
 
 
-SAMPLE = Sample("The cat sat .", ("The dog sat .",), source="Der Hund lief .")
-ENCODERS = (
-    "bertscore-f:layer=1,",
-    "moverscore:",
-    "sentence-cosine:",
-    "sms-contextual:",
-    "dialogue-relevance:",
-)
+SAMPLE = Sample("The cat sat .", ("The dog sat .",), source="The shares rose .")
+# How to build a model for each metric, and the options that it needs beside the model.
+LAYOUTS: dict[str, tuple[layouts.Builder, str]] = {
+    **{f"bertscore-{part}": (layouts.bert, "layer=1,") for part in "prf"},
+    **dict.fromkeys(("moverscore", "sentence-cosine", "sms-contextual", "dialogue-relevance", "supert", "mauve"),
+                    (layouts.bert, "")),
+    **dict.fromkeys(("mlm-ppl", "blanc"), (partial(layouts.bert, kind="BertForMaskedLM"), "")),
+    "dialogue-model": (partial(layouts.bert, kind="BertForNextSentencePrediction"), ""),
+    **dict.fromkeys(("nli", "nli-p", "nli-r", "nli-f", "nli-faithful"),
+                    (partial(layouts.bert, kind="BertForSequenceClassification"), "label=LABEL_1,")),
+    "bleurt": (layouts.bleurt_20, ""),
+    **dict.fromkeys(("frugalscore", "regression"), (layouts.frugalscore, "")),
+    "reward": (partial(layouts.gpt2, kind="GPT2ForSequenceClassification"), ""),
+    **dict.fromkeys(("gpt-ppl", "gptscore", "gptscore-faithful", "gruen", "judge"), (layouts.gpt2, "")),
+    "metricx": (layouts.metricx, "form=23,tokenizer=google/mt5-xl,"),
+    "minicheck": (layouts.unieval, ""),
+    **{name: (layouts.unieval, "") for name in names("metrics") if name.startswith("unieval")},
+    **dict.fromkeys(("bartscore-p", "bartscore-r", "bartscore-f", "bartscore-faithful"), (layouts.bart, "")),
+    **dict.fromkeys(("prism-p", "prism-r", "prism-f", "prism-qe"), (layouts.m2m100, "")),
+    **dict.fromkeys(("clipscore", "refclipscore"), (layouts.clip, "")),
+    **dict.fromkeys(("siglip-cosine", "siglip-probability"), (layouts.siglip, "")),
+    **{f"vilbertscore-{part}": (layouts.vilt, "") for part in "prf"},
+}  # fmt: skip
+COMETS = ("comet", "comet-qe")  # tested below
+
+
+def test_every_metric_on_a_model_is_tested() -> None:
+    neural = [name for name, (where, _) in names("metrics").items() if "torch" in load(where).packages]
+    assert sorted([*LAYOUTS, *COMETS]) == sorted(neural)
+
+
+@pytest.mark.parametrize("name", [name for name in LAYOUTS if not name.endswith(("-r", "-f", "-q"))])
+def test_metrics_work_on_the_device(
+    name: str, hub: Hub, on_meta: None, tmp_path: Path, pictures: list[Image]
+) -> None:
+    hub.add("google/mt5-xl")
+    build, options = LAYOUTS[name]
+    build(tmp_path / "model")
+    metric = parse(f"{name}:{options}model={tmp_path / 'model'}").metric
+    sample = Sample(SAMPLE.hypothesis, SAMPLE.references, SAMPLE.source, pictures[0])
+    with pytest.raises(Reached):
+        metric.score([sample]) if isinstance(metric, Metric) else metric.score_set([sample])
 
 
 @pytest.mark.parametrize(
-    ("name", "model"),
-    [
-        *((name, "xlm-roberta-large") for name in ENCODERS),
-        ("bleurt:", "lucadiliello/BLEURT-20-D12"),
-        ("frugalscore:", "moussaKam/frugalscore_tiny_bert-base_bert-score"),
-        ("metricx:form=23,tokenizer=google/mt5-xl,", "google/metricx-23-large-v2p0"),
-        ("unieval-overall:", "MingZhong/unieval-sum"),
-        ("bartscore-f:", "facebook/bart-large-cnn"),
-        ("prism-f:", "facebook/m2m100_418M"),
-        ("clipscore:", "openai/clip-vit-base-patch32"),
-    ],
+    ("name", "kind"),
+    [("comet", "regression_metric"), ("comet", "xcomet_metric"), ("comet-qe", "xcomet_metric")],
 )
-def test_metrics_work_on_the_device(
-    name: str, model: str, hub: Hub, on_meta: None, tmp_path: Path, pictures: list[Image]
-) -> None:
-    hub.add("google/mt5-xl")
-    snapshot = hub.add(model)
-    if model == "xlm-roberta-large":  # a config and a tokenizer alone
-        snapshot = tmp_path / "encoder"
-        layouts.xlm_roberta(snapshot)
-        torch.save(hub.tensors[model], snapshot / "pytorch_model.bin")
-    metric = parse(f"{name}model={snapshot}").metric
-    assert isinstance(metric, Metric)
-    sample = Sample(SAMPLE.hypothesis, SAMPLE.references, SAMPLE.source, pictures[0])
-    with pytest.raises(Reached):
-        metric.score([sample])
-
-
-@pytest.mark.parametrize("kind", ["regression_metric", "xcomet_metric"])
-def test_comet_works_on_the_device(kind: str, hub: Hub, on_meta: None, tmp_path: Path) -> None:
+def test_comet_works_on_the_device(name: str, kind: str, hub: Hub, on_meta: None, tmp_path: Path) -> None:
     hub.add("xlm-roberta-large")
     layouts.comet(tmp_path / "comet", hub.tensors["xlm-roberta-large"], kind)
     with pytest.raises(Reached):
-        parse(f"comet:model={tmp_path / 'comet'}").metric.score([SAMPLE])
+        parse(f"{name}:model={tmp_path / 'comet'}").metric.score([SAMPLE])
 
 
 def test_attention_masked_words_and_generators_work_on_the_device(
     hub: Hub, on_meta: None, tmp_path: Path
 ) -> None:
-    import transformers
-
     from assay.mitigation.propagate import Scene, load_generator
     from assay.models.encoder import attention_blocks
     from assay.models.fill import masked_words
 
     folder = tmp_path / "bert"
-    folder.mkdir()
-    size = layouts.word_pieces(folder, "BertTokenizer", 128)
-    config = transformers.BertConfig(vocab_size=size, **layouts.SMALL)
-    model = layouts.randomised(transformers.BertForMaskedLM(config))
-    layouts.write(folder, config=layouts.config_of(model))
-    layouts.save(folder, model)
+    layouts.bert(folder, kind="BertForMaskedLM")
     with pytest.raises(Reached):
         attention_blocks(str(folder), ["the cat sat"])
     with pytest.raises(Reached):

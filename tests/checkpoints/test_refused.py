@@ -98,15 +98,15 @@ def no_tensors(folder: Path) -> None:
 
 
 DAMAGES: dict[Callable[[Path], None], str] = {
-    half: r"pytorch_model\.bin is damaged or only partly downloaded .*fetch it again",
+    half: r"pytorch_model\.bin is damaged or only partly downloaded \([^.]*\); fetch it again",
     pointer: r"pytorch_model\.bin is a pointer of Git LFS.*git lfs pull",
     page: r"pytorch_model\.bin is not a checkpoint that torch has saved.*fetch it again",
     classes: r"pytorch_model\.bin holds an object of layouts\.TrainingArguments.*save its tensors alone",
     two_models: r"model holds several models: first\.bin, second\.pt; leave one of them there",
     two_safetensors: r"model holds several models: first\.safetensors, second\.safetensors; leave one",
-    no_tokenizer: r"has no tokenizer: none of .*save it there with tokenizer\.save_pretrained",
+    no_tokenizer: r"/model has no tokenizer: none of .*save it there with tokenizer\.save_pretrained",
     other_architecture: r"cannot be loaded as AutoModelForSequenceClassification|lacks .* tensors",
-    other_weights: r"lacks \d+ tensors .*Use a checkpoint trained for this task",
+    other_weights: r"/model lacks \d+ tensors .*Use a checkpoint trained for this task",
     no_tensors: r"pytorch_model\.bin holds no tensors; give the checkpoint of a trained model",
 }
 

@@ -12,7 +12,18 @@ from assay.core import Measure, Sample
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge import metric as judge
 from assay.metrics.judge.metric import Judge, LocalJudge, defused
-from assay.metrics.judge.prompt import Form, Question, Reply, blinded, drawn, fill, parsed, share
+from assay.metrics.judge.prompt import (
+    Form,
+    Question,
+    Reply,
+    blinded,
+    drawn,
+    fill,
+    parsed,
+    parsed_answers,
+    parsed_errors,
+    share,
+)
 from assay.models.budget import Budget, Price, current_budget, spending
 from assay.names.inventory import inventory
 from assay.names.spec import parse
@@ -75,6 +86,79 @@ def test_other_scales_and_letters_are_parsed() -> None:
     assert [parsed(("A", "B"), text) for text in ("A", "Text B.", "(A)", "A or B", "both", "Better: **B**", "BAD")] == [
         1.0, 0.0, 1.0, None, None, 0.0, None,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "penalty"),
+    [
+        ("Critical:\nno-error\nMajor:\nno-error\nMinor:\nno-error", 0),
+        ('Critical:\nno-error\nMajor:\naccuracy/mistranslation - "x"\naccuracy/omission - "y"\nMinor:\n'
+         'fluency/grammar - "z"\nfluency/register - "u"', 12),
+        ("**Major:** style/awkward - a\n- terminology - b\n**Minor:**\n- no-error", 10),
+        ("Minor:\nnon-translation", 25),  # graver than it was said to be
+        ("Major:\n" + "accuracy\n" * 9, 25),  # five count
+        ("Minor:\n" + "fluency/spelling\n" * 9, 5),
+        ("Critical:\naccuracy\nMajor:\nstyle", 25),  # at most that of one critical error
+        ("no-error", 0),
+    ],
+)  # fmt: skip
+def test_errors_cost_what_gemba_mqm_takes_for_them(text: str, penalty: int) -> None:
+    assert parsed_errors(text) == pytest.approx(1 - penalty / 25)
+
+
+@pytest.mark.parametrize("text", ["", "I cannot say.", "accuracy/omission - x", "3"])
+def test_an_answer_without_severities_is_absent(text: str) -> None:
+    assert parsed_errors(text) is None
+
+
+def test_a_checklist_is_the_share_of_yes_and_needs_every_answer() -> None:
+    assert parsed_answers("Q1: yes\nQ2: No.\n**Q3:** Yes\nQ4 - no", 4) == 0.5
+    assert parsed_answers("Q1: yes\nQ1: yes\nQ2: no", 2) == 0.5
+    for text in (
+        "",
+        "yes no yes",
+        "Q1: yes",
+        "Q1: yes\nQ3: no",
+        "Q1: yes\nQ1: no\nQ2: yes",
+        "Q1: yesterday Q2: no",
+    ):
+        assert parsed_answers(text, 2) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "expected"),
+    [("errors", "Critical:\nno-error\nMajor:\nstyle\nMinor:\nno-error", 0.8), ("checklist", "Q1: yes Q2: yes Q3: no Q4: yes", 0.75)],
+)  # fmt: skip
+def test_lists_are_asked_for_in_words(
+    mode: str, text: str, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = _answers(monkeypatch, Reply(None, text, 9, 20), Reply(None, "It is fine.", 9, 5))
+    metric = parse(f"judge:mode={mode},criterion=coherence").metric
+    assert isinstance(metric, Judge)
+    with spending(Budget()):
+        scores = metric.score([SAMPLE, SAMPLE])
+        assert list(scores.values) == [expected, None]
+        assert scores.notes["unparsed"] == [0, 1]
+        assert "'It is fine.'" in str(metric.silence({"unparsed": 1}))
+    question = backend.asked[0]
+    system, user = (message.content for message in question.messages)
+    assert "Judge only whether the sentences of the text fit together" in system
+    assert "It is Paris." in user
+    assert ("Q4: Are the sentences in a sensible order?" in user) == (mode == "checklist")
+    assert ("Critical:\nno-error" in system) == (mode == "errors")
+    assert question.room > 40
+    assert question.grades == ()
+    assert metric._form.digest != _form().digest
+
+
+def test_the_signatures_of_graded_judges_did_not_change() -> None:
+    assert _form().digest == "sha256:8bc39803d10424a0"
+
+
+@pytest.mark.parametrize("option", ["anchored=true", "shots=1", "answer=probabilities"])
+def test_options_of_grades_are_refused_for_lists(option: str) -> None:
+    with pytest.raises(SpecError, match="answered in words"):
+        parse(f"judge:mode=errors,{option}")
 
 
 def test_drawn_grades_follow_the_probabilities() -> None:

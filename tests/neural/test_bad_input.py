@@ -16,7 +16,7 @@ from assay.metrics.bertscore import BertScore
 from assay.metrics.likelihood import BartScore, GptPerplexity, MlmPerplexity
 from assay.metrics.regression import Bleurt
 from assay.models import torch as _torch
-from assay.run.pipeline import score_noted
+from assay.run.pipeline import score_chunks
 from assay.run.session import Session
 
 SAMPLE = Sample("the cat", ("the dog",))
@@ -120,7 +120,7 @@ def test_a_long_text_is_cut_aloud_from_the_cache_too(bert: Callable[..., Path], 
         [SAMPLE, Sample("cat " * 45, ("cat",))],
     )
     for _ in range(2):
-        _, notes = score_noted([spec], samples, session=Session.open(cache=tmp_path))
+        _, notes = score_chunks([spec], [samples], session=Session.open(cache=tmp_path))
         assert notes == ["bertscore: 31 tokens cut in 1 of 2 samples: longer than the model reads"]
 
 

@@ -11,7 +11,15 @@ import torch
 
 from assay.core import Sample
 from assay.errors import WeightsError
-from assay.metrics.entailment import Nli, NliFaithful, UniEval, questions
+from assay.metrics.entailment import (
+    Nli,
+    NliFaithful,
+    UniEval,
+    UniEvalData,
+    UniEvalDialog,
+    UniEvalFact,
+    questions,
+)
 from assay.metrics.summary import Blanc, DialogueModel, DialogueRelevance, Gruen, Supert, redundancy
 from assay.models.encoder import embed
 from assay.models.nlp import split_sentences
@@ -67,7 +75,7 @@ def test_nli_needs_a_label_that_means_entailment(bert: Callable[..., Path]) -> N
 
 def test_unieval_asks_the_authors_questions() -> None:
     sample = Sample("Firm rose . The shares .", ("Ref",), source="Doc")
-    coherence, consistency, fluency, relevance = questions(sample)
+    coherence, consistency, fluency, relevance = questions("unieval", sample).values()
     assert coherence == [
         "question: Is this a coherent summary to the document? </s> summary: Firm rose . The shares . "
         "</s> document: Doc"
@@ -82,7 +90,8 @@ def test_unieval_asks_the_authors_questions() -> None:
     ]
 
 
-def test_unieval_by_hand(t5: Path) -> None:
+def answers_of(t5: Path) -> Callable[[str], float]:
+    """How the model answers a question, by hand."""
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
     tokenizer, model = AutoTokenizer.from_pretrained(t5), AutoModelForSeq2SeqLM.from_pretrained(t5).eval()
@@ -94,15 +103,49 @@ def test_unieval_by_hand(t5: Path) -> None:
         chances = logits.softmax(-1)
         return float(chances[3] / (chances[3] + chances[4]))  # Yes, No
 
+    return answer
+
+
+def test_unieval_by_hand(t5: Path) -> None:
+    answer = answers_of(t5)
     sample = Sample(
         "The firm made profit . shares rose .", ("The firm rose", "a profit"), source="The firm ."
     )
-    four = questions(sample)
+    four = list(questions("unieval", sample).values())
     row = [np.mean([answer(text) for text in texts]) for texts in four[:3]]
     row.append(max(answer(text) for text in four[3]))
     expected = [*row, np.mean(row)]
     assert np.allclose(UniEval(model=str(t5)).score([sample]).values[0], expected, atol=1e-5)
     assert UniEval(model=str(t5)).score([Sample("", ("a",), source="b")]).values == [None]
+
+
+def test_unieval_of_dialogue_facts_and_data_asks_the_authors_questions(t5: Path) -> None:
+    answer = answers_of(t5)
+    sample = Sample("I do . Did you rise ?", ("The firm rose", "No"), source="Hi !\nHello .\nFact: a profit")
+    asked = questions("unieval-dialog", sample)
+    assert asked["engagingness"] == [
+        "question: Is this an engaging and informative response according to the dialogue history and fact? </s> "
+        f"response: {part} </s> dialogue history: Hi !\nHello . </s> fact: a profit"
+        for part in ("I do .", "Did you rise ?")
+    ]
+    assert asked["groundedness"] == [
+        "question: Is this response consistent with knowledge in the fact? </s> response: I do . Did you rise ? "
+        "</s> fact: a profit"
+    ]
+    row = [
+        sum(answer(text) for text in texts) for texts in asked.values()
+    ]  # only engagingness has two questions
+    found = UniEvalDialog(model=str(t5)).score([sample]).values[0]
+    assert np.allclose(found, [*row, np.mean(row)], atol=1e-5)
+    claims = questions("unieval-fact", sample)["consistency"]
+    assert claims[0].endswith("</s> claim: I do . </s> document: Hi !\nHello .\nFact: a profit")
+    (fact,) = UniEvalFact(model=str(t5)).score([sample]).values
+    assert fact == pytest.approx(np.mean([answer(text) for text in claims]), abs=1e-5)
+    natural, informative = questions("unieval-data", sample).values()
+    row = [answer(natural[0]), max(answer(text) for text in informative)]
+    assert np.allclose(UniEvalData(model=str(t5)).score([sample]).values[0], [*row, np.mean(row)], atol=1e-5)
+    for kind in (UniEvalDialog, UniEvalFact, UniEvalData):
+        assert kind(model=str(t5)).score([Sample("", ("a",), source="b")]).values == [None]
 
 
 def test_supert_aligns_words_of_content(bert: Callable[..., Path]) -> None:

@@ -41,6 +41,11 @@ each package in an environment of its own. The figure is the largest difference.
 | package | what | texts | largest difference | allowed |
 |---|---|---|---|---|
 """
+NOTES = """
+The release of moverscore takes distances in single precision, as the root of |x|^2 + |y|^2 - 2xy. For two equal tokens
+that difference is not 0 but a rounding error of about 1e-7, and its root about 3e-4: even a text and itself are that
+far apart (`moverscore_v2.py`, `batched_cdist_l2`). The same code in double precision gives what ours gives.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class Job:
     what: str
     given: dict[str, Any]
     ours: list[float]
+    allowed: float | None = None  # None: as packages.toml says
 
 
 def rows() -> list[dict[str, Any]]:
@@ -110,8 +116,10 @@ def bert_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
 def mover_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
     folder = root / "distilbert"
     layouts.distilbert(folder)
-    given = {"checkpoint": str(folder), "samples": rows()}
-    yield Job("moverscore, without idf", given, scores(f"moverscore:model={folder},idf=false"))
+    ours = scores(f"moverscore:model={folder},idf=false")
+    for precision, allowed in (("double", None), ("single", 1e-3)):
+        given = {"checkpoint": str(folder), "samples": rows(), "double": precision == "double"}
+        yield Job(f"moverscore, without idf, the original in {precision} precision", given, ours, allowed)
 
 
 def bleurt_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
@@ -264,8 +272,9 @@ def package_lines(
         release = settings["requirements"][0]
         for job in JOBS[name](root, hub):
             gap = max(abs(a - b) for a, b in zip(job.ours, original(name, home, job, hub), strict=True))
-            verdict = "" if gap <= settings["tolerance"] else " **too large**"
-            yield f"| {release} | {job.what} | {len(job.ours)} | {gap:.1e}{verdict} | {settings['tolerance']:g} |\n"
+            allowed = job.allowed or settings["tolerance"]
+            verdict = "" if gap <= allowed else " **too large**"
+            yield f"| {release} | {job.what} | {len(job.ours)} | {gap:.1e}{verdict} | {allowed:g} |\n"
     except RuntimeError as error:
         yield f"| {name} | not compared: {str(error)[:160].replace('|', '/')} | | | |\n"
 
@@ -289,7 +298,7 @@ def main() -> None:
                 print(line, end="", flush=True)
                 lines.append(line)
     ours = ", ".join(f"{package} {version(package)}" for package in ("torch", "transformers"))
-    PAGE.write_text(f"{HEAD}{''.join(lines)}\nOurs ran on {ours}.\n", "utf-8")
+    PAGE.write_text(f"{HEAD}{''.join(lines)}{NOTES}\nOurs ran on {ours}.\n", "utf-8")
     sys.exit(any("too large" in line for line in lines))
 
 

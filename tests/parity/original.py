@@ -107,12 +107,15 @@ def moverscore(job: dict[str, Any]) -> list[float]:
     for name in names:
         read = getattr(transformers, name).from_pretrained
         tuples = {"return_dict": False, "attn_implementation": "eager"} if name == "DistilBertConfig" else {}
+        if job["double"] and name == "DistilBertModel":
+            tuples = {"torch_dtype": torch.float64}
         setattr(shim, name, types.SimpleNamespace(
             from_pretrained=lambda _, read=read, more=tuples, **given: read(job["checkpoint"], **given, **more)
         ))  # fmt: skip
     sys.modules["transformers"] = shim
     transformers.DistilBertTokenizer.max_len = 128
     np.float = float
+    torch.set_default_dtype(torch.float64 if job["double"] else torch.float32)
     torch.nn.Module.to = lambda self, *args, **kwargs: self
     tensor_to = torch.Tensor.to
     torch.Tensor.to = lambda self, *args, **kwargs: (

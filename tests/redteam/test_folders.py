@@ -218,58 +218,106 @@ def test_an_earlier_run_may_be_written_over(folder: Path) -> None:
     check_writable(folder)
 
 
+# Loads the run of the first folder and saves it to the second; killed at the nth step there, if there is one.
 SAVES = """
 import os, sys
 from pathlib import Path
 from assay.run import results
-kill = int(sys.argv[3])
-count = 0
-def replace(self, target, real=Path.replace):
-    global count
-    count += 1
-    if count == kill:
-        os.kill(os.getpid(), 9)
-    return real(self, target)
-run = results.load_run(Path(sys.argv[1]))
-Path.replace = replace
-run.save(Path(sys.argv[2]))
+source, target, kill = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+run = results.load_run(source)
+steps = 0
+def count(event, args):
+    global steps
+    if event in STEPS and any(isinstance(path, str | os.PathLike) and target in str(path) for path in args):
+        steps += 1
+        if steps == kill:
+            os.kill(os.getpid(), 9)
+STEPS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree")
+sys.addaudithook(count)
+write = results.pl.DataFrame.write_parquet
+def write_in_two(frame, path):
+    count("open", [str(path)])
+    write(frame, path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:len(whole) // 2])
+    count("open", [str(path)])
+    path.write_bytes(whole)
+results.pl.DataFrame.write_parquet = write_in_two
+run.save(target)
+print(steps)
 """
 
 
-@pytest.mark.parametrize("kill", range(1, 7))
-def test_a_save_that_was_cut_off_is_never_a_mixture(kill: int, folder: Path, whole: Path) -> None:
-    """The new run has other findings than the old one; killed before each of the five renames, or not."""
+def save_killed(source: Path, target: Path, step: int) -> subprocess.CompletedProcess[str]:
+    """Save a run over another in a process that is killed at one of its steps."""
+    command = [sys.executable, "-c", SAVES, str(source), str(target), str(step)]
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("step", [1, 5, 12, 20, 25, 28, 30, 32, 34, 1000])
+def test_a_kill_inside_saving_leaves_one_whole_run(step: int, folder: Path, whole: Path) -> None:
     run = load_run(whole)
-    old = run.findings.head(2)
-    type(run)(old, run.cases.head(0), run.scores.head(0), (), run.about).save(folder)
-    command = [sys.executable, "-c", SAVES, str(whole), str(folder), str(kill)]
-    done = subprocess.run(command, check=False)
-    assert done.returncode == (-9 if kill <= 5 else 0)
-    try:
-        read = load_run(folder)
-    except CacheError as error:
-        assert "another save was cut off" in str(error)
-        assert 1 < kill <= 5
-    else:
-        assert read.findings.equals(old if kill == 1 else run.findings)
-        assert read.cases.height == (0 if kill == 1 else run.cases.height)
+    old = type(run)(run.findings.head(2), run.cases.head(0), run.scores.head(0), (), run.about)
+    old.save(folder)
+    done = save_killed(whole, folder, step)
+    assert done.returncode == (-9 if step < 1000 else 0), done.stderr
+    read = load_run(folder)
+    is_new = read.findings.height == run.findings.height
+    expected = run if is_new else old
+    assert read.findings.equals(expected.findings)
+    assert read.cases.equals(expected.cases)
+    assert read.scores.equals(expected.scores)
+    assert is_new or step < 1000
     check_writable(folder)  # run again: nothing is in the way
-    run.save(folder)
-    assert load_run(folder).findings.equals(run.findings)
-    assert not list(folder.glob(".saving-*")), "what the kill left is gone"
+    old.save(folder)
+    assert load_run(folder).findings.equals(old.findings)
+    assert not (folder / ".saving").exists(), "what the kill left is gone"
 
 
 def test_a_first_save_that_was_cut_off_can_be_repeated(tmp_path: Path, whole: Path) -> None:
-    command = [sys.executable, "-c", SAVES, str(whole), str(tmp_path / "new"), "3"]
-    assert subprocess.run(command, check=False).returncode == -9
+    assert save_killed(whole, tmp_path / "new", 12).returncode == -9
+    with pytest.raises(CacheError, match="not a run folder"):
+        load_run(tmp_path / "new")
     check_writable(tmp_path / "new")
     load_run(whole).save(tmp_path / "new")
     assert load_run(tmp_path / "new").findings.equals(load_run(whole).findings)
 
 
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_files_that_wait_behind_a_link_are_not_read(what: str, folder: Path) -> None:
+    """A link at the place where a save leaves its files, to a folder or file elsewhere that would fit."""
+    outside, waiting = folder.parent / "outside", folder / ".saving"
+    outside.mkdir()
+    (folder / "findings.parquet").rename(outside / "findings.parquet")
+    if what == "folder":
+        waiting.symlink_to(outside)
+    else:
+        waiting.mkdir()
+        (waiting / "findings.parquet").symlink_to(outside / "findings.parquet")
+    with pytest.raises(CacheError, match=r"findings\.parquet is damaged"):
+        load_run(folder)
+
+
+def test_a_save_over_a_link_leaves_what_it_points_to(folder: Path, whole: Path) -> None:
+    outside = folder.parent / "outside"
+    outside.mkdir()
+    (outside / "mine").write_text("mine")
+    (folder / ".saving").symlink_to(outside)
+    load_run(whole).save(folder)
+    assert [path.name for path in outside.iterdir()] == ["mine"]
+    assert load_run(folder).findings.equals(load_run(whole).findings)
+
+
+def test_a_report_of_the_run_before_never_stays(folder: Path, whole: Path) -> None:
+    """A kill between saving and the report must not leave the page of another run beside the tables."""
+    write_report(load_run(folder))
+    load_run(whole).save(folder)
+    assert not (folder / "report.html").exists()
+
+
 def test_the_report_of_a_run_that_was_written_over_is_not_written(folder: Path, whole: Path) -> None:
     first = load_run(folder)
-    (folder / "report.html").write_text("of the second")
     type(first)(first.findings.head(1), first.cases, first.scores, (), first.about).save(folder)
+    (folder / "report.html").write_text("of the second")
     write_report(first)
     assert (folder / "report.html").read_text() == "of the second"

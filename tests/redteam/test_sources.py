@@ -49,6 +49,29 @@ def test_what_only_running_it_would_show_is_not_cached(line: str, folder: Path) 
     assert files_digest(folder / "plugin.py") is None
 
 
+def test_a_folder_of_modules_without_init_is_not_cached_and_no_bug(folder: Path) -> None:
+    (folder / "loose").mkdir()
+    (folder / "loose" / "part.py").write_text("X = 1\n")
+    (folder / "plugin.py").write_text("from loose.part import X\n")
+    assert files_digest(folder / "plugin.py") is None
+
+
+def test_packages_of_an_environment_behind_a_link_are_not_the_users(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its site-packages are on sys.path by one name and known to sysconfig by another."""
+    real, linked = folder / "real", folder / "linked"
+    (real / "site").mkdir(parents=True)
+    (real / "site" / "installed_package.py").write_text("X = 1\n")
+    linked.symlink_to(real)
+    monkeypatch.setattr("sysconfig.get_path", lambda kind: str(linked / "site"))
+    monkeypatch.setattr(sys, "path", [str(linked / "site")])
+    (folder / "plugin.py").write_text("import installed_package\n")
+    before = files_digest(folder / "plugin.py")
+    (real / "site" / "installed_package.py").write_text("X = 2\n")
+    assert before == files_digest(folder / "plugin.py") is not None
+
+
 def test_a_helper_in_the_same_module_counts_and_a_captured_value_is_not_cached(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

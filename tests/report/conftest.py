@@ -258,6 +258,7 @@ def planted_run() -> Run:
     ]
     about = {
         "assay": "0.1.0",
+        "date": "2026-01-02T03:04:05+00:00",
         "python": "3.11",
         "packages": {},
         "size": "quick",

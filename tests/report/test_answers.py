@@ -160,8 +160,9 @@ def test_the_page_shows_no_negative_zero_and_explains_the_gap() -> None:
     assert run.findings["verdict"].to_list() == ["fail"]
     page = render(run, "html")
     said = re.sub(r"\s+|<[^>]+>", " ", page)
-    assert "The score should have fallen by at least 1% of the gap. It was 0, 95% CI -0.2 to 0.2" in re.sub(
-        " +", " ", said
+    assert (
+        "The score should have fallen by at least 1% of the gap. Measured: 0% of the gap, 95% CI -0.2 to 0.2"
+        in re.sub(" +", " ", said)
     )
     assert "in percent of the <em>gap</em>" in page
     assert pl.Series([page]).str.contains("test that an effect is 0").item()
@@ -176,6 +177,9 @@ def test_the_gravest_findings_are_of_different_defects() -> None:
     run = judged_run({Checklist(): rows})
     same = replace(run, findings=run.findings.with_columns(pl.lit("The same of all.").alias("sentence")))
     assert len(worst(same, rows_of(same))) == 1
+    rows = [effect("a", f"t/error-{n}", "change", 90 - n) for n in range(3)]
+    mixed = judged_run({Checklist(): [*rows, effect("b", "t/error-5", "change", 9)]})
+    assert [row["metric"] for row in worst(mixed, rows_of(mixed), 2)] == ["a", "b"]  # another metric first
     assert [row["slice"] for row in worst(run, rows_of(run), 2)] == [
         "summaries/invariance/synonyms",
         "translation/negate",

@@ -75,21 +75,21 @@ def test_filters_narrow_the_page_and_are_in_the_address(opened: Any) -> None:
     page, _, _ = opened
     whole = page.locator("#count").inner_text()
     page.select_option("#verdict", "fail")
-    assert page.locator("#count").inner_text() != whole
-    assert page.locator(".finding .badge").all_inner_texts() == ["fail"] * 9
+    expect(page.locator("#count")).not_to_have_text(whole)
+    expect(page.locator(".finding .badge")).to_have_text(["fail"] * 9)
     page.select_option("#audit", "stress")
-    assert page.locator(".finding").count() == 7
-    assert page.locator("#audit-stereotype").is_hidden()
+    expect(page.locator(".finding")).to_have_count(7)
+    expect(page.locator("#audit-stereotype")).to_be_hidden()
     page.fill("#words", "truncation")
     expect(page.locator(".finding")).to_have_count(2)
     page.click(".choose > summary")
     page.uncheck("#metric-boxes input[value=soft]")
-    assert page.locator(".finding strong").all_inner_texts() == ["plain"]
+    expect(page.locator(".finding strong")).to_have_text(["plain"])
     page.keyboard.press("Escape")
-    address = page.url
-    ready(page, address)
-    assert page.locator(".finding strong").all_inner_texts() == ["plain"]
-    assert page.input_value("#words") == "truncation"
+    expect(page).to_have_url(re.compile("metric=keen"))
+    ready(page, page.url)
+    expect(page.locator(".finding strong")).to_have_text(["plain"])
+    expect(page.locator("#words")).to_have_value("truncation")
     page.click("#filters button[type=reset]")
     expect(page.locator("#count")).to_have_text(whole)
 
@@ -98,11 +98,10 @@ def test_audits_without_a_match_are_hidden(opened: Any) -> None:
     page, _, _ = opened
     page.fill("#words", "negation")
     expect(page.locator("details.audit:visible")).to_have_count(1)
-    assert page.locator("details.audit:visible .title").all_inner_texts() == ["Stress tests"]
+    expect(page.locator("details.audit:visible .title")).to_have_text(["Stress tests"])
     page.locator("#audit-stress > summary").click()
-    page.wait_for_selector("#audit-stress .heat tbody tr")
-    assert page.locator("#audit-stress .heat tbody th").all_inner_texts() == ["translation › negation"]
-    assert page.locator("#audit-stress figcaption").all_inner_texts()[0].startswith("negation")
+    expect(page.locator("#audit-stress .heat tbody th")).to_have_text(["translation › negation"])
+    expect(page.locator("#audit-stress figcaption").first).to_have_text(re.compile("^negation"))
 
 
 def test_every_finding_has_a_link_that_opens_it(opened: Any) -> None:
@@ -110,61 +109,77 @@ def test_every_finding_has_a_link_that_opens_it(opened: Any) -> None:
     page.fill("#words", "keen jumble")
     expect(page.locator(".finding")).to_have_count(6)
     page.select_option("#verdict", "fail")
+    expect(page.locator(".finding")).to_have_count(1)
     finding = page.locator(".finding").first
     finding.locator("summary").first.click()
     link = finding.locator("a", has_text="link to this finding").get_attribute("href")
     assert re.fullmatch(r"#/finding/\w{6,12}", link)
     ready(page, page.url.partition("#")[0] + link)
     linked = page.locator(".finding.linked")
-    assert linked.locator("summary strong").first.inner_text() == "keen"
-    assert linked.locator(".case").first.is_visible()
+    expect(linked.locator("summary strong").first).to_have_text("keen")
+    expect(linked.locator(".case").first).to_be_visible()
     ready(page, page.url.partition("#")[0] + "#/finding/0000000")
-    assert "not in this report" in page.locator("#count").inner_text()
+    expect(page.locator("#count")).to_contain_text("not in this report")
 
 
 def test_a_metric_has_a_page_of_its_own(opened: Any) -> None:
     page, said, _ = opened
-    page.locator(".ranking a", has_text="soft").click()
-    page.wait_for_selector("#metric-page h1")
-    assert page.locator("#metric-page h1").inner_text() == "soft"
-    assert page.locator("#overview").is_hidden()
-    text = page.locator("#metric-page").inner_text()
-    assert "differ only in gender apart by 20 points" in text
-    assert "0 of 3 noticed, 3 missed" in text
-    page.locator("#metric-page a", has_text="All findings of soft").click()
-    page.wait_for_selector("#overview:not([hidden])")
-    assert set(page.locator(".finding strong").all_inner_texts()) == {"soft"}
+    page.locator(".task .ranking a", has_text="soft").click()
+    own = page.locator("#metric-page")
+    expect(own.locator("h1")).to_have_text("soft")
+    expect(page.locator("#overview")).to_be_hidden()
+    expect(own).to_contain_text("differ only in gender apart by 20 points")
+    expect(own).to_contain_text("0 of 3 noticed, 3 missed")
+    own.locator("a", has_text="All findings of soft").click()
+    expect(page.locator(".finding strong")).to_have_text(["soft"] * 21)
     page.go_back()
-    page.wait_for_selector("#metric-page:not([hidden])")
+    expect(own.locator("h1")).to_be_visible()
     assert said == []
 
 
 def test_tables_sort_by_the_heading_that_is_pressed(opened: Any) -> None:
     page, _, _ = opened
     names = page.locator(".task:not([hidden]) .ranking tbody th")
-    assert names.all_inner_texts() == ["keen", "plain", "soft"]
-    page.locator(".task:not([hidden]) .ranking thead button", has_text="metric").click()
-    assert names.all_inner_texts() == ["soft", "plain", "keen"]
-    page.locator(".task:not([hidden]) .ranking thead button", has_text="metric").press("Enter")
-    assert names.all_inner_texts() == ["keen", "plain", "soft"]
-    assert (
-        page.locator(".task:not([hidden]) .ranking th[aria-sort]").get_attribute("aria-sort") == "ascending"
-    )
+    heading = page.locator(".task:not([hidden]) .ranking thead button", has_text="metric")
+    expect(names).to_have_text(["keen", "plain", "soft"])
+    heading.click()
+    expect(names).to_have_text(["soft", "plain", "keen"])
+    heading.press("Enter")
+    expect(names).to_have_text(["keen", "plain", "soft"])
+    sorted_by = page.locator(".task:not([hidden]) .ranking th[aria-sort]")
+    expect(sorted_by).to_have_attribute("aria-sort", "ascending")
     page.select_option("#sort", "value")
-    assert page.locator(".finding .num").first.inner_text().startswith("bias 23")
-    assert "sort=value" in page.url
+    expect(page.locator(".finding .num").first).to_have_text(re.compile("^bias 23"))
+    expect(page).to_have_url(re.compile("sort=value"))
+
+
+def test_each_metric_is_summed_up_with_links_to_its_failures(opened: Any) -> None:
+    page, _, _ = opened
+    row = page.locator("#each tbody tr", has=page.locator("th", has_text="soft"))
+    expect(row.locator("td").first).to_contain_text("damages translation texts")
+    expect(row.locator("td").nth(2)).to_contain_text("differ only in gender apart by 20 points")
+    row.locator("td").nth(2).locator("a").first.click()
+    expect(page.locator(".finding.linked .says")).to_contain_text("differ only in gender")
+
+
+def test_a_metrics_page_has_an_example_of_whom_it_is_unfair_to(opened: Any) -> None:
+    page, _, _ = opened
+    ready(page, page.url.partition("#")[0] + "#/metric/soft")
+    cover = page.locator("#metric-page details.offensive")
+    expect(cover.locator(".case")).to_be_hidden()
+    cover.locator("> summary").click()
+    expect(cover.locator(".case del")).to_have_text(["she"])
 
 
 def test_groups_stand_with_their_intervals_in_one_order_of_metrics(opened: Any) -> None:
     page, _, _ = opened
     page.locator(".attribute > summary").first.click()
     table = page.locator(".attribute table").first
-    expect(table.locator("thead th")).to_have_count(4)
-    assert table.locator("thead th").all_inner_texts()[1:] == ["keen", "plain", "soft"]
+    expect(table.locator("thead th")).to_have_text([re.compile("group"), "keen", "plain", "soft"])
     cell = table.locator("tbody tr").first.locator("td").nth(2)
-    assert cell.get_attribute("class") == "fail"
+    expect(cell).to_have_class("fail")
     assert float(cell.locator(".scale").evaluate("node => node.style.getPropertyValue('--value')")) > 50
-    assert "95% CI" in cell.locator("a").get_attribute("title")
+    expect(cell.locator("a")).to_have_attribute("title", re.compile("95% CI"))
 
 
 def test_drill_down_shows_marked_texts_scores_and_the_map(opened: Any) -> None:
@@ -176,25 +191,25 @@ def test_drill_down_shows_marked_texts_scores_and_the_map(opened: Any) -> None:
     page.keyboard.press("Enter")
     cover = finding.locator("details.offensive")
     cover.wait_for()
-    assert cover.locator(".case").first.is_hidden()
+    expect(cover.locator(".case").first).to_be_hidden()
     cover.locator("summary").first.click()
     case = cover.locator(".case").first
-    assert case.is_visible()
-    assert "window.broken=1" in case.inner_text()  # shown as text
-    assert case.locator("del").first.inner_text() == "she"
-    assert case.locator("mark").first.inner_text() == "he"
-    assert "soft 0.5" in case.inner_text()
+    expect(case).to_be_visible()
+    expect(case).to_contain_text("window.broken=1")  # shown as text
+    expect(case.locator("del").first).to_have_text("she")
+    expect(case.locator("mark").first).to_have_text("he")
+    expect(case).to_contain_text("soft 0.5")
     case.locator("details summary", has_text="Which word matched which").click()
-    assert case.locator("td.best").all_inner_texts() == ["0.90", "0.80"]
+    expect(case.locator("td.best")).to_have_text(["0.90", "0.80"])
     assert page.evaluate("window.broken") is None
 
 
 def test_the_gravest_findings_have_complete_examples(opened: Any) -> None:
     page, _, _ = opened
     card = page.locator(".gravest li", has_text="damages translation texts")
-    assert "The sensitivity should be at least 0.1 SD" in card.inner_text()
-    assert card.locator(".case .role").all_inner_texts()[:1] == ["reference"]
-    assert card.locator(".case del").first.inner_text() == "ran home."
+    expect(card).to_contain_text("The sensitivity should be at least 0.1 SD")
+    expect(card.locator(".case .role").first).to_have_text("reference")
+    expect(card.locator(".case del")).to_have_text(["dog ran home."])  # the strongest change alone
     assert card.locator(".body").evaluate(
         "node => node.scrollHeight <= node.clientHeight + 1"
     )  # nothing is cut off
@@ -203,9 +218,9 @@ def test_the_gravest_findings_have_complete_examples(opened: Any) -> None:
 def test_offensive_examples_are_covered_until_asked_for(opened: Any) -> None:
     page, _, _ = opened
     first = page.locator(".gravest details.offensive").first
-    assert not first.evaluate("node => node.open")
+    expect(first.locator(".case")).to_be_hidden()
     page.check("#offensive")
-    assert first.evaluate("node => node.open")
+    expect(first.locator(".case")).to_be_visible()
 
 
 def test_csv_of_a_chart_and_its_words(opened: Any) -> None:
@@ -216,8 +231,8 @@ def test_csv_of_a_chart_and_its_words(opened: Any) -> None:
     text = waiting.value.path().read_text()
     assert text.splitlines()[0] == "panel,label,metric,value,low,high,n,verdict"
     assert "gender,soft,soft,20,19,21,40,fail" in text
-    words = page.locator("#audit-stereotype .plot").get_attribute("aria-label")
-    assert words == "gender: keen 1, pass; plain 2, pass; soft 20, fail"
+    words = "gender: keen 1, pass; plain 2, pass; soft 20, fail"
+    expect(page.locator("#audit-stereotype .plot")).to_have_attribute("aria-label", words)
 
 
 @pytest.mark.parametrize("where", ["", "#/metric/soft"])
@@ -230,12 +245,14 @@ def test_dark_and_phone_width(browser: Any, planted: Run, screenshot: Any, where
         screenshot(page, "report-phone")
         for section in page.locator("details.audit, details.attribute").all():
             section.locator("> summary").click()
-        page.wait_for_selector(".heat")
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        expect(page.locator(".heat")).to_have_count(3)
+        expect(page.locator(".attribute:not(:has(table))")).to_have_count(0)
+    root = page.locator("html")
+    expect(root).to_have_attribute("data-theme", "dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate(BROKEN_WORDS) == []
     page.click("#theme")
-    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    expect(root).to_have_attribute("data-theme", "light")
     context.close()
 
 
@@ -244,11 +261,18 @@ def test_printed_legends_keep_their_colours(opened: Any) -> None:
     page.locator("#audit-stress > summary").click()
     page.wait_for_selector("#audit-stress .legend i")
     page.emulate_media(media="print")
-    adjust = page.locator("#audit-stress .legend i").first.evaluate(
-        "node => getComputedStyle(node).printColorAdjust"
-    )
-    assert adjust == "exact"
-    assert page.locator("#filters").is_hidden()
+    expect(page.locator("#audit-stress .legend i").first).to_have_css("print-color-adjust", "exact")
+    expect(page.locator("#filters")).to_be_hidden()
+    expect(page.locator(".only-print").first).to_be_visible()  # every task is printed under its name
+
+
+def test_the_lines_of_a_curve_can_be_told_apart(opened: Any) -> None:
+    page, _, _ = opened
+    page.locator("#audit-stress > summary").click()
+    expect(page.locator("#audit-stress .legend")).to_contain_text("● keen  ■ plain  ▲ soft")
+    drawn = page.locator("#audit-stress figure svg").first.locator(".mark-symbol path")
+    expect(drawn).to_have_count(9)
+    assert len({path.get_attribute("d") for path in drawn.all()}) == 3
 
 
 def test_unlikely_tokens_are_darker(opened: Any) -> None:
@@ -258,11 +282,11 @@ def test_unlikely_tokens_are_darker(opened: Any) -> None:
     finding = page.locator(".finding").first
     finding.locator("summary").first.click()
     finding.locator("summary", has_text="How likely each token was").click()
-    shades = finding.locator(".tokens span").evaluate_all(
-        "nodes => nodes.map(n => Number(n.style.getPropertyValue('--depth')))"
-    )
+    tokens = finding.locator(".tokens span")
+    expect(tokens).to_have_count(2)
+    shades = tokens.evaluate_all("nodes => nodes.map(n => Number(n.style.getPropertyValue('--depth')))")
     assert shades == [0.05, 0.75]
-    assert finding.locator(".tokens span").nth(1).get_attribute("title") == "probability 0.000012"
+    expect(tokens.nth(1)).to_have_attribute("title", "probability 0.000012")
 
 
 def test_no_serious_violation_of_accessibility(opened: Any) -> None:

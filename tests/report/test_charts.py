@@ -74,10 +74,11 @@ def test_what_is_coloured_by_a_verdict_is_the_number_that_was_judged(planted: Ru
 
 
 def test_bars_of_deeper_slices_are_labelled_with_the_rest_of_their_path() -> None:
-    findings = [finding("soft", f"news/{part}", "gain", value) for part, value in (("a", 1.0), ("b", 2.0))]
-    gain = Statistic("gain", "Gain.", "SD")
-    (panel,) = drawn(run_of(findings, gain, charts=(Chart("bars", "gain"),)))
-    assert [row["label"] for row in panel.rows] == ["soft · a", "soft · b"]
+    gain, charts = Statistic("gain", "Gain.", "SD"), (Chart("bars", "gain"),)
+    for parts, names in (("a", "b"), ("a", "b")), (("group/old", "word/he"), ("old", "“he”")):
+        findings = [finding("soft", f"news/{part}", "gain", value) for value, part in enumerate(parts)]
+        (panel,) = drawn(run_of(findings, gain, charts=charts))
+        assert [row["label"] for row in panel.rows] == [f"{name} · soft" for name in names]
 
 
 def test_only_the_worst_of_very_many_are_drawn() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +17,20 @@ from assay.names.registry import audit_class, names
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if page.exists()]
 OUTPUTS = runpy.run_path(str(ROOT / "docs" / "make_outputs.py"))
-COMMANDS = {page.name: OUTPUTS["read_commands"](page.read_text("utf-8")) for page in PAGES}
+SLOW = bool(os.environ.get("ASSAY_SOAK"))  # `make soak` runs what takes minutes, too
+COMMANDS = {page.name: OUTPUTS["read_commands"](page.read_text("utf-8"), slow=SLOW) for page in PAGES}
 COMMANDS = {name: commands for name, commands in COMMANDS.items() if commands}
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def pages_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def outputs(pages_folder: Path) -> dict[str, Any]:
     commands = {name: [entry.command for entry in entries] for name, entries in COMMANDS.items()}
-    return OUTPUTS["run_pages"](commands, tmp_path_factory.mktemp("pages"))
+    return OUTPUTS["run_pages"](commands, pages_folder)
 
 
 @pytest.mark.parametrize("page", COMMANDS)
@@ -39,10 +48,37 @@ def test_pages_for_beginners_show_what_comes() -> None:
         "tutorial-author.md",
         "tutorial-auditor.md",
         "how-to.md",
+        "own-data.md",
     ):
         assert COMMANDS[page]
         silent = [entry.command for entry in COMMANDS[page] if not entry.lines]
         assert [command for command in silent if not command.startswith("cat >")] == []
+
+
+def test_commands_of_pages_for_users_stand_where_they_are_run() -> None:
+    """A block of another kind that calls assay would not be compared with what comes."""
+    for page in PAGES:
+        if page.name == "README.md" or page.name.startswith(("tutorial-", "how-to", "own-data")):
+            blocks = re.findall(r"^```(?:sh|bash|)\n(.*?)^```", page.read_text("utf-8"), re.S | re.M)
+            assert [block for block in blocks if re.search(r"^assay ", block, re.M)] == [], page.name
+
+
+@pytest.mark.parametrize("page", ["README.md", "how-to.md", "tutorial-author.md"])
+def test_python_of_a_page_runs(page: str, outputs: dict[str, Any], pages_folder: Path) -> None:
+    """In the folder of the page's commands; functions of pytest are called."""
+    (path,) = [path for path in PAGES if path.name == page]
+    code = "".join(re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), re.S | re.M))
+    code += "".join(f"{name}()\n" for name in re.findall(r"^def (test_\w+)\(\)", code, re.M))
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=pages_folder / page, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_lines_between_marks_are_brought_up_to_date() -> None:
+    shown = ("a 1", "...", "note: n = 3", "...", "end 1")
+    output = OUTPUTS["Output"](0, ("a 2", "b 3", "c 4"), ("note: n = 5", "report", "end 2"))
+    expected = "$ x\na 2\n...\nnote: n = 5\n...\nend 2\n"
+    assert OUTPUTS["updated"](OUTPUTS["Printed"]("x", shown), output) == expected
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_the_advice_names_the_smallest_panel_and_what_nobody_notices() -> None:
     ]
     rows += [effect(metric, "translation/fluency/hard", "change", 9) for metric in "ab"]
     (ranking,) = rankings(judged_run({Checklist(): rows}))
-    assert ranking.advice == "Use a"  # 20 of 21 that can be noticed: a second member adds too little
+    assert ranking.panel == "a"  # 20 of 21 that can be noticed: a second member adds too little
     assert (
         ranking.reason
         == "it notices 20 of 22 kinds of error (all metrics together 21); fairness is not settled"
@@ -82,7 +82,7 @@ def test_an_unfair_metric_is_left_out_of_the_advice_and_its_profile_says_why() -
     ]
     run = judged_run({Checklist(): noticing("a", 3, 1) + noticing("b", 4, 0), Groups(): fair})
     (ranking,) = rankings(run)
-    assert ranking.advice == "Use a"
+    assert ranking.panel == "a"
     assert "left out as unfair: b" in ranking.reason
     assert profiles(run)["b"].effect == "b scores texts about sikh people -9% apart."
     assert profiles(run)["a"].effect == "largest effect: sikh (religion) -0.5% of the gap, 95% CI -1 to 0"

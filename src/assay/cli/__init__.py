@@ -26,6 +26,7 @@ from assay import __version__
 from assay.cli.help import Command, Group, plain_words
 from assay.datasets.lexicon import toml_file
 from assay.errors import AuditError, CacheError, SpecError, Stopped, harmless, suggest, unwritable
+from assay.models.lazy import wait_passively
 
 # Module to its heading in `assay --help` and its commands. A module is imported when one of its commands is
 # called, so that help and version stay quick.
@@ -61,7 +62,8 @@ class Commands(Group):
         if cmd_name not in COMMANDS:
             if ctx.resilient_parsing or cmd_name.startswith("-"):
                 return None
-            raise SpecError(f"no command is called {cmd_name!r}{suggest(cmd_name, COMMANDS)}")
+            known = suggest(cmd_name, COMMANDS)
+            raise SpecError(f"no command is called {cmd_name!r}{known}; see assay --help")
         command = command_of(cmd_name)
         command.name = cmd_name
         return command
@@ -100,6 +102,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -113,7 +116,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 def main() -> None:
     """Run the command line; a user's mistake is one message, a bug a traceback."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # idle threads must not spin on a busy machine
+    wait_passively()
     _take_streams()
     sys.excepthook = _bug
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)

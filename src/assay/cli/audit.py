@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +17,8 @@ from assay.cli.output import finish, print_cost, print_json, print_notes
 from assay.errors import DataError, SpecError, suggest
 
 if TYPE_CHECKING:
-    from assay.core import Measure, Perturbation, Record, Sample
+    from assay.core import Measure, Perturbation, Record
+    from assay.datasets.ratings import Rated
     from assay.run.results import Run
 
 _LACKS = {
@@ -52,11 +53,9 @@ def run(
 
     assay run AUDIT --help shows the options of that audit, assay list audits the names of all.
     """
-    from assay.names.registry import audit_class
     from assay.run.pipeline import run
 
-    known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]
-    given = request.fields(only) | o.extra_fields(context.args, known)
+    given = o.audit_fields(context, audit, request.fields(only))
     _perform(request, [audit], given, partial(run, audit, scores=scores))
 
 
@@ -86,7 +85,7 @@ def _perform(
 
 
 def score(
-    data: Annotated[Path, typer.Option()],
+    data: Annotated[list[Path], typer.Option()],
     metric: o.Metrics = None,
     map: list[str] | None = None,
     limit: o.Limit = None,
@@ -96,33 +95,49 @@ def score(
     on_error: vocabulary.OnError = "stop",
     timeout: o.Timeout = None,
     skip_missing: bool = False,
+    out: Path | None = None,
     json: bool = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Score a file; prints CSV, or JSON with --json."""
+    """Score a file; prints CSV, or JSON with --json.
+
+    With --out, --data takes many files (quote a pattern) of any size: each is read in blocks, and its
+    scores go to a Parquet file of the same name. Started again, it goes on with the files that are missing.
+    """
     import polars as pl
 
     from assay.datasets.columns import parse_map
     from assay.datasets.frames import as_data
-    from assay.datasets.ratings import TEXTS, read_samples
-    from assay.datasets.rows import read_rows, recognise
+    from assay.datasets.ratings import CHUNK, TEXTS, stream_samples
+    from assay.datasets.rows import read_columns, recognise
     from assay.names.spec import measure
+    from assay.run.bulk import Part, parts_of, score_parts
     from assay.run.data import alias_notes, reads_images
-    from assay.run.pipeline import DEFAULT_METRICS, score_noted
+    from assay.run.pipeline import DEFAULT_METRICS, score_chunks
     from assay.run.session import Session
 
     measures = [measure(spec) for spec in metric or DEFAULT_METRICS]
-    (file,) = as_data(data, parse_map(",".join(map or ())))
+    columns = parse_map(",".join(map or ()))
     skip = skip_missing or not reads_images(measures)
-    items = read_samples(file, skip_missing=skip, rated=False, limit=limit)
+    files = _expand(data)
+    if out is not None:
+        given = Part(out, out, columns, skip, on_error, timeout)
+        session = Session.open(workers=workers, ray=ray, quiet=quiet, timeout=timeout)
+        counts = score_parts(measures, parts_of(files, out, given), session)
+        print_notes([*counts.sentences(), f"{counts.rows:,} rows scored in {out}"], quiet=quiet)
+        return
+    if len(files) > 1:
+        raise SpecError(f"--data names {len(files)} files; --out FOLDER scores many, each into a file there")
+    (file,) = as_data(files, columns)
+    stream = partial(stream_samples, file, skip_missing=skip, limit=limit)
     session = Session.open(
         cache=o.cache_path(cache), workers=workers, ray=ray, on_error=on_error, quiet=quiet, timeout=timeout
     )
-    samples = [item.sample for item in items]
-    _check_fields(measures, samples, file)
-    frame, notes = score_noted(measures, samples, session=session)
-    notes = [*alias_notes(file, recognise(read_rows(file, limit), TEXTS)), *notes]
-    ids = [item.id for item in items]
+    ids, last = _checked(stream, measures, file)  # the file is read again to score it, unless it is small
+    chunks = stream() if len(ids) > CHUNK else [last]
+    samples = ([item.sample for item in chunk] for chunk in chunks)
+    frame, notes = score_chunks(measures, samples, session=session)
+    notes = [*alias_notes(file, recognise(read_columns(file, limit), TEXTS)), *notes]
     if not json:  # a cell that starts like a formula is quoted: spreadsheets run it otherwise
         ids = [f"'{name}" if name.startswith(tuple("=+-@\t\r")) else name for name in ids]
     frame.insert_column(0, pl.Series("id", ids))
@@ -133,22 +148,41 @@ def score(
     print_notes(notes, quiet=quiet)
 
 
-def _check_fields(measures: Sequence[Measure], samples: Sequence[Sample], data: Path) -> None:
-    """Refuse a metric that can score no row at all for want of a field."""
+def _expand(patterns: Sequence[Path]) -> list[Path]:
+    """The files that paths and patterns like part-*.parquet name, each once."""
+    files: list[Path] = []
+    for pattern in patterns:
+        path = pattern.expanduser()
+        matching = [path] if path.exists() else sorted(map(Path, glob(str(path))))
+        files += matching or [path]  # the reader says what is wrong with it
+    return list(dict.fromkeys(files))
+
+
+def _checked(
+    stream: Callable[[], Iterable[list[Rated]]], measures: Sequence[Measure], data: Path
+) -> tuple[list[str], list[Rated]]:
+    """The ids of a file and its last chunk; refuse a metric that can score no row for want of a field."""
     from assay.run.unfold import missing_field
 
-    for measure in measures:
-        needs = {missing_field(measure.metric, sample) for sample in samples}
+    ids: list[str] = []
+    chunk: list[Rated] = []
+    lacks: list[set[str | None]] = [set() for _ in measures]
+    for chunk in stream():
+        ids += [item.id for item in chunk]
+        for measure, needs in zip(measures, lacks, strict=True):
+            needs |= {missing_field(measure.metric, item.sample) for item in chunk}
+    for measure, needs in zip(measures, lacks, strict=True):
         if None not in needs:
             raise DataError(f"{measure.label} needs {_explain_missing(sorted(filter(None, needs)), data)}")
+    return ids, chunk
 
 
 def _explain_missing(needs: Sequence[str], data: Path) -> str:
     """Why the rows of a file lack what is needed: a column that is not there, or one without values."""
     from assay.datasets.ratings import KNOWN
-    from assay.datasets.rows import read_rows
+    from assay.datasets.rows import read_columns
 
-    columns = list(dict.fromkeys(column for row in read_rows(data) for column in row.values))
+    columns = list(dict.fromkeys(column for row in read_columns(data) for column in row.values))
     absent = [need for need in needs if need not in columns and need.rstrip("s") not in columns]
     if not absent:
         empty = "the files are missing, or the column is empty" if "image" in needs else "the column is empty"
@@ -169,7 +203,7 @@ def perturb(
     limit: o.Limit = None,
     json: bool = False,
 ) -> None:
-    """Change a text, or the golds of a file; 'list' shows every perturbation."""
+    """Change a text, or the clean texts of a file, and print the result."""
     from assay.core import Record
     from assay.datasets.columns import parse_map
     from assay.datasets.frames import as_data

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from assay.cli.output import print_json
-from assay.errors import SpecError, WeightsError, suggest
+from assay.errors import SpecError, WeightsError
 
 
 def convert(name: str, out: Path | None = None, json: bool = False) -> None:
@@ -40,14 +40,13 @@ def convert(name: str, out: Path | None = None, json: bool = False) -> None:
 
 def _model(name: str) -> str:
     """Return the model of a metric's default, or the name itself where it is none of a metric."""
-    from assay.names.registry import find, names
+    from assay.names.registry import find, names, suggest_name
 
-    known = names("metrics")
-    if name in known:
+    if name in names("metrics"):
         metric = find("metrics", name)[0]
         if not metric.weights:
             raise SpecError(f"{name} needs no weights; give a model of the hub, a folder or a file")
         return str(getattr(metric, metric.weights[0]))
     if "/" not in name and not Path(name).exists():
-        raise SpecError(f"no metric, folder or file is called {name!r}{suggest(name, known)}")
+        raise SpecError(f"no metric, folder or file is called {name!r}{suggest_name(name, 'metrics')}")
     return str(Path(name).resolve()) if Path(name).exists() else name

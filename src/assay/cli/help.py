@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from typer.core import TyperCommand, TyperGroup
 
 from assay.datasets.lexicon import toml_file
-from assay.errors import suggest
+from assay.errors import nearest, suggest
 
 STRAY = "repeat -m for several metrics (-m bleu -m chrf), and put quotes around a spec with blanks or *"
 _WORDS = "assay.words"  # what was typed, kept in the context
 _OFFERED: dict[str, Any] = {"audit": "audits", "metric": "metrics", "kind": "lists"}
-_SHARED = ("data", "map", "references", "only", "task", "rule", "seed", "limit", "skip_missing")
+SHARED = frozenset(toml_file("help", "commands")["shared"])
 
 
 class Command(TyperCommand):
@@ -40,6 +41,16 @@ class Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """What the command does; after the name of an audit, what that audit asks."""
+        kind = self._audit(ctx)
+        if kind is None:
+            super().format_help_text(ctx, formatter)
+            return
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(f"{kind.title}\n\n{inspect.cleandoc(kind.__doc__)}")
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         kind = self._audit(ctx)
         if kind is not None:
@@ -47,7 +58,7 @@ class Command(TyperCommand):
                 formatter.write_dl(list(audit_options(kind)))
             parameters: list[Any] = self.params
             for parameter in parameters:
-                parameter.hidden = parameter.hidden or parameter.name in _SHARED
+                parameter.hidden = parameter.hidden or not SHARED.isdisjoint(parameter.opts)
         super().format_options(ctx, formatter)
         write_examples(ctx, formatter)
 
@@ -128,6 +139,12 @@ def _kind(hint: Any) -> str:
     return names.get(getattr(hint, "__name__", ""), "NAME")
 
 
+def suggest_option(wrong: str, known: Iterable[str]) -> str:
+    """The option that may have been meant; dashes do not make two options alike."""
+    near = nearest(wrong.lstrip("-"), [name.lstrip("-") for name in known if name.startswith("--")])
+    return f"; did you mean --{near}?" if near else ""
+
+
 def plain_words(error: Any) -> str:
     """What the parser of options complains of: which word, and what to write instead."""
     ctx, message = error.ctx, error.format_message()
@@ -138,12 +155,15 @@ def plain_words(error: Any) -> str:
         given = " ".join(filter(None, (*written, parameter.metavar)))
         message = f"{command} needs {given}: {parameter.help}".rstrip(".")
     elif message.startswith("No such option") and ctx is not None:
-        known = [name for each in ctx.command.params for name in each.opts if name.startswith("--")]
-        message = f"{command} has no option {option}{suggest(str(option), known)}"
+        known = [name for each in ctx.command.params for name in each.opts]
+        message = f"{command} has no option {option}{suggest_option(str(option), known)}"
     elif message.startswith("Got unexpected extra argument"):
         takes_metrics = any(each.name == "metric" for each in ctx.command.params)
         words = message.rpartition(" (")[2].rstrip(").")
         message = f"unexpected words: {words}" + (f"; {STRAY}" if takes_metrics else "")
+    elif message.startswith("No such command"):
+        word = message.split("'")[1]
+        message = f"no command is called {word!r}{suggest(word, ctx.command.commands)}"
     elif "requires an argument" in message:
         message = f"{option} needs a value"
     elif parameter is not None:

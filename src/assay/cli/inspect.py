@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -109,12 +108,10 @@ def calibrate(
 ) -> None:
     """Simulate metrics with a defect of known size on your data, and count how often the audit finds it."""
     from assay.calibration.curve import calibrate
-    from assay.names.registry import audit_class
     from assay.run.session import Session
 
-    options = o.Request(data=data, task=task, seed=seed, limit=limit).fields(only)
-    known = [field.name for field in fields(audit_class(audit))]  # type: ignore[arg-type]
-    options |= o.extra_fields(context.args, known)
+    request = o.Request(data=data, task=task, seed=seed, limit=limit)
+    options = o.audit_fields(context, audit, request.fields(only))
     session = Session.open(cache=o.cache_path(cache))
     curves, notes = calibrate(
         audit, options, seeds=draws, noise=noise, metric=metric, session=session, size=size

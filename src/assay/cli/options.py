@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -13,8 +13,8 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from assay import vocabulary
-from assay.cli.help import STRAY
-from assay.errors import SpecError, suggest
+from assay.cli.help import SHARED, STRAY, suggest_option
+from assay.errors import SpecError
 
 Metrics = Annotated[list[str] | None, typer.Option("-m", "--metric")]
 _SEED = typer.Option(min=0)
@@ -60,18 +60,11 @@ class Request:
 
     def fields(self, only: list[str] | None = None) -> dict[str, Any]:
         """The given options, as fields of an audit."""
-        given: dict[str, Any] = {
-            "data": tuple(self.data or ()),
-            "map": ",".join(self.map or ()) or None,
-            "references": self.references,
-            "only": tuple(only or ()),
-            "task": tuple(self.task or ()),
-            "rule": self.rule,
-            "seed": self.seed,
-            "limit": self.limit,
-            "skip_missing": self.skip_missing or None,
-        }
-        return {name: value for name, value in given.items() if value not in (None, ())}
+        given = {name: getattr(self, name) for name in ("references", "rule", "seed", "limit")}
+        lists = {"data": self.data, "only": only, "task": self.task}
+        given |= {name: tuple(value or ()) for name, value in lists.items()}
+        given |= {"map": ",".join(self.map or ()), "skip_missing": self.skip_missing}
+        return {name: value for name, value in given.items() if value not in (None, (), "", False)}
 
 
 def with_request(*, size: vocabulary.Size) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -113,26 +106,35 @@ def cache_path(text: str | None) -> Path | None:
     return None if text == "none" else Path(text).expanduser()
 
 
-def extra_fields(words: list[str], known: list[str]) -> dict[str, Any]:
-    """`--level system --each-judgement` to the audit's own fields."""
-    fields: dict[str, Any] = {}
-    rest = list(words)
+def audit_fields(context: typer.Context, audit: str, shared: Mapping[str, Any]) -> dict[str, Any]:
+    """The shared options that were given, and words like `--level system`, as the audit's own fields."""
+    from assay.names.registry import audit_class
+    from assay.names.spec import convert
+
+    kind: Any = audit_class(audit)
+    hints = get_type_hints(kind)
+    own = {f"--{field.name.replace('_', '-')}": field.name for field in dataclasses.fields(kind)}
+    words: dict[str, list[str]] = {}
+    rest = list(context.args)
     while rest:
         word = rest.pop(0)
         if not word.startswith("--"):
             raise SpecError(f"unexpected word {word!r}; options are written --name value; {STRAY}")
-        name, equals, value = word[2:].partition("=")
-        name = name.replace("-", "_")
-        if name not in known:
-            shown = [field.replace("_", "-") for field in known]
-            raise SpecError(f"unknown option --{name.replace('_', '-')}{suggest(name, shown)}")
-        if equals:
-            given = value
-        elif rest and not rest[0].startswith("--"):
-            given = rest.pop(0)
-        else:
-            given = "true"
-        fields[name] = f"{fields[name]};{given}" if name in fields else given
+        flag, equals, value = word.partition("=")
+        values = words.setdefault(flag, [])
+        if equals or (rest and not rest[0].startswith("--")):
+            values.append(value if equals else rest.pop(0))
+    given = [f"--{name.replace('_', '-')}" for name in shared if name != "map"]
+    for flag in filter(lambda flag: flag not in own, (*words, *given)):
+        known = own.keys() | {name for p in context.command.params for name in p.opts} - SHARED
+        command = f"{context.command_path} {audit}"
+        raise SpecError(f"{command} has no option {flag}{suggest_option(flag, known)}; see {command} --help")
+    fields = dict(shared)
+    for flag, values in words.items():
+        hint = hints[own[flag]]
+        if not values and hint is not bool:
+            raise SpecError(f"{flag} needs a value; see assay run {audit} --help")
+        fields[own[flag]] = convert(";".join(values) or "true", hint, f"{flag} of {audit}")
     return fields
 
 

@@ -23,7 +23,7 @@ _PAGE = "reproduction.html"
 def reproduce(
     recipe: Annotated[list[str] | None, typer.Argument()] = None,
     metric: o.Metrics = None,
-    data: Path | None = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
     all_: Annotated[bool, typer.Option("--all")] = False,
     quick: bool = False,
     weights: Literal["local", "hub"] = "local",
@@ -82,7 +82,7 @@ def reproduce(
 def study(
     paper: str,
     metric: o.Metrics = None,
-    data: Path | None = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
     limit: o.Limit = None,
     out: Path = Path("assay-run"),
     cache: str | None = None,
@@ -111,26 +111,17 @@ def study(
 def _list_recipes(json: bool) -> None:
     from assay.reproduction import recipes
 
-    listed = recipes().values()
-    if json:
-        print_json(
-            [
-                {
-                    "recipe": table.name, "title": table.title, "cells": len(table.cells),
-                    "runnable": len(table.runnable), "data": list(table.paths),
-                }
-                for table in listed
-            ]
-        )  # fmt: skip
-        return
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "recipe": table.name, "cells": len(table.cells), "can run": len(table.runnable),
-            "what": table.title, "data": ", ".join(table.paths) or "-",
+            "recipe": table.name, "cells": len(table.cells), "runnable": len(table.runnable),
+            "title": table.title, "data": list(table.paths),
         }
-        for table in listed
+        for table in recipes().values()
     ]  # fmt: skip
-    print_columns(rows)
+    if json:
+        print_json(rows)
+    else:
+        print_columns([row | {"data": ", ".join(row["data"]) or "-"} for row in rows])
 
 
 def _print_plan(chosen: Sequence[Recipe], place: Place, machine: str, session: Session, json: bool) -> None:

@@ -133,11 +133,9 @@ def gate(
 
 
 def card(
-    run: Path, metric: Annotated[str, typer.Option("-m", "--metric")], format: vocabulary.Format = "md"
+    run: Path, metric: Annotated[str, typer.Option("-m", "--metric")], format: Literal["md", "html"] = "md"
 ) -> None:
-    """Print the card of one metric as Markdown (default) or HTML."""
-    if format not in ("md", "html"):
-        raise SpecError(f"a card has no format {format}; choose md or html")
+    """Print one page about a metric: what it measures, what the run found, and its limits."""
     card = make_card(load_run(run), metric)
     typer.echo(as_html(card) if format == "html" else as_markdown(card))
 

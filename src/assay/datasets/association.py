@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from assay.datasets.lexicon import data_path, indefinite_article, toml_file, word_set
-from assay.datasets.rows import json_value, read_text
+from assay.datasets.rows import read_json
 from assay.errors import DataError
 
 Level = Literal["word", "sentence", "unbleached"]
@@ -109,10 +109,7 @@ def _in_frames(words: WordSet, frames: Mapping[str, Sequence[str]], limit: int |
 
 def _read_sets(path: Path) -> dict[str, tuple[str, list[str]]]:
     """Category and examples of each set, or an error that names the file and the key."""
-    try:
-        document = json_value(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not JSON ({error}); give a file in the SEAT form") from error
+    document = read_json(path)
     if not isinstance(document, dict):
         raise DataError(f"{path}: not a JSON object; the SEAT form has the keys {', '.join(KEYS)}")
     return {key: _read_set(path, key, document.get(key)) for key in KEYS}

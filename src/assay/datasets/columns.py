@@ -65,6 +65,8 @@ def parse_map(given: str | Mapping[str, str | Sequence[str]]) -> dict[str, tuple
         field_ = "references" if name == "reference" else name
         if field_ not in FIELDS and not field_.removeprefix(CRITERION):
             raise SpecError(f"--map {name}={value}: name the criterion, as in human.quality={value}")
+        if field_ not in FIELDS and value in FIELDS:
+            raise SpecError(f"--map {name}={value}: the field comes first; write --map {value}={name}")
         if field_ not in FIELDS and not field_.startswith(CRITERION):
             raise SpecError(f"--map {name}={value}: assay has no field {name!r}{suggest(name, FIELDS)}")
         if field_ in columns and field_ != "references":

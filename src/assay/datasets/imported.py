@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,17 +94,10 @@ def _column(rows: Iterable[Row], column: str) -> Table:
             )
         for metric, numbers in given.items():
             for place, number in enumerate(numbers if isinstance(numbers, list) else [numbers]):
-                if number is not None:
-                    table.setdefault(metric, {})[row.text("id"), place] = _number(row, column, number)
+                score = row.inner({column: number}, column).number(column)
+                if score is not None:
+                    table.setdefault(metric, {})[row.text("id"), place] = score
     return table
-
-
-def _number(row: Row, column: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise row.fail(f"column {column!r} holds {value!r}, which is not a number")
-    if abs(value) > sys.float_info.max:
-        raise row.fail(f"column {column!r} holds an infinite number")
-    return float(value)
 
 
 def _tabled(rows: Sequence[Row]) -> Table:

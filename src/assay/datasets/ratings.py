@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from assay.core import Sample
-from assay.datasets.rows import Row, read_rows, read_sources, with_aliases
+from assay.datasets.rows import (
+    Row,
+    read_columns,
+    read_rows,
+    read_sources,
+    recognise,
+    stream_rows,
+    with_aliases,
+)
 from assay.errors import DataError
 
 KNOWN = ("id", "hypothesis", "references", "source", "image", "system", "doc", "human")
 TEXTS = ("hypothesis", "references", "source")  # fields whose aliases are recognised, and so are ratings
+CHUNK = 100_000  # rows of a file that are in memory at a time
 LARGEST = 1e50  # correlations multiply four ratings, which must not overflow
 FLAT = "human."  # a table may have one column per criterion: human.fluency
 RIVALS = "rivals by criterion"  # the key in `meta` of the systems that a text was compared with
@@ -45,15 +55,28 @@ def read_samples(
     return unique((_rated(row, n, sources, skip_missing) for n, row in enumerate(rows)), path)
 
 
-def unique(items: Iterable[Rated], path: Path) -> list[Rated]:
-    """The same texts, after a check that no id is repeated: scores are matched by id."""
+def stream_samples(
+    path: Path, *, skip_missing: bool, limit: int | None = None, size: int = CHUNK
+) -> Iterator[list[Rated]]:
+    """`read_samples` without ratings, so many at a time: a file need not fit in memory."""
+    chosen, sources, seen = recognise(read_columns(path, limit), TEXTS), read_sources(path), set[str]()
+    rows = enumerate(stream_rows(path, limit, chosen))
+    while chunk := [_rated(row, n, sources, skip_missing) for n, row in islice(rows, size)]:
+        yield unique(chunk, path, seen)
+
+
+def unique(items: Iterable[Rated], path: Path, seen: set[str] | None = None) -> list[Rated]:
+    """The same texts, after a check that no id is repeated or `seen` before: scores are matched by id."""
     rated = list(items)
-    repeated = [name for name, count in Counter(item.id for item in rated).items() if count > 1]
+    counts = Counter(item.id for item in rated)
+    repeated = [name for name, count in counts.items() if count > 1 or (seen and name in seen)]
     if repeated:
         raise DataError(
             f"{path}: id {repeated[0]!r} is in more than one row ({len(repeated)} such ids); "
             f"give each row an id of its own, or leave the column out"
         )
+    if seen is not None:
+        seen.update(counts)
     return rated
 
 

@@ -28,11 +28,12 @@ from assay.errors import DataError, nearest
 from assay.models.weights import MAX_UNPACKED, file_digest
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".tsv")
 _READABLE = (*SUFFIXES, ".json", ".gz")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_BATCH = 10_000  # rows of a Parquet file in memory at once
 _SNIFFED = 1000  # rows by which the separator of a table is chosen
 _MQM = {"rater", "category", "severity"}  # the columns of a table of translation errors
 
@@ -184,15 +185,33 @@ def read_rows(path: Path, limit: int | None = None) -> list[Row]:
 
     With a limit, no more of the file is read than that many rows need, where its form allows that.
     """
+    rows = list(_raw_rows(path, limit))
+    _check_map(path, rows)
+    return list(_renamed(rows, path))
+
+
+def read_columns(path: Path, limit: int | None = None) -> list[Row]:
+    """The rows that have a column which none before them has: they show what columns a large file has."""
+    rows: list[Row] = []
+    seen: set[str] = set()
+    for row in _raw_rows(path, limit):
+        if not rows or not row.values.keys() <= seen:
+            seen |= row.values.keys()
+            rows.append(row)
+    _check_map(path, rows)
+    return list(_renamed(rows, path))
+
+
+def stream_rows(path: Path, limit: int | None, chosen: Mapping[str, str]) -> Iterator[Row]:
+    """`read_rows` one by one, after `read_columns` and `recognise`, which chose columns for fields."""
+    return _aliased(_renamed(_raw_rows(path, limit), path), chosen)
+
+
+def _raw_rows(path: Path, limit: int | None) -> Iterator[Row]:
     table = table_of(path)
-    rows = list(
-        islice(_file_rows(path), limit)
-        if table is None
-        else [Row(values, path, number, unit="row") for number, values in enumerate(table[:limit], start=1)]
-    )
-    if not rows:
-        raise DataError(f"{path} holds no rows; give a file with at least one record")
-    return _renamed(rows, path.columns) if isinstance(path, DataFile) and path.columns else rows
+    if table is None:
+        return islice(_file_rows(path), limit)
+    return (Row(values, path, number, unit="row") for number, values in enumerate(table[:limit], start=1))
 
 
 def _file_rows(path: Path) -> Iterable[Row]:
@@ -218,10 +237,12 @@ def _columns_of(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(column for row in rows for column in row.values))
 
 
-def _renamed(rows: Sequence[Row], columns: Columns) -> list[Row]:
-    """The rows with the user's columns under our names."""
+def _check_map(path: Path, rows: Sequence[Row]) -> None:
+    """Refuse a file without rows, and columns of the user's `--map` that it does not have."""
+    if not rows:
+        raise DataError(f"{path} holds no rows; give a file with at least one record")
     present = _columns_of(rows)
-    for name, theirs in columns.items():
+    for name, theirs in _map_of(path).items():
         for column in theirs:
             if column not in present:
                 near = nearest(column, present)
@@ -230,8 +251,19 @@ def _renamed(rows: Sequence[Row], columns: Columns) -> list[Row]:
                 raise rows[0].fail_header(
                     f"--map {name}={column}: there is no column {column!r}, only {listed}; {advice}"
                 )
+
+
+def _map_of(path: Path) -> Columns:
+    return path.columns if isinstance(path, DataFile) else {}
+
+
+def _renamed(rows: Iterable[Row], path: Path) -> Iterator[Row]:
+    """The rows with the user's columns under our names."""
+    columns = _map_of(path)
     names = {name: " and ".join(theirs) for name, theirs in columns.items()}
-    return [replace(row, values=_rename(row, columns), names=names) for row in rows]
+    return (
+        (replace(row, values=_rename(row, columns), names=names) for row in rows) if columns else iter(rows)
+    )
 
 
 def _rename(row: Row, columns: Columns) -> dict[str, Any]:
@@ -272,12 +304,13 @@ def recognise(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = (
 
 def with_aliases(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = ()) -> list[Row]:
     """The rows with the columns that `recognise` finds under our names."""
-    chosen = recognise(rows, wanted, own)
-    if not chosen:
-        return list(rows)
+    return list(_aliased(rows, recognise(rows, wanted, own)))
+
+
+def _aliased(rows: Iterable[Row], chosen: Mapping[str, str]) -> Iterator[Row]:
     columns = {name: (column,) for name, column in chosen.items()}
-    names = {**rows[0].names, **chosen}
-    return [replace(row, values=_rename(row, columns), names=names) for row in rows]
+    for row in rows:
+        yield replace(row, values=_rename(row, columns), names={**row.names, **chosen}) if chosen else row
 
 
 def _plain(name: str) -> str:
@@ -475,16 +508,18 @@ def _parquet(path: Path) -> Iterator[Row]:
     """Rows of a Parquet file, by pyarrow: polars panics on a damaged page instead of raising an error."""
     import pyarrow as pa
 
+    number = 0
     try:
-        rows = read_parquet(path).to_pylist()
+        for batch in open_parquet(path).iter_batches(_BATCH):
+            for values in batch.to_pylist():
+                number += 1
+                yield Row(values, path, number)
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         raise DataError(f"cannot read {path}: {error}; is it a whole Parquet file?") from error
-    for number, values in enumerate(rows, start=1):
-        yield Row(values, path, number)
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """A Parquet file as a table, unless it unpacks to more than `MAX_UNPACKED` bytes.
+def open_parquet(path: Path, columns: Sequence[str] | None = None) -> pq.ParquetFile:
+    """A Parquet file, unless it unpacks to more than `MAX_UNPACKED` bytes.
 
     The footer tells the size of the pages. A page may repeat a long text a million times in a few bytes:
     texts are therefore read as dictionaries first, and the sizes of what they refer to are added up.
@@ -503,7 +538,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         size += sum(_text_bytes(chunk) for column in packed.columns for chunk in column.chunks)
     if size > MAX_UNPACKED:
         raise DataError(f"{path} unpacks to more than {MAX_UNPACKED:,} bytes; give a smaller file")
-    return file.read(columns)
+    return file
 
 
 def _text_bytes(array: Any) -> int:

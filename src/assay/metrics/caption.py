@@ -1,8 +1,9 @@
-"""Metrics of captions: CIDEr and SPICE against references, CLIPScore and ViLBERTScore with the image."""
+"""Metrics of captions: CIDEr and SPICE from references, CLIPScore, SigLIP and ViLBERTScore with the image."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from assay.core import Floats, Image, Metric, Sample, Scores
-from assay.errors import MetricError
+from assay.errors import MetricError, WeightsError
 from assay.metrics.base import Cut, Neural, best_matches, scored, unit
 from assay.metrics.coco import JAVA_BATCH, JavaBacked, java_spice, ptb_prepared, spice_state
 from assay.metrics.common import metric
@@ -187,6 +188,9 @@ def text_vectors(
     """Return one unit vector per distinct text, and the tokens cut of each."""
     distinct = list(dict.fromkeys(texts))
     rows, cuts = framed_rows(loaded, distinct, overlong)
+    if loaded.model.config.model_type.startswith("siglip"):
+        # It was trained on texts that are filled up to its limit, and reads off the last place.
+        rows = [row + [loaded.pad] * (loaded.limit - len(row)) for row in rows]
 
     def forward(batch: list[int]) -> list[Any]:
         ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
@@ -197,9 +201,44 @@ def text_vectors(
     return dict(zip(distinct, units, strict=True)), dict(zip(distinct, cuts, strict=True))
 
 
-@dataclass(frozen=True)
-class _Clip(Neural, Metric):
-    """The fields and formula of both CLIPScores."""
+class _ImageText(Neural, Metric):
+    """A model of two encoders, with one vector per image and per text; subclasses score their cosines."""
+
+    prefix: str
+    overlong: Cut
+    family: ClassVar[str]  # of the models that it is defined on
+
+    def load_model(self) -> Loaded:
+        loaded = super().load_model()
+        kind = str(loaded.model.config.model_type)
+        other = {"clip": "clipscore", "siglip": "siglip-cosine"}.get(kind.rstrip("2"), "")
+        if other and kind.rstrip("2") != self.family:
+            raise WeightsError(f"{loaded.path} holds a model of the kind {kind}; use {other}:model=PATH")
+        return loaded
+
+    @abstractmethod
+    def value(self, loaded: Loaded, fit: float, near: Sequence[float]) -> float | list[float]:
+        """Return the score, from the caption's cosine with the image and those with the references."""
+
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        loaded = self.load_model()
+        pictures = image_vectors(loaded, [s.image for s in samples if s.image is not None])
+        reads = "references" in self.needs
+        sides = [(s.hypothesis, *(s.references if reads else ())) for s in samples]
+        texts = [self.prefix + text for side in sides for text in side]
+        vectors, cuts = text_vectors(loaded, texts, self.overlong)
+        values: list[Any] = []
+        for sample, side in zip(samples, sides, strict=True):
+            caption, *others = (vectors[self.prefix + text] for text in side)
+            fit = None if sample.image is None else float(caption @ pictures[sample.image.digest])
+            near = [float(caption @ other) for other in others]
+            values.append(None if fit is None else self.value(loaded, fit, near))
+        return Scores(values, {"truncated": [cuts[self.prefix + s.hypothesis] for s in samples]})
+
+
+@metric("clipscore")
+class ClipScore(_ImageText):
+    """2.5 * max(cos(image, caption), 0); the caption is read as "A photo depicts ..."."""
 
     model: str = "openai/clip-vit-base-patch32"
     w: float = 2.5
@@ -207,35 +246,31 @@ class _Clip(Neural, Metric):
     overlong: Cut = "warn"
     precision: Precision = "float32"
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        loaded = self.load_model()
-        pictures = image_vectors(loaded, [s.image for s in samples if s.image is not None])
-        reads = "references" in self.needs
-        sides = ((s.hypothesis, *(s.references if reads else ())) for s in samples)
-        texts = [self.prefix + text for side in sides for text in side]
-        vectors, cuts = text_vectors(loaded, texts, self.overlong)
-        values = [self._value(sample, vectors, pictures) for sample in samples]
-        return Scores(values, {"truncated": [cuts[self.prefix + s.hypothesis] for s in samples]})
-
-    def _value(self, sample: Sample, vectors: dict[str, Floats], pictures: dict[str, Floats]) -> float | None:
-        if sample.image is None:
-            return None
-        caption = vectors[self.prefix + sample.hypothesis]
-        fit = self.w * max(float(caption @ pictures[sample.image.digest]), 0.0)
-        if "references" not in self.needs:
-            return fit
-        near = max(max(float(caption @ vectors[self.prefix + text]) for text in sample.references), 0.0)
-        return 2 * fit * near / (fit + near) if fit + near else 0.0
-
-
-@metric("clipscore")
-class ClipScore(_Clip):
-    """2.5 * max(cos(image, caption), 0); the caption is read as "A photo depicts ..."."""
+    def value(self, loaded: Loaded, fit: float, near: Sequence[float]) -> float | list[float]:
+        return self.w * max(fit, 0.0)
 
 
 @metric("refclipscore")
-class RefClipScore(_Clip):
+class RefClipScore(ClipScore):
     """The harmonic mean of CLIPScore and the best max(cos(reference, caption), 0)."""
+
+    def value(self, loaded: Loaded, fit: float, near: Sequence[float]) -> float | list[float]:
+        fit, best = self.w * max(fit, 0.0), max([*near, 0.0])
+        return 2 * fit * best / (fit + best) if fit + best else 0.0
+
+
+@metric("siglip")
+class SigLip(_ImageText):
+    """SigLIP's cosine of image and caption, and the probability that it was trained to give for the pair."""
+
+    model: str = "google/siglip-base-patch16-224"
+    prefix: str = ""
+    overlong: Cut = "warn"
+    precision: Precision = "float32"
+
+    def value(self, loaded: Loaded, fit: float, near: Sequence[float]) -> float | list[float]:
+        scale, bias = float(loaded.model.logit_scale.exp()), float(loaded.model.logit_bias)
+        return [fit, 1 / (1 + math.exp(-(scale * fit + bias)))]
 
 
 @metric("vilbertscore")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
 from assay.metrics.base import Cut, Neural, scored, softmax
-from assay.metrics.common import metric
+from assay.metrics.common import metric, tables
 from assay.metrics.text import segments
 from assay.models.encoder import logits
 from assay.models.lazy import torch
@@ -185,10 +186,10 @@ def whole_pieces(text: str, words: int) -> tuple[str, ...]:
 
 @metric("unieval")
 class UniEval(_Answers, Metric):
-    """UniEval for summaries: P(yes) / (P(yes) + P(no)) of a T5 that answers four questions.
+    """UniEval for summaries: P(yes) / (P(yes) + P(no)) of a T5 that answers a question for each output.
 
-    Consistency and fluency are sets sentence by sentence and averaged, as the authors do; overall is the
-    mean of the four. Of several references the best counts for relevance.
+    A question about a sentence is asked about each and the answers averaged, as the authors do; one about a
+    reference is asked with each, and the best counts. `overall` is the mean of the other outputs.
     """
 
     model: str = "MingZhong/unieval-sum"
@@ -197,30 +198,59 @@ class UniEval(_Answers, Metric):
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Ask all questions about all samples in one stream of batches."""
-        sets = [questions(sample) for sample in samples]
-        distinct = list(dict.fromkeys(text for four in sets for texts in four for text in texts))
+        sets = [questions(self.name, sample) for sample in samples]
+        distinct = list(dict.fromkeys(text for asked in sets for texts in asked.values() for text in texts))
         known = dict(zip(distinct, self.answers(distinct, ("Yes", "No"), _LONGEST), strict=True))
-        answers: list[tuple[list[float] | None, int]] = []
-        for four in sets:
-            cut = sum(known[text][1] for texts in four for text in texts)
-            groups = [[known[text][0] for text in texts] for texts in four]
-            if not all(groups):
-                answers.append((None, cut))
-                continue
-            row = [float(np.mean(group)) for group in groups[:3]] + [max(groups[3])]
-            answers.append(([*row, float(np.mean(row))], cut))
+        answers: list[tuple[list[float] | float | None, int]] = []
+        for asked in sets:
+            cut = sum(known[text][1] for texts in asked.values() for text in texts)
+            values = [
+                float(_JOINED[_QUESTIONS[self.name][output][0]]([known[text][0] for text in texts]))
+                for output, texts in asked.items()
+                if texts
+            ]
+            whole = [*values, float(np.mean(values))] if self.outputs and values else values
+            complete = len(values) == len(asked)
+            answers.append(((whole if self.outputs else whole[0]) if complete else None, cut))
         return scored(answers)
 
 
-def questions(sample: Sample) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Return the authors' four questions, in the order of the outputs; none about an empty summary."""
-    parts, summary = split_sentences(sample.hypothesis), f"summary: {sample.hypothesis}"
-    end = f"</s> document: {sample.source}"
-    consistent, fluent = "Is this claim consistent with the document?", "Is this a fluent paragraph?"
-    relevant = f"Is this summary relevant to the reference? </s> {summary} </s> reference:"
-    return (
-        [f"question: Is this a coherent summary to the document? </s> {summary} {end}"] if parts else [],
-        [f"question: {consistent} </s> claim: {part} {end}" for part in parts],
-        [f"question: {fluent} </s> paragraph: {part}" for part in parts],
-        [f"question: {relevant} {text}" for text in sample.references],
-    )
+@metric("unieval-dialog")
+class UniEvalDialog(UniEval):
+    """UniEval for dialogue: the source is the history, with `fact: ...` as its last line where there is one.
+
+    Engagingness is added up over sentences, as the authors do: it and `overall` may exceed 1.
+    """
+
+    model: str = "MingZhong/unieval-dialog"
+
+
+@metric("unieval-data")
+class UniEvalData(UniEval):
+    """UniEval for text from data: naturalness, and informativeness given a reference."""
+
+
+@metric("unieval-fact")
+class UniEvalFact(UniEval):
+    """UniEval for facts: how far the hypothesis' sentences are consistent with the source, on average."""
+
+    model: str = "MingZhong/unieval-fact"
+
+
+_QUESTIONS: dict[str, dict[str, tuple[str, str]]] = tables("facts")["unieval"]
+_JOINED: dict[str, Callable[[Sequence[float]], Any]] = {"mean": np.mean, "max": max, "sum": sum}
+
+
+def questions(name: str, sample: Sample) -> dict[str, list[str]]:
+    """Return the questions of a metric's outputs; none about an empty text."""
+    sentences = split_sentences(sample.hypothesis)
+    history, *fact = re.split(r"\n\s*fact:\s*", sample.source or "", maxsplit=1, flags=re.I)
+    known = {"source": sample.source, "history": history, "fact": "".join(fact)}
+    return {
+        output: [
+            text.format(**known, hypothesis=sample.hypothesis, sentence=sentence, reference=reference)
+            for sentence in (sentences if "{sentence}" in text else sentences[:1])
+            for reference in (sample.references if "{reference}" in text else ("",))
+        ]
+        for output, (_, text) in _QUESTIONS[name].items()
+    }

@@ -42,7 +42,7 @@ def read_model(kind: str, folder: Path, precision: str, unused: tuple[str, ...],
     """Read the model of a folder as the class of transformers called `kind`."""
     from safetensors import SafetensorError
 
-    folder = plain_folder(folder)
+    given, folder = folder, plain_folder(folder)  # messages name what the user gave, not its copy
     if not (folder / "config.json").is_file():
         raise WeightsError(f"{folder} has no config.json; give the folder of a saved model")
     if not weight_files(folder):
@@ -60,10 +60,10 @@ def read_model(kind: str, folder: Path, precision: str, unused: tuple[str, ...],
         with _silent():
             model, info = reader.from_pretrained(folder, dtype=getattr(torch, precision), **how, **settings)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
-        raise WeightsError(f"{folder} cannot be loaded as {kind}: {_reason(error, folder, kind)}") from error
+        raise WeightsError(f"{given} cannot be loaded as {kind}: {_reason(error, folder, kind)}") from error
     except SafetensorError as error:
         raise WeightsError(f"{folder}: model.safetensors is damaged ({error}); fetch it again") from error
-    check_complete(info["missing_keys"], kind, folder, unused)
+    check_complete(info["missing_keys"], kind, given, unused)
     return model
 
 
@@ -383,7 +383,8 @@ def read_pickled(path: Path) -> dict[str, torch.Tensor]:
     except pickle.UnpicklingError as error:
         raise WeightsError(_refusal(path, str(error))) from error
     except (RuntimeError, EOFError, OSError, ValueError, KeyError, IndexError, AttributeError) as error:
-        reason = (str(error).strip().splitlines() or ["it ends too early"])[0][:200]
+        # Of torch's message the first sentence: the rest advises its developers.
+        reason = (str(error).strip().splitlines() or ["it ends too early"])[0].split(". ")[0][:200]
         raise WeightsError(
             f"{path} is damaged or only partly downloaded ({reason}); fetch it again"
         ) from error

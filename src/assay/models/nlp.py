@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any
@@ -13,7 +13,9 @@ from assay.models.memory import BoundedCache
 from assay.models.weights import resolve
 
 _FIELDS = attrgetter("text", "whitespace_", "lemma_", "pos_", "tag_", "dep_", "head.i", "ent_type_", "idx")
-_LONGEST = 10_000_000  # characters that spaCy may read at once
+_LONGEST = 10_000_000  # characters that the sentencizer may read at once
+# What the parser reads at once, which takes 3.5 kB per character: up to the end of a sentence or a word.
+_PIECE = re.compile(r"(?s).{1,50000}\Z|.{1,50000}(?<=[.!?])\s+|.{1,50000}\s+|.{1,50000}")
 _SURROGATE = re.compile("[\ud800-\udfff]")  # spaCy cannot encode half of a pair
 
 
@@ -91,17 +93,41 @@ def parse(texts: Sequence[str]) -> list[Parse]:
     known = {text: parsed for text in distinct if (parsed := _PARSES.get(text))}
     missing = [text for text in distinct if text not in known]
     if missing:
-        readable = [_SURROGATE.sub("\ufffd", text) for text in missing]
-        for text, doc in zip(missing, _pipeline().pipe(readable, batch_size=64), strict=True):
-            known[text] = Parse(
-                text,
-                tuple(Token(*(*_FIELDS(token), str(token.morph))) for token in doc),
-                tuple(Span(s.start, s.end) for s in doc.sents),
-                tuple(Span(c.start, c.end) for c in doc.noun_chunks),
-                tuple(Span(e.start, e.end, e.label_) for e in doc.ents),
-            )
+        pieces = [_PIECE.findall(_SURROGATE.sub("\ufffd", text)) or [""] for text in missing]
+        together = 64 if max(map(len, pieces)) == 1 else 1
+        docs = _pipeline().pipe((piece for listed in pieces for piece in listed), batch_size=together)
+        for text, listed in zip(missing, pieces, strict=True):
+            known[text] = _joined(text, (_parsed(next(docs)) for _ in listed))
             _PARSES.put(text, known[text])
     return [known[text] for text in texts]
+
+
+def _parsed(doc: Any) -> Parse:
+    return Parse(
+        doc.text,
+        tuple(Token(*(*_FIELDS(token), str(token.morph))) for token in doc),
+        tuple(Span(s.start, s.end) for s in doc.sents),
+        tuple(Span(c.start, c.end) for c in doc.noun_chunks),
+        tuple(Span(e.start, e.end, e.label_) for e in doc.ents),
+    )
+
+
+def _joined(text: str, parses: Iterable[Parse]) -> Parse:
+    """The parse of a text from those of its pieces; nearly every text has one."""
+    tokens: list[Token] = []
+    spans: list[list[Span]] = [[], [], []]
+    start = 0
+    for part in parses:
+        first, moved = len(tokens), (part.sentences, part.chunks, part.entities)
+        tokens += (
+            [replace(t, head=t.head + first, start=t.start + start) for t in part.tokens]
+            if first
+            else part.tokens
+        )
+        for listed, those in zip(spans, moved, strict=True):
+            listed += [Span(s.start + first, s.end + first, s.label) for s in those] if first else those
+        start += len(part.text)
+    return Parse(text, tuple(tokens), *map(tuple, spans))
 
 
 def parse_one(text: str) -> Parse:
@@ -118,9 +144,7 @@ def _pipeline() -> Any:
         warnings.simplefilter("ignore")  # deprecations inside spaCy's own dependencies
         import spacy
 
-        nlp = spacy.load(config.parent)
-    nlp.max_length = _LONGEST
-    return nlp
+        return spacy.load(config.parent)
 
 
 @cache

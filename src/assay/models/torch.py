@@ -136,7 +136,7 @@ def load_tokenizer(folder: Path, spare: str | None = None) -> Any:
 
     `spare` names the model whose tokenizer is taken where the folder has none.
     """
-    folder = loading.plain_folder(folder)
+    given, folder = folder, loading.plain_folder(folder)
     loading.read_config(folder)  # raises where it is damaged; transformers would blame the tokenizer
     config = folder / "tokenizer_config.json"
     settings = config.read_text("utf-8") if config.is_file() else ""
@@ -145,7 +145,7 @@ def load_tokenizer(folder: Path, spare: str | None = None) -> Any:
         if spare is not None:
             return load_tokenizer(weights.resolve_tokenizer(spare))
         raise WeightsError(
-            f"{folder} has no tokenizer: none of {', '.join(loading.FORMATS['vocabularies'])}; "
+            f"{given} has no tokenizer: none of {', '.join(loading.FORMATS['vocabularies'])}; "
             f"save it there with tokenizer.save_pretrained, or take the folder of the whole model"
         )
     known = loading.FORMATS["bleurt"]["tokenizers"]
@@ -154,7 +154,7 @@ def load_tokenizer(folder: Path, spare: str | None = None) -> Any:
         kind = getattr(transformers, own[0] if own else "AutoTokenizer")
         return kind.from_pretrained(folder, **loading.SAFE)
     except (OSError, ValueError, ImportError, KeyError, AttributeError) as error:
-        raise WeightsError(f"the tokenizer in {folder} cannot be loaded: {error}") from error
+        raise WeightsError(f"the tokenizer in {given} cannot be loaded: {error}") from error
 
 
 def _limit(model: Any, tokenizer: Any) -> int:
@@ -240,7 +240,12 @@ def tokenize_within(
 def batches(lengths: Sequence[int], budget: int | None = None) -> Iterator[list[int]]:
     """Group indices into batches of at most `budget` padded tokens, longest first, so that few are padded."""
     usual = _CPU_TOKENS if device() == "cpu" else _GPU_TOKENS
-    limit = budget or int(os.environ.get("ASSAY_BATCH_TOKENS", usual))
+    given = os.environ.get("ASSAY_BATCH_TOKENS") or str(usual)
+    if not given.isdecimal():
+        raise SpecError(
+            f"ASSAY_BATCH_TOKENS={given!r} is not a whole number of tokens; write 1024, or unset it"
+        )
+    limit = budget or int(given)
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     start = 0
     while start < len(order):

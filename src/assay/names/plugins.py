@@ -33,7 +33,8 @@ def load_metric_class(path: Path, identifier: str) -> type[Metric] | type[SetMet
         path = path.expanduser()
         code = path.read_bytes()
     except (OSError, ValueError, RuntimeError) as error:  # no such file or home, an impossible name
-        raise SpecError(f"cannot read {path}: {error}; give the path of a Python file") from error
+        reason = getattr(error, "strerror", None) or error
+        raise SpecError(f"cannot read {path}: {reason}; give the path of a Python file") from error
     module = _load_module(path.resolve(), hashlib.sha256(code).hexdigest())
     member = getattr(module, identifier, None)
     if member is None:
@@ -84,7 +85,8 @@ def as_metric_class(member: object, digest: str | None) -> type[Metric] | type[S
         member.origin, member.cacheable = digest, digest is not None
         return member
     if inspect.isclass(member) or isinstance(member, str | bytes | int | float | None):
-        raise SpecError(f"{member!r} is neither a Metric class nor a function score(hypotheses, references)")
+        shown = getattr(member, "__name__", repr(member))
+        raise SpecError(f"{shown} is neither a Metric class nor a function score(hypotheses, references)")
     return type(wrap(member, digest=digest))
 
 
@@ -112,6 +114,7 @@ def wrap(
     called = getattr(function, "name", None)
     shown = called if isinstance(called, str) and called else type(function).__name__
     members: dict[str, Any] = {
+        "__module__": getattr(function, "__module__", None) or type(function).__module__,  # travels with it
         "function": staticmethod(adapter.score),
         "needs": frozenset(adapter.needs if needs is None else needs),
         "original": "higher" if higher else "lower",

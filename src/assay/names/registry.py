@@ -59,9 +59,15 @@ def find(kind: Kind, name: str) -> tuple[type[Any], str | None]:
         if kind == "audits" and question in QUESTIONS:
             fitting = [audit for audit in known if audit_class(audit).question == question]
             raise SpecError(f"{name!r} is a question, not an audit; audits of it: {', '.join(fitting)}")
-        raise SpecError(f"unknown {kind[:-1]} {name!r}{suggest(name, known)}")
+        raise SpecError(f"unknown {kind[:-1]} {name!r}{suggest_name(name, kind)}")
     where, output = known[name]
     return load(where), output
+
+
+def suggest_name(wrong: str, kind: Kind) -> str:
+    """What may have been meant; where nothing is near, how to see all names."""
+    hint = suggest(wrong, names(kind))
+    return hint if " mean " in hint else f"; assay list {kind} shows all"
 
 
 @cache

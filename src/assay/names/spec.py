@@ -20,7 +20,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from assay.core import Audit, Measure, Metric, Perturbation, SetMetric
 from assay.errors import SpecError, suggest
 from assay.names.plugins import as_metric_class, load_metric_class, missing_identifier
-from assay.names.registry import find, names, perturbation_class
+from assay.names.registry import find, names, perturbation_class, suggest_name
 from assay.recipe import source_digest
 from assay.vocabulary import Range
 
@@ -56,6 +56,8 @@ def parse(text: str) -> Measure:
         kind = load_metric_class(Path(match["path"]), match["name"])
         metric = build(kind, keys(match["keys"] or "", spec), spec)
         return Measure(spec, metric, metric.outputs[-1] if metric.outputs else None)
+    if spec.endswith("=") and ":" not in spec:
+        raise SpecError(f"{spec!r} names no metric: write NAME=SPEC, such as {spec}bleu")
     if spec.rstrip(":").endswith(".py"):
         raise missing_identifier(Path(spec.rstrip(":")))
     spec = re.sub(r"\s*([*+])\s*", r"\1", spec)
@@ -88,7 +90,7 @@ def _split(spec: str) -> list[tuple[float | None, str]]:
             if len(several) > 1 and set(several) <= set(known):
                 each = " ".join(f"-m {name}" for name in several)
                 raise SpecError(f"{word!r} names several metrics: give them one by one, {each}")
-            raise SpecError(f"unknown metric {word!r}{suggest(word, known)}")
+            raise SpecError(f"unknown metric {word!r}{suggest_name(word, 'metrics')}")
         end = body.find("+", len(name))
         parts.append((weight, body if end < 0 else body[:end]))
         if end < 0:

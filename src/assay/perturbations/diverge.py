@@ -74,8 +74,7 @@ class BertDiverge(Perturbation):
 
     def _expected(self, text: Text, changes: Mapping[int, str], place: int, rng: Random) -> str | None:
         """A likely word by the model, after the changes so far; None for words of several pieces."""
-        import torch
-
+        from assay.models.lazy import torch
         from assay.models.torch import load
 
         loaded = load("AutoModelForMaskedLM", str(self.model), unused=("pooler",))

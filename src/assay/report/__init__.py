@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.errors import CacheError, SpecError
-from assay.run.results import Run, load_about, locked, write_text
+from assay.run.results import REPORT, Run, load_about, locked, write_text
 
 
 def write_report(run: Run, earlier: Sequence[Run] = ()) -> Path:
@@ -15,7 +15,7 @@ def write_report(run: Run, earlier: Sequence[Run] = ()) -> Path:
 
     if run.folder is None:
         raise CacheError("this run has no folder; save it first")
-    path, text = run.folder / "report.html", page(run, earlier)
+    path, text = run.folder / REPORT, page(run, earlier)
     with locked(run.folder):
         # Another run may have been saved here since; it writes its own report.
         if load_about(run.folder).get("files") == run.about.get("files"):

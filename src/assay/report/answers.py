@@ -96,6 +96,11 @@ class Answer:
         return self.count("insensitive") * 2 > self.total
 
     @property
+    def is_unsettled(self) -> bool:
+        """Whether nothing failed, but most slices say nothing."""
+        return self.verdict == "pass" and self.unknown * 2 > self.total
+
+    @property
     def verdict(self) -> str:
         """A failure outweighs everything; a metric without a pass or a failure is unknown or insensitive."""
         if not self.total:
@@ -111,6 +116,8 @@ class Answer:
         _, _, failed, passed = _WORDS[self.question]
         if self.verdict == "fail" and not self.count("fail"):
             return "over-sensitive"
+        if self.is_unsettled:
+            return "mostly unknown"
         return {"fail": failed, "pass": passed, "inconclusive": "unknown"}.get(self.verdict, self.verdict)
 
     @property

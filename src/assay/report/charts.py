@@ -171,8 +171,11 @@ def _badness(audit: AuditInfo, row: Row) -> float:
 
 
 def _label(row: Row, path: str, *, several: bool) -> str:
-    rest = row["slice"].removeprefix(path).strip("/")
-    return " · ".join(part for part in (row["metric"], rest, row["versus"] if several else None) if part)
+    """What a dot is about: a group, a “word” or the rest of its slice, then the metric."""
+    rest = row["slice"].removeprefix(path).strip("/").removeprefix("group/")
+    if rest.startswith("word/"):
+        rest = f"“{rest.removeprefix('word/')}”"
+    return " · ".join(part for part in (rest, row["metric"], row["versus"] if several else None) if part)
 
 
 def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -70,10 +69,7 @@ def _texts(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Row]]:
 
 
 def _case(case: str, roles: Mapping[str, Row]) -> dict[str, Any]:
-    first = next(iter(roles.values()))
-    meta = json.loads(first["meta"]) if first["meta"] else {}
-    shown = {key: value for key, value in meta.items() if isinstance(value, str | int | float)}
-    return {"id": case, **_scored_with(first), "meta": shown, "roles": {}}
+    return {"id": case, **_scored_with(next(iter(roles.values()))), "roles": {}}
 
 
 def _role(row: Row, case: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,16 +21,16 @@ _PLUGIN = re.compile(r"[^+*]*\.py:\w+(.*)")  # FILE.py:CLASS, then its parameter
 
 def shown_names(run: Run) -> dict[str, str]:
     """The metrics' specs to the names shown; a name that two metrics would share is not used."""
-    names = {metric: _name(metric, run.about["metrics"][metric]) for metric in run.metrics}
+    names = {metric: shown_name(metric, run.about["metrics"][metric]) for metric in run.metrics}
     counts = Counter(names.values())
     return {metric: metric if counts[name] > 1 else name for metric, name in names.items()}
 
 
-def _name(metric: str, about: Mapping[str, Any]) -> str:
+def shown_name(metric: str, about: Mapping[str, Any]) -> str:
     """The spec with the backbone: `bertscore-f [minilm]`; a plug-in's own name in place of its file.
 
-    >>> _name("bertscore-f", {"backbone": "org/minilm"}), _name("a/zoo.py:Hash:n=2", {"name": "hash"})
-    ('bertscore-f [minilm]', 'hash:n=2')
+    >>> shown_name("bertscore-f", {"backbone": "org/minilm"}), shown_name("zoo.py:Hash:n=2", {"name": "h"})
+    ('bertscore-f [minilm]', 'h:n=2')
     """
     plugin = _PLUGIN.fullmatch(metric)
     own = "-".join(str(about[key]) for key in ("name", "output") if about.get(key))

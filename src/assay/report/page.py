@@ -32,17 +32,7 @@ from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, audits_of, gr
 from assay.run.results import Run
 from assay.vocabulary import Verdict
 
-_SCRIPTS = (
-    "dom.js",
-    "explain.js",
-    "load.js",
-    "filters.js",
-    "findings.js",
-    "charts.js",
-    "whom.js",
-    "metric.js",
-    "start.js",
-)
+_SCRIPTS = ["dom", "explain", "load", "filters", "findings", "charts", "whom", "metric", "start"]
 _NAMES = ("metric", "audit", "slice", "statistic", "versus", "verdict")
 _NUMBERS = ("value", "ci_low", "ci_high", "p_value", "q_value", "mde")
 _ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "insensitive", "pass", "not judged")
@@ -78,7 +68,7 @@ def page(run: Run, earlier: Sequence[Run] = ()) -> str:
     audits, charts = audits_of(run), panels(run)
     finite = [row for row in rows_of(run) if math.isfinite(row["value"])]  # others have no place on the page
     rows = ordered(run, finite)
-    script = "(() => {" + "\n".join(asset(name) for name in _SCRIPTS) + "})();"
+    script = "(() => {" + "\n".join(asset(f"{name}.js") for name in _SCRIPTS) + "})();"
     plot = vega() if charts else ""
     places = {id(row): place for place, row in enumerate(rows)}
     return environment().get_template("report.html").render(
@@ -133,6 +123,7 @@ def _gravest(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> lis
         {
             "row": row, "place": rows.index(row), "title": audit.title, "sentence": sentence(audit, row),
             "expected": expectation(audit, row), "offensive": _offends(audit),
+            "measured": amount(row["value"], audit.statistic(row)),
         }
         for row, audit in ((row, audits[row["audit"]]) for row in worst(run, rows))
     ]  # fmt: skip
@@ -192,6 +183,7 @@ def _core(
         "metrics": run.metrics,
         "offensive": [name for name, audit in audits.items() if _offends(audit)],
         "questions": {name: audit.question for name, audit in audits.items()},
+        "titles": {name: audit.title for name, audit in audits.items()},
         "colours": VERDICT_COLOURS,
         "agreement": {
             name: [row["statistic"], row["slice"], row["value"], row["ci_low"], row["ci_high"]]
@@ -219,6 +211,7 @@ def _findings(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> di
     columns["n"] = [row["n"] for row in rows]
     columns["meaning"] = _indexed(statistic.meaning for statistic in declared)
     columns["unit"] = _indexed(statistic.unit for statistic in declared)
+    columns["bad"] = _indexed(statistic.bad for statistic in declared)
     failing = [expectation(audits[row["audit"]], row) if row["verdict"] == "fail" else "" for row in rows]
     columns["expected"] = _indexed(failing)
     failed = [(place, row) for place, row in enumerate(rows) if row["verdict"] == "fail"]

@@ -61,8 +61,8 @@ class Ranking:
     task: str
     is_own: bool
     lines: tuple[Line, ...]
-    advice: str
-    reason: str
+    panel: str  # "bleu and chrf"; empty where none can be recommended
+    reason: str  # empty where nothing was asked about errors
     unnoticed: tuple[str, ...]
 
 
@@ -102,8 +102,8 @@ def _effect(run: Run, rows: Sequence[Row]) -> str:
     effects = [(row, known) for row, known in pairs if known.bad == "far" and known.unit.startswith("%")]
     if not effects:
         return ""
-    row, statistic = max(effects, key=lambda pair: abs(pair[0]["value"]))
-    first, *rest = row["slice"].split("/")
+    row, statistic = max(effects, key=lambda pair: ("/" in pair[0]["slice"], abs(pair[0]["value"])))
+    first, *rest = row["slice"].split("/")  # a path names a group or a word of an attribute
     group = f"{rest[-1]} ({first})" if rest else first
     size = f"largest effect: {group} {amount(row['value'], statistic)}, {interval(row)}"
     return size if abs(row["value"]) > ROUNDING else "no group moves its mean score"
@@ -167,10 +167,10 @@ def _advice(run: Run, task: str) -> tuple[str, str, tuple[str, ...]]:
         return "", "", ()
     unnoticed = tuple(dict.fromkeys(_kind(place, task) for place in sorted(panel.unnoticed)))
     if not panel.members:
-        return "No metric here can be recommended", "each is unfair or surely notices nothing", unnoticed
+        return "", "each is unfair, or no error was shown to lower its score", unnoticed
     enough = (members for members, count in panel.curve if count >= ENOUGH * len(panel.covered))
     members = next(enough, panel.members)
-    return f"Use {_listed(members)}", _reason(panel, members), unnoticed
+    return _listed(members), _reason(panel, members), unnoticed
 
 
 def _reason(panel: Panel, members: Sequence[str]) -> str:
@@ -194,7 +194,7 @@ def _kind(place: Slice, task: str) -> str:
     """A kind of error in words: `fluency: agreement`, with its task where the ranking is of all tasks."""
     first, _, rest = place[1].replace("-", " ").partition("/")
     name = rest.replace("/", ": ")
-    return f"{name} in {first}" if task == EVERYTHING else name
+    return f"{name} ({first})" if task == EVERYTHING else name
 
 
 def _listed(names: Sequence[str]) -> str:

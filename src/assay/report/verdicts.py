@@ -135,9 +135,11 @@ def worst(run: Run, rows: Iterable[Row], most: int = 3) -> list[Row]:
     """The gravest failures among the rows: of different audits, metrics and defects where possible."""
     failed = gravest_first(run, (row for row in rows if row["verdict"] == "fail"))
     chosen: list[Row] = []
-    for keys in (("audit", "metric"), ("audit",), ("defect", "sentence"), ("sentence",)):
+    for keys in ("audit metric", "audit", "metric defect sentence", "defect sentence", "sentence"):
         for row in failed:
-            repeated = any(_aspect(row, key) == _aspect(known, key) for known in chosen for key in keys)
+            repeated = any(
+                _aspect(row, key) == _aspect(known, key) for known in chosen for key in keys.split()
+            )
             if len(chosen) < most and not repeated and row not in chosen:
                 chosen.append(row)
     return gravest_first(run, chosen)

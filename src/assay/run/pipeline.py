@@ -7,6 +7,7 @@ import platform
 import shlex
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from assay import __version__
-from assay.core import Audit, Case, Finding, Grid, Measure, Metric, Sample, Scored
+from assay.core import Audit, Case, Finding, Floats, Grid, Measure, Metric, Sample, Scored
 from assay.datasets.imported import ImportedScores, read_scores
 from assay.datasets.lexicon import toml_file
 from assay.errors import DataError, MetricError
@@ -41,7 +42,7 @@ from assay.run.results import Explained, Run, cases_frame, check_writable, findi
 from assay.run.scoring import explain_samples, score_samples
 from assay.run.session import Session
 from assay.run.settle import describe, settle
-from assay.run.unfold import count_notes, note_sentences, unscored_roles
+from assay.run.unfold import count_notes, metric_notes, note_sentences, unscored_roles
 
 DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "embedding-average", "bertscore-f", "gpt-ppl")
 _EXPLAINED = 3  # cases that are explained per failed finding
@@ -100,24 +101,48 @@ def score(
     """
     chosen = [measure(given) for given in listed(metrics)]
     given = samples_of(samples, references, sources, data, map, images=reads_images(chosen))
-    return score_noted(chosen, given, session=session)[0]
+    return score_chunks(chosen, [given], session=session)[0]
 
 
-def score_noted(
-    metrics: Sequence[Specifiable], samples: Sequence[Sample], *, session: Session | None = None
+def score_chunks(
+    metrics: Sequence[Specifiable], chunks: Iterable[Sequence[Sample]], *, session: Session | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Plain scores, and notes on them: what was counted, what is absent and why, what failed."""
-    columns: dict[str, Any] = {}
-    notes: list[str] = []
-    references = [sample.references for sample in samples]
+    """Plain scores, and notes: what was counted, what is absent and why, what failed.
+
+    A chunk of samples is forgotten when it is scored: not all need fit in memory.
+    """
+    total, frames, stream = 0, [], iter(chunks)
     with session or Session.open() as session:
-        for given in _installed(map(measure, metrics), required=True)[0]:
-            fitted = replace(given, metric=given.metric.fitted(references))
-            table = score_samples(fitted, samples, session)
-            columns[given.label] = table.values[:, fitted.column]
-            counts = count_notes(fitted, samples, table)
-            notes += [f"{given.label}: {note}" for note in note_sentences(counts, len(samples))]
-    return pl.DataFrame(columns).fill_nan(None), [*notes, *session.failures[:_FAILURES]]
+        chosen = _installed(map(measure, metrics), required=True)[0]
+        counts = {given.label: Counter[str]() for given in chosen}
+        for samples in stream:
+            fits = _fitted(chosen, samples)
+            if any(fit.metric is not given.metric for fit, given in zip(fits, chosen, strict=True)):
+                samples = [*samples, *(sample for chunk in stream for sample in chunk)]
+                fits = _fitted(chosen, samples)  # to the references of all
+            total += len(samples)
+            columns, counted = score_counted(fits, samples, session)
+            for label, noted in counted.items():
+                counts[label].update(noted)
+            frames.append(pl.DataFrame(columns).fill_nan(None))
+    return pl.concat(frames), [*metric_notes(counts, total), *session.failures[:_FAILURES]]
+
+
+def score_counted(
+    measures: Sequence[Measure], samples: Sequence[Sample], session: Session
+) -> tuple[dict[str, Floats], dict[str, dict[str, int]]]:
+    """Scores, and what was counted (`unfold.count_notes`), by metric."""
+    columns, counts = {}, {}
+    for given in measures:
+        table = score_samples(given, samples, session)
+        columns[given.label] = table.values[:, given.column]
+        counts[given.label] = count_notes(given, samples, table)
+    return columns, counts
+
+
+def _fitted(measures: Sequence[Measure], samples: Sequence[Sample]) -> list[Measure]:
+    references = [sample.references for sample in samples]
+    return [replace(given, metric=given.metric.fitted(references)) for given in measures]
 
 
 def estimate_cost(

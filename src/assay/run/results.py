@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from assay.core import Case, Explanation, Finding, Scored
 from assay.datasets.lexicon import toml_file
-from assay.datasets.rows import read_parquet, whole_text
+from assay.datasets.rows import open_parquet, whole_text
 from assay.errors import CacheError, DataError, SpecError, unwritable
 from assay.models.weights import MAX_UNPACKED, file_digest
 
@@ -40,10 +40,10 @@ TABLES: dict[str, Schema] = {
     for table, columns in _FACTS["tables"].items()
 }
 FINDINGS, CASES, SCORES = TABLES.values()
-RUN = "run.json"  # the mark of a run folder
+RUN, REPORT = "run.json", "report.html"  # the first is the mark of a run folder
 _EXPLANATIONS = "explanations.jsonl"
 _FILES = (*(f"{name}.parquet" for name in TABLES), _EXPLANATIONS)
-_SAVING = ".saving-"  # begins the name of a folder in which a run is being saved
+_SAVING = ".saving"  # the folder in which a run's files wait until its run.json is in place
 _HARMLESS = (".gitignore", ".gitkeep", ".DS_Store")
 _ALWAYS = ("assay", "metrics", "audits", "notes")  # in run.json; the rest a report can do without
 _SHAPES = {
@@ -129,20 +129,23 @@ class Run:
     def save(self, folder: Path | str) -> Run:
         """Write the run folder; the run remembers where.
 
-        run.json comes last and has the digests of the other files: a folder in which a save was cut off is
-        refused by `load_run`, never read as a mixture of two runs.
+        A kill at any moment leaves one whole run: run.json, which has the digests of the other files, takes
+        the old one's place in one step, and the others are read where they wait until they are in theirs.
         """
         folder = Path(folder)
+        waiting = folder / _SAVING
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder):
-                for stale in folder.glob(f"{_SAVING}*"):
-                    shutil.rmtree(stale, ignore_errors=True)
-                with tempfile.TemporaryDirectory(dir=folder, prefix=_SAVING) as scratch:
-                    about = {**self.about, "files": self._write_files(Path(scratch))}
-                    (Path(scratch) / RUN).write_text(json.dumps(about, indent=1, default=str), "utf-8")
-                    for name in (*about["files"], RUN):
-                        (Path(scratch) / name).replace(folder / name)
+                _finish_save(folder)  # one that was cut off
+                waiting.mkdir()
+                try:
+                    about = {**self.about, "files": self._write_files(waiting)}
+                    (waiting / RUN).write_text(json.dumps(about, indent=1, default=str), "utf-8")
+                    (folder / REPORT).unlink(missing_ok=True)  # it shows the run that was here before
+                    (waiting / RUN).replace(folder / RUN)
+                finally:
+                    _finish_save(folder)
         except (OSError, pl.exceptions.ComputeError) as error:  # polars wraps a full disk
             raise unwritable(folder, error) from error
         return dataclasses.replace(self, folder=folder, about=about)
@@ -159,13 +162,32 @@ class Run:
         return str(self._view.html())
 
 
+def _finish_save(folder: Path) -> None:
+    """Move the files that wait for the folder's run.json into place, and remove those that do not."""
+    waiting = folder / _SAVING
+    if waiting.is_symlink():
+        waiting.unlink()
+    if waiting.is_dir():
+        for name, digest in _about_if_any(folder).get("files", {}).items():
+            if (path := _place(folder, name, digest)).parent == waiting:
+                path.replace(folder / name)
+        shutil.rmtree(waiting)
+
+
+def _place(folder: Path, name: str, digest: str | None) -> Path:
+    """Where a file of the run lies: in the folder, or where a save that was cut off has left it."""
+    path = folder / _SAVING / name
+    linked = path.is_symlink() or path.parent.is_symlink()
+    return path if not linked and path.is_file() and file_digest(path) == digest else folder / name
+
+
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, kind: int = fcntl.LOCK_EX) -> Iterator[None]:
     """Let one process at a time write to a run's folder; where the system has no locks, all may."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            fcntl.flock(handle, kind)
         yield
     finally:
         os.close(handle)
@@ -202,9 +224,7 @@ def check_writable(folder: Path, mark: str = RUN) -> None:
         raise unwritable(folder, error) from error
     of_system = len(folder.resolve().parts) <= 2  # /usr, /var: folders alone are enough to refuse it
     others = [path.name for path in paths if (of_system or not path.is_dir()) and path.name not in _HARMLESS]
-    if any(path.name.startswith(_SAVING) for path in paths):  # a first save that was cut off
-        others = [name for name in others if name not in _FILES]
-    if others and not (mark in others and (mark != RUN or _is_run(folder))):
+    if others and not (mark in others and (mark != RUN or _about_if_any(folder))):
         raise CacheError(
             f"{folder} holds {others[0]!r} and no {mark} of ours: files of yours could be written over; "
             f"give --out a new or empty folder, or that of an earlier result"
@@ -230,24 +250,37 @@ def load_run(folder: Path | str) -> Run:
     folder = Path(folder)
     if not (folder / RUN).is_file():
         raise CacheError(f"{folder} is not a run folder (no {RUN}); give the folder of an earlier run")
-    about = load_about(folder)
-    for name, digest in about.get("files", {}).items():
-        with _reading(folder / Path(name).name) as path:
-            if file_digest(path) != digest:
-                raise ValueError(
-                    "it is not the file that this run saved: it was changed, or another save was cut off"
-                )
-    frames = {name: _read_table(folder / f"{name}.parquet", schema) for name, schema in TABLES.items()}
-    with _reading(folder / _EXPLANATIONS) as path:
-        explanations = [_parse_explained(line) for line in path.read_text("utf-8").splitlines()]
+    with locked(folder, fcntl.LOCK_SH):
+        about = load_about(folder)
+        paths = _checked_paths(folder, about)
+        frames = {name: _read_table(paths[f"{name}.parquet"], schema) for name, schema in TABLES.items()}
+        with _reading(paths[_EXPLANATIONS]) as path:
+            explanations = [_parse_explained(line) for line in path.read_text("utf-8").splitlines()]
     return Run(**frames, explanations=explanations, about=about, folder=folder)
 
 
-def _is_run(folder: Path) -> bool:
+def load_findings(folder: Path) -> pl.DataFrame:
+    """The findings of a run folder, without the rest."""
+    return _read_table(_checked_paths(folder, load_about(folder))[_FILES[0]], FINDINGS)
+
+
+def _checked_paths(folder: Path, about: Mapping[str, Any]) -> dict[str, Path]:
+    """Where the files of a run lie, each with the digest that its run.json has."""
+    digests = about.get("files", {})
+    paths = {name: _place(folder, name, digests.get(name)) for name in _FILES}
+    for name, digest in digests.items():
+        with _reading(paths[name]) as path:
+            if file_digest(path) != digest:
+                raise ValueError("it is not the file that this run saved")
+    return paths
+
+
+def _about_if_any(folder: Path) -> dict[str, Any]:
+    """The content of run.json; empty where there is none of ours."""
     try:
-        return bool(load_about(folder))
+        return load_about(folder)
     except CacheError:
-        return False
+        return {}
 
 
 def load_about(folder: Path) -> dict[str, Any]:
@@ -278,7 +311,7 @@ def _reading(path: Path) -> Iterator[Path]:
 def _read_table(path: Path, schema: Schema) -> pl.DataFrame:
     """A table of the run, read by pyarrow: polars panics if a page or the metadata is damaged."""
     with _reading(path):
-        stored = read_parquet(path, list(schema))
+        stored = open_parquet(path, list(schema)).read(list(schema))
         table = pa.table({name: stored.column(name) for name in schema})  # without metadata
         table.validate(full=True)
         return pl.DataFrame(table).select(pl.col(name).cast(kind) for name, kind in schema.items())
@@ -294,6 +327,8 @@ def _check_about(about: Any) -> None:
     for key, kind in _SHAPES.items():
         if not isinstance(about.get(key, kind()), kind):
             raise ValueError(f"its {key!r} is not that of a run")
+    if not set(about.get("files", {})) <= set(_FILES):
+        raise ValueError("its 'files' are not those of a run")
     parts = [*about["metrics"].values(), *about["audits"].values()]
     if not all(isinstance(part, dict) for part in parts):
         raise ValueError("its metrics or audits are not those of a run")

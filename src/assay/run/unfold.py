@@ -216,6 +216,11 @@ def unusual_reasons(counts: Mapping[str, int]) -> str:
     return "" if set(reasons) <= set(_LACKS.values()) else ", ".join(reasons)
 
 
+def metric_notes(counts: Mapping[str, Mapping[str, int]], samples: int) -> list[str]:
+    """What was counted for each metric, in words."""
+    return [f"{label}: {text}" for label, own in counts.items() for text in note_sentences(own, samples)]
+
+
 def note_sentences(counts: Mapping[str, int], samples: int) -> list[str]:
     """What was counted, in words; `samples` is how many samples there were."""
     sentences = []

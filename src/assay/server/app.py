@@ -6,13 +6,11 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-import polars as pl
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
@@ -27,7 +25,7 @@ from assay.names.spec import measure
 from assay.report.compare import compare
 from assay.report.page import inert, page, policy
 from assay.report.text import asset
-from assay.run.results import Run, load_about, load_run
+from assay.run.results import Run, load_about, load_findings, load_run
 from assay.server.live import Live
 from assay.vocabulary import TASKS, Task
 
@@ -162,15 +160,12 @@ class Shelf:
             verdicts: dict[str, int] = {}
             try:
                 about = load_about(path)
-                column = pl.read_parquet(path / "findings.parquet", columns=["verdict"])["verdict"]
-                verdicts = dict(column.value_counts().iter_rows())
-            except (AuditError, OSError, pl.exceptions.PolarsError):
+                verdicts = dict(load_findings(path)["verdict"].value_counts().iter_rows())
+            except (AuditError, OSError):
                 about = {"metrics": [], "audits": [], "size": "damaged"}
             parts = {"metrics": list(about["metrics"]), "audits": list(about["audits"]), "verdicts": verdicts}
-            saved = datetime.fromtimestamp((path / "run.json").stat().st_mtime)
-            rows.append(
-                {"name": name, "date": f"{saved:%Y-%m-%d %H:%M}", **parts, "size": about.get("size", "full")}
-            )
+            date = str(about.get("date", ""))[:16].replace("T", " ")
+            rows.append({"name": name, "date": date, **parts, "size": about.get("size", "full")})
         return sorted(rows, key=lambda row: row["date"], reverse=True)
 
     def open(self, name: str) -> Run:
@@ -240,8 +235,9 @@ def _add_pages(app: FastAPI, live: Live, shelf: Shelf) -> None:
     @app.get("/")
     def playground() -> HTMLResponse:
         examples = json.loads((files("assay.server") / "templates" / "examples.json").read_text("utf-8"))
-        given = {"examples": examples, "examples_json": Markup(inert(examples))}
-        return _page("playground", metrics=list(live.measures), tasks=TASKS, **given)
+        given = {"metrics": live.offered, "examples": examples}
+        scripts = {f"{name}_json": Markup(inert(value)) for name, value in given.items()}
+        return _page("playground", tasks=TASKS, **given, **scripts)
 
     @app.get("/runs")
     def runs() -> HTMLResponse:

@@ -19,6 +19,7 @@ from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES, load_lexicon
 from assay.errors import AuditError, SpecError
 from assay.names.registry import load, names
+from assay.report.names import shown_name
 from assay.run.pipeline import score
 from assay.run.scoring import explain_samples, project
 from assay.run.session import Session
@@ -61,6 +62,14 @@ class Live:
     def measures(self) -> dict[str, Measure]:
         """Metrics by label, without those that score whole sets only."""
         return {item.label: item for item in self.given if not isinstance(item.metric, SetMetric)}
+
+    @property
+    def offered(self) -> list[dict[str, Any]]:
+        """What a page shows of each metric: its name with its backbone, and the budget of an LLM judge."""
+        budget = f"LLM judge, {self.calls} of {JUDGE_CALLS} calls left"
+        named = {label: shown_name(label, _about(item)) for label, item in self.measures.items()}
+        judges = {label: budget for label, item in self.measures.items() if _is_judge(item)}
+        return [{"label": label, "name": named[label], "judge": judges.get(label, "")} for label in named]
 
     @cached_property
     def perturbations(self) -> dict[str, Perturbation]:
@@ -121,11 +130,14 @@ class Live:
         return [None if value is None or not math.isfinite(value) else float(value) for value in column]
 
     def _edits(self, record: Record) -> list[Edit]:
-        """Identity swaps, which change the references too, then perturbations."""
+        """Identity swaps, which change the references too, then perturbations; each result once."""
         swaps = identity_swaps(record.gold, record.references)[:MOST_SWAPS]
         records = [(name, replace(record, gold=text, references=others)) for name, text, others in swaps]
         edits = [Edit("identity", name, "same", swapped) for name, swapped in records]
-        return [*edits, *self._perturbed(record)]
+        different: dict[tuple[str, tuple[str, ...]], Edit] = {}
+        for edit in (*edits, *self._perturbed(record)):
+            different.setdefault((edit.record.gold, edit.record.references), edit)
+        return list(different.values())
 
     def _chosen(self, labels: Sequence[str]) -> list[Measure]:
         """The named metrics of those the server was started with: a spec can name files, a page must not."""
@@ -153,6 +165,13 @@ class Live:
 def _cost(item: Measure) -> tuple[bool, bool, int]:
     """Metrics without a pretrained model first, then by its size, judges last."""
     return _is_judge(item), item.metric.backbone is not None, item.metric.parameter_count or 0
+
+
+def _about(item: Measure) -> dict[str, Any]:
+    """What its shown name says of a metric, as runs describe it."""
+    stand_in = getattr(item.metric, "stand_in", False)
+    known = {"name": item.metric.name, "output": item.output, "backbone": item.metric.backbone}
+    return known | {"stand_in": stand_in}
 
 
 def _is_judge(item: Measure) -> bool:
@@ -204,10 +223,15 @@ def _names(text: str) -> list[tuple[str, str, str]]:
 
 
 def _groups(attribute: str, text: str) -> list[tuple[str, str, str]]:
-    """The first identity word of the text, to a word of each other group of its attribute."""
+    """The first identity word of the text, to a word of each other group of its attribute.
+
+    The new word has as many parts: a metric that counts words is right to mind "middle-aged" for "old".
+    """
     words = _adjectives(attribute)
     group, word = next((pair for pair in words if _pattern(pair[1]).search(text)), ("", ""))
-    others = {name: other for name, other in words if word and name != group and other not in _NARROW}
+    parts = len(re.findall(r"\w+", word))
+    fitting = [pair for pair in words if pair[1] not in _NARROW and len(re.findall(r"\w+", pair[1])) == parts]
+    others = {name: other for name, other in fitting if word and name != group}
     return [(f"{attribute}: {word} to {new}", word, new) for new in list(others.values())[:MOST_GROUPS]]
 
 

@@ -73,7 +73,7 @@ class Human(DataAudit):
     @cached_property
     def _read(self) -> Items:
         if not self.data:
-            raise DataError("human needs ratings: give --data FILE with a column human{criterion: number}")
+            raise DataError("human needs ratings: give --data FILE with a column rating or --map human=NAME")
         choice = Choice(self.language_pair, self.domain, self.human_systems, self.reference)
         read = partial(read_ratings, skip_missing=self.skip_missing, choice=choice)
         files = [(path, limited(read(path), self.limit)) for path in self.data]
@@ -96,7 +96,7 @@ class Human(DataAudit):
         items = Items(tuple(compress(read.rated, used)), tuple(compress(read.parts, used)))
         if not items.criteria:
             raise DataError(
-                f"{self.data[0]}: no text has a rating; give a column human{{criterion: number or [numbers]}}"
+                f"{self.data[0]}: no text has a rating; give a column rating, or --map human=COLUMN"
                 + _unused(items, "; columns not used: ")
             )
         return items

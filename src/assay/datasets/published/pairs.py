@@ -117,15 +117,11 @@ def read_crows(path: Path, rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     built: list[Row] = []
     failed: Counter[str] = Counter()
     for row, more, less in zip(rows, both[::2], both[1::2], strict=True):
-        published = row.text("bias_type")
-        attribute = _ATTRIBUTES.get(published, published)
-        neutral = _neutralise(more, less, attribute)
+        neutral = _neutralise(more, less, _attribute(row))
         if isinstance(neutral, str):
             failed[neutral] += 1
-            continue
-        texts = {"stereotype": more.text, "anti_stereotype": less.text}
-        values = {"id": f"{attribute}-{row.line}", "attribute": attribute, **texts, **neutral}
-        built.append(Row(values, path, row.line))
+        else:
+            built.append(_crows_pair(path, row, more.text, less.text, neutral))
     reasons = ", ".join(f"{reason}: {count}" for reason, count in failed.most_common())
     note = f"{path.name}: a reference was built for {len(built)} of {len(rows)} pairs"
     return built, [f"{note} ({reasons})" if reasons else note]
@@ -144,12 +140,17 @@ def _shared_words(path: Path, row: Row) -> Row | None:
     shared = [word for match in matches for word in more[match.a : match.a + match.size]]
     if not shared or more == less:
         return None
-    attribute = _ATTRIBUTES.get(row.text("bias_type"), row.text("bias_type"))
-    values = {
-        "id": f"{attribute}-{row.line}", "attribute": attribute, "stereotype": " ".join(more),
-        "anti_stereotype": " ".join(less), "reference": " ".join(shared), "construction": "drop",
-    }  # fmt: skip
-    return Row(values, path, row.line)
+    neutral = {"reference": " ".join(shared), "construction": "drop"}
+    return _crows_pair(path, row, " ".join(more), " ".join(less), neutral)
+
+
+def _attribute(row: Row) -> str:
+    return _ATTRIBUTES.get(row.text("bias_type"), row.text("bias_type"))
+
+
+def _crows_pair(path: Path, row: Row, more: str, less: str, neutral: dict[str, str]) -> Row:
+    texts = {"stereotype": more, "anti_stereotype": less} | neutral
+    return Row({"id": f"{_attribute(row)}-{row.line}", "attribute": _attribute(row), **texts}, path, row.line)
 
 
 def _neutralise(more: Parse, less: Parse, attribute: str) -> dict[str, str] | str:

@@ -18,7 +18,7 @@ from assay.errors import MetricError, SpecError
 from assay.metrics.base import Neural
 from assay.metrics.common import metric
 from assay.metrics.judge import prompt
-from assay.metrics.judge.prompt import Message, Question, Reading, Reply, blinded
+from assay.metrics.judge.prompt import Question, Reading, Reply, blinded
 from assay.metrics.judge.server import ServedJudge, checked_host
 from assay.models import weights
 from assay.models.budget import Price, current_budget
@@ -32,6 +32,11 @@ log = logging.getLogger("assay")
 _UNPARSED = "unparsed"
 _NOTES = (_UNPARSED, "read from text", "partly listed")
 _QUOTED = 60  # characters of an answer that names no grade
+_FAULTS = {
+    "pairwise": "choose neither A nor B",
+    "errors": "list no errors under Critical, Major and Minor",
+    "checklist": "do not answer each question with yes or no",
+}
 
 
 @metric("judge")
@@ -41,7 +46,9 @@ class Judge(Neural, Metric):
     The grade is the mean over the probabilities of the possible answers (Liu et al. 2023, G-Eval); where a
     server reports none, it is read from the answer's text. Answers that name no grade are absent and counted.
     A pairwise judge needs a rival and gives P(hypothesis is better), shown in this order, or averaged over
-    both orders (swap=true).
+    both orders (swap=true). `errors` asks for a list of errors, as GEMBA-MQM does (Kocmi & Federmann 2023),
+    and gives 1 less a 25th of its penalties: 25 for a critical error, 5 for a major, 1 for a minor one.
+    `checklist` asks yes/no questions, as CheckEval does (Lee et al. 2025), and gives the share of yes.
     """
 
     model: str = "smollm2"
@@ -64,6 +71,11 @@ class Judge(Neural, Metric):
             checked_host(self.endpoint)  # before anything is stored
         if self.swap and self.mode != "pairwise":
             raise SpecError("swap=true is for pairs; give mode=pairwise too")
+        if self.mode in prompt.LISTS and (self.anchored or self.shots or self.answer == "probabilities"):
+            raise SpecError(
+                f"mode={self.mode} is answered in words: anchored, shots and answer=probabilities are for "
+                f"grades; leave them out"
+            )
         if not self.temperature >= 0:
             raise SpecError(f"temperature={self.temperature}: at least 0 is needed")
 
@@ -109,10 +121,11 @@ class Judge(Neural, Metric):
         turned = (replace(s, hypothesis=s.rival or "", rival=s.hypothesis) for s in shown)
         orders = list(zip(shown, turned, strict=True)) if self.swap else [(sample,) for sample in shown]
         flat = [sample for order in orders for sample in order]
-        questions = [prompt.Question(form.messages(sample), form.grades, sample.draw) for sample in flat]
+        questions = [Question(form.messages(s), form.grades, s.draw, form.room) for s in flat]
         served, local = (self.endpoint, self.model), (self.model, self.precision)
         backend = ServedJudge(*served) if self.endpoint else LocalJudge(*local)
-        replies = backend.ask(questions, self.answer, self.temperature)
+        reading: Reading = "text" if self.mode in prompt.LISTS else self.answer
+        replies = backend.ask(questions, reading, self.temperature)
         graded = iter([self._graded(sample, reply) for sample, reply in zip(flat, replies, strict=True)])
         values: list[float | None] = []
         notes: dict[str, list[int]] = {name: [] for name in _NOTES}
@@ -130,8 +143,7 @@ class Judge(Neural, Metric):
         whose = "its answers" if self.swap else f"its answers for {count} of {count} samples"
         if self.answer == "probabilities":
             return f"{whose} came without probabilities; leave answer=probabilities out"
-        no_grade = f"name no single grade of {self.scale}"
-        fault = "choose neither A nor B" if self.mode == "pairwise" else no_grade
+        fault = _FAULTS.get(self.mode, f"name no single grade of {self.scale}")
         example = current_budget().unread.get(self.signature)
         return f"{whose} {fault}" + ("" if example is None else f", such as {example!r}")
 
@@ -144,6 +156,8 @@ class Judge(Neural, Metric):
         return grade, reply
 
     def _grade(self, sample: Sample, reply: prompt.Reply) -> float | None:
+        if self.mode in prompt.LISTS:
+            return self._form.read_list(reply.text or "")
         grades, chances = self._form.grades, reply.probabilities
         sampling = self.temperature > 0
         has_text = reply.text is not None and self.answer == "auto"
@@ -181,9 +195,6 @@ def _counts(answers: Sequence[tuple[float | None, prompt.Reply]], grades: int) -
     return dict(zip(_NOTES, counts, strict=True))
 
 
-WRITTEN = 8  # tokens, where text is asked for
-
-
 @dataclass(frozen=True, slots=True)
 class LocalJudge:
     """A causal language model by its name or path."""
@@ -197,7 +208,7 @@ class LocalJudge:
     def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
         """Run one forward pass over the distinct beginnings of all prompts, or generate text if asked to."""
         loaded = self.loaded()
-        prompts = [_prompt(loaded, question.messages) for question in questions]
+        prompts = [_prompt(loaded, question) for question in questions]
         budget = current_budget()
         for ids in prompts:
             budget.book(Price(), budget.reserve(Price(), 0, 0), len(ids), 0)
@@ -215,8 +226,9 @@ class LocalJudge:
         return replies
 
 
-def _prompt(loaded: Loaded, messages: Sequence[Message]) -> tuple[int, ...]:
+def _prompt(loaded: Loaded, question: Question) -> tuple[int, ...]:
     """Return the conversation as ids, by the model's chat template; a model without one reads plain text."""
+    messages = question.messages
     turns = [{"role": message.role, "content": defused(loaded, message.content)} for message in messages]
     if loaded.tokenizer.chat_template:
         text = loaded.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
@@ -224,7 +236,7 @@ def _prompt(loaded: Loaded, messages: Sequence[Message]) -> tuple[int, ...]:
     else:
         text = "\n\n".join(message.content for message in messages) + "\n"
         ids = [start_id(loaded), *loaded.tokenizer.encode(text, add_special_tokens=False, verbose=False)]
-    if len(ids) + WRITTEN > loaded.limit:
+    if len(ids) + question.room > loaded.limit:
         raise MetricError(
             f"a prompt of {len(ids)} tokens does not fit: {loaded.path.name} reads {loaded.limit}; "
             f"give references=first or none, a shorter source, or a model that reads more"
@@ -254,7 +266,7 @@ def _generate(loaded: Loaded, question: Question, given: tuple[int, ...], temper
     """Return what the model writes: its likeliest words, or sampled ones with the repeat as seed."""
     ids = torch.tensor([given], device=loaded.device)
     options: dict[str, Any] = {"do_sample": True, "temperature": temperature} if temperature > 0 else {}
-    options = {"max_new_tokens": WRITTEN, "pad_token_id": loaded.pad, "do_sample": False} | options
+    options = {"max_new_tokens": question.room, "pad_token_id": loaded.pad, "do_sample": False} | options
     with torch.random.fork_rng(devices=[]), torch.inference_mode():
         torch.manual_seed(int(digest(str(question.draw), *map(str, given))[:12], 16))
         answer = loaded.model.generate(ids, attention_mask=torch.ones_like(ids), **options)[0, len(given) :]

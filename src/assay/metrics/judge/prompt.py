@@ -17,13 +17,14 @@ from assay.core import Sample
 from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
 
-Mode = Literal["pointwise", "pairwise"]
+Mode = Literal["pointwise", "pairwise", "errors", "checklist"]
+LISTS = ("errors", "checklist")  # modes whose answer is a list in words, not a grade
 ScaleName = Literal["1-5", "0-100"]
 References = Literal["all", "first", "none"]
+WRITTEN = 8  # tokens of an answer that is a grade
 _SLOT = re.compile(r"\{(\w+)\}")
 _ANCHORED = {"1-5": ("1", "2", "3", "4", "5"), "0-100": ("0", "20", "50", "80", "100")}
-_SECTIONS = {"pointwise": ("system", "user"), "pairwise": ("system", "user"),
-             "parts": ("source", "reference", "anchor", "steps")}  # fmt: skip
+_WORDS, _PARTS = ("system", "user"), ("source", "reference", "anchor", "steps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,35 @@ class Form:
 
     @property
     def grades(self) -> tuple[str, ...]:
-        """The answers that count, from the lowest; for a pair A, the first text, and B."""
+        """The answers that count, from the lowest; for a pair A, the first text, and B; of a list none."""
+        if self.mode in LISTS:
+            return ()
         if self.mode == "pairwise":
             return ("A", "B")
         return _ANCHORED["1-5"] if self.scale == "1-5" else tuple(str(ten) for ten in range(0, 101, 10))
 
+    @property
+    def room(self) -> int:
+        """How many tokens an answer may have."""
+        return {"errors": 512, "checklist": 12 * len(self.questions)}.get(self.mode, WRITTEN)
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The criterion's checklist."""
+        return tuple(_known("questions.toml", self.criterion))
+
+    @property
+    def wording(self) -> str:
+        """The template's file: lists have one of their own for each version."""
+        own = self.mode in LISTS and "/" not in self.template
+        return f"{self.mode}-{self.template}" if own else self.template
+
+    def read_list(self, text: str) -> float | None:
+        """Return what an answer in words is worth, on 0..1; None where it is not in the form asked for."""
+        return parsed_errors(text) if self.mode == "errors" else parsed_answers(text, len(self.questions))
+
     def messages(self, sample: Sample) -> tuple[Message, ...]:
-        table = _template(self.template)
+        table = _template(self.wording, self.mode)
         texts = table[self.mode]
         system = Message("system", fill(texts["system"], self._frame(table["parts"])))
         question = Message("user", fill(texts["user"], self._texts(sample, table["parts"])))
@@ -62,25 +85,28 @@ class Form:
 
     def _frame(self, parts: Mapping[str, str]) -> dict[str, str]:
         """Return the slots of the instruction: the criterion and what the grades mean."""
-        known = _table("criteria.toml")
-        if self.criterion not in known:
-            raise SpecError(f"unknown criterion {self.criterion!r}{suggest(self.criterion, known)}")
-        rows = zip(_ANCHORED[self.scale], known[self.criterion]["anchors"], strict=True)
+        known = _known("criteria.toml", self.criterion)
+        if self.mode in LISTS:
+            return {"criterion": known["text"]}
+        rows = zip(_ANCHORED[self.scale], known["anchors"], strict=True)
         anchors = "".join(fill(parts["anchor"], {"grade": grade, "text": text}) for grade, text in rows)
         return {
-            "criterion": known[self.criterion]["text"],
+            "criterion": known["text"],
             "anchors": anchors if self.anchored else "",
             "steps": parts["steps"] if self.scale == "0-100" else "",
             **self._ends(),
         }
 
     def _ends(self) -> dict[str, str]:
+        """Return the slots of both ends of the scale, or of the checklist."""
+        if self.mode in LISTS:
+            return {"questions": "\n".join(f"Q{n}: {text}" for n, text in enumerate(self.questions, 1))}
         return {"low": self.grades[0], "high": self.grades[-1]}
 
     def _texts(self, sample: Sample, parts: Mapping[str, str]) -> dict[str, str]:
         """Return the slots of the question; a line of a text that looks like a heading begins with `> `."""
         shown = {"all": sample.references, "first": sample.references[:1], "none": ()}[self.references]
-        quote = partial(_headings(self.template).sub, "> ")
+        quote = partial(_headings(self.wording, self.mode).sub, "> ")
         return {
             "source": fill(parts["source"], {"text": quote(sample.source)}) if sample.source else "",
             "references": "".join(fill(parts["reference"], {"text": quote(text)}) for text in shown),
@@ -107,15 +133,16 @@ class Form:
 
     @property
     def digest(self) -> str:
-        whole = "\0".join([_text(self.template), _text("criteria.toml"), _text("shots.toml")])
+        more = "questions.toml" if self.mode in LISTS else "shots.toml"
+        whole = "\0".join([_text(self.wording), _text("criteria.toml"), _text(more)])
         return "sha256:" + hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
 @cache
-def _headings(template: str) -> re.Pattern[str]:
+def _headings(template: str, mode: Mode) -> re.Pattern[str]:
     """Where a line begins that could be taken for a heading of the template, such as "Text B:"."""
-    table = _template(template)
-    texts = [table["pointwise"]["user"], table["pairwise"]["user"], *table["parts"].values()]
+    table = _template(template, mode)
+    texts = [*(table[name]["user"] for name in table if name != "parts"), *table["parts"].values()]
     lines = [re.sub(r"^(\{\w+\})+", "", line) for line in "\n".join(texts).split("\n")]
     headings = [_SLOT.split(line.rstrip(": "))[::2] for line in lines if line.endswith(":")]
     known = "|".join(r"\S+".join(map(re.escape, heading)) for heading in headings if any(heading))
@@ -150,12 +177,20 @@ def _table(name: str) -> dict[str, Any]:
     return tomllib.loads(_text(name))
 
 
-def _template(name: str) -> dict[str, dict[str, str]]:
+def _known(file: str, criterion: str) -> Any:
+    known = _table(file)
+    if criterion not in known:
+        raise SpecError(f"unknown criterion {criterion!r}{suggest(criterion, known)}")
+    return known[criterion]
+
+
+def _template(name: str, mode: Mode) -> dict[str, dict[str, str]]:
     try:
         table: dict[str, dict[str, str]] = tomllib.loads(_text(name))
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"template {name}: not TOML: {error}") from error
-    for section, keys in _SECTIONS.items():
+    grades = {"pointwise": _WORDS, "pairwise": _WORDS, "parts": _PARTS}
+    for section, keys in ({mode: _WORDS, "parts": _PARTS[:2]} if mode in LISTS else grades).items():
         absent = [key for key in keys if not isinstance(table.get(section, {}).get(key), str)]
         if absent:
             raise SpecError(f"template {name}: [{section}] lacks {', '.join(absent)}; see docs/judges.md")
@@ -178,6 +213,7 @@ class Question:
     messages: tuple[Message, ...]
     grades: tuple[str, ...]
     draw: int = 0
+    room: int = WRITTEN  # tokens that an answer may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +258,47 @@ def parsed(grades: Sequence[str], text: str) -> float | None:
     if len(numbers) != 1 or not low <= (number := numbers.pop()) <= high:
         return None
     return (number - low) / (high - low)
+
+
+# GEMBA-MQM's penalties: the five gravest errors count, together as much as one critical error at most.
+_PENALTIES = {"critical": 25, "major": 5, "minor": 1}
+_COUNTED, _WORST = 5, 25
+_ANSWER = re.compile(r"\bQ(\d+)\W{1,6}(yes|no)\b", re.I)
+
+
+def parsed_errors(text: str) -> float | None:
+    """Return 1 less a 25th of the penalties of the errors listed; None where no severity is named.
+
+    >>> parsed_errors("Critical: no-error\\nMajor:\\naccuracy/omission"), parsed_errors("Fine.")
+    (0.8, None)
+    """
+    penalties: list[int] = []
+    severity, read = "", False
+    for line in text.lower().splitlines():
+        heading, _, rest = line.strip(" *#-").partition(":")
+        if heading.strip(" *") in _PENALTIES:
+            severity, line = heading.strip(" *"), rest
+        bare = line.strip(" *#-")
+        none = "no-error" in bare or "no error" in bare
+        read = read or none or bool(severity)
+        if bare and severity and not none:
+            penalties.append(_WORST if "non-translation" in bare else _PENALTIES[severity])
+    gravest = sorted(penalties, reverse=True)[:_COUNTED]
+    return 1 - min(sum(gravest), _WORST) / _WORST if read else None
+
+
+def parsed_answers(text: str, count: int) -> float | None:
+    """Return the share of yes; None unless each question has one answer.
+
+    >>> parsed_answers("Q1: yes\\nQ2: No", 2), parsed_answers("Q1: yes", 2)
+    (0.5, None)
+    """
+    answers: set[tuple[int, str]] = {
+        (int(number), answer.lower()) for number, answer in _ANSWER.findall(text)
+    }
+    if sorted(number for number, _ in answers) != list(range(1, count + 1)):
+        return None
+    return sum(answer == "yes" for _, answer in answers) / count
 
 
 def drawn(grades: Sequence[str], probabilities: Chances, temperature: float, rng: Random) -> float | None:

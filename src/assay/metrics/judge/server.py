@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import httpx
 
 Body = dict[str, Any]  # of a request, as JSON
-WRITTEN = 8  # tokens an answer may have
 ATTEMPTS = 6
 BROKEN = 3  # malformed responses before giving up: a wrong address never sends anything else
 _CHARACTERS_PER_TOKEN = 4.3
@@ -71,7 +70,7 @@ class ServedJudge:
         body: Body = {
             "model": self.model,
             "messages": [{"role": turn.role, "content": turn.content} for turn in question.messages],
-            "max_tokens": WRITTEN,
+            "max_tokens": question.room,
             "temperature": temperature,
             "seed": question.draw,
         }
@@ -82,7 +81,7 @@ class ServedJudge:
 
 def _send(endpoint: Endpoint, client: httpx.Client, body: Body, grades: Sequence[str], cost: Price) -> Reply:
     size = sum(len(turn["content"]) for turn in body["messages"])
-    estimate = (math.ceil(size / _CHARACTERS_PER_TOKEN), WRITTEN)
+    estimate = (math.ceil(size / _CHARACTERS_PER_TOKEN), int(body["max_tokens"]))
     reserved = current_budget().reserve(cost, *estimate)
     used = (0, 0)
     try:
@@ -111,7 +110,7 @@ def _probabilities(logprobs: object, grades: Sequence[str], text: str) -> dict[s
     """
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     tokens = content if isinstance(content, list) else []
-    first = next((row for row in tokens if str(row.get("token", "")).strip()), None)
+    first = next((row for row in tokens if str(row.get("token", "")).strip()), None) if grades else None
     if first is None or (grades[0] != "A" and first["token"].strip() != text.split()[0].strip(".*")):
         return None
     chances: dict[str, float] = {}

@@ -1,4 +1,5 @@
 // Audits: charts and tables, drawn when an audit is opened; Vega is unpacked for the first chart.
+const SHAPES = { circle: "●", square: "■", "triangle-up": "▲", diamond: "◆", cross: "✚", "triangle-down": "▼" };  // of the points of a line, by metric
 const drawers = new Map();  // figure to a function that draws it again
 
 function chartRows(chart) {
@@ -11,7 +12,7 @@ function themed(spec) {
   const ink = dark ? "#c9d0d9" : "#3a414a", line = dark ? "#343b45" : "#e1e5ea";
   const text = { labelColor: ink, titleColor: ink };
   return { ...spec, $schema: "https://vega.github.io/schema/vega-lite/v6.json", background: "transparent", width: "container",
-    config: { aria: false, axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 11, labelLimit: 150 },
+    config: { aria: false, axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 11, labelLimit: 190 },
       axisX: { titleAnchor: "end" }, legend: text, view: { stroke: null }, rule: { color: ink }, font: "system-ui, sans-serif", line: { color: ink } } };
 }
 
@@ -23,6 +24,7 @@ async function draw(figure, chart) {
   await loadVega();
   const rows = chartRows(chart), spec = structuredClone(themed(chart.spec));
   spec.data = { values: rows };
+  if (spec.encoding?.shape) spec.encoding.shape = { ...spec.encoding.shape, legend: null, scale: { domain: run.metrics, range: Object.keys(SHAPES) } };
   if (spec.height.step) spec.height = spec.height.step * Math.max(1, new Set(rows.map((row) => row.label || row.slice)).size);
   await vegaEmbed(figure.querySelector(".plot > div"), spec, { actions: false, renderer: "svg", ast: true, mode: "vega-lite", logLevel: 0 });
 }
@@ -43,7 +45,7 @@ const watch = new IntersectionObserver((entries) => {
 function chartView(chart) {
   const rows = chartRows(chart);
   const failing = [...new Set(rows.filter((row) => row.verdict === "fail").map((row) => row.label || row.metric))];
-  const figure = el("figure", null, el("figcaption", null, inWords(chart.title),
+  const figure = el("figure", null, el("figcaption", null, inWords(chart.title).replaceAll("/", " › "),
     failing.length ? el("small", { class: "wrong", text: `fails: ${failing.slice(0, 6).join(", ")}${failing.length > 6 ? ` and ${failing.length - 6} more` : ""}` }) : null),
   el("div", { class: "plot", role: "img", "aria-label": `${chart.title}: ${chartWords(chart, rows)}` }, el("div", { "aria-hidden": "true" })));
   drawers.set(figure, () => draw(figure, chart));
@@ -58,7 +60,8 @@ function legend(charts) {
     const dot = el("i");
     dot.style.background = colour;
     return el("span", null, dot, verdict);
-  }), charts[0].spec.layer ? el("span", { text: "dashed: the margin that matters" }) : null);
+  }), charts[0].spec.layer ? el("span", { text: charts[0].columns.includes("y") ? "dashed: both groups alike" : "dashed: the margin that matters" }) : null,
+  charts[0].spec.encoding?.shape ? el("span", { text: run.metrics.map((metric, at) => `${Object.values(SHAPES)[at % 6]} ${metric}`).join("  ") }) : null);
 }
 
 function groupView(audit, title, charts) {

@@ -72,12 +72,11 @@ function scoredWith(one, title, brief) {
 function caseView(placed, i, brief) {
   const one = evidence.cases[placed], metric = named("metric", i), own = run.metrics.indexOf(metric);
   const view = el("div", { class: "case" });
-  const about = Object.entries(one.meta || {}).slice(0, 6).map(([key, value]) => `${key}: ${value}`).join(" · ");
-  if (!brief) view.append(el("p", { class: "role", text: one.id + (about ? " · " + about : "") }));
   view.append(...scoredWith(one, "reference", brief));
   let base = null;
-  for (const [role, text] of Object.entries(one.roles)) {
-    if (brief && role === "worthless") continue;
+  const roles = Object.entries(one.roles), last = roles.findLast(([role]) => role !== "worthless");
+  // In brief: the clean text and the strongest change, the last.
+  for (const [role, text] of brief ? [...new Set([roles[0], last])] : roles) {
     const scores = text.scores || [];
     const label = el("p", { class: "role", text: roleName(role) + " " });
     if (typeof scores[own] === "number") label.append(el("span", { class: "score", text: `${metric} ${number(scores[own])}` }));
@@ -89,6 +88,7 @@ function caseView(placed, i, brief) {
   }
   if (!brief) for (const reason of explained.get(JSON.stringify([named("audit", i), one.id, metric])) || [])
     if (reason.role in one.roles) view.append(el("p", { class: "role", text: roleName(reason.role) }), explanationView(reason));
+  if (!brief) view.append(el("p", { class: "role", text: `Item ${one.id}` }));
   return view;
 }
 

@@ -34,6 +34,7 @@ for (const link of document.querySelectorAll(".top nav a"))
 unpack("findings").then(async (findings) => {
   f = findings;
   startFindings();
+  onFilter(showEach);
   onFilter(showWhom);
   startAudits();
   tellFilters();

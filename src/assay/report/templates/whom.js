@@ -7,9 +7,9 @@ function fairnessRows() {
   for (let i = 0; i < f.value.length; i++) {
     if (named("verdict", i) === "not judged" || run.questions[named("audit", i)] !== "fairness" || !wanted.metrics.has(named("metric", i))) continue;
     const parts = named("slice", i).match(GROUPED);
-    const [attribute, label] = parts ? [parts[1], parts[2] === "word" ? `“${parts[3]}”` : parts[3]] : [`${named("audit", i)}, as a whole`, named("slice", i)];
+    const [attribute, label] = parts ? [parts[1], parts[2] === "word" ? `“${parts[3]}”` : parts[3]] : [run.titles[named("audit", i)], named("slice", i)];
     const key = `${attribute}|${named("unit", i)}`;
-    if (!attributes.has(key)) attributes.set(key, { attribute, unit: named("unit", i), lines: new Map() });
+    if (!attributes.has(key)) attributes.set(key, { attribute, unit: named("unit", i), grouped: Boolean(parts), id: `whom-${attributes.size}`, lines: new Map() });
     const name = parts ? label : `${label} (${inWords(named("statistic", i))})`;
     const lines = attributes.get(key).lines;
     if (!lines.has(name)) lines.set(name, new Map());
@@ -19,16 +19,36 @@ function fairnessRows() {
 }
 
 // A value with its interval on a scale that all cells of a table share; 0 is in the middle.
-function effectCell(i, largest) {
+function effectCell(i, largest, label) {
   if (i === undefined) return el("td", { class: "none", text: "·" });
   const at = (value) => 50 + 50 * Math.max(-1, Math.min(1, value / largest));
   const verdict = named("verdict", i), bar = el("span", { class: "scale centred", "aria-hidden": "true" });
   bar.style.setProperty("--value", at(f.value[i]));
   bar.style.setProperty("--low", at(f.ci_low[i] ?? f.value[i]));
   bar.style.setProperty("--high", at(f.ci_high[i] ?? f.value[i]));
-  const text = verdict === "insensitive" ? "insensitive" : number(f.value[i]) + (MARKS[verdict] || "");
+  const text = verdict === "insensitive" ? "insensitive" : `${label ? inWords(label) + " " : ""}${f.value[i] > 0 ? "+" : ""}${number(f.value[i])}${MARKS[verdict] || ""}`;
   return el("td", { class: slug(verdict), "data-sort": f.value[i] }, verdict === "insensitive" ? null : bar,
     el("a", { href: findingLink(i), title: `${named("metric", i)}: ${verdict}, ${factLine(i)}`, text }));
+}
+
+// The gravest of an attribute's findings for a metric: failures first, then the largest effect; with its group.
+function gravestEffect({ lines }, metric) {
+  const found = [...lines].filter(([, cells]) => cells.has(metric)).map(([label, cells]) => [label, cells.get(metric)]);
+  const size = (i) => ["fail", "pass", "inconclusive"].includes(named("verdict", i)) ? Math.abs(f.value[i]) + (named("verdict", i) === "fail" ? 1e6 : 0) : -1;
+  return found.sort((a, b) => size(b[1]) - size(a[1]))[0];
+}
+
+// One line per attribute: whom each metric treats worst, or best.
+function summaryTable(attributes, metrics) {
+  const rows = attributes.map((attribute) => [attribute, metrics.map((metric) => gravestEffect(attribute, metric))]);
+  const largest = Math.max(5, ...rows.flatMap(([, cells]) => cells.filter(Boolean).map(([, i]) => Math.min(40, Math.abs(f.value[i])))));
+  const table = el("table", { class: "effects sortable" }, el("caption", { class: "hidden", text: "The largest effect of a group or word on each metric's score, by attribute" }),
+    el("thead", null, el("tr", null, el("th", { scope: "col", text: "attribute" }), ...metrics.map((metric) => el("th", { scope: "col", text: metric })))),
+    el("tbody", null, ...rows.map(([{ attribute, id }, cells]) => el("tr", null, el("th", { scope: "row" }, el("a", { href: `#${id}`, text: inWords(attribute) })),
+      ...cells.map((cell) => cell ? effectCell(cell[1], largest, cell[0]) : effectCell()))))) ;
+  makeSortable(table);
+  return [el("p", { class: "meaning", text: `The group or “word” with the largest effect, per attribute and metric, in ${attributes[0].unit}. A minus: texts about the group score lower. ✗ unfair, ✓ shown to be fair, ? not settled.` }),
+    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Largest effects by attribute" }, table)];
 }
 
 function attributeTable({ attribute, unit, lines }, metrics) {
@@ -53,17 +73,80 @@ function showWhom() {
   const failed = [];
   for (let i = 0; i < f.value.length && named("verdict", i) === "fail"; i++)
     if (run.questions[named("audit", i)] === "fairness" && wanted.metrics.has(named("metric", i))) failed.push(i);
+  const told = different(failed);
   const hit = (attribute) => [...attribute.lines.values()].flatMap((cells) => [...cells.values()]).filter((i) => named("verdict", i) === "fail").length;
-  listed.sort((a, b) => hit(b) - hit(a));
+  listed.sort((a, b) => b.grouped - a.grouped || hit(b) - hit(a));
+  const compared = listed.filter(({ grouped, unit }) => grouped && unit.startsWith("%"));
   body.replaceChildren(
-    failed.length ? el("ul", { class: "plain" }, ...failed.slice(0, 8).map((i) => el("li", null, el("a", { href: findingLink(i), text: says(i) }), " ",
+    failed.length ? el("ul", { class: "plain" }, ...told.slice(0, 8).map((i) => el("li", null, el("a", { href: findingLink(i), text: says(i) }), " ",
       el("small", { text: `${amount(i)}${f.ci_low[i] === null ? "" : `, 95% CI ${number(f.ci_low[i])} to ${number(f.ci_high[i])}`}` }))),
-    failed.length > 8 ? el("li", { text: `and ${failed.length - 8} more, in the tables below` }) : null)
-      : el("p", { class: "lead", text: listed.length ? "No metric surely treats a group unfairly here. Where a check is inconclusive, more data may still show that it does." : "No audit of fairness was run." }),
+    told.length > 8 ? el("li", { text: `and ${told.length - 8} more, in the tables below` }) : null)
+      : el("p", { class: "lead", text: listed.length ? "No check of fairness failed here. Where a check is inconclusive (?), more data may still show that a metric is unfair." : "No audit of fairness was run." }),
+    ...(compared.length ? summaryTable(compared, metrics) : []),
+    listed.length ? el("h3", { text: "All groups and words" }) : null,
     ...listed.map((attribute) => {
-      const view = el("details", { class: "attribute" }, el("summary", null, el("span", { class: "title", text: inWords(attribute.attribute) }), " ",
+      const view = el("details", { class: "attribute", id: attribute.id }, el("summary", null, el("span", { class: "title", text: inWords(attribute.attribute) }), " ",
         el("span", { class: "counts" }, ...countLine(attribute.lines))));
       view.addEventListener("toggle", () => { if (view.open && !view.querySelector("table")) view.append(attributeTable(attribute, metrics)); });
       return view;
     }));
+}
+
+// The failures of a metric by question; errors it misses are apart from harmless edits that it minds.
+function failuresOf(metric) {
+  const failed = { missed: [], moved: [], fairness: [], agreement: [] };
+  for (let i = 0; i < f.value.length && named("verdict", i) === "fail"; i++) {
+    const question = run.questions[named("audit", i)];
+    if (named("metric", i) === metric) failed[question !== "robustness" ? question : named("bad", i) === "far" ? "moved" : "missed"].push(i);
+  }
+  return failed;
+}
+
+// Without a failure: the largest effect that was judged, of a group or a word where there is one.
+function largestEffect(metric) {
+  let found;
+  const size = (i) => Math.abs(f.value[i]) + (named("slice", i).includes("/") ? 1e6 : 0);
+  for (let i = 0; i < f.value.length; i++)
+    if (named("metric", i) === metric && run.questions[named("audit", i)] === "fairness" && ["pass", "inconclusive"].includes(named("verdict", i))
+      && named("bad", i) === "far" && named("unit", i).startsWith("%") && (found === undefined || size(i) > size(found))) found = i;
+  return found !== undefined && Math.abs(f.value[found]) > 1e-9 ? found : undefined;
+}
+const whomWords = (i) => { const [first, ...rest] = inWords(named("slice", i)).split("/"); return rest.length ? `${rest[0] === "word" ? `“${rest.at(-1)}”` : rest.at(-1)} (${first})` : first; };
+const effectWords = (i) => `largest effect: ${whomWords(i)} ${f.value[i] > 0 ? "+" : ""}${amount(i)}${f.ci_low[i] === null ? "" : ` (95% CI ${number(f.ci_low[i])} to ${number(f.ci_high[i])})`}, ${named("verdict", i) === "pass" ? "within the margin" : "not settled"}`;
+
+// Of findings whose sentences differ in their numbers alone (one test on words and in sentences), the first.
+function different(listed) {
+  const said = new Set();
+  return listed.filter((i) => { const words = says(i).replace(/[\d.]+/g, ""); return !said.has(words) && said.add(words); });
+}
+
+// Failures in words, one line per kind of edit, whatever the texts; each leads to its example.
+function failureLines(listed, most, nothing) {
+  const kinds = new Map();
+  for (const i of different(listed)) {
+    const kind = named("slice", i).split("/").at(-1);
+    kinds.set(kind, [...(kinds.get(kind) || []), i]);
+  }
+  if (!listed.length) return el("small", { text: nothing });
+  const lines = [...kinds.values()].slice(0, most).map(([first, ...others]) => {
+    const tasks = [...new Set(others.map((i) => inWords(named("slice", i).split("/")[0])))].filter((task) => task !== inWords(named("slice", first).split("/")[0]));
+    return el("li", null, el("a", { href: findingLink(first), text: says(first) }), tasks.length ? el("small", { text: ` Also in ${tasks.join(", ")}.` }) : null);
+  });
+  return el("ul", null, ...lines, kinds.size > most ? el("li", null, el("small", { text: `and ${kinds.size - most} more` })) : null);
+}
+
+function showEach() {
+  const judged = new Set();
+  for (let i = 0; i < f.value.length; i++) if (named("verdict", i) !== "not judged") judged.add(`${run.questions[named("audit", i)]}|${named("metric", i)}`);
+  const metrics = run.metrics.filter((metric) => wanted.metrics.has(metric)), titles = ["misses or rewards errors", "minds harmless edits", "unfair to"];
+  field("each-body").replaceChildren(el("div", { class: "scroll" }, el("table", { class: "ranking each" }, el("caption", { class: "hidden", text: "The gravest failures of each metric" }),
+    el("thead", null, el("tr", null, el("th", { scope: "col", text: "metric" }), ...titles.map((text) => el("th", { scope: "col", text })))),
+    el("tbody", null, ...metrics.map((metric) => {
+      const { missed, moved, fairness } = failuresOf(metric), effect = largestEffect(metric);
+      const none = (question) => judged.has(`${question}|${metric}`) ? "no failure found" : "not measured";
+      const whom = fairness.length || effect === undefined ? failureLines(fairness, 3, none("fairness"))
+        : el("small", null, "no failure found; ", el("a", { href: findingLink(effect), text: effectWords(effect) }));
+      return el("tr", null, el("th", { scope: "row" }, el("a", { href: metricLink(metric), text: metric })),
+        ...[failureLines(missed, 3, none("robustness")), failureLines(moved, 2, none("robustness")), whom].map((cell, at) => el("td", { "data-label": titles[at] }, cell)));
+    })))), el("p", { class: "meaning", text: "Every line leads to its numbers and examples; a metric's name leads to its page." }));
 }

@@ -13,19 +13,20 @@ import pickle
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from assay.core import Metric, Sample
+from assay.core import Measure, Metric, Sample
 from assay.errors import MetricError, install
-from assay.run.engine.batch import Batch, Pieces, call_metric, evaluate, pack
+from assay.run.engine.batch import FAULTS, Batch, Pieces, call_metric, evaluate, pack
 from assay.vocabulary import OnError
 
 _AHEAD = 2  # pieces per actor: one scored, one waiting, so that it never waits for us
 _LOOK = 2.0  # seconds between two looks at the cluster's size
 _STORE = 200_000_000  # bytes of a local cluster's object store; pieces are small
-_DEATHS = 5  # of actors that never began to score
+_DEATHS = 5  # of actors that never began to score, or of the worker of one task
+Answer = TypeVar("Answer")
 
 
 class Worker:
@@ -88,7 +89,7 @@ class Crew:
 
     def __post_init__(self) -> None:
         """Send the metric once for all actors, which take a GPU each if the metric has a model for it."""
-        self.recipe = self.ray.put(_pickle(self.ray, self.metric))
+        self.recipe = self.ray.put(_pickle(self.ray, [self.metric], self.metric))
         on_gpu = bool(self.metric.weights) and self.ray.cluster_resources().get("GPU", 0) >= 1
         self.needs = {"num_cpus": 1, "num_gpus": 1} if on_gpu else {"num_cpus": 1}
 
@@ -159,16 +160,42 @@ class Crew:
             self.ray.kill(actor)
 
 
-def _pickle(ray: Any, metric: Metric) -> bytes:
-    """The metric as bytes; a user's own class travels whole, for the nodes do not have its file."""
-    module = importlib.import_module(type(metric).__module__)
-    own = module.__name__.startswith("assay.") or module.__name__ == "__main__"
-    if not own:
+def map_tasks(
+    engine: RayEngine, task: Callable[[Any, Any], Answer], shared: Sequence[Measure], items: Sequence[Any]
+) -> Iterator[Answer]:
+    """The answers of `task(shared, item)` as they come, each item a task on some node of the cluster."""
+    ray = _connect(engine)
+    recipe = ray.put(_pickle(ray, [measure.metric for measure in shared], shared))
+    cores = int(ray.cluster_resources().get("CPU", 1))
+    most = min(cores, engine.workers) if engine.workers > 1 else cores
+    remote = ray.remote(_run_task).options(num_cpus=1, max_retries=_DEATHS)
+    waiting: list[Any] = list(items)
+    under_way: list[Any] = []
+    while waiting or under_way:
+        while waiting and len(under_way) < _AHEAD * most:
+            under_way.append(remote.remote(task, recipe, waiting.pop(0)))
+        (done,), under_way = ray.wait(under_way, num_returns=1)
+        try:
+            yield ray.get(done)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+
+
+def _run_task(task: Callable[[Any, Any], Answer], recipe: bytes, item: Any) -> Answer:
+    """In a worker: one task, on the metrics as they were sent."""
+    return task(pickle.loads(recipe), item)
+
+
+def _pickle(ray: Any, metrics: Sequence[Any], whole: Any) -> bytes:
+    """`whole` as bytes; the classes of users' metrics in it travel too, as no node has their files."""
+    modules = [importlib.import_module(type(metric).__module__) for metric in metrics]
+    own = [m for m in modules if not m.__name__.startswith("assay.") and m.__name__ != "__main__"]
+    for module in own:
         ray.cloudpickle.register_pickle_by_value(module)
     try:
-        recipe: bytes = ray.cloudpickle.dumps(metric)
+        recipe: bytes = ray.cloudpickle.dumps(whole)
     finally:
-        if not own:
+        for module in own:
             ray.cloudpickle.unregister_pickle_by_value(module)
     return recipe
 
@@ -193,11 +220,13 @@ def _connect(engine: RayEngine) -> Any:
         else:
             _check_reachable(engine.address)
             ray.init(address=engine.address, **quiet)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise MetricError(
-            f"--ray {engine.address}: no cluster answers ({error}); start one with `ray start --head`, "
-            f"or give --ray local"
-        ) from error
+    except FAULTS as error:  # a machine that is too busy to start in time raises a bare Exception
+        problem = f"no cluster answers ({error}); start one with `ray start --head`, or give --ray local"
+        if engine.address == "local":
+            problem = (
+                f"Ray did not start ({error}); try again when the machine is less busy, or without --ray"
+            )
+        raise MetricError(f"--ray {engine.address}: {problem}") from error
     return ray
 
 

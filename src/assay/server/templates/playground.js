@@ -1,9 +1,13 @@
 const field = (name) => document.getElementById(name);
 const EXAMPLES = JSON.parse(field("examples").textContent);
+const NAMES = new Map(JSON.parse(field("names").textContent).map(({ label, name }) => [label, name]));
+const nameOf = (metric) => NAMES.get(metric) || metric;
 const NOTICED = 1, UNFAIR = 2.5, HARMLESS = 5; // percent of the range, as in the audits
 const CHIPS = ["change-numbers", "change-names", "negate", "negation", "antonyms"];
 const SHOWN = 15;
+const TELLS = 0.02; // of a perfect score: a metric whose range is smaller does not tell it from worthless words
 let asked = null; // the request under way
+let original = null; // what a chip changed: the text, its references and their scores
 let known = { metrics: [], rows: new Map(), edits: [], after: new Map(), base: "", references: [] };
 
 function typed() {
@@ -19,10 +23,11 @@ function typed() {
 // --- what is shown ---
 
 const percent = (row, value) => 100 * (value - row.worthless) / (row.best - row.worthless);
-const hasRange = (row) => row && typeof row.score === "number" && typeof row.worthless === "number" && row.best > row.worthless;
+const hasRange = (row) => row && typeof row.score === "number" && typeof row.worthless === "number" 
+  && row.best - row.worthless > TELLS * Math.max(Math.abs(row.best), Math.abs(row.worthless));
 
 function scoreRow(metric) {
-  const row = known.rows.get(metric), view = el("tr", { "data-metric": metric }, el("th", { scope: "row", text: metric }));
+  const row = known.rows.get(metric), view = el("tr", { "data-metric": metric }, el("th", { scope: "row", text: nameOf(metric) }));
   if (!row) return view.append(el("td", null, el("span", { class: "spinner" })), el("td", { class: "meaning", text: "waiting" })), view;
   if (row.score === null) return view.append(el("td"), el("td", { class: "meaning", text: row.why || "no score" })), view;
   const cell = el("td");
@@ -31,9 +36,11 @@ function scoreRow(metric) {
     bar.style.setProperty("--share", Math.max(0, Math.min(100, percent(row, row.score))));
     cell.append(bar);
   }
+  else if (typeof row.worthless === "number") cell.append(el("small", { class: "meaning", text: "does not tell a perfect text from worthless words here" }));
   if (row.budget) cell.append(el("small", { class: "meaning", text: row.budget }));
   if (row.explanation) cell.append(explanationView(row.explanation));
-  view.append(el("td", { class: "num", text: number(row.score) }), cell);
+  const before = original?.scores.get(metric);
+  view.append(el("td", { class: "num" }, number(row.score), typeof before === "number" ? el("small", { class: "meaning", text: ` was ${number(before)}` }) : null), cell);
   return view;
 }
 
@@ -74,19 +81,22 @@ function reactions() {
 function editRow({ edit, cells }) {
   const should = edit.expect === "lower" ? "should fall" : "should stay";
   return el("tr", null, el("th", { scope: "row" }, el("details", null, el("summary", null, edit.name.replaceAll("-", " "), " ", el("small", { text: should })), el("div", { class: "case" }, markedText(known.base, edit.text)))),
-    ...cells.map((cell) => {
-      if (!cell) return el("td", { class: "none" }, el("span", { class: "spinner small-spinner" }));
+    ...cells.map((cell, column) => {
+      if (!cell) return isWaiting(known.metrics[column]) ? el("td", { class: "none" }, el("span", { class: "spinner small-spinner" })) : el("td", { class: "none", text: "–" });
       const view = el("td", { class: cell.right ? "good" : "bad", text: `${cell.moved > 0.005 ? "+" : ""}${Number(cell.moved.toFixed(Math.abs(cell.moved) < 10 ? 2 : 1))} ${cell.right ? "✓" : "✗"}` });
       view.style.setProperty("--depth", Math.min(1, Math.abs(cell.moved) / 40).toFixed(2));
       return view;
     }));
 }
 
-let all = false;
+// Whether the effects of edits on a metric are still to come: they never do for a judge, or without a score or a range.
+const isWaiting = (metric) => !done && !known.after.has(metric) && (!known.rows.has(metric) || hasRange(known.rows.get(metric)));
+
+let all = false, done = false;
 function showChanges() {
   if (!known.edits.length) { field("changes").replaceChildren(el("p", { class: "meaning", text: "No edit applies to this text." })); return; }
   const rows = reactions(), shown = all ? rows : rows.slice(0, SHOWN);
-  const head = el("tr", null, el("th", { scope: "col", text: "edit" }), ...known.metrics.map((metric) => el("th", { scope: "col", text: metric })));
+  const head = el("tr", null, el("th", { scope: "col", text: "edit" }), ...known.metrics.map((metric) => el("th", { scope: "col", text: nameOf(metric) })));
   const more = el("button", { type: "button", text: all ? "Show fewer" : `Show all ${rows.length} edits` });
   more.addEventListener("click", () => { all = !all; showChanges(); });
   field("changes").replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Edits and metrics" }, el("table", { class: "edits" },
@@ -104,18 +114,31 @@ function showVerdict() {
   if (!counts.length) { field("verdict").textContent = waiting ? "Scoring …" : "No metric here can score this text; add a reference."; return; }
   const best = counts[0], worst = counts[counts.length - 1];
   const missed = worst.wrong.map(([row]) => row.edit.name.replaceAll("-", " ")).slice(0, 3).join(", ");
-  let text = `${best.metric} reacts as it should to ${best.total - best.wrong.length} of ${best.total} edits of this text`;
-  if (worst !== best && worst.wrong.length) text += `, the most; ${worst.metric} is wrong on ${worst.wrong.length} (${missed}${worst.wrong.length > 3 ? " …" : ""})`;
-  field("verdict").textContent = text + (waiting ? `. ${waiting} still to come.` : ". One text proves nothing: audit to be sure.");
+  let text = `${nameOf(best.metric)} reacts as it should to ${best.total - best.wrong.length} of ${best.total} edits of this text`;
+  if (worst !== best && worst.wrong.length) text += `, the most; ${nameOf(worst.metric)} is wrong on ${worst.wrong.length} (${missed}${worst.wrong.length > 3 ? " …" : ""})`;
+  field("verdict").textContent = text + (waiting ? `. ${waiting} still to come.` : ". One text proves nothing: run assay audit to be sure.");
 }
 
 function showChips() {
   const chips = known.edits.filter((edit) => edit.kind === "identity" || CHIPS.includes(edit.name)).slice(0, 14);
   field("chips").replaceChildren(...chips.map((edit) => {
     const chip = el("button", { type: "button", class: "chip", title: edit.text, text: edit.name.replaceAll("-", " ").replace(/^\w+( \w+)?: /, "") });
-    chip.addEventListener("click", () => { field("hypothesis").value = edit.text; field("references").value = edit.references.join("\n"); refresh(); });
+    chip.addEventListener("click", () => {
+      original ||= { hypothesis: known.base, references: known.references, scores: new Map([...known.rows].map(([metric, row]) => [metric, row.score])) };
+      write(edit.text, edit.references);
+    });
     return chip;
   }));
+  if (!original) return;
+  const back = el("button", { type: "button", class: "chip", text: "↺ back to the first text" });
+  back.addEventListener("click", () => { const { hypothesis, references } = original; original = null; write(hypothesis, references); });
+  field("chips").prepend(back);
+}
+
+function write(text, references) {
+  field("hypothesis").value = text;
+  field("references").value = references.join("\n");
+  refresh();
 }
 
 // --- asking ---
@@ -158,19 +181,24 @@ async function refresh() {
   keepAddress(body);
   field("message").textContent = "";
   known = { metrics: body.metrics, rows: new Map(), edits: [], after: new Map(), base: body.hypothesis, references: body.references };
+  done = false;
   showScores();
+  if (!body.metrics.length) { field("changes").replaceChildren(); field("verdict").textContent = "Choose at least one metric."; return; }
   if (!body.hypothesis.trim()) { field("scores").replaceChildren(); field("changes").replaceChildren(); field("chips").replaceChildren(); field("verdict").textContent = "Type a text, or choose an example."; return; }
   field("changes").replaceChildren(el("p", { class: "busy" }, el("span", { class: "spinner" }), " Looking for edits that apply …"));
   try {
     const answer = await fetch("/api/stream", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: mine.signal });
     if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).error || "the server refused");
     for await (const line of lines(answer.body)) { if (mine !== asked) return; take(line); }
+    done = true;
+    if (known.edits.length) showChanges();
   } catch (error) {
     if (error.name !== "AbortError" && mine === asked) field("message").textContent = error.message;
   }
 }
 
 function fill({ hypothesis, references, source, task }) {
+  original = null;
   field("hypothesis").value = hypothesis;
   field("references").value = references.join("\n");
   field("source").value = source || "";
@@ -179,7 +207,7 @@ function fill({ hypothesis, references, source, task }) {
 
 let waiting = null;
 const soon = () => { clearTimeout(waiting); waiting = setTimeout(refresh, 350); };
-field("form").addEventListener("input", (event) => { if (event.target.id !== "example") { field("example").value = ""; soon(); } });
+field("form").addEventListener("input", (event) => { if (event.target.id !== "example") { field("example").value = ""; if (event.target.name !== "metric") original = null; soon(); } });
 field("example").addEventListener("change", () => { if (field("example").value) { fill(EXAMPLES[Number(field("example").value)]); refresh(); } });
 field("form").addEventListener("submit", (event) => { event.preventDefault(); refresh(); });
 const root = document.documentElement;

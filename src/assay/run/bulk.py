@@ -1,0 +1,163 @@
+"""Files larger than memory to scores: one Parquet file of scores per part, read and written in blocks.
+
+A part is written whole or not at all, so that a stopped run goes on with the parts that are missing. On a Ray
+cluster every part is one task: workers read and write their own files, and nothing passes through the driver.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from assay.core import Measure
+from assay.datasets.columns import DataFile
+from assay.datasets.ratings import stream_samples
+from assay.errors import DataError, SpecError
+from assay.models.weights import file_digest
+from assay.run.cache import ScoreCache
+from assay.run.engine.local import LocalEngine
+from assay.run.engine.ray import RayEngine, map_tasks
+from assay.run.pipeline import score_counted
+from assay.run.session import Session
+from assay.run.unfold import metric_notes
+from assay.vocabulary import OnError
+
+BLOCK = 20_000  # rows in memory at once
+_KEY = b"assay"  # what the scores were made from, in the metadata of their file
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file to score, and where its scores go."""
+
+    source: Path
+    target: Path
+    columns: dict[str, tuple[str, ...]]
+    skip_missing: bool = False
+    on_error: OnError = "stop"
+    timeout: float | None = None
+
+    @property
+    def data(self) -> Path:
+        """The file with the user's names of its columns (which do not travel to another process with it)."""
+        return DataFile.of(self.source, self.columns) if self.columns else self.source
+
+    def recipe(self, measures: Sequence[Measure]) -> bytes:
+        """What decides the scores: the metrics, the content of the file and the names of its columns."""
+        signatures = [[measure.label, measure.metric.signature, measure.output] for measure in measures]
+        made = {"data": file_digest(self.source), "columns": self.columns, "metrics": signatures}
+        return json.dumps(made, sort_keys=True).encode()
+
+
+@dataclass(slots=True)
+class Counts:
+    """What scoring a part, or all of them, counted."""
+
+    rows: int = 0
+    notes: dict[str, Counter[str]] = field(default_factory=dict)  # by metric
+    failures: list[str] = field(default_factory=list)
+    kept: int = 0  # parts that an earlier run had scored
+
+    def add(self, other: Counts) -> None:
+        """Add the counts of a part."""
+        self.rows, self.kept = self.rows + other.rows, self.kept + other.kept
+        self.failures += other.failures
+        for label, counts in other.notes.items():
+            self.notes.setdefault(label, Counter()).update(counts)
+
+    def sentences(self) -> list[str]:
+        """The counts in words."""
+        kept = [f"{self.kept} parts were scored before and are kept"] if self.kept else []
+        return [*kept, *metric_notes(self.notes, self.rows), *self.failures]
+
+
+def score_parts(measures: Sequence[Measure], parts: Sequence[Part], session: Session) -> Counts:
+    """Score every part that has no scores yet, with one bar of progress over all of them."""
+    for measure in measures:
+        if measure.metric.fitted([("a",), ("b",)]) is not measure.metric:
+            raise SpecError(
+                f"{measure.label} weighs words by the references of all rows, which are never in memory at "
+                f"once here; leave out --out, or take a metric that scores each row by itself"
+            )
+    total = Counts()
+    with session, session.progress.task("parts", len(parts)) as counter:
+        for counts in _scored(measures, parts, session):
+            total.add(counts)
+            counter.advance(1)
+    return total
+
+
+def _scored(measures: Sequence[Measure], parts: Sequence[Part], session: Session) -> Iterator[Counts]:
+    """The counts of each part, in the order in which they are done."""
+    if isinstance(session.engine, RayEngine):
+        yield from map_tasks(session.engine, score_part, list(measures), parts)
+    else:
+        engine = session.engine
+        yield from (score_part(measures, part, engine) for part in parts)
+
+
+def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> Counts:
+    """Score one file, block by block, and put its scores in place when they are whole."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    recipe = part.recipe(measures)
+    if _recipe_of(part.target) == recipe:
+        return Counts(pq.ParquetFile(part.target).metadata.num_rows, kept=1)
+    columns = [("id", pa.string()), *((measure.label, pa.float64()) for measure in measures)]
+    schema = pa.schema(columns, metadata={_KEY: recipe})
+    half = part.target.with_name(f".{part.target.name}.{os.getpid()}")
+    total = Counts()
+    engine = engine or LocalEngine(1, part.timeout)
+    try:
+        with pq.ParquetWriter(half, schema, compression="zstd") as writer:
+            for block in stream_samples(part.data, skip_missing=part.skip_missing, size=BLOCK):
+                session = Session(ScoreCache(None), engine, on_error=part.on_error)
+                samples = [item.sample for item in block]
+                with session:
+                    scores, counts = score_counted(measures, samples, session)
+                values = [pa.array(column, from_pandas=True) for column in scores.values()]
+                writer.write_table(pa.table([[item.id for item in block], *values], schema))
+                notes = {label: Counter(counted) for label, counted in counts.items()}
+                total.add(Counts(len(block), notes, session.failures))
+        half.replace(part.target)
+    finally:
+        half.unlink(missing_ok=True)
+    return total
+
+
+def _recipe_of(target: Path) -> bytes | None:
+    """What a file of scores was made from; None where it is absent or not whole."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return (pq.read_schema(target).metadata or {}).get(_KEY)
+    except (OSError, pa.ArrowException):
+        return None
+
+
+def parts_of(files: Sequence[Path], out: Path, template: Part) -> list[Part]:
+    """One part per file. Refuses to overwrite what is not a file of scores, or the scores of another file."""
+    names = Counter(file.name for file in files)
+    for file in files:
+        if not file.is_file():
+            raise DataError(f"there is no file {file}; check the path or the pattern of --data")
+        if names[file.name] > 1:
+            raise DataError(f"two files are called {file.name}; each needs a name of its own in {out}")
+    parts = [replace(template, source=file, target=out / f"{_stem(file)}.parquet") for file in files]
+    for part in parts:
+        if part.target.exists() and _recipe_of(part.target) is None:
+            raise DataError(f"{part.target} holds no scores and would be overwritten; choose another --out")
+    out.mkdir(parents=True, exist_ok=True)
+    return parts
+
+
+def _stem(file: Path) -> str:
+    """The name of a file without its endings of format and compression."""
+    return file.name.removesuffix(".gz").rpartition(".")[0] or file.name
