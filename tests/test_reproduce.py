@@ -188,7 +188,7 @@ def test_every_recipe_reads() -> None:
             assert item.kind or item.of or item.run in one.runs
 
 
-def test_tables_of_the_issue_have_recipes() -> None:
+def test_the_five_papers_have_recipes() -> None:
     wanted = {
         "unfair": (6, 9), "assoc": (3, 5, 6, 7, 8, 9), "caption": (2, 7), "blind": (4, 11, 13, 14),
     }  # fmt: skip
@@ -230,6 +230,9 @@ def test_command_line(tmp_path: Path) -> None:
     assert "stereotype_pairs/gender.jsonl" in (tmp_path / "reproduction.html").read_text("utf-8")
     assert "1 of" in measured_parts(docs.read_text("utf-8"))["total"]
     assert isinstance(runner.invoke(app, ["unfair:table6"]).exception, SpecError)
+    planned = runner.invoke(app, ["unfair:table6", "--plan", "-q"])  # needs no data: it says what to get
+    assert "stereotype_pairs/gender.jsonl in the data folder" in planned.stdout
+    assert "0 of" in planned.stdout
 
 
 def test_multeval_bleu_by_hand() -> None:
@@ -354,16 +357,16 @@ def test_a_plan_names_downloads_and_time(folder: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("HF_HUB_CACHE", str(folder / "no-hub"))
     text = PLANTED.replace('metric = "rouge1"', 'metric = "bleurt:model=lucadiliello/BLEURT-20"')
     recipe, session = parse_recipe(text, "planted.toml"), Session.open(cache=None)
-    (without,) = steps(recipe, Place(folder), "here", session)
+    (without,) = steps([recipe], Place(folder), "here", session)
     assert without.lacks.startswith("weights: lucadiliello/BLEURT-20, which --weights hub fetches")
-    (slow,) = steps(recipe, Place(folder, hub=True), "here", session)
-    (fast,) = steps(recipe, Place(folder, hub=True), "a100", session)
+    (slow,) = steps([recipe], Place(folder, hub=True), "here", session)
+    (fast,) = steps([recipe], Place(folder, hub=True), "a100", session)
     assert (slow.lacks, slow.fetch, slow.cells) == ("", ("lucadiliello/BLEURT-20",), 2)
     assert slow.seconds is not None
     assert fast.seconds is not None
     assert slow.seconds > fast.seconds > 0
     with pytest.raises(SpecError, match="did you mean a100"):
-        steps(recipe, Place(folder), "a10", session)
+        steps([recipe], Place(folder), "a10", session)
 
 
 def test_sizes_agree_with_the_page_of_metrics() -> None:

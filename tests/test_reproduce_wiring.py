@@ -10,6 +10,7 @@ import json
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from assay.audits.slices import FEWEST
 from assay.datasets.lexicon import toml_file
 from assay.models.weights import CARRIERS, cache_folder
 from assay.reproduction import Place, recipes, reproduce
-from assay.reproduction.recipes import Cell, Plan
+from assay.reproduction.recipes import Cell, Plan, Recipe
 from assay.run.session import Session
 
 if any(importlib.util.find_spec(package) is None for package in ("torch", "transformers", "sentencepiece")):
@@ -31,36 +32,19 @@ import transformers
 from local_hub import Hub
 
 CELLS = [(recipe, cell) for recipe in recipes().values() for cell in recipe.runnable if not cell.of]
-WORDS = [
-    "the",
-    "cat",
-    "sat",
-    "on",
-    "a",
-    "mat",
-    "and",
-    "she",
-    "saw",
-    "the",
-    "old",
-    "dog",
-    "near",
-    "the",
-    "house",
-    "while",
-    "he",
-    "read",
-    "about",
-    "profit",
-    "in",
-    "Paris",
-]
+SENTENCE = "the cat sat on a mat and she saw the old dog near the house while he read about profit in Paris"
+WORDS = SENTENCE.split()
 MALE = ["A man is reading a book .", "He runs near the house .", "The boy and his dog sat ."]
 NEUTRAL = ["A person is reading .", "Someone sat near the house .", "A child saw the dog ."]
 SETS = {"targ1": ["he", "man", "boy"], "targ2": ["she", "girl", "woman"], "attr1": ["read", "profit", "old"],
         "attr2": ["house", "cat", "dog"]}  # fmt: skip
-# Who cannot run here even with tiny weights: Java programs, and a package that carries a word list.
-PROGRAMS = ("spice", "multeval-meteor", "meteor:backend=coco", "py-rouge")
+# Every exception: what cannot run here even with tiny weights, and why.
+PROGRAMS = {
+    "spice": "a program in Java",
+    "multeval-meteor": "a program in Java",
+    "backend=coco": "a program in Java",
+    "py-rouge": "a package that carries a word list",
+}
 
 
 def text(number: int, words: int = 12) -> str:
@@ -314,28 +298,45 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         fill_hub(hub)
         fill_models(folder, hub)
         fill_data(folder)
-        place = Place(folder)
+        place = Place(folder, long=True)  # hours on published data are seconds here
         fill_adapters(place)
         yield place
 
 
+def merged() -> Iterator[Any]:
+    """The cells of all tables by the run that gives them: a metric is run once per audit, options and data."""
+    cells: dict[str, dict[Cell, None]] = {}
+    plans: dict[str, Plan] = {}
+    for recipe, cell in CELLS:
+        plan = recipe.runs[cell.run]
+        plans[repr(plan)] = plan
+        cells.setdefault(repr(plan), {})[replace(cell, run="run", row=f"{recipe.name} {cell.row}")] = None
+    for key, plan in plans.items():
+        name = f"{plan.audit} {Path(plan.paths[0]).stem}"
+        yield pytest.param(Recipe("", name, name, tuple(cells[key]), {"run": plan}), id=name)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, recipe in recipes().items() if recipe.runnable])
-def test_every_cell_runs_on_stand_ins(name: str, place: Place) -> None:
-    checked = reproduce(recipes()[name], place, Session.open(cache=place.folder / "scores"))
-    for item in checked:
-        is_program = str(item.cell.metric).startswith(PROGRAMS) or "+spice" in str(item.cell.metric)
-        if item.ours is None and item.cell.kind is None and not (is_program or item.kind == "time"):
-            pytest.fail(
-                f"{item.cell.row} / {item.cell.column} ({item.cell.metric}): {item.kind}: {item.reason}"
-            )
+@pytest.mark.parametrize("recipe", list(merged()))
+def test_every_cell_runs_on_stand_ins(recipe: Recipe, place: Place) -> None:
+    for item in reproduce(recipe, place, Session.open(cache=place.folder / "scores", quiet=True)):
+        program = next((why for name, why in PROGRAMS.items() if name in str(item.cell.metric)), None)
+        if item.ours is None and not (program and item.kind == "package"):
+            where = f"{item.cell.row} / {item.cell.column} ({item.cell.metric})"
+            pytest.fail(f"{where}: {item.kind}: {item.reason}")
+
+
+def test_every_mean_is_of_cells_that_run() -> None:
+    for recipe in recipes().values():
+        for cell in recipe.runnable:
+            beside = {other.column for other in recipe.runnable if other.row == cell.row}
+            assert beside.issuperset(cell.of), f"{recipe.name}: {cell.row} / {cell.column}"
 
 
 def test_every_checkpoint_has_a_size_and_every_file_a_source() -> None:
     here = Place(Path("/nowhere"))
     sizes, sources = toml_file("recipes", "machines")["checkpoints"], toml_file("recipes", "sources")
     for spec in {cell.metric for _, cell in CELLS if cell.metric}:
-        measure = here.measure(spec)
-        for part in getattr(measure.metric, "parts", ()) or [measure]:
+        for part in here.parts(spec):
             for name in here.weights_of(part):
                 assert name in {**sizes, **CARRIERS} or name.removeprefix("/nowhere/") in sources, name

@@ -53,13 +53,12 @@ def reproduce(
         _list_recipes(json)
         return
     chosen = [table for table in map(find_recipe, recipe or recipes()) if not (quick and table.slow)]
-    if data is None:
+    if data is None and not plan:
         raise SpecError(
             "give the folder of published data with --data DIR; `assay reproduce` lists its files"
         )
-    if not data.is_dir():
-        raise DataError(f"{data} is not a folder; --data names the folder that holds the published data")
-    place = Place(data.absolute(), weights == "hub", long)
+    _check_folder(data)
+    place = Place((data or Path("data")).absolute(), weights == "hub", long)
     session = Session.open(cache=o.cache_path(cache), workers=workers, quiet=quiet)
     if plan:
         _print_plan(chosen, place, machine, session, json)
@@ -97,8 +96,7 @@ def study(
     from assay.reproduction.study import study
     from assay.run.session import Session
 
-    if data is not None and not data.is_dir():
-        raise DataError(f"{data} is not a folder; --data names the folder that holds the published data")
+    _check_folder(data)
     session = Session.open(out, o.cache_path(cache), workers=workers, quiet=quiet)
     done = study(paper, o.read_specs(metric), data, session=session, limit=limit)
     if not json:
@@ -106,6 +104,11 @@ def study(
             typer.echo(f"{part['where']}: {part['heading']}")
             typer.echo(f"  the paper: {part['found']}\n  this run: {part['ours']}")
     finish(done, form="json" if json else "html", fail_on=(), quiet=quiet)
+
+
+def _check_folder(data: Path | None) -> None:
+    if data is not None and not data.is_dir():
+        raise DataError(f"{data} is not a folder; --data names the folder that holds the published data")
 
 
 def _list_recipes(json: bool) -> None:
@@ -128,7 +131,7 @@ def _print_plan(chosen: Sequence[Recipe], place: Place, machine: str, session: S
     """What would run, what it would fetch and how long it would take, from stated rough rates."""
     from assay.reproduction.own import gigabytes, steps
 
-    found = [step for table in chosen for step in steps(table, place, machine, session)]
+    found = steps(chosen, place, machine, session)
     ready = [step for step in found if not step.lacks]
     fetch = {name: gigabytes(name) for step in ready for name in step.fetch}
     seconds = sum(step.seconds or 0.0 for step in ready)

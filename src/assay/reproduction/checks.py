@@ -98,6 +98,11 @@ class Place:
             return Measure(spec, DIALECTS[spec])
         return replace(measure(spec.replace(DATA, str(self.folder))), label=spec)
 
+    def parts(self, spec: str) -> Sequence[Measure]:
+        """The metrics that a spec adds up; most are one."""
+        given = self.measure(spec)
+        return getattr(given.metric, "parts", ()) or [given]
+
     def missing(self, plan: Plan, cell: Cell) -> tuple[Kind, str] | None:
         """What a cell lacks here: data, weights, packages, or time."""
         absent = [path for path in plan.paths if not (self.folder / path).exists()]
@@ -109,7 +114,7 @@ class Place:
         named = [str(plan.options[key]) for key in ("masked_lm",) if key in plan.options]
         if cell.metric is None:
             return self._weights(named)
-        for part in getattr(self.measure(cell.metric).metric, "parts", ()) or [self.measure(cell.metric)]:
+        for part in self.parts(cell.metric):
             if command := lacking(part.metric) or part.metric.absent():
                 return "package", f"{part.metric.name} {command if ' ' in command else ''}".strip()
             named += self.weights_of(part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from assay.datasets.lexicon import toml_file
 from assay.errors import AuditError, SpecError, suggest
 from assay.models.weights import CARRIERS, on_disk, present
 from assay.reproduction.checks import Checked, Place, plan_options, reproduce
-from assay.reproduction.recipes import Cell, Recipe
+from assay.reproduction.recipes import Cell, Plan, Recipe
 from assay.run.pipeline import estimate_cost
 from assay.run.session import Session
 
@@ -80,10 +81,8 @@ def standing(mine: Checked, recipe: Recipe) -> str:
     }
     ranked = sorted(others.items(), key=lambda pair: pair[1])
     place = bisect_left([number for _, number in ranked], mine.ours)
-    rank, between = (
-        place + 1,
-        [f"{name} ({number:g})" for name, number in ranked[max(0, place - 1) : place + 1]],
-    )
+    between = [f"{name} ({number:g})" for name, number in ranked[max(0, place - 1) : place + 1]]
+    rank = place + 1
     ending = "th" if rank % 100 in (11, 12, 13) else _ENDINGS.get(rank % 10, "th")
     where = "between " if 0 < place < len(ranked) else "below " if place == 0 else "above "
     return f"{rank}{ending} lowest of {len(ranked) + 1}, {where}{' and '.join(between)}"
@@ -101,65 +100,59 @@ class Step:
     seconds: float | None  # None where the data is not here to count
 
 
-def steps(recipe: Recipe, place: Place, machine: str, session: Session) -> list[Step]:
-    """What running a recipe would take; nothing is scored or fetched."""
+def steps(tables: Sequence[Recipe], place: Place, machine: str, session: Session) -> list[Step]:
+    """What running recipes would take; nothing is scored or fetched."""
     speeds = toml_file("recipes", "machines")["speed"]
     if machine not in speeds:
         raise SpecError(f"unknown machine {machine!r}{suggest(machine, speeds)}; known: {', '.join(speeds)}")
-    found = []
-    for name, plan in recipe.runs.items():
-        listed = [cell for cell in recipe.runnable if cell.run == name and cell.metric and not cell.of]
-        tokens = (
-            _tokens(recipe, name, place, session)
-            if any(place.missing(plan, c) is None for c in listed)
-            else None
-        )
-        for spec in dict.fromkeys(str(cell.metric) for cell in listed):
-            cells = [cell for cell in listed if cell.metric == spec]
-            lack = place.missing(plan, cells[0])
-            given = place.measure(spec)
-            names = [
-                w for part in getattr(given.metric, "parts", ()) or [given] for w in place.weights_of(part)
-            ]
-            absent = tuple(
-                w for w in names if not (present(w) if w in CARRIERS else Path(w).exists() or on_disk(w))
-            )
-            work = None if tokens is None else tokens * 2e6 * sum(map(parameters, names))
-            seconds = None if work is None else work / (1e9 * speeds[machine])
-            reason = f"{lack[0]}: {lack[1]}" if lack else ""
-            found.append(Step(recipe.name, spec, len(cells), reason, absent, None if lack else seconds))
+    cells: dict[tuple[str, str, str], list[Cell]] = {}
+    for table in tables:
+        for cell in table.runnable:
+            if cell.metric and not cell.of:
+                cells.setdefault((table.name, cell.run, cell.metric), []).append(cell)
+    plans = {(table.name, run): plan for table in tables for run, plan in table.runs.items()}
+    found, counted = [], dict[str, int | None]()
+    for (name, run, spec), listed in cells.items():
+        plan = plans[name, run]
+        names = [weight for part in place.parts(spec) for weight in place.weights_of(part)]
+        lack = place.missing(plan, listed[0])
+        tokens = None if lack else _tokens(plan, place, session, counted)
+        work = None if tokens is None else tokens * 2e6 * sum(map(parameters, names))
+        seconds = None if work is None else work / (1e9 * speeds[machine])
+        absent = tuple(weight for weight in names if not _here(weight))
+        found.append(Step(name, spec, len(listed), ": ".join(lack or ()), absent, seconds))
     return found
 
 
-def _tokens(recipe: Recipe, name: str, place: Place, session: Session) -> int | None:
-    """The tokens that a metric would read in a run."""
-    plan = recipe.runs[name]
-    for reader in _READERS:
-        try:
-            options = plan_options(plan, place.folder)
-            return max(
-                cost.tokens for cost in estimate_cost([plan.audit], [reader], options, "full", session)
-            )
-        except AuditError:
-            continue
-    return None
+def _here(weight: str) -> bool:
+    return present(weight) if weight in CARRIERS else Path(weight).exists() or on_disk(weight)
+
+
+def _tokens(plan: Plan, place: Place, session: Session, counted: dict[str, int | None]) -> int | None:
+    """The tokens that a metric would read in a run; runs that tables share are counted once."""
+    key = repr(plan)
+    if key not in counted:
+        counted[key] = None
+        for reader in _READERS:
+            with suppress(AuditError):
+                options = plan_options(plan, place.folder)
+                costs = estimate_cost([plan.audit], [reader], options, "full", session)
+                counted[key] = max(cost.tokens for cost in costs)
+                break
+    return counted[key]
 
 
 def parameters(name: str) -> float:
     """Millions of parameters of a checkpoint; a guess for a folder of the user's."""
+    if name in CARRIERS:
+        return (CARRIERS[name].parameters or 0) / 1e6
     known = toml_file("recipes", "machines")["checkpoints"]
-    return float(
-        known[name][1]
-        if name in known
-        else (CARRIERS[name].parameters or 0) / 1e6
-        if name in CARRIERS
-        else 350
-    )
+    return float(known[name][1]) if name in known else 350.0
 
 
 def gigabytes(name: str) -> float:
     """The size of a download."""
+    if name in CARRIERS:
+        return CARRIERS[name].megabytes / 1e3
     known = toml_file("recipes", "machines")["checkpoints"]
-    return float(
-        known[name][0] if name in known else CARRIERS[name].megabytes / 1e3 if name in CARRIERS else 0
-    )
+    return float(known[name][0]) if name in known else 0.0
