@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from assay.datasets.lexicon import toml_file
@@ -20,6 +19,7 @@ from assay.run.session import Session
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 _READERS = ("rouge1", "distinct-n")  # one that reads references, and one that reads the text alone
+_COUNTED = 100  # items of a file
 
 
 def own_cells(recipe: Recipe, specs: Sequence[str], place: Place, session: Session) -> list[Checked]:
@@ -125,19 +125,24 @@ def steps(tables: Sequence[Recipe], place: Place, machine: str, session: Session
 
 
 def _here(weight: str) -> bool:
-    return present(weight) if weight in CARRIERS else Path(weight).exists() or on_disk(weight)
+    """Whether nothing is to be fetched: a file of the data folder is the user's to get."""
+    return present(weight) if weight in CARRIERS else weight.startswith("/") or on_disk(weight)
 
 
 def _tokens(plan: Plan, place: Place, session: Session, counted: dict[str, int | None]) -> int | None:
-    """The tokens that a metric would read in a run; runs that tables share are counted once."""
+    """About how many tokens a metric would read: counted on some items, once for runs that tables share."""
     key = repr(plan)
     if key not in counted:
         counted[key] = None
+        files = [place.folder / path for path in plan.data if path.endswith((".jsonl", ".txt"))]
+        rows = [path.read_bytes().count(b"\n") for path in files if "limit" not in plan.options]
+        some = {"limit": _COUNTED} if rows else {}
+        times = max(1.0, sum(rows) / sum(min(number, _COUNTED) for number in rows)) if any(rows) else 1.0
         for reader in _READERS:
             with suppress(AuditError):
-                options = plan_options(plan, place.folder)
+                options = plan_options(plan, place.folder) | some
                 costs = estimate_cost([plan.audit], [reader], options, "full", session)
-                counted[key] = max(cost.tokens for cost in costs)
+                counted[key] = round(times * max(cost.tokens for cost in costs))
                 break
     return counted[key]
 
