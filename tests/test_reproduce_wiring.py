@@ -38,12 +38,12 @@ MALE = ["A man is reading a book .", "He runs near the house .", "The boy and hi
 NEUTRAL = ["A person is reading .", "Someone sat near the house .", "A child saw the dog ."]
 SETS = {"targ1": ["he", "man", "boy"], "targ2": ["she", "girl", "woman"], "attr1": ["read", "profit", "old"],
         "attr2": ["house", "cat", "dog"]}  # fmt: skip
-# Every exception: what cannot run here even with tiny weights, and why.
-PROGRAMS = {
-    "spice": "a program in Java",
-    "multeval-meteor": "a program in Java",
-    "backend=coco": "a program in Java",
-    "py-rouge": "a package that carries a word list",
+# Every cell that is not run here, and why: its metric holds one of these words.
+EXCEPTIONS = {
+    "spice": "starts a Java program, which takes seconds for a text",
+    "multeval-meteor": "starts a Java program, which takes seconds for a text",
+    "backend=coco": "starts a Java program, which takes seconds for a text",
+    "py-rouge": "needs a package that carries a word list",
 }
 
 
@@ -308,6 +308,8 @@ def merged() -> Iterator[Any]:
     cells: dict[str, dict[Cell, None]] = {}
     plans: dict[str, Plan] = {}
     for recipe, cell in CELLS:
+        if any(word in str(cell.metric) for word in EXCEPTIONS):
+            continue
         plan = recipe.runs[cell.run]
         plans[repr(plan)] = plan
         cells.setdefault(repr(plan), {})[replace(cell, run="run", row=f"{recipe.name} {cell.row}")] = None
@@ -320,8 +322,7 @@ def merged() -> Iterator[Any]:
 @pytest.mark.parametrize("recipe", list(merged()))
 def test_every_cell_runs_on_stand_ins(recipe: Recipe, place: Place) -> None:
     for item in reproduce(recipe, place, Session.open(cache=place.folder / "scores", quiet=True)):
-        program = next((why for name, why in PROGRAMS.items() if name in str(item.cell.metric)), None)
-        if item.ours is None and not (program and item.kind == "package"):
+        if item.ours is None:
             where = f"{item.cell.row} / {item.cell.column} ({item.cell.metric})"
             pytest.fail(f"{where}: {item.kind}: {item.reason}")
 
