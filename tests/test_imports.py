@@ -33,7 +33,7 @@ ALLOWED: dict[str, set[str]] = {
         "audits", "core", "datasets", "errors", "metrics", "models", "names", "perturbations", "recipe", "run",
         "statistics", "vocabulary",
     },
-    "reproduction": {"core", "datasets", "errors", "metrics", "run"},
+    "reproduction": {"core", "datasets", "errors", "metrics", "models", "names", "report", "run"},
     "testing": {"core", "datasets", "errors", "names", "report", "run", "vocabulary"},
     "server": {"core", "datasets", "errors", "names", "report", "run", "vocabulary"},
     "cli": {

@@ -12,16 +12,19 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assay.cli.inspect import reproduce as command
+from assay.cli.reproduce import reproduce as command
 from assay.core import Sample
 from assay.datasets.lexicon import toml_file
 from assay.errors import DataError, SpecError
 from assay.metrics.ngram import CocoBleu
 from assay.reproduction import count, find_recipe, recipes, reproduce
+from assay.reproduction.checks import Place, check, not_run, printed
 from assay.reproduction.metrics import CocoRouge, MultEvalBleu
+from assay.reproduction.own import own_cells, standing, steps
 from assay.reproduction.page import (
     document,
     html_page,
+    latex_table,
     matrix,
     measured_parts,
     reasons,
@@ -29,7 +32,7 @@ from assay.reproduction.page import (
     slip_list,
     summary,
 )
-from assay.reproduction.recipes import Cell, check, not_run, parse_recipe, printed
+from assay.reproduction.recipes import Cell, parse_recipe
 from assay.run.pipeline import make_audit
 from assay.run.session import Session
 
@@ -49,7 +52,7 @@ options = { rule = "paper" }
 [columns]
 "Bias" = { statistic = "bias" }
 "Pairs" = { statistic = "bias", field = "n" }
-"Elsewhere" = { needs = "what nobody has" }
+"Elsewhere" = { kind = "never released", reason = "what nobody has" }
 [[rows]]
 name = "planted"
 cells = "50.00 4 1.0"
@@ -104,12 +107,15 @@ def test_planted_table(folder: Path) -> None:
     assert found["near", "Bias", "released scores"].verdict == "within tolerance"
     assert found["near", "Pairs", "released scores"].verdict == "differs"
     assert found["near", "Pairs", "released scores"].reason == "a reason"
-    assert found["planted", "Elsewhere", "released scores"].reason == "needs what nobody has"
+    assert found["planted", "Elsewhere", "released scores"].reason == "what nobody has"
     assert (
         found["words", "Bias", "text"].verdict == found["words", "Bias", "released scores"].verdict == "equal"
     )
     assert count(checked) == {"equal": 6, "within tolerance": 1, "differs": 1, "not run": 1}
-    assert summary(checked) == "6 equal (2 of them zeros), 1 within tolerance, 1 different, 1 not run"
+    assert (
+        summary(checked)
+        == "6 equal (2 of them zeros), 1 within tolerance, 1 different, 1 not run (1 never released)"
+    )
 
 
 def test_absent_data_is_not_run(tmp_path: Path) -> None:
@@ -125,7 +131,7 @@ def test_a_metric_that_cannot_run_stops_no_other(folder: Path) -> None:
         one.cell.row: one for one in reproduce(parse_recipe(text, "x"), folder, Session.open(cache=None))
     }
     assert found["words"].ours is not None
-    assert found["broken"].verdict == "not run"
+    assert (found["broken"].verdict, found["broken"].kind) == ("not run", "weights")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +163,7 @@ def test_scale_sign_and_tolerance() -> None:
     [
         (("50.00 4 1.0", "50.00 4"), "2 cells for 3 columns"),
         (("tolerance = 0.2", "tolerence = 0.2"), "did you mean tolerance"),
-        (('run = "pairs"', 'run = "other"'), "neither a way to run it nor `needs`"),
+        (('run = "pairs"', 'run = "other"'), "neither a way to run it nor a `kind`"),
         (('audit = "stereotype"', 'audit = "stereotype"\nlimits = 3'), "unknown key 'limits'"),
     ],
 )
@@ -179,10 +185,10 @@ def test_every_recipe_reads() -> None:
         assert one.cells
         for item in one.cells:
             assert math.isfinite(item.number)
-            assert item.needs or item.run in one.runs
+            assert item.kind or item.of or item.run in one.runs
 
 
-def test_tables_of_the_issue_have_recipes() -> None:
+def test_the_five_papers_have_recipes() -> None:
     wanted = {
         "unfair": (6, 9), "assoc": (3, 5, 6, 7, 8, 9), "caption": (2, 7), "blind": (4, 11, 13, 14),
     }  # fmt: skip
@@ -199,10 +205,10 @@ def test_a_wrong_name_suggests() -> None:
 def test_pages_escape_and_join(folder: Path) -> None:
     known = recipes()["unfair:table6"].cells[0]
     nasty = check(replace(known, row="<script>", why="a | b"), 99.0)
-    page = html_page({"unfair:table6": [nasty, not_run(known, "<b>")]})
+    page = html_page({"unfair:table6": [nasty, not_run(known, "data", "<b>")]})
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
-    columns, rows = matrix([nasty, not_run(known, "x")])
+    columns, rows = matrix([nasty, not_run(known, "data", "x")])
     assert len(columns) == 1
     assert len(rows) == 2
     assert reasons([nasty])[0].endswith("differs - a | b")
@@ -220,10 +226,13 @@ def test_command_line(tmp_path: Path) -> None:
     done = runner.invoke(app, [*asked, "--json"])
     assert "nothing was run" in str(done.exception)
     counts = json.loads(done.stdout)["counts"]
-    assert counts == {"equal": 0, "within tolerance": 0, "differs": 0, "not run": 231}
+    assert counts == {"equal": 0, "within tolerance": 0, "differs": 0, "not run": 406}
     assert "stereotype_pairs/gender.jsonl" in (tmp_path / "reproduction.html").read_text("utf-8")
     assert "1 of" in measured_parts(docs.read_text("utf-8"))["total"]
     assert isinstance(runner.invoke(app, ["unfair:table6"]).exception, SpecError)
+    planned = runner.invoke(app, ["unfair:table6", "--plan", "-q"])  # needs no data: it says what to get
+    assert "stereotype_pairs/gender.jsonl in the data folder" in planned.stdout
+    assert "0 of" in planned.stdout
 
 
 def test_multeval_bleu_by_hand() -> None:
@@ -288,3 +297,117 @@ def test_documented_total_is_the_sum_of_its_parts() -> None:
         pattern = re.compile(rf"(\d+) {word}")
         numbers = {name: int(match[1]) for name, text in parts.items() if (match := pattern.search(text))}
         assert numbers.pop("total") == sum(numbers.values())
+
+
+MINE = """
+from dataclasses import dataclass
+from assay import Metric
+
+@dataclass(frozen=True)
+class Half(Metric):
+    name = "half"
+    def score(self, samples):
+        return [0.5 if s.hypothesis.startswith("She") else 1.0 for s in samples]
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    (tmp_path / "mine.py").write_text(MINE, "utf-8")
+    return f"{tmp_path / 'mine.py'}:Half"
+
+
+def test_an_own_metric_stands_in_a_table(folder: Path, mine: str) -> None:
+    """Half a point apart on every pair is all of Eq. 1's range: 100, above every printed figure."""
+    recipe, session = parse_recipe(PLANTED, "planted.toml"), Session.open(cache=None)
+    own = {item.cell.column: item for item in own_cells(recipe, [mine], Place(folder), session)}
+    assert set(own) == {"Bias", "Pairs"}
+    assert (own["Bias"].ours, own["Bias"].shown, own["Bias"].verdict) == (100, "100.00", None)
+    assert standing(own["Bias"], recipe) == "4th lowest of 4, above planted (50)"
+    assert standing(replace(own["Bias"], ours=49.95), recipe).endswith("between near (49.9) and planted (50)")
+
+
+def test_an_own_metric_that_cannot_run_is_refused(folder: Path) -> None:
+    with pytest.raises(SpecError, match="sari cannot run in unfair:table0: sari does not fit"):
+        own_cells(parse_recipe(PLANTED, "p"), ["sari"], Place(folder), Session.open(cache=None))
+    with pytest.raises(SpecError, match="holds no figures of metrics"):
+        own_cells(find_recipe("unfair:table7"), ["bleu"], Place(folder), Session.open(cache=None))
+
+
+def test_an_own_metric_joins_each_protocol_of_a_table() -> None:
+    """Table 11 of *blind* has three datasets; a table with a metric per column gets a column."""
+    from assay.reproduction.own import _with_own
+
+    rows = {cell.row for cell in _with_own(find_recipe("blind:table11"), ["bleu"]).cells}
+    assert rows == {"bleu (wmt)", "bleu (ted-mt)", "bleu (sum)"}
+    cells = _with_own(find_recipe("assoc:table3"), ["bleu"]).cells
+    assert {cell.column for cell in cells} == {"bleu"}
+    assert len(cells) == 38
+
+
+def test_latex(folder: Path, mine: str) -> None:
+    recipe = parse_recipe(PLANTED, "planted.toml")
+    text = latex_table(recipe, own_cells(recipe, [mine], Place(folder), Session.open(cache=None)))
+    assert text.count(r"\midrule") == 2
+    assert "planted & 50.00 & 4 & 1.0" in text
+    assert "Half & 100.00 & 4" in text
+
+
+def test_a_plan_names_downloads_and_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(folder / "no-hub"))
+    text = PLANTED.replace('metric = "rouge1"', 'metric = "bleurt:model=lucadiliello/BLEURT-20"')
+    recipe, session = parse_recipe(text, "planted.toml"), Session.open(cache=None)
+    (without,) = steps([recipe], Place(folder), "here", session)
+    assert without.lacks.startswith("weights: lucadiliello/BLEURT-20, which --weights hub fetches")
+    (slow,) = steps([recipe], Place(folder, hub=True), "here", session)
+    (fast,) = steps([recipe], Place(folder, hub=True), "a100", session)
+    assert (slow.lacks, slow.fetch, slow.cells) == ("", ("lucadiliello/BLEURT-20",), 2)
+    assert slow.seconds is not None
+    assert fast.seconds is not None
+    assert slow.seconds > fast.seconds > 0
+    with pytest.raises(SpecError, match="did you mean a100"):
+        steps([recipe], Place(folder), "a10", session)
+
+
+def test_sizes_agree_with_the_page_of_metrics() -> None:
+    import tomllib
+
+    page = tomllib.loads((DOCS.parent / "checkpoints.toml").read_text("utf-8"))["checkpoints"]
+    sizes = toml_file("recipes", "machines")["checkpoints"]
+    for name in page.keys() & sizes.keys():
+        number, unit = page[name][1].split()
+        assert float(number) * {"MB": 0.001, "GB": 1.0}[unit] == pytest.approx(sizes[name][0], rel=0.05), name
+
+
+@pytest.mark.parametrize("paper", ["assoc", "unfair", "caption", "blind", "checklist"])
+def test_a_study_names_what_there_is(paper: str) -> None:
+    """Audits, their statistics and the facts that sentences may name."""
+    from assay.names.registry import audit_class
+
+    plan = toml_file("studies", paper)
+    facts = dict.fromkeys(
+        ("metrics", "lowest", "highest", "low_cell", "high_cell", "checks", "failed", "rising", "cells"), ""
+    )
+    for part in plan["part"]:
+        assert part["audit"] in plan["audits"]
+        assert part["statistic"] in {one.name for one in audit_class(part["audit"]).statistics}, part[
+            "heading"
+        ]
+        assert part["ours"].format(**facts)
+        assert part["columns"]
+
+
+def test_a_study_is_a_run_with_a_page_on_top(tmp_path: Path) -> None:
+    from assay.report import write_report
+    from assay.reproduction.study import study
+
+    done = study("unfair", ["rouge1", "chrf"], session=Session.open(tmp_path / "run", None), limit=12)
+    first, *_, last = done.about["study"]["parts"]
+    assert first["columns"][0] == "Race"
+    assert [row[0] for row in first["rows"]] == ["rouge1", "chrf"]
+    assert "Not run: it needs human/realsumm.jsonl" in last["ours"]
+    page = write_report(done).read_text("utf-8")
+    assert page.index('id="study"') < page.index('id="answer"')
+    assert first["found"].split(";")[0] in page
+    with pytest.raises(SpecError, match="did you mean blind"):
+        study("blnd", session=Session.open(cache=None))

@@ -1,4 +1,4 @@
-"""Commands that look around: list, doctor, calibrate and reproduce."""
+"""Commands that look around: list, doctor and calibrate."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from assay import __version__, vocabulary
 from assay.cli import options as o
 from assay.cli.output import print_columns, print_json, wrapped
 from assay.datasets.lexicon import toml_file
-from assay.errors import DataError, SpecError, WeightsError, install
+from assay.errors import WeightsError, install
 
 if TYPE_CHECKING:
     from assay.calibration.curve import Curve
-    from assay.reproduction import Checked
 
-_PAGE = "reproduction.html"
 _LISTS: dict[str, list[str]] = toml_file("help", "commands")["lists"]
 _WIDTH = 100  # characters of a line, also where no terminal says how many it has
 
@@ -138,116 +136,3 @@ def _print_curves(curves: Sequence[Curve]) -> None:
             power = {"found in": f"{point.share:.0%}", "95% CI": f"{low:.0%} .. {high:.0%}"}
             rows.append({f"{simulated.statistic}, {simulated.unit}": f"{point.size:g}"} | power)
         print_columns(rows)
-
-
-def reproduce(
-    recipe: Annotated[list[str] | None, typer.Argument()] = None,
-    data: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
-    all_: Annotated[bool, typer.Option("--all")] = False,
-    quick: bool = False,
-    out: Path | None = None,
-    docs: Path | None = None,
-    cache: str | None = None,
-    workers: o.Workers = 1,
-    json: bool = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Compare published tables with ours: published, ours, difference, verdict."""
-    from assay.reproduction import find_recipe, recipes, reproduce
-    from assay.run.session import Session
-
-    if all_ and recipe:
-        raise SpecError(f"--all is every recipe: leave out --all or {' '.join(recipe)}")
-    if quick and not all_:
-        raise SpecError("--quick chooses among all recipes: give it with --all")
-    if not recipe and not all_:
-        _list_recipes(json)
-        return
-    chosen = [find_recipe(name) for name in recipe or recipes()]
-    if data is None:
-        raise SpecError(
-            "give the folder of published data with --data DIR; `assay reproduce` lists its files"
-        )
-    if not data.is_dir():
-        raise DataError(f"{data} is not a folder; --data names the folder that holds the published data")
-    session = Session.open(cache=o.cache_path(cache), workers=workers, quiet=quiet)
-    results: dict[str, list[Checked]] = {}
-    for table in chosen:
-        if not (quick and table.slow):
-            results[table.name] = reproduce(table, data, session)
-            if not json:
-                _print_table(table.name, table.title, results[table.name])
-    if json:
-        _print_document(results)
-    _write_pages(results, out, docs, quiet)
-    if all(cell.ours is None for checked in results.values() for cell in checked):
-        raise DataError(f"nothing was run on {data}, as said above; `assay reproduce` lists the files needed")
-
-
-def _list_recipes(json: bool) -> None:
-    from assay.reproduction import recipes
-
-    rows: list[dict[str, Any]] = [
-        {
-            "recipe": table.name, "cells": len(table.cells), "runnable": len(table.runnable),
-            "title": table.title, "data": list(table.paths),
-        }
-        for table in recipes().values()
-    ]  # fmt: skip
-    if json:
-        print_json(rows)
-    else:
-        print_columns([row | {"data": ", ".join(row["data"]) or "-"} for row in rows])
-
-
-def _place(checked: Checked) -> dict[str, Any]:
-    """Where a published number stands, and the number."""
-    cell = checked.cell
-    return {"row": cell.row, "column": cell.column, "from": cell.source, "published": cell.published}
-
-
-def _print_table(name: str, title: str, checked: Sequence[Checked]) -> None:
-    from assay.reproduction.page import reasons, summary
-
-    rows = [
-        {
-            **_place(cell), "ours": cell.shown, "difference": f"{cell.difference:+.4g}",
-            "verdict": cell.verdict + (f": {cell.reason}" if cell.reason else ""),
-        }
-        for cell in checked
-        if cell.ours is not None
-    ]  # fmt: skip
-    if rows:
-        typer.echo(f"{name}: {title}")
-        print_columns(rows)
-    typer.echo(f"{name}: {summary(checked)}")
-    for reason in reasons([cell for cell in checked if cell.ours is None]):
-        typer.echo(f"  {reason}")
-
-
-def _print_document(results: Mapping[str, Sequence[Checked]]) -> None:
-    from assay.reproduction import count
-
-    rows = [
-        {
-            "recipe": name, **_place(cell), "ours": cell.ours, "difference": cell.difference,
-            "verdict": cell.verdict, "reason": cell.reason,
-        }
-        for name, checked in results.items()
-        for cell in checked
-    ]  # fmt: skip
-    print_json({"cells": rows, "counts": count([cell for checked in results.values() for cell in checked])})
-
-
-def _write_pages(results: dict[str, list[Checked]], out: Path | None, docs: Path | None, quiet: bool) -> None:
-    from assay.reproduction.page import document, html_page
-    from assay.run.results import make_folder, write_text
-
-    if out:
-        make_folder(out)
-        write_text(out / _PAGE, html_page(results))
-        if not quiet:
-            typer.echo(f"page: {out / _PAGE}", err=True)
-    if docs:
-        before = docs.read_text("utf-8") if docs.exists() else ""
-        write_text(docs, document(results, before))

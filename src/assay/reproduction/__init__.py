@@ -1,5 +1,6 @@
 """Published figures beside ours: recipes (data files, one per table), the runs they need, the verdicts."""
 
-from assay.reproduction.recipes import Checked, count, find_recipe, recipes, reproduce
+from assay.reproduction.checks import Checked, Place, count, reproduce
+from assay.reproduction.recipes import find_recipe, recipes
 
-__all__ = ["Checked", "count", "find_recipe", "recipes", "reproduce"]
+__all__ = ["Checked", "Place", "count", "find_recipe", "recipes", "reproduce"]

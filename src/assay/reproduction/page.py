@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
 
 from jinja2 import Environment, StrictUndefined
 
 from assay.datasets.lexicon import toml_file
-from assay.reproduction.recipes import PAPERS, Checked, count, recipes
+from assay.report.plain import as_latex
+from assay.reproduction.checks import Checked, count
+from assay.reproduction.recipes import ABSENT, PAPERS, Kind, Recipe, recipes
 
 _TEXTS = toml_file("recipes", "page")
 _MEASURED = re.compile(r"<!-- measured (?P<name>\S+) -->\n(?P<body>.*?)\n<!-- end -->", re.DOTALL)
@@ -21,7 +24,7 @@ TOTAL = "total"
 _NOT_MEASURED = "Not measured yet."
 _COUNTED = (
     "cells", "equal", "of them zeros", "after a search of settings", "within tolerance", "different",
-    "not run",
+    "not run", *get_args(Kind),
 )  # fmt: skip
 _MOST_PLACES = 4
 
@@ -47,7 +50,7 @@ def matrix(checked: Sequence[Checked]) -> tuple[list[str], list[tuple[str, list[
 
 
 def summary(checked: Iterable[Checked]) -> str:
-    """`70 equal (12 of them zeros), 2 different, 116 not run`.
+    """`70 equal (12 of them zeros), 2 different, 116 not run (100 weights, 16 data)`.
 
     Zeros, and settings that were searched until they fitted, say less than other equal cells, so both are
     counted.
@@ -58,7 +61,10 @@ def summary(checked: Iterable[Checked]) -> str:
     searched = sum(bool(cell.number and cell.searched) for cell in equal)
     parts = {"of them zeros": zeros, "after a search of settings": searched}
     weaker = ", ".join(f"{number} {what}" for what, number in parts.items() if number)
+    kinds = Counter(item.kind for item in items if item.kind)
+    lacking = ", ".join(f"{kinds[kind]} {kind}" for kind in get_args(Kind) if kinds[kind])
     words = {"equal": f"equal ({weaker})" if weaker else "equal", "differs": "different"}
+    words["not run"] = f"not run ({lacking})" if lacking else "not run"
     counts = count(items).items()
     return ", ".join(f"{number} {words.get(verdict, verdict)}" for verdict, number in counts if number)
 
@@ -68,7 +74,8 @@ def reasons(checked: Iterable[Checked]) -> list[str]:
     groups: dict[tuple[str, str], list[Checked]] = {}
     for item in checked:
         if item.reason:
-            groups.setdefault((item.verdict, item.reason), []).append(item)
+            what = f"not run ({item.kind})" if item.kind else f"{item.verdict}"
+            groups.setdefault((what, item.reason), []).append(item)
     return [f"{_places(items)}: {verdict} - {reason}" for (verdict, reason), items in groups.items()]
 
 
@@ -81,6 +88,32 @@ def _places(checked: Sequence[Checked]) -> str:
     shorter = min((rows, columns), key=len)
     more = f" and {len(shorter) - _MOST_PLACES} more" if len(shorter) > _MOST_PLACES else ""
     return f"{', '.join(shorter[:_MOST_PLACES])}{more} ({len(checked)} cells)"
+
+
+def latex_table(recipe: Recipe, checked: Sequence[Checked]) -> str:
+    """A table for the package booktabs: as printed, with our figures, or with a user's lines below a rule."""
+    own = any(item.cell.own for item in checked)
+    printed = {(cell.row, cell.column): cell.published for cell in recipe.cells}
+    ours = {(item.cell.row, item.cell.column): item.shown or ABSENT for item in checked}
+    every = {**printed, **ours} if own else {key: f"{printed[key]} / {value}" for key, value in ours.items()}
+    columns = list(dict.fromkeys(column for _, column in every))
+    names = dict.fromkeys(row for row, _ in every)
+    lines = [["", *columns], *([row, *(every.get((row, column), "") for column in columns)] for row in names)]
+    body = [" & ".join(map(as_latex, line)) + r" \\" for line in lines]
+    first = next((place for place, line in enumerate(lines) if own and line[0] == checked[0].cell.row), None)
+    if first and (lines[first][0], columns[0]) not in printed:
+        body.insert(first, r"\midrule")
+    caption = f"{recipe.title} ({PAPERS[recipe.paper]}, {recipe.table})" + (
+        "" if own else ", published / ours"
+    )
+    head = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{as_latex(caption)}}}",
+        rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
+    ]
+    end = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return "\n".join([*head, r"\toprule", body[0], r"\midrule", *body[1:], *end])
 
 
 def html_page(results: Mapping[str, Sequence[Checked]]) -> str:

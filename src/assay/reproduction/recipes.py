@@ -1,32 +1,25 @@
-"""Recipes of published tables, and running them beside the printed figures."""
+"""Recipes of published tables: which metric, audit, options and data would produce each printed figure."""
 
 from __future__ import annotations
 
-import json
-import math
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, get_args
 
-import polars as pl
-
-from assay.core import Measure
 from assay.datasets.lexicon import data_path, toml_file, with_tuples
-from assay.datasets.rows import read_rows
-from assay.errors import AuditError, DataError, SpecError, suggest
-from assay.reproduction.metrics import DIALECTS
-from assay.run.pipeline import run
-from assay.run.results import Run
-from assay.run.session import Session
+from assay.errors import DataError, SpecError, suggest
 
 PAPERS: dict[str, str] = toml_file("recipes", "page")["papers"]  # in order
 ABSENT = "-"  # the paper prints no figure here
-Verdict = Literal["equal", "within tolerance", "differs", "not run"]
+DATA = "{data}"  # the data folder, in a metric's spec
+_OTHERS = ("page", "slips", "sources", "machines")  # files beside the recipes
+# Why a cell was not run. The first four are found when it should run; the last four stand in the recipe or in
+# recipes/sources.toml.
+Kind = Literal[
+    "weights", "package", "data", "time", "never released", "people", "no metric", "not a result", "no figure"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +28,7 @@ class Plan:
 
     audit: str
     data: tuple[str, ...]
-    references: str | None = None
+    files: Mapping[str, Any] = field(default_factory=dict)  # options that name files, or lists of them
     scores: str | None = None  # FILE:COLUMN of scores the authors released
     options: Mapping[str, Any] = field(default_factory=dict)
     each_judgement: bool = False  # each rating is a row of its own, as Elliott and Keller (2014) correlate
@@ -44,8 +37,10 @@ class Plan:
     @property
     def paths(self) -> tuple[str, ...]:
         scores = (self.scores or "").rpartition(":")[0]
-        paths = (*self.data, self.references, scores)
-        return tuple(dict.fromkeys(path for path in paths if path))
+        files = [
+            path for given in self.files.values() for path in ([given] if isinstance(given, str) else given)
+        ]
+        return tuple(dict.fromkeys(path for path in (*self.data, *files, scores) if path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +60,14 @@ class Cell:
     absolute: bool = False
     field: str = "value"  # or "n": how many items the finding rests on
     tolerance: float = 0.0
-    needs: str = ""  # what is missing; such a cell is not run
     why: str = ""  # the known reason of a difference
     searched: int = 0  # settings tried against the published figures to find this one; 0: fixed beforehand
+    label: str = ""  # whose finding it is, where not the metric's: a captioner's gender errors
+    of: tuple[str, ...] = ()  # the mean of these columns of its row
+    hours: float = 0.0  # so long on one core that it is run only where asked for
+    kind: Kind | None = None  # with `reason`: nobody can run this cell
+    reason: str = ""
+    own: bool = False  # a user's metric in the place of the paper's; `published` tells the digits alone
 
     @property
     def number(self) -> float:
@@ -102,8 +102,8 @@ class Recipe:
 
     @property
     def runnable(self) -> tuple[Cell, ...]:
-        """The cells that need nothing but data and this machine."""
-        return tuple(cell for cell in self.cells if not cell.needs)
+        """The cells that somebody with the data and the weights can run."""
+        return tuple(cell for cell in self.cells if not cell.kind)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class Recipe:
 @cache
 def recipes() -> dict[str, Recipe]:
     """Every recipe by name, papers and tables in order."""
-    paths = [path for path in data_path("recipes").glob("*.toml") if path.stem not in ("page", "slips")]
+    paths = [path for path in data_path("recipes").glob("*.toml") if path.stem not in _OTHERS]
     known = [parse_recipe(path.read_text("utf-8"), path.name) for path in paths]
     known.sort(key=lambda recipe: (list(PAPERS).index(recipe.paper), _natural(recipe.table)))
     return {recipe.name: recipe for recipe in known}
@@ -138,11 +138,14 @@ def parse_recipe(text: str, name: str) -> Recipe:
     runs = {}
     for key, run_ in given.get("runs", {}).items():
         _refuse_unknown(run_, Plan, f"{name}: run {key!r}")
-        runs[key] = Plan(**with_tuples(run_) | {"options": with_tuples(run_.get("options", {}))})
+        inner = {part: with_tuples(run_.get(part, {})) for part in ("options", "files")}
+        runs[key] = Plan(**with_tuples(run_) | inner)
     cells = tuple(_cells(given, name))
     for cell in cells:
-        if not cell.needs and (cell.run not in runs or not (cell.metric or cell.released)):
-            raise DataError(f"{name}: {cell.row} / {cell.column} has neither a way to run it nor `needs`")
+        if cell.kind is not None and (cell.kind not in get_args(Kind) or not cell.reason):
+            raise DataError(f"{name}: {cell.row} / {cell.column} has an unknown kind or no `reason`")
+        if not (cell.kind or cell.of) and (cell.run not in runs or not (cell.metric or cell.released)):
+            raise DataError(f"{name}: {cell.row} / {cell.column} has neither a way to run it nor a `kind`")
     notes, slow = tuple(given.get("notes", ())), given.get("slow", False)
     return Recipe(given["paper"], given["table"], given["title"], cells, runs, notes, slow)
 
@@ -167,7 +170,7 @@ def _cells(given: Mapping[str, Any], name: str) -> Iterator[Cell]:
             if published != ABSENT:
                 merged = _merged(given.get("defaults", {}), keys, own, special)
                 _refuse_unknown(merged, Cell, f"{name}: {label} / {column}")
-                cell = Cell(label, column, published, **merged)
+                cell = Cell(label, column, published, **with_tuples(merged))
                 if cell.metric and cell.released:  # a figure that can be had in two ways is checked both ways
                     yield from (replace(cell, released=None), replace(cell, metric=None))
                 else:
@@ -184,165 +187,3 @@ def _merged(*levels: Mapping[str, Any]) -> dict[str, Any]:
             before = merged.get(key, "")
             merged[key] = before.replace("{}", value) if key == "slice" and "{}" in before else value
     return merged
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A cell with our figure (None: not run) and what to make of it."""
-
-    cell: Cell
-    ours: float | None
-    verdict: Verdict
-    reason: str = ""
-
-    @property
-    def shown(self) -> str:
-        """Our figure, as precise as the published one and two digits more where they differ."""
-        if self.ours is None:
-            return ""
-        return printed(self.ours, self.cell.decimals + (0 if self.verdict == "equal" else 2))
-
-    @property
-    def difference(self) -> float | None:
-        return None if self.ours is None else self.ours - self.cell.number
-
-
-def printed(value: float, decimals: int) -> str:
-    """As a paper prints it; there is no minus before a zero."""
-    text = f"{value:.{decimals}f}"
-    return text.lstrip("-") if not float(text) else text
-
-
-def check(cell: Cell, value: float) -> Checked:
-    """Our figure, scaled as the paper's, against the cell."""
-    ours = (abs(value) if cell.absolute else value) * cell.scale
-    if printed(ours, cell.decimals) == printed(cell.number, cell.decimals):
-        return Checked(cell, ours, "equal")
-    if abs(ours - cell.number) <= cell.tolerance:
-        return Checked(cell, ours, "within tolerance", cell.why)
-    return Checked(cell, ours, "differs", cell.why or "no reason known")
-
-
-def not_run(cell: Cell, needs: str) -> Checked:
-    """A cell that something is missing for; nothing is guessed."""
-    return Checked(cell, None, "not run", f"needs {needs}")
-
-
-def count(checked: Iterable[Checked]) -> dict[Verdict, int]:
-    """How many cells of each verdict."""
-    counts = Counter(item.verdict for item in checked)
-    return {verdict: counts[verdict] for verdict in get_args(Verdict)}
-
-
-# Figures read from scores rather than findings. `versus` is the role (or "role - role", a difference).
-NORMALISED = "normalised_score"  # one case on the 0 to 100 of its attribute (*unfair* Eq. 1); slice: its id
-SINGLE = "single_score"  # one case; slice: its id
-MEAN = "mean_of_role"  # a mean over the cases of a slice
-
-
-def reproduce(recipe: Recipe, folder: Path, session: Session | None = None) -> list[Checked]:
-    """Every cell of the recipe, in its order."""
-    checked = {cell: not_run(cell, cell.needs) for cell in recipe.cells if cell.needs}
-    for name, plan in recipe.runs.items():
-        cells = [cell for cell in recipe.runnable if cell.run == name]
-        if cells:
-            results = _run_plan(plan, cells, folder, session or Session.open())
-            checked |= {item.cell: item for item in results}
-    return [checked[cell] for cell in recipe.cells]
-
-
-def _run_plan(plan: Plan, cells: Sequence[Cell], folder: Path, session: Session) -> list[Checked]:
-    absent = [path for path in plan.paths if not (folder / path).exists()]
-    if absent:
-        return [not_run(cell, f"{', '.join(absent)} in the data folder") for cell in cells]
-    released = [cell for cell in cells if cell.released]
-    computed = [cell for cell in cells if cell.metric]
-    checked: list[Checked] = []
-    with TemporaryDirectory() as scratch:
-        options = _options(plan, folder, Path(scratch))
-        if released:
-            scores = str(folder / str(plan.scores))
-            checked += _read(run(plan.audit, (), scores=scores, session=session, **options), released)
-        if computed:
-            checked += _computed(plan, computed, options, session)
-    return checked
-
-
-def _options(plan: Plan, folder: Path, scratch: Path) -> dict[str, Any]:
-    data = [folder / path for path in plan.data]
-    if plan.each_judgement or plan.first_reference:
-        data = [_prepared(plan, path, scratch / path.name) for path in data]
-    references = {"references": folder / plan.references} if plan.references else {}
-    return {"data": tuple(data), **plan.options, **references}
-
-
-def _prepared(plan: Plan, path: Path, copy: Path) -> Path:
-    """A copy of the data as the recipe wants it; equal samples are still scored once."""
-    with copy.open("w", encoding="utf-8") as out:
-        for row in read_rows(path):
-            record = dict(row.values)
-            if plan.first_reference:
-                record["references"] = record["references"][:1]
-            for single in _each_judgement(record) if plan.each_judgement else (record,):
-                out.write(json.dumps(single, ensure_ascii=True) + "\n")
-    return copy
-
-
-def _each_judgement(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    ratings = record["human"]
-    for place in range(max(map(len, ratings.values()))):
-        human = {name: given[place] for name, given in ratings.items() if place < len(given)}
-        yield {**record, "id": f"{record['id']}/{place}", "human": human}
-
-
-def _computed(plan: Plan, cells: Sequence[Cell], options: dict[str, Any], session: Session) -> list[Checked]:
-    """All metrics at once; where one cannot run here, one at a time, so that it stops no other."""
-    specs = list(dict.fromkeys(str(cell.metric) for cell in cells))
-    measures = [Measure(spec, DIALECTS[spec]) if spec in DIALECTS else spec for spec in specs]
-    try:
-        return _read(run(plan.audit, measures, session=session, **options), cells)
-    except AuditError as error:
-        if len(specs) == 1:
-            return [not_run(cell, f"a metric that runs here: {error}") for cell in cells]
-    checked: list[Checked] = []
-    for spec in specs:
-        checked += _computed(plan, [cell for cell in cells if cell.metric == spec], options, session)
-    return checked
-
-
-def _read(done: Run, cells: Sequence[Cell]) -> list[Checked]:
-    table: dict[tuple[str, str, str, str | None], dict[str, Any]] = {}
-    for row in done.findings.iter_rows(named=True):
-        # Without `versus` a cell reads the finding that stands first, as `assay run` prints it.
-        for versus in (row["versus"], None):
-            table.setdefault((row["metric"], row["slice"], row["statistic"], versus), row)
-    checked = []
-    for cell in cells:
-        label = str(cell.metric or cell.released)
-        finding = table.get((label, cell.slice, cell.statistic, cell.versus))
-        value = None if finding is None else float(finding[cell.field])
-        if cell.statistic in (NORMALISED, SINGLE, MEAN):
-            value = _from_scores(done.scores.filter(pl.col("metric") == label), cell)
-        if value is None or not math.isfinite(value):
-            where = f"{cell.statistic} of {label} in {cell.slice}"
-            checked.append(not_run(cell, f"a figure that the audit does not give here ({where})"))
-        else:
-            checked.append(check(cell, value))
-    return checked
-
-
-def _from_scores(scores: pl.DataFrame, cell: Cell) -> float | None:
-    """One metric's scores to a figure; None where a role has no score or all scores are equal."""
-    case = pl.col("case")
-    here = case.str.starts_with(f"{cell.slice}:") if cell.statistic == MEAN else case == cell.slice
-    roles = dict(scores.filter(here).group_by("role").agg(pl.col("score").mean()).iter_rows())
-    first, minus, second = str(cell.versus).partition(" - ")
-    if first not in roles or (minus and second not in roles) or roles[first] is None:
-        return None
-    value = float(roles[first] - roles[second]) if minus else float(roles[first])
-    if cell.statistic != NORMALISED:
-        return value
-    low, high = scores["score"].min(), scores["score"].max()
-    if not isinstance(low, float) or not isinstance(high, float) or high <= low:
-        return None
-    return 100 * (value - (0.0 if minus else low)) / (high - low)

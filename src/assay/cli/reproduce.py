@@ -1,0 +1,236 @@
+"""The commands on published figures: reproduce and study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from assay.cli import options as o
+from assay.cli.output import finish, print_columns, print_json
+from assay.errors import DataError, SpecError
+
+if TYPE_CHECKING:
+    from assay.reproduction import Checked, Place
+    from assay.reproduction.recipes import Recipe
+    from assay.run.session import Session
+
+_PAGE = "reproduction.html"
+
+
+def reproduce(
+    recipe: Annotated[list[str] | None, typer.Argument()] = None,
+    metric: o.Metrics = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
+    all_: Annotated[bool, typer.Option("--all")] = False,
+    quick: bool = False,
+    weights: Literal["local", "hub"] = "local",
+    long: bool = False,
+    plan: bool = False,
+    machine: str = "here",
+    latex: bool = False,
+    out: Path | None = None,
+    docs: Path | None = None,
+    cache: str | None = None,
+    workers: o.Workers = 1,
+    json: bool = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Compare published tables with ours: published, ours, difference, verdict.
+
+    With -m your own metrics join a table, in the paper's protocol, and stand where their figures put them.
+    """
+    from assay.reproduction import Place, find_recipe, recipes, reproduce
+    from assay.run.session import Session
+
+    if all_ and recipe:
+        raise SpecError(f"--all is every recipe: leave out --all or {' '.join(recipe)}")
+    if quick and not all_:
+        raise SpecError("--quick chooses among all recipes: give it with --all")
+    if not recipe and not all_:
+        _list_recipes(json)
+        return
+    chosen = [table for table in map(find_recipe, recipe or recipes()) if not (quick and table.slow)]
+    if data is None and not plan:
+        raise SpecError(
+            "give the folder of published data with --data DIR; `assay reproduce` lists its files"
+        )
+    _check_folder(data)
+    place = Place((data or Path("data")).absolute(), weights == "hub", long)
+    session = Session.open(cache=o.cache_path(cache), workers=workers, quiet=quiet)
+    if plan:
+        _print_plan(chosen, place, machine, session, json)
+        return
+    if metric:
+        _print_own(chosen, o.read_specs(metric), place, session, latex=latex, json=json)
+        return
+    results: dict[str, list[Checked]] = {}
+    for table in chosen:
+        results[table.name] = reproduce(table, place, session)
+        if not json:
+            _print_table(table, results[table.name], latex)
+    if json:
+        _print_document(results)
+    _write_pages(results, out, docs, quiet)
+    if all(cell.ours is None for checked in results.values() for cell in checked):
+        raise DataError(f"nothing was run on {data}, as said above; `assay reproduce` lists the files needed")
+
+
+def study(
+    paper: str,
+    metric: o.Metrics = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
+    limit: o.Limit = None,
+    out: Path = Path("assay-run"),
+    cache: str | None = None,
+    workers: o.Workers = 1,
+    json: bool = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Repeat the study of a paper (unfair, assoc, caption, blind or checklist) on your metrics.
+
+    It runs on the paper's data where --data has it, on embedded data elsewhere, at quick size.
+    """
+    from assay.reproduction.study import study
+    from assay.run.session import Session
+
+    _check_folder(data)
+    session = Session.open(out, o.cache_path(cache), workers=workers, quiet=quiet)
+    done = study(paper, o.read_specs(metric), data, session=session, limit=limit)
+    if not json:
+        for part in done.about["study"]["parts"]:
+            typer.echo(f"{part['where']}: {part['heading']}")
+            typer.echo(f"  the paper: {part['found']}\n  this run: {part['ours']}")
+    finish(done, form="json" if json else "html", fail_on=(), quiet=quiet)
+
+
+def _check_folder(data: Path | None) -> None:
+    if data is not None and not data.is_dir():
+        raise DataError(f"{data} is not a folder; --data names the folder that holds the published data")
+
+
+def _list_recipes(json: bool) -> None:
+    from assay.reproduction import recipes
+
+    rows: list[dict[str, Any]] = [
+        {
+            "recipe": table.name, "cells": len(table.cells), "runnable": len(table.runnable),
+            "title": table.title, "data": list(table.paths),
+        }
+        for table in recipes().values()
+    ]  # fmt: skip
+    if json:
+        print_json(rows)
+    else:
+        print_columns([row | {"data": ", ".join(row["data"]) or "-"} for row in rows])
+
+
+def _print_plan(chosen: Sequence[Recipe], place: Place, machine: str, session: Session, json: bool) -> None:
+    """What would run, what it would fetch and how long it would take, from stated rough rates."""
+    from assay.reproduction.own import gigabytes, steps
+
+    found = steps(chosen, place, machine, session)
+    ready = [step for step in found if not step.lacks]
+    fetch = {name: gigabytes(name) for step in ready for name in step.fetch}
+    seconds = sum(step.seconds or 0.0 for step in ready)
+    rows: list[dict[str, Any]] = [
+        {
+            "recipe": step.recipe, "cells": step.cells, "metric": step.metric,
+            "to fetch": ", ".join(f"{name} {gigabytes(name):.2g} GB" for name in step.fetch),
+            "minutes": "" if step.seconds is None else f"{step.seconds / 60:.2g}", "lacks": step.lacks,
+        }
+        for step in found
+    ]  # fmt: skip
+    if json:
+        print_json({"steps": rows, "fetch": fetch, "seconds": seconds, "machine": machine})
+        return
+    print_columns(rows)
+    runs = sum(step.cells for step in ready)
+    typer.echo(f"{runs} of {sum(step.cells for step in found)} cells would run, {sum(fetch.values()):.1f} GB")
+    typer.echo(
+        f"would be fetched, and models would work about {seconds / 3600:.2g} hours on {machine!r}: rough, by"
+    )
+    typer.echo("the parameters and tokens read; it may be wrong by a factor of three")
+
+
+def _print_own(
+    chosen: Sequence[Recipe], specs: Sequence[str], place: Place, session: Session, *, latex: bool, json: bool
+) -> None:
+    """The user's metrics in published tables, each figure with its place among the printed ones."""
+    from assay.reproduction.own import own_cells, standing
+    from assay.reproduction.page import latex_table
+
+    rows: list[dict[str, Any]] = []
+    for table in chosen:
+        mine = own_cells(table, specs, place, session)
+        rows += [
+            {
+                "table": table.name, "row": item.cell.row, "column": item.cell.column, "ours": item.shown,
+                "stands": standing(item, table),
+            }
+            for item in mine
+        ]  # fmt: skip
+        if latex:
+            typer.echo(latex_table(table, mine))
+    if json:
+        print_json({"cells": rows})
+    elif not latex:
+        print_columns(rows)
+
+
+def _place(checked: Checked) -> dict[str, Any]:
+    """Where a published number stands, and the number."""
+    cell = checked.cell
+    return {"row": cell.row, "column": cell.column, "from": cell.source, "published": cell.published}
+
+
+def _print_table(table: Recipe, checked: Sequence[Checked], latex: bool) -> None:
+    from assay.reproduction.page import latex_table, reasons, summary
+
+    if latex:
+        typer.echo(latex_table(table, checked))
+        return
+    rows = [
+        {
+            **_place(cell), "ours": cell.shown, "difference": f"{cell.difference:+.4g}",
+            "verdict": f"{cell.verdict}" + (f": {cell.reason}" if cell.reason else ""),
+        }
+        for cell in checked
+        if cell.ours is not None
+    ]  # fmt: skip
+    if rows:
+        typer.echo(f"{table.name}: {table.title}")
+        print_columns(rows)
+    typer.echo(f"{table.name}: {summary(checked)}")
+    for reason in reasons([cell for cell in checked if cell.ours is None]):
+        typer.echo(f"  {reason}")
+
+
+def _print_document(results: Mapping[str, Sequence[Checked]]) -> None:
+    from assay.reproduction import count
+
+    rows = [
+        {
+            "recipe": name, **_place(cell), "ours": cell.ours, "difference": cell.difference,
+            "verdict": cell.verdict, "kind": cell.kind, "reason": cell.reason,
+        }
+        for name, checked in results.items()
+        for cell in checked
+    ]  # fmt: skip
+    print_json({"cells": rows, "counts": count([cell for checked in results.values() for cell in checked])})
+
+
+def _write_pages(results: dict[str, list[Checked]], out: Path | None, docs: Path | None, quiet: bool) -> None:
+    from assay.reproduction.page import document, html_page
+    from assay.run.results import make_folder, write_text
+
+    if out:
+        make_folder(out)
+        write_text(out / _PAGE, html_page(results))
+        if not quiet:
+            typer.echo(f"page: {out / _PAGE}", err=True)
+    if docs:
+        before = docs.read_text("utf-8") if docs.exists() else ""
+        write_text(docs, document(results, before))

@@ -1,0 +1,163 @@
+"""A user's metrics in a published table, in the paper's protocol; and what running recipes would cost."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from assay.datasets.lexicon import toml_file
+from assay.errors import AuditError, SpecError, suggest
+from assay.models.weights import CARRIERS, on_disk, present
+from assay.reproduction.checks import Checked, Place, plan_options, reproduce
+from assay.reproduction.recipes import Cell, Plan, Recipe
+from assay.run.pipeline import estimate_cost
+from assay.run.session import Session
+
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+_READERS = ("rouge1", "distinct-n")  # one that reads references, and one that reads the text alone
+_COUNTED = 100  # items of a file
+
+
+def own_cells(recipe: Recipe, specs: Sequence[str], place: Place, session: Session) -> list[Checked]:
+    """The user's metrics run as the table's own; each must give at least one figure."""
+    if not recipe.runnable:
+        raise SpecError(f"{recipe.name} ({recipe.title}) holds no figures of metrics; choose another table")
+    checked = reproduce(_with_own(recipe, specs), place, session)
+    for spec in specs:
+        mine = [item for item in checked if item.cell.metric == spec]
+        if all(item.ours is None for item in mine):
+            raise SpecError(
+                f"{spec} cannot run in {recipe.name}: {mine[0].reason}; choose another metric or table"
+            )
+    return checked
+
+
+def _in_rows(recipe: Recipe) -> bool:
+    """Whether a table has a metric per row, rather than per column."""
+    seen: dict[str, set[str | None]] = {}
+    for cell in recipe.runnable:
+        seen.setdefault(cell.column, set()).add(cell.metric or cell.released)
+    return any(len(specs) > 1 for specs in seen.values())
+
+
+def _with_own(recipe: Recipe, specs: Sequence[str]) -> Recipe:
+    """The table with the user's metrics alone: a line for each metric and protocol that the table has."""
+    line, across = ("row", "column") if _in_rows(recipe) else ("column", "row")
+    lines: dict[str, dict[str, Cell]] = {}
+    for cell in recipe.runnable:
+        lines.setdefault(getattr(cell, line), {}).setdefault(getattr(cell, across), cell)
+    ways: dict[tuple[object, ...], list[dict[str, Cell]]] = {}
+    for listed in lines.values():
+        ways.setdefault(tuple(map(_protocol, listed.values())), []).append(listed)
+    cells = []
+    for spec in specs:
+        for group in ways.values():
+            runs = ", ".join(dict.fromkeys(cell.run for cell in group[0].values() if cell.run))
+            name: dict[str, Any] = {line: spec if len(ways) == 1 else f"{spec} ({runs})"}
+            for key, cell in group[0].items():
+                scale = Counter(other[key].scale for other in group).most_common(1)[0][0]
+                bare = replace(cell, metric=spec, released=None, scale=scale, why="", searched=0, hours=0.0)
+                cells.append(replace(bare, own=True, **name))
+    return replace(recipe, cells=tuple(dict.fromkeys(cells)))
+
+
+def _protocol(cell: Cell) -> tuple[object, ...]:
+    return cell.run, cell.slice, cell.statistic, cell.versus, cell.field, cell.label, cell.of
+
+
+def standing(mine: Checked, recipe: Recipe) -> str:
+    """Where a user's figure would stand among those printed by the same protocol."""
+    if mine.ours is None:
+        return mine.reason
+    line, across = ("row", "column") if _in_rows(recipe) else ("column", "row")
+    others = {
+        getattr(cell, line): cell.number
+        for cell in recipe.cells
+        if getattr(cell, across) == getattr(mine.cell, across) and _protocol(cell) == _protocol(mine.cell)
+    }
+    ranked = sorted(others.items(), key=lambda pair: pair[1])
+    place = bisect_left([number for _, number in ranked], mine.ours)
+    between = [f"{name} ({number:g})" for name, number in ranked[max(0, place - 1) : place + 1]]
+    rank = place + 1
+    ending = "th" if rank % 100 in (11, 12, 13) else _ENDINGS.get(rank % 10, "th")
+    where = "between " if 0 < place < len(ranked) else "below " if place == 0 else "above "
+    return f"{rank}{ending} lowest of {len(ranked) + 1}, {where}{' and '.join(between)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One metric of one run of a recipe: whether it would run, what it would fetch, how long it takes."""
+
+    recipe: str
+    metric: str
+    cells: int
+    lacks: str  # why it would not run
+    fetch: tuple[str, ...]
+    seconds: float | None  # None where the data is not here to count
+
+
+def steps(tables: Sequence[Recipe], place: Place, machine: str, session: Session) -> list[Step]:
+    """What running recipes would take; nothing is scored or fetched."""
+    speeds = toml_file("recipes", "machines")["speed"]
+    if machine not in speeds:
+        raise SpecError(f"unknown machine {machine!r}{suggest(machine, speeds)}; known: {', '.join(speeds)}")
+    cells: dict[tuple[str, str, str], list[Cell]] = {}
+    for table in tables:
+        for cell in table.runnable:
+            if cell.metric and not cell.of:
+                cells.setdefault((table.name, cell.run, cell.metric), []).append(cell)
+    plans = {(table.name, run): plan for table in tables for run, plan in table.runs.items()}
+    found, counted = [], dict[str, int | None]()
+    for (name, run, spec), listed in cells.items():
+        plan = plans[name, run]
+        names = [weight for part in place.parts(spec) for weight in place.weights_of(part)]
+        lack = place.missing(plan, listed[0])
+        tokens = None if lack else _tokens(plan, place, session, counted)
+        work = None if tokens is None else tokens * 2e6 * sum(map(parameters, names))
+        seconds = None if work is None else work / (1e9 * speeds[machine])
+        absent = tuple(weight for weight in names if not _here(weight))
+        found.append(Step(name, spec, len(listed), ": ".join(lack or ()), absent, seconds))
+    return found
+
+
+def _here(weight: str) -> bool:
+    """Whether nothing is to be fetched: a file of the data folder is the user's to get."""
+    return present(weight) if weight in CARRIERS else weight.startswith("/") or on_disk(weight)
+
+
+def _tokens(plan: Plan, place: Place, session: Session, counted: dict[str, int | None]) -> int | None:
+    """About how many tokens a metric would read: counted on some items, once for runs that tables share."""
+    key = repr(plan)
+    if key not in counted:
+        counted[key] = None
+        files = [place.folder / path for path in plan.data if path.endswith((".jsonl", ".txt"))]
+        rows = [path.read_bytes().count(b"\n") for path in files if "limit" not in plan.options]
+        some = {"limit": _COUNTED} if rows else {}
+        times = max(1.0, sum(rows) / sum(min(number, _COUNTED) for number in rows)) if any(rows) else 1.0
+        for reader in _READERS:
+            with suppress(AuditError):
+                options = plan_options(plan, place.folder) | some
+                costs = estimate_cost([plan.audit], [reader], options, "full", session)
+                counted[key] = round(times * max(cost.tokens for cost in costs))
+                break
+    return counted[key]
+
+
+def parameters(name: str) -> float:
+    """Millions of parameters of a checkpoint; a guess for a folder of the user's."""
+    if name in CARRIERS:
+        return (CARRIERS[name].parameters or 0) / 1e6
+    known = toml_file("recipes", "machines")["checkpoints"]
+    return float(known[name][1]) if name in known else 350.0
+
+
+def gigabytes(name: str) -> float:
+    """The size of a download."""
+    if name in CARRIERS:
+        return CARRIERS[name].megabytes / 1e3
+    known = toml_file("recipes", "machines")["checkpoints"]
+    return float(known[name][0]) if name in known else 0.0

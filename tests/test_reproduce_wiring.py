@@ -1,0 +1,347 @@
+"""Every cell that somebody could run is run, with tiny random models of each architecture on tiny stand-in data.
+
+The values mean nothing; specs, paths, options, slices, roles and shapes are those of the recipes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.audits.slices import FEWEST
+from assay.datasets.lexicon import toml_file
+from assay.models.weights import CARRIERS, cache_folder
+from assay.reproduction import Place, recipes, reproduce
+from assay.reproduction.recipes import Cell, Plan, Recipe
+from assay.run.session import Session
+
+if any(importlib.util.find_spec(package) is None for package in ("torch", "transformers", "sentencepiece")):
+    pytest.skip("needs the extra: pip install 'nlg-assay[neural]'", allow_module_level=True)
+sys.path.insert(0, str(Path(__file__).parent / "checkpoints"))
+import layouts
+import transformers
+from local_hub import Hub
+
+CELLS = [(recipe, cell) for recipe in recipes().values() for cell in recipe.runnable if not cell.of]
+SENTENCE = "the cat sat on a mat and she saw the old dog near the house while he read about profit in Paris"
+WORDS = SENTENCE.split()
+MALE = ["A man is reading a book .", "He runs near the house .", "The boy and his dog sat ."]
+NEUTRAL = ["A person is reading .", "Someone sat near the house .", "A child saw the dog ."]
+SETS = {"targ1": ["he", "man", "boy"], "targ2": ["she", "girl", "woman"], "attr1": ["read", "profit", "old"],
+        "attr2": ["house", "cat", "dog"]}  # fmt: skip
+# Every cell that is not run here, and why: its metric holds one of these words.
+EXCEPTIONS = {
+    "spice": "starts a Java program, which takes seconds for a text",
+    "multeval-meteor": "starts a Java program, which takes seconds for a text",
+    "backend=coco": "starts a Java program, which takes seconds for a text",
+    "py-rouge": "needs a package that carries a word list",
+}
+# Runs in which a cell comes out without a figure; whether the stand-ins or the recipes are at fault is not known.
+OPEN = ("human webtext", "stress cnndm")
+
+
+def text(number: int, words: int = 12) -> str:
+    picked = [WORDS[(7 * number + 5 * place + place * number) % len(WORDS)] for place in range(words)]
+    return " ".join(picked).capitalize() + f" {number} ."
+
+
+def wordpiece(kind: str, tokenizer: str, **settings: int) -> Callable[[Path], layouts.Tensors]:
+    """A model on word pieces, deep enough for every layer that a spec names."""
+
+    def build(folder: Path) -> layouts.Tensors:
+        folder.mkdir(parents=True, exist_ok=True)
+        size = layouts.word_pieces(folder, tokenizer, 128)
+        return _saved(folder, kind, vocab_size=size, **settings)
+
+    return build
+
+
+def byte_level(kind: str, **settings: int) -> Callable[[Path], layouts.Tensors]:
+    """A model on byte-level pieces: RoBERTa, GPT-2, OPT."""
+
+    def build(folder: Path) -> layouts.Tensors:
+        folder.mkdir(parents=True, exist_ok=True)
+        names = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>",
+                 "cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}  # fmt: skip
+        size = layouts.byte_pairs(folder, names, model_max_length=32)
+        ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+        return _saved(folder, kind, vocab_size=size, **ids, **settings)
+
+    return build
+
+
+def _saved(folder: Path, kind: str, **settings: int) -> layouts.Tensors:
+    model_class = getattr(transformers, kind)
+    model = layouts.randomised(model_class(model_class.config_class(**settings)))
+    layouts.write(folder, config=layouts.config_of(model))
+    return layouts.save(folder, model)
+
+
+def vilt(folder: Path) -> layouts.Tensors:
+    small = {**layouts.SMALL, "image_size": 32, "patch_size": 16, "max_position_embeddings": 128}
+    tensors = wordpiece("ViltModel", "BertTokenizer", **small)(folder)
+    transformers.ViltImageProcessorPil(size={"shortest_edge": 32}, size_divisor=16).save_pretrained(folder)
+    return tensors
+
+
+SIZE = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 140}
+DEEP = {"num_hidden_layers": 24, **SIZE}
+BUILDERS: dict[str, Callable[[Path], layouts.Tensors]] = {
+    "bert-base-uncased": wordpiece("BertForMaskedLM", "BertTokenizer", **DEEP),
+    "bert-large-uncased": wordpiece("BertModel", "BertTokenizer", **DEEP),
+    "distilbert-base-uncased": wordpiece("DistilBertModel", "DistilBertTokenizer", dim=16, n_layers=6, n_heads=2, hidden_dim=16),
+    "google/electra-large-discriminator": wordpiece("ElectraModel", "ElectraTokenizer", **DEEP, embedding_size=16),
+    "roberta-base": byte_level("RobertaModel", **DEEP),
+    "roberta-large": byte_level("RobertaForMaskedLM", **DEEP),
+    "gpt2": byte_level("GPT2LMHeadModel", n_embd=16, n_layer=1, n_head=2, n_positions=128),
+    "facebook/opt-2.7b": byte_level("OPTForCausalLM", hidden_size=16, num_hidden_layers=1, num_attention_heads=2, ffn_dim=16, word_embed_proj_dim=16, max_position_embeddings=128),
+    "facebook/bart-base": layouts.bart, "facebook/bart-large": layouts.bart,
+    "lucadiliello/BLEURT-20": layouts.bleurt_20, "dandelin/vilt-b32-mlm": vilt,
+}  # fmt: skip
+BUILDERS |= dict.fromkeys(("gpt2-medium", "gpt2-large"), BUILDERS["gpt2"])
+BUILDERS |= {f"lucadiliello/bleurt-{size}-128": layouts.bleurt_base for size in ("tiny", "base", "large")}
+BUILDERS |= {f"moussaKam/frugalscore_{size}_bert-base_bert-score": layouts.frugalscore for size in ("tiny", "small", "medium")}  # fmt: skip
+
+
+def fill_hub(hub: Hub) -> None:
+    """A tiny model of its architecture under the name of every checkpoint that recipes name."""
+    encoder = layouts.HUB["xlm-roberta-large"]
+    hub.add("xlm-roberta-large", encoder)
+    comet = {"Unbabel/wmt20-comet-da": "regression_metric", "Unbabel/wmt20-comet-qe-da": "referenceless_regression_metric"}  # fmt: skip
+    for name in toml_file("recipes", "machines")["checkpoints"]:
+        if name in comet:
+            hub.add(name, lambda folder, kind=comet[name]: layouts.comet(folder, hub.tensors["xlm-roberta-large"], kind))  # fmt: skip
+        else:
+            hub.add(name, BUILDERS.get(name) or layouts.HUB[name])
+
+
+def fill_models(folder: Path, hub: Hub) -> None:
+    """What specs name below the data folder: vectors, a table of baselines, converted models, adapters."""
+    known = dict.fromkeys(
+        [*(word.lower() for word in WORDS), *(word for words in SETS.values() for word in words)]
+    )
+    vectors = {word: np.random.default_rng(place).normal(size=4) for place, word in enumerate(known)}
+    (folder / "vectors").mkdir()
+    lines = [f"{word} {' '.join(f'{x:.3f}' for x in vector)}" for word, vector in vectors.items()]
+    (folder / "vectors/glove.6B.300d.txt").write_text("\n".join(lines) + "\n")
+    packed = b"".join(word.encode() + b" " + struct.pack("4f", *vector) + b"\n" for word, vector in vectors.items())  # fmt: skip
+    (folder / "vectors/GoogleNews-vectors-negative300.bin").write_bytes(
+        f"{len(vectors)} 4\n".encode() + packed
+    )
+    models = folder / "models"
+    models.mkdir()
+    (models / "roberta-large-baseline.tsv").write_text("LAYER,P,R,F\n" + "".join(f"{n},.1,.1,.1\n" for n in range(25)))  # fmt: skip
+    for name in ("zari-dropout-bert-large", "zari-cda-bert-large"):
+        BUILDERS["bert-large-uncased"](models / name)
+    wordpiece("BertForSequenceClassification", "BertTokenizer", **SIZE, num_hidden_layers=1)(models / "deb")
+    for name in ("bart-base-cnndm", "bart-large-cnndm"):
+        layouts.bart(models / name)
+    for name in ("t5-small-cnndm", "t5-base-cnndm"):
+        layouts.unieval(models / name)
+    layouts.bart(folder / "built", "bart_score.pth")
+    (folder / "built" / "bart_score.pth").rename(models / "bart_score.pth")
+
+
+def fill_adapters(place: Place) -> None:
+    """Adapters that change nothing yet, each for the model and layer of its cell."""
+    from assay.models import adapters
+
+    for spec in {str(cell.metric) for _, cell in CELLS if "adapter=" in str(cell.metric)}:
+        bare, _, name = spec.partition(",adapter={data}/models/")
+        folder = place.folder / "models" / name
+        loaded = place.measure(bare).metric.load_model()
+        marks, count = adapters.fingerprint(loaded.model), len(adapters.places(loaded.model))
+        adapters.insert(loaded.model, 2)
+        folder.mkdir(exist_ok=True)
+        adapters.write(adapters.state(loaded.model), folder, adapters.Card(bare, bare, ("gender",), 2, count, marks))  # fmt: skip
+
+
+def rows_of(path: str, folder: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a stand-in file, by what the recipes read from it."""
+    plans = [(cell, plan) for recipe, cell in CELLS if path in (plan := recipe.runs[cell.run]).paths]
+    kind = path.partition("/")[0]
+    makers = {
+        "stereotype_pairs": pairs,
+        "human": ratings,
+        "stress": golds,
+        "captions": captions,
+        "outputs": outputs,
+    }
+    return makers["outputs" if "examples" in path else kind](path, plans, folder)
+
+
+def pairs(path: str, plans: list[tuple[Cell, Plan]], folder: Path) -> Iterator[dict[str, Any]]:
+    attribute = Path(path).stem
+    wanted = [cell.slice for cell, _ in plans if cell.slice.startswith(f"{attribute}-")]
+    released = {str(cell.released) for cell, _ in plans if cell.released}
+    for place, name in enumerate(dict.fromkeys([*wanted, "one", "two", "three"])):
+        scores = {metric: [0.1 * place, 0.3 + 0.2 * place] for metric in released}
+        yield {"id": name, "attribute": attribute, "reference": text(place), "stereotype": f"She saw {text(place)}",
+               "anti_stereotype": f"He read {text(place)}", "published": scores}  # fmt: skip
+
+
+def ratings(path: str, plans: list[tuple[Cell, Plan]], folder: Path) -> Iterator[dict[str, Any]]:
+    """Four systems on four documents; captions of men under references without gender."""
+    labels = {part for cell, _ in plans for part in [cell.slice.split("/")[1]]}
+    parts = sorted({label.partition(":")[0] for label in labels if ":" in label} - {"average"}) or [""]
+    criteria = sorted({label.rpartition(":")[2] for label in labels})
+    for part in parts:
+        for number in range(16):
+            human = {
+                name: [1 + (number * 7 + place) % 5, 1 + number % 3] for place, name in enumerate(criteria)
+            }
+            row = {"id": f"{part}{number}", "doc": f"{part}d{number // 4}", "system": f"s{number % 4}",
+                   "hypothesis": f"{MALE[number % 3]} {text(number, 3 + number % 4)}",
+                   "references": [NEUTRAL[number % 3], f"{NEUTRAL[(number + 1) % 3]} {text(number, 4)}"],
+                   "source": f"{text(number, 20)} {text(number + 1, 9)}", "human": human}  # fmt: skip
+            row |= {"image": picture(folder / "human", number)} if "images" in path or "coco" in path else {}
+            yield row | ({"lp": part} if part else {})
+
+
+def golds(path: str, plans: list[tuple[Cell, Plan]], folder: Path) -> Iterator[dict[str, Any]]:
+    """Three sentences each, with an article, a stop word, a verb to negate and a named entity."""
+    for number in range(6):
+        gold = f"{text(number, 14)} Angela Merkel was in London on Monday with the {WORDS[number]} . {text(number + 3, 14)}"
+        yield {"id": str(number), "gold": gold, "references": [text(number, 20), text(number + 1, 16)],
+               "source": text(number + 2, 40)}  # fmt: skip
+
+
+def outputs(path: str, plans: list[tuple[Cell, Plan]], folder: Path) -> Iterator[dict[str, Any]]:
+    relative = "examples" in path
+    systems = ["gold", "edited"] if relative else sorted({cell.slice.partition("/")[2] for cell, _ in plans})
+    for doc in range(1, 5):
+        for place, system in enumerate(systems):
+            yield {"id": f"{doc}/{system}", "doc": f"example-{doc}", "system": system, "hypothesis": text(doc + 3 * place),
+                   "references": [text(doc, 9)], "source": text(doc, 18)}  # fmt: skip
+
+
+def captions(path: str, plans: list[tuple[Cell, Plan]], folder: Path) -> Iterator[dict[str, Any]]:
+    """Captions of men and women; every second one of the first captioner is wrong."""
+    stem = Path(path).stem
+    system = {"mle": "MLE", "rl": "RL", "rl_cider": "RL-CIDEr", "rl_both": "RL-CLIPScore+CIDEr"}
+    name = system.get(stem.split("_", 2)[2], stem)
+    for number in range(6):
+        group = ("man", "woman")[number % 2]
+        named = group if "debiased" in stem or number > 3 else ("woman", "man")[number % 2]
+        caption = f"a {named} who is reading in {stem.replace('_', ' ')}"
+        yield {"id": str(number), "doc": str(number), "system": name, "hypothesis": caption, "group": group,
+               "references": [f"a {group} who is reading", f"the {group} sat"], "image": picture(folder / "captions", number),
+               "category": ("profession", "activity", "object")[number % 3]}  # fmt: skip
+
+
+def picture(folder: Path, number: int, name: str = "") -> str:
+    from PIL import Image
+
+    name = name or f"pictures/{number % 4}.png"
+    path = folder / name
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        noise = np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8)
+        Image.fromarray(noise).save(path)
+    return name
+
+
+def fill_data(folder: Path) -> None:
+    """Every file that a recipe reads."""
+    tests = {cell.slice for recipe, cell in CELLS if recipe.runs[cell.run].audit == "association"}
+    for name in tests:
+        sets = SETS
+        if name.startswith("sent-") or name.endswith("sentence"):
+            sets = {
+                key: [f"This is {word} near the house ." for word in words] for key, words in sets.items()
+            }
+        content = {key: {"category": key, "examples": words} for key, words in sets.items()}
+        (folder / "association").mkdir(exist_ok=True)
+        (folder / f"association/{name}.json").write_text(json.dumps(content))
+    concepts = {cell.slice for recipe, cell in CELLS if "published/pao_captions.tsv" in recipe.runs[cell.run].data and cell.slice.count("/")}  # fmt: skip
+    table = ["gender\tcategory\tconcept\tn_images\treference\tgood_caption\tbad_caption"]
+    for place, (category, concept, *_) in enumerate(sorted({tuple(name.split("/")[:2]) for name in concepts if not name.startswith("all")})):  # fmt: skip
+        for group, other in (("man", "woman"), ("woman", "man")):
+            words = [f"a photo of a {group} {concept}", f"a {group} {concept}", f"a {other} {concept}"]
+            table.append("\t".join([group, category, concept, "12", *words]))
+            for number in range(FEWEST):  # fewer images of a concept are too few for a verdict
+                picture(folder, place % 4, f"published/pao_images/{category}/{concept}/{group}/{number}.png")
+    (folder / "published/pao_captions.tsv").write_text("\n".join(table) + "\n")
+    for number in (1, 2):
+        paragraphs = [f"{text(3 * n + number, 16)} {text(n + 2, 14)} {text(n, 12)}" for n in range(6)]
+        (folder / "stress").mkdir(exist_ok=True)
+        (folder / f"stress/wikitext_{number}.txt").write_text("\n".join(paragraphs) + "\n")
+    for path in {path for recipe, _ in CELLS for path in recipe.paths if path.endswith(".jsonl")}:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps(row) + "\n" for row in rows_of(path, folder)]
+        (folder / path).write_text("".join(lines), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A data folder and a hub's cache, both filled with stand-ins; nothing is fetched."""
+    import huggingface_hub.constants
+    import torch
+
+    torch.set_num_threads(1)
+    folder, carried = tmp_path_factory.mktemp("stand-ins"), cache_folder() / "weights"
+    hub = Hub(folder / "home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(hub.cache))
+        patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        patch.setenv("HF_HUB_CACHE", str(hub.cache))
+        patch.setenv("ASSAY_CACHE", str(folder / "assay"))
+        (folder / "assay").mkdir()
+        (folder / "assay" / "weights").symlink_to(carried)  # what packages carry needs no stand-in
+        fill_hub(hub)
+        fill_models(folder, hub)
+        fill_data(folder)
+        place = Place(folder, long=True)  # hours on published data are seconds here
+        fill_adapters(place)
+        yield place
+
+
+def merged() -> Iterator[Any]:
+    """The cells of all tables by the run that gives them: a metric is run once per audit, options and data."""
+    cells: dict[str, dict[Cell, None]] = {}
+    plans: dict[str, Plan] = {}
+    for recipe, cell in CELLS:
+        if any(word in str(cell.metric) for word in EXCEPTIONS):
+            continue
+        plan = recipe.runs[cell.run]
+        plans[repr(plan)] = plan
+        cells.setdefault(repr(plan), {})[replace(cell, run="run", row=f"{recipe.name} {cell.row}")] = None
+    for key, plan in plans.items():
+        name = f"{plan.audit} {Path(plan.paths[0]).stem}"
+        marks = [pytest.mark.xfail(strict=True, reason="a cell has no figure")] if name in OPEN else []
+        recipe = Recipe("", name, name, tuple(cells[key]), {"run": plan})
+        yield pytest.param(recipe, id=name, marks=marks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", list(merged()))
+def test_every_cell_runs_on_stand_ins(recipe: Recipe, place: Place) -> None:
+    for item in reproduce(recipe, place, Session.open(cache=place.folder / "scores", quiet=True)):
+        if item.ours is None:
+            where = f"{item.cell.row} / {item.cell.column} ({item.cell.metric})"
+            pytest.fail(f"{where}: {item.kind}: {item.reason}")
+
+
+def test_every_mean_is_of_cells_that_run() -> None:
+    for recipe in recipes().values():
+        for cell in recipe.runnable:
+            beside = {other.column for other in recipe.runnable if other.row == cell.row}
+            assert beside.issuperset(cell.of), f"{recipe.name}: {cell.row} / {cell.column}"
+
+
+def test_every_checkpoint_has_a_size_and_every_file_a_source() -> None:
+    here = Place(Path("/nowhere"))
+    sizes, sources = toml_file("recipes", "machines")["checkpoints"], toml_file("recipes", "sources")
+    for spec in {cell.metric for _, cell in CELLS if cell.metric}:
+        for part in here.parts(spec):
+            for name in here.weights_of(part):
+                assert name in {**sizes, **CARRIERS} or name.removeprefix("/nowhere/") in sources, name
