@@ -2,11 +2,14 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from word_data import PUBLISHED, lists, needs_published, sets, texts
 
 from assay.datasets.association import (
+    AssociationTest,
     read_published,
     sentence_tests,
     unbleached_tests,
@@ -32,7 +35,16 @@ def test_word_tests_have_equal_targets() -> None:
 @needs_published
 def test_word_tests_equal_the_published_ones() -> None:
     published = {test.name: test for test in read_published(PUBLISHED) if test.level == "word"}
-    assert published == word_tests()
+    assert plain(published) == plain(word_tests())
+
+
+def plain(tests: Mapping[str, AssociationTest]) -> dict[str, AssociationTest]:
+    """The tests without the names of their sets: MaleNames of the release is "male names" here."""
+    unnamed = {}
+    for name, test in tests.items():
+        parts = {key: replace(part, category="") for key, part in sets(test).items()}
+        unnamed[name] = replace(test, **parts)
+    return unnamed
 
 
 def test_every_class_has_as_many_frames() -> None:

@@ -56,12 +56,12 @@ def read_samples(
 
 
 def stream_samples(
-    path: Path, *, skip_missing: bool, limit: int | None = None, size: int = CHUNK
+    path: Path, *, skip_missing: bool, limit: int | None = None, size: int | None = None
 ) -> Iterator[list[Rated]]:
     """`read_samples` without ratings, so many at a time: a file need not fit in memory."""
     chosen, sources, seen = recognise(read_columns(path, limit), TEXTS), read_sources(path), set[str]()
     rows = enumerate(stream_rows(path, limit, chosen))
-    while chunk := [_rated(row, n, sources, skip_missing) for n, row in islice(rows, size)]:
+    while chunk := [_rated(row, n, sources, skip_missing) for n, row in islice(rows, size or CHUNK)]:
         yield unique(chunk, path, seen)
 
 

@@ -29,9 +29,7 @@ _FINAL = (SpecError, UnreachableError)  # never skipped: the next sample would f
 _PARTS = 8  # that a lost piece is cut into, so that few losses show which sample ends its worker
 Answer = TypeVar("Answer")
 _FIRST, _MOST = 16, 4096  # samples per piece
-_OF_MODEL = (
-    128  # samples per piece of a model, whose sums differ by rounding with the batch: no clock decides
-)
+_OF_MODEL = 128  # samples per piece of a model, whose sums round differently in other batches
 _AIM = 0.5  # seconds per piece, so that a killed run loses little and progress moves
 _LOSSES = 3  # of one sample: then it is the sample's fault, not the machine's
 _NO_LISTS = (str, bytes, Mapping, Set, np.ma.MaskedArray)  # their members are no scores in order
@@ -59,7 +57,9 @@ class Pieces:
         # that what a metric remembers of a reference is still there for the next.
         self._order = sorted(range(len(samples)), key=lambda index: -_shared_length(samples[index]))
         self._start = 0
-        self._size = max(_OF_MODEL if metric.weights else _FIRST, metric.batch)
+        # Answers of a judge are paid for: its pieces stay small, so that a budget that ends loses little.
+        self._fixed = bool(metric.weights) and metric.paradigm != "judge"
+        self._size = max(_OF_MODEL if self._fixed else _FIRST, metric.batch)
         self._returned: deque[list[int]] = deque()
         self._losses: Counter[int] = Counter()
 
@@ -80,7 +80,7 @@ class Pieces:
 
     def done(self, batch: Batch) -> Batch:
         """Note that a piece was scored: the next are sized by the time it took. Returns the batch."""
-        if self._metric.weights:
+        if self._fixed:
             return batch
         rate = len(batch.indices) / max(batch.seconds, 1e-6)
         size = min(_MOST, 4 * max(self._size, 1), int(rate * _AIM))
