@@ -121,10 +121,9 @@ def score(
     skip = skip_missing or not reads_images(measures)
     files = _expand(data)
     if out is not None:
-        given = Part(out, out, columns, skip, on_error, timeout)
         session = Session.open(workers=workers, ray=ray, quiet=quiet, timeout=timeout)
-        counts = score_parts(measures, parts_of(files, out, given), session)
-        print_notes([*counts.sentences(), f"{counts.rows:,} rows scored in {out}"], quiet=quiet)
+        parts = parts_of(files, out, Part(out, out, columns, skip, on_error, timeout))
+        print_notes(score_parts(measures, parts, session).sentences(), quiet=quiet)
         return
     if len(files) > 1:
         raise SpecError(f"--data names {len(files)} files; --out FOLDER scores many, each into a file there")

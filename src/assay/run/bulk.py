@@ -73,7 +73,12 @@ class Counts:
     def sentences(self) -> list[str]:
         """The counts in words."""
         kept = [f"{self.kept} parts were scored before and are kept"] if self.kept else []
-        return [*kept, *metric_notes(self.notes, self.rows), *self.failures]
+        return [
+            *kept,
+            *metric_notes(self.notes, self.rows),
+            *self.failures,
+            f"{self.rows:,} rows have scores",
+        ]
 
 
 def score_parts(measures: Sequence[Measure], parts: Sequence[Part], session: Session) -> Counts:
