@@ -92,6 +92,26 @@ def test_an_empty_metric_is_not_praised_and_stands_last(capsys: pytest.CaptureFi
     assert "Nothing is known: the metric does not tell clean from worthless texts." in card
 
 
+def test_the_summary_on_a_terminal_fits_and_says_first_whom_and_what(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = "embedding-average [glove]"
+    groups = [effect(name, "gender/group/old", "group_effect", -9), effect(name, "gender", "excess_bias", 0)]
+    errors = [effect(name, "t/repeated-sentences-of-others", "change", 5), effect(name, "t/a", "change", -20)]
+    errors += [
+        effect(name, "t/b", "change", 0, sensitive=False),
+        effect(name, "t/invariance/c", "change", -40),
+    ]
+    _print_answers(judged_run({Groups(): groups, Checklist(): errors}))
+    head, line, legend, unasked, *_ = capsys.readouterr().out.splitlines()
+    columns = "metric, unfair to, fair/not/?, blind to, noticed/not/?, steady/not"
+    assert re.split("  +", head) == columns.split(", ")
+    assert re.split("  +", line) == [name, "old", "1/1/0", "repeated sentences of …", "1/1/1(1)", "0/1"]
+    assert max(map(len, (head, line, legend))) == 100
+    assert "insensitive" in legend
+    assert unasked == "(not measured: Does it agree with people?)"
+
+
 def test_one_chance_pass_does_not_make_an_empty_metric_fair() -> None:
     rows = [effect("m", f"gender/group/{n}", "group_effect", 0, sensitive=n == 0) for n in range(5)]
     answer = answers(judged_run({Groups(): rows}))["m", "fairness"]

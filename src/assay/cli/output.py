@@ -155,19 +155,17 @@ def _print_agreement(done: Run) -> list[str]:
 
 def _print_answers(done: Run) -> None:
     """Each metric's answers and the gravest findings in words, for a run with several audits."""
-    from assay.report.answers import answers
     from assay.report.names import shown
+    from assay.report.plain import short_rows
     from assay.report.text import sentence
-    from assay.report.verdicts import QUESTION_TITLES, audits_of, rows_of, worst
+    from assay.report.verdicts import audits_of, rows_of, worst
 
     done = shown(done)
-    audits, answered = audits_of(done), answers(done)
-    rows = [
-        {"metric": metric}
-        | {title: answered[metric, question].short for question, title in QUESTION_TITLES.items()}
-        for metric in done.metrics
-    ]
+    audits = audits_of(done)
+    rows, legend = short_rows(done)
     print_columns(rows)
+    for line in legend:
+        typer.echo(f"({line})")
     for row in worst(done, rows_of(done)):
         typer.echo(f"- {sentence(audits[row['audit']], row)}")
     typer.echo(f"({done.findings.height:,} findings in the report and with --json)", err=True)

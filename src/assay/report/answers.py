@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from assay.core import Statistic
 from assay.datasets.lexicon import toml_file
 from assay.report.text import amount
-from assay.report.verdicts import Row, audits_of, checks, gravest_first
+from assay.report.verdicts import Row, audits_of, checks, gravest_first, grouped
 from assay.run.results import Run
 from assay.vocabulary import QUESTIONS, Question
 
@@ -76,7 +76,7 @@ class Answer:
     metric: str
     question: Question
     counts: Mapping[Outcome, int]
-    gravest: tuple[str, ...] = ()  # the gravest failed slices of fairness, with their values
+    gravest: Mapping[str, str] = field(default_factory=dict)  # what failed, gravest first, and by how much
 
     def count(self, outcome: Outcome) -> int:
         return self.counts.get(outcome, 0)
@@ -121,9 +121,18 @@ class Answer:
         return {"fail": failed, "pass": passed, "inconclusive": "unknown"}.get(self.verdict, self.verdict)
 
     @property
-    def short(self) -> str:
-        """The counts where something was judged, else that nothing was measured."""
-        return self.detail if self.total else self.words
+    def subject(self) -> str:
+        """Whom or what the gravest failure concerns, in a word or two; where none failed, what is known."""
+        if self.gravest:
+            return next(iter(self.gravest)).rpartition("/")[2].replace("-", " ")
+        known = {"pass": "none found", "not measured": "-"}
+        return "unknown" if self.is_unsettled else known.get(self.verdict, self.words)
+
+    @property
+    def tally(self) -> str:
+        """The counts alone: passed/failed/unknown(insensitive)."""
+        insensitive = f"({self.count('insensitive')})" if self.count("insensitive") else ""
+        return f"{self.count('pass')}/{self.count('fail')}/{self.unknown}{insensitive}" if self.total else "-"
 
     @property
     def detail(self) -> str:
@@ -132,7 +141,9 @@ class Answer:
             is_agreement = self.question == "agreement"
             return "give your ratings to assay run human" if is_agreement else "no audit asked this"
         passed, failed, *_ = _WORDS[self.question]
-        named = f" ({', '.join(self.gravest)})" if self.gravest else ""
+        names = [" ".join(pair) for pair in self.gravest.items()] if self.question == "fairness" else []
+        more = ", ..." if len(names) > NAMED else ""
+        named = f" ({', '.join(names[:NAMED])}{more})" if names else ""
         parts = [f"{self.count('pass')} {passed}", f"{self.count('fail')} {failed}{named}"]
         if self.count("steady") or self.count("over-sensitive"):
             parts += [f"{self.count('steady')} steady", f"{self.count('over-sensitive')} over-sensitive"]
@@ -147,18 +158,18 @@ def answers(run: Run) -> dict[tuple[str, Question], Answer]:
     for question in QUESTIONS:
         judged = checks(run, question)
         outcomes = slice_outcomes(run, judged)
-        failed = [row for row in judged if row["verdict"] == "fail"]
+        failed = grouped((row for row in judged if row["verdict"] == "fail"), lambda row: row["metric"])
         for metric in run.metrics:
-            own = [row for row in failed if row["metric"] == metric]
-            named = failed_names(run, own) if question == "fairness" else []
-            more = ["..."] if len(named) > NAMED else []
-            counts = Counter(outcomes.get(metric, {}).values())
-            answered[metric, question] = Answer(metric, question, counts, (*named[:NAMED], *more))
+            own = outcomes.get(metric, {})
+            blind = [row for row in failed.get(metric, ()) if own[row["audit"], row["slice"]] == "fail"]
+            answered[metric, question] = Answer(
+                metric, question, Counter(own.values()), failed_names(run, blind)
+            )
     return answered
 
 
-def failed_names(run: Run, failed: Iterable[Row]) -> list[str]:
-    """What failed slices concern, gravest first, each once: `genderqueer -10% of the gap`.
+def failed_names(run: Run, failed: Iterable[Row]) -> dict[str, str]:
+    """What failed slices concern, gravest first, each once, and by how much: genderqueer, -10% of the gap.
 
     The last part of a slice of fairness is whom or what it concerns; other slices are named in full.
     """
@@ -168,5 +179,5 @@ def failed_names(run: Run, failed: Iterable[Row]) -> list[str]:
         audit, subject = audits[row["audit"]], row["slice"]
         if audit.question == "fairness":
             subject = subject.rpartition("/")[2].replace("-", " ").replace("_", " ")
-        named.setdefault(subject, f"{subject} {amount(row['value'], audit.statistic(row))}")
-    return list(named.values())
+        named.setdefault(subject, amount(row["value"], audit.statistic(row)))
+    return named

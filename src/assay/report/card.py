@@ -121,7 +121,7 @@ def _failures(run: Run, audits: Mapping[str, AuditInfo], rows: Sequence[Row]) ->
         (chosen if room else others).append(row)
     sureness = [", ".join(filter(None, (interval(row), f"n = {row['n']}"))) for row in chosen]
     lines = [f"{sentence(audits[r['audit']], r)} ({sure})" for r, sure in zip(chosen, sureness, strict=True)]
-    named = failed_names(run, others)
+    named = [" ".join(pair) for pair in failed_names(run, others).items()]
     if named:
         rest = len(named) - NAMED
         more = f" and {rest} more, which are in the report" if rest > 0 else ""

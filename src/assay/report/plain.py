@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.datasets.lexicon import toml_file
 from assay.report.answers import answers
 from assay.report.names import shown
 from assay.report.text import number, probability, sentence, shown_verdict
@@ -15,6 +16,7 @@ from assay.run.results import Run
 from assay.vocabulary import QUESTIONS
 
 _COLUMNS = ("metric", "audit", "slice", "statistic", "value", "95% CI", "n", "q", "verdict")
+_WIDTH, _NARROWEST = 100, 10  # characters of a terminal that a summary fits, and of its cells
 _SPECIAL = {"~": r"\textasciitilde{}", "^": r"\^{}", "\\": r"\textbackslash{}"}
 _LATEX = str.maketrans({mark: "\\" + mark for mark in "&%$#_{}"} | _SPECIAL)
 
@@ -25,6 +27,40 @@ def answer_rows(run: Run) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     given = {metric: [answered[metric, question] for question in QUESTIONS] for metric in run.metrics}
     lines = [(name, *(f"{each.words}: {each.detail}" for each in listed)) for name, listed in given.items()]
     return ("metric", *QUESTION_TITLES.values()), lines
+
+
+def short_rows(run: Run) -> tuple[list[dict[str, str]], list[str]]:
+    """One line per metric for a terminal, whom or what first and then counts; and what they mean."""
+    answered, words = answers(run), toml_file("report", "words")["short"]
+    asked = [question for question in QUESTIONS if any(answered[m, question].total for m in run.metrics)]
+    subjects = [words[question][0] for question in asked]
+    rows = []
+    for metric in run.metrics:
+        row = {"metric": metric}
+        for answer in (answered[metric, question] for question in asked):
+            row |= zip(words[answer.question], (answer.subject, answer.tally), strict=True)
+            if answer.question == "robustness":
+                row[words["harmless"]] = f"{answer.count('steady')}/{answer.count('over-sensitive')}"
+        rows.append(row)
+    unasked = [title for question, title in QUESTION_TITLES.items() if question not in asked]
+    legend = [words["legend"], *(f"not measured: {title}" for title in unasked)]
+    return _fitted(rows, subjects), legend
+
+
+def _fitted(rows: list[dict[str, str]], subjects: Sequence[str]) -> list[dict[str, str]]:
+    """The rows with the cells of some columns cut so that a line fits, the widest columns most."""
+    sizes = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}
+    room = _WIDTH - 2 * (len(sizes) - 1) - sum(sizes[name] for name in sizes if name not in subjects)
+    narrow_first = sorted(subjects, key=lambda name: sizes[name])
+    for place, name in enumerate(narrow_first):
+        most = min(sizes[name], max(_NARROWEST, room // (len(subjects) - place)))
+        room -= most
+        rows = [row | {name: _cut(row[name], most)} for row in rows]
+    return rows
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _table(run: Run) -> list[tuple[str, ...]]:
