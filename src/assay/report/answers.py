@@ -77,6 +77,7 @@ class Answer:
     question: Question
     counts: Mapping[Outcome, int]
     gravest: Mapping[str, str] = field(default_factory=dict)  # what failed, gravest first, and by how much
+    first: str = ""  # of these, in a word or two
 
     def count(self, outcome: Outcome) -> int:
         return self.counts.get(outcome, 0)
@@ -123,10 +124,8 @@ class Answer:
     @property
     def subject(self) -> str:
         """Whom or what the gravest failure concerns, in a word or two; where none failed, what is known."""
-        if self.gravest:
-            return next(iter(self.gravest)).rpartition("/")[2].replace("-", " ")
         known = {"pass": "none found", "not measured": "-"}
-        return "unknown" if self.is_unsettled else known.get(self.verdict, self.words)
+        return self.first or ("unknown" if self.is_unsettled else known.get(self.verdict, self.words))
 
     @property
     def tally(self) -> str:
@@ -162,10 +161,18 @@ def answers(run: Run) -> dict[tuple[str, Question], Answer]:
         for metric in run.metrics:
             own = outcomes.get(metric, {})
             blind = [row for row in failed.get(metric, ()) if own[row["audit"], row["slice"]] == "fail"]
-            answered[metric, question] = Answer(
-                metric, question, Counter(own.values()), failed_names(run, blind)
-            )
+            blind = gravest_first(run, blind)
+            first = _subject(blind[0]) if blind else ""
+            named, counts = failed_names(run, blind), Counter(own.values())
+            answered[metric, question] = Answer(metric, question, counts, named, first)
     return answered
+
+
+def _subject(row: Row) -> str:
+    """The last part of a slice, or the audit where that is a level or the number of a test (`weat6`)."""
+    last = str(row["slice"]).rpartition("/")[2]
+    name = str(row["audit"]) if any(map(str.isdigit, last)) else last
+    return name.replace("-", " ").replace("_", " ")
 
 
 def failed_names(run: Run, failed: Iterable[Row]) -> dict[str, str]:

@@ -40,13 +40,7 @@ class Card:
     over_sensitive: tuple[str, ...]
     agreement: tuple[str, ...]
     advice: tuple[str, ...]
-    size: str
-    version: str
-    date: str
-
-    @property
-    def when(self) -> str:
-        return f"on {self.date} " if self.date else ""
+    measured: str
 
     @property
     def kind(self) -> str:
@@ -58,27 +52,20 @@ class Card:
     def parts(self) -> list[tuple[str, tuple[str, ...], str]]:
         """The sections: title, lines, and what stands there when there are none."""
         fairness, robustness, _ = self.answers
+        asked = {"unfair": fairness, "blind": robustness}
+        if robustness.count("steady") or robustness.count("inconclusive"):
+            asked["over_sensitive"] = robustness
         return [
-            ("Whom it is unfair to", self.unfair, _nothing(fairness, "No fairness check failed.")),
-            ("What it is blind to", self.blind, _nothing(robustness, "No blind spot was found.")),
-            (
-                "What it is over-sensitive to", self.over_sensitive,
-                _nothing(robustness, "No harmless edit moved the score.")
-                if robustness.count("steady") or robustness.count("inconclusive")
-                else "Not measured.",
-            ),
-            ("Agreement with people", self.agreement, "Not measured."),
-            ("How to use it safely", self.advice, "Nothing in this run speaks against it."),
-        ]  # fmt: skip
+            (title, getattr(self, name), _nothing(asked[name], nothing) if name in asked else otherwise)
+            for name, (title, nothing, otherwise) in toml_file("report", "words")["card"].items()
+        ]
 
 
 def _nothing(answer: Answer, otherwise: str) -> str:
     """What to say where no failure is listed: an insensitive metric is not praised."""
-    if answer.verdict == "not measured":
-        return "Not measured."
     if answer.verdict == "insensitive":
         return "Nothing is known: the metric does not tell clean from worthless texts."
-    return otherwise
+    return otherwise if answer.total else "Not measured."
 
 
 def make_card(run: Run, metric: str) -> Card:
@@ -88,26 +75,21 @@ def make_card(run: Run, metric: str) -> Card:
         raise SpecError(f"no metric {metric!r} in this run{suggest(metric, run.metrics)}")
     run, metric = shown(run), names.get(metric, metric)
     audits, answered = audits_of(run), answers(run)
-    outcomes = slice_outcomes(run, checks(run)).get(metric, {})
+    judged = [row for row in checks(run) if row["metric"] == metric]
+    outcomes = slice_outcomes(run, judged).get(metric, {})
 
     def failures(question: Question, outcome: Outcome) -> tuple[str, ...]:
-        judged = (row for row in checks(run, question) if row["metric"] == metric)
-        places = {place for place, known in outcomes.items() if known == outcome}
-        return _failures(run, audits, [row for row in judged if (row["audit"], row["slice"]) in places])
+        own = (row for row in judged if audits[row["audit"]].question == question)
+        return _failures(run, audits, [r for r in own if outcomes[r["audit"], r["slice"]] == outcome])
 
+    on = f"on {run.about['date'][:10]} " if run.about.get("date") else ""
     return Card(
-        metric,
-        run.about["metrics"][metric],
-        tuple(answered[metric, question] for question in QUESTIONS),
-        failures("fairness", "fail"),
-        failures("robustness", "fail"),
+        metric, run.about["metrics"][metric], tuple(answered[metric, question] for question in QUESTIONS),
+        failures("fairness", "fail"), failures("robustness", "fail"),
         failures("robustness", "over-sensitive"),
-        _agreement(run, audits, metric),
-        _advice(audits, [row for row in checks(run) if row["metric"] == metric]),
-        str(run.about.get("size", "full")),
-        str(run.about.get("assay", "")),
-        str(run.about.get("date", ""))[:10],
-    )
+        _agreement(run, audits, metric), _advice(audits, judged),
+        f"Measured {on}with assay {run.about.get('assay', '')}, size {run.about.get('size', 'full')}.",
+    )  # fmt: skip
 
 
 def _failures(run: Run, audits: Mapping[str, AuditInfo], rows: Sequence[Row]) -> tuple[str, ...]:

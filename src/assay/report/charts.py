@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -70,15 +71,9 @@ def panels(run: Run) -> list[Panel]:
         own = [row for row in rows if row["audit"] == audit.name]
         most = MOST_PANELS if audit.charts else MOST_UNDECLARED
         for chart in audit.charts or _undeclared(audit, own):
-            drawn += _chosen(list(_drawn(run, audit, chart, own)), most)
-            if chart.kind == "bars":
-                drawn += _before_after(run, audit, [row for row in own if row["statistic"] == chart.value])
+            draw = partial(_cases, run) if chart.kind == "cases" else _DRAWN[chart.kind]
+            drawn += _chosen(list(draw(audit, chart, own)), most)
     return drawn
-
-
-def _drawn(run: Run, audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
-    is_of_cases = chart.kind == "cases"
-    return _cases(run, audit, chart, rows) if is_of_cases else _DRAWN[chart.kind](audit, chart, rows)
 
 
 def _undeclared(audit: AuditInfo, rows: Iterable[Row]) -> list[Chart]:
@@ -310,41 +305,3 @@ def _cases(run: Run, audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Ite
 
 _Drawer = Callable[[AuditInfo, Chart, Sequence[Row]], Iterable[Panel]]
 _DRAWN: dict[str, _Drawer] = {"bars": _dots, "curve": _curve, "scatter": _scatter}
-
-
-_WITHOUT = "adapter:None"
-
-
-def _before_after(run: Run, audit: AuditInfo, rows: Sequence[Row]) -> Iterator[Panel]:
-    """One statistic per slice, without and with each adapter (unfair table 4)."""
-    values = {(row["metric"], row["slice"]): row for row in rows if "/" not in row["slice"]}
-    for before, after in adapter_pairs(run):
-        points = tuple(
-            {
-                "slice": slice_, "when": "before" if metric == before else "after",
-                "value": row["value"], "low": row["ci_low"], "high": row["ci_high"],
-            }
-            for (metric, slice_), row in values.items()
-            if metric in (before, after) and (before, slice_) in values and (after, slice_) in values
-        )  # fmt: skip
-        if points:
-            spec = _spec("before-after", title=in_words(rows[0]["statistic"]))
-            yield Panel(audit.name, "before and after mitigation", f"{before} to {after}", spec, points)
-
-
-def adapter_pairs(run: Run) -> list[tuple[str, str]]:
-    """Metrics that differ in their adapter alone: (without, with)."""
-    families: dict[str, list[tuple[str, str]]] = {}
-    for metric, about in run.about.get("metrics", {}).items():
-        parts = str(about.get("signature", "")).split("|")
-        rest = [part for part in parts if not part.startswith("adapter:")]
-        adapter = next((part for part in parts if part.startswith("adapter:")), None)
-        if adapter is not None:
-            families.setdefault(f"{'|'.join(rest)}|{about.get('output')}", []).append((metric, adapter))
-    return [
-        (plain, debiased)
-        for members in families.values()
-        for plain, first in members
-        for debiased, second in members
-        if first == _WITHOUT and second != _WITHOUT
-    ]

@@ -20,7 +20,7 @@ from assay.core import Statistic
 from assay.errors import SpecError
 from assay.report.evidence import WORTHLESS, wanted_roles
 from assay.report.text import ROUNDING
-from assay.report.verdicts import Row, audits_of, rows_of
+from assay.report.verdicts import Row, audits_of, beyond_margin, rows_of
 from assay.run.results import Run, load_run
 from assay.statistics.estimates import benjamini_hochberg
 from assay.vocabulary import Verdict
@@ -235,14 +235,10 @@ def _directed(change: Change, q_value: float, statistic: Statistic) -> Change:
         return replace(change, direction="better" if change.verdicts[1] == "pass" else "worse")
     if change.q_value is None or change.q_value >= ALPHA:
         return change
-    gain = _badness(change.before, statistic) - _badness(change.after, statistic)
-    return replace(change, direction="better" if gain > 0 else "worse" if gain < 0 else "unchanged")
-
-
-def _badness(value: float, statistic: Statistic) -> float:
-    """A value on a scale where more is worse; 0 for every value where no side is bad."""
-    signed = {"high": value, "low": -value, "far": abs(value - statistic.centre)}
-    return signed.get(statistic.bad or "", 0.0)
+    before, after = (beyond_margin(value, value, statistic) for value in (change.before, change.after))
+    return replace(
+        change, direction="better" if after < before else "worse" if after > before else "unchanged"
+    )
 
 
 def _notes(changes: list[Change], reasons: Mapping[str, list[str]]) -> list[str]:

@@ -9,7 +9,7 @@ insensitive nearly everywhere are no candidates. No panel can help with spots th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -22,12 +22,11 @@ from assay.errors import AuditError
 from assay.report.answers import Slice, answers, asks_for_change, slice_outcomes
 from assay.report.evidence import WORTHLESS
 from assay.report.names import empty_metrics
-from assay.report.verdicts import Row, audits_of, checks
+from assay.report.verdicts import Row, audits_of, checks, grouped
 from assay.run.results import Run
 from assay.run.settle import by_interval
 
 Spot = Slice
-Key = tuple[Spot, str, str]  # and the statistic and versus
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +117,6 @@ def candidates(run: Run, judged: Sequence[Row]) -> list[Candidate]:
     ]  # fmt: skip
 
 
-def _key(row: Row) -> Key:
-    return (row["audit"], row["slice"]), row["statistic"], row["versus"] or ""
-
-
 def _cost(run: Run, metric: str) -> float | None:
     """Seconds per thousand samples, where this run computed enough of them to tell."""
     computed = run.about.get("computed", {}).get(metric, 0)
@@ -177,15 +172,20 @@ def best_hybrid(run: Run, judged: Sequence[Row], members: Sequence[Candidate]) -
     its own gap. Averaging intervals assumes the worst about how the errors of the parts go together; but one
     weight serves all slices, whose gaps differ, so this is a prediction to be checked by a run.
     """
-    rows: dict[str, dict[Key, Row]] = {}
-    for row in judged:
-        rows.setdefault(row["metric"], {})[_key(row)] = row
-    additive = _additive(run, judged)
-    gaps = _gaps(run)
-    usable = [member for member in members if gaps.get(member.metric, 0.0) > 0]
+    audits, gaps = audits_of(run), _gaps(run)
+    by_place = grouped(judged, lambda row: (row["audit"], row["slice"], row["statistic"], row["versus"]))
+    listed = [
+        ({row["metric"]: row for row in rows}, audits[audit].statistic(rows[0]), (audit, slice_))
+        for (audit, slice_, *_), rows in by_place.items()
+    ]
     best: Hybrid | None = None
-    for first, second in combinations(usable, 2):
-        noticed = _together(rows.get(first.metric, {}), rows.get(second.metric, {}), additive)
+    for first, second in combinations((member for member in members if gaps.get(member.metric, 0.0) > 0), 2):
+        passed: dict[Spot, bool] = {}
+        for rows, statistic, spot in listed:
+            if first.metric in rows and second.metric in rows:
+                passes = _sum_passes(rows[first.metric], rows[second.metric], statistic)
+                passed[spot] = passed.get(spot, True) and passes
+        noticed = frozenset(spot for spot, passes in passed.items() if passes)
         if noticed and (best is None or len(noticed) > len(best.notices)):
             weight = gaps[first.metric] / gaps[second.metric]
             parts = [run.about["metrics"][m.metric].get("spec") or m.metric for m in (first, second)]
@@ -195,50 +195,26 @@ def best_hybrid(run: Run, judged: Sequence[Row], members: Sequence[Candidate]) -
     return best if best is not None and len(best.notices) > alone else None
 
 
-def _additive(run: Run, judged: Sequence[Row]) -> dict[Key, Statistic]:
-    """The statistic of every check, without those where some verdict rests on more than the interval.
+def _sum_passes(first: Row, second: Row, statistic: Statistic) -> bool:
+    """Whether both parts pass, or the mean of two intervals on which their verdicts rest alone.
 
-    Such are the verdicts under `--rule paper`, and those that compare one place of a text with another.
+    Verdicts rest on more under `--rule paper`, and where one place of a text is compared with another.
     """
-    audits = audits_of(run)
-    statistics: dict[Key, Statistic] = {}
-    left_out = set()
-    for row in judged:
-        statistic = audits[row["audit"]].statistic(row)
-        statistics[_key(row)] = statistic
-        verdict = None if row["ci_low"] is None else _verdict((row["ci_low"], row["ci_high"]), statistic)
-        if row["verdict"] not in (verdict, "insensitive"):
-            left_out.add((row["audit"], row["statistic"]))
-    return {key: known for key, known in statistics.items() if (key[0][0], key[1]) not in left_out}
-
-
-def _verdict(interval: tuple[float, float], statistic: Statistic) -> str:
-    if statistic.bad is None:
-        return "not judged"
-    return by_interval(interval, statistic, float(statistic.margin or 0.0))
-
-
-def _together(
-    first: Mapping[Key, Row], second: Mapping[Key, Row], additive: Mapping[Key, Statistic]
-) -> frozenset[Spot]:
-    """Spots all of whose shared checks the sum passes."""
-    passed: dict[Spot, bool] = {}
-    for key in first.keys() & second.keys():
-        good = _sum_passes(first[key], second[key], additive.get(key))
-        passed[key[0]] = passed.get(key[0], True) and good
-    return frozenset(spot for spot, good in passed.items() if good)
-
-
-def _sum_passes(first: Row, second: Row, statistic: Statistic | None) -> bool:
-    """Whether the mean of two intervals passes, or else both parts do; a part without a gap says nothing."""
-    if "insensitive" in (first["verdict"], second["verdict"]):
-        return False
     if first["verdict"] == second["verdict"] == "pass":
         return True
-    if statistic is None or first["ci_low"] is None or second["ci_low"] is None:
+    intervals = [(row["ci_low"], row["ci_high"]) for row in (first, second)]
+    verdicts = [_verdict(interval, statistic) for interval in intervals]
+    if verdicts != [first["verdict"], second["verdict"]]:
         return False
-    low, high = ((first[end] + second[end]) / 2 for end in ("ci_low", "ci_high"))
+    low, high = ((ends[0] + ends[1]) / 2 for ends in zip(*intervals, strict=True))
     return _verdict((low, high), statistic) == "pass"
+
+
+def _verdict(interval: tuple[float | None, float | None], statistic: Statistic) -> str:
+    low, high = interval
+    if low is None or high is None or statistic.bad is None:
+        return "no interval"
+    return by_interval((low, high), statistic, float(statistic.margin or 0.0))
 
 
 def _gaps(run: Run) -> dict[str, float]:
