@@ -228,22 +228,6 @@ def test_rescaling_moves_the_zero(bert: Callable[..., Path], tmp_path: Path) -> 
     assert rescaled.signature != plain.signature
 
 
-def test_own_baseline_is_kept(
-    bert: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from assay.metrics.bertscore import own_baseline, unrelated
-
-    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
-    metric = BertScore(model=str(bert(limit=512, name="bert-long")), layer=3, rescale="own")
-    values = [replace(metric, rescale=None).score([Sample(a, (b,))]).values[0] for a, b in unrelated()[:3]]
-    assert len(values) == 3
-    found = own_baseline(replace(metric, rescale=None))
-    assert list((tmp_path / "baselines").iterdir())
-    assert np.allclose(found, metric._baseline())
-    identity = np.array(metric.score([Sample("the cat", ("the cat",))]).values[0])
-    assert np.allclose(identity, 1.0, atol=1e-5)
-
-
 def test_explains_who_met_whom(bert: Callable[..., Path]) -> None:
     metric = BertScore(model=str(bert()), layer=3)
     found = metric.explain(Sample("the cat sat", ("no", "the cat sat")))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from importlib import resources
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Self
@@ -25,7 +22,7 @@ from assay.models.encoder import Differentiable, Embedded, Matrix, Texts, embed,
 from assay.models.lazy import torch
 from assay.models.loading import plain_folder, read_config
 from assay.models.torch import Loaded, Overlong, Precision, clean_text, content_ids
-from assay.models.weights import cache_folder, file_digest, resolve
+from assay.models.weights import file_digest, resolve
 from assay.recipe import digest
 from assay.vocabulary import Layer
 
@@ -69,7 +66,7 @@ class BertScore(Neural, Metric):
     model: str = "minilm"
     layer: Layer | None = None  # None: the authors' choice; a model they have not tuned needs one
     idf: bool = False
-    rescale: str | None = None  # "own": by unrelated sentences; or a baseline file of bert-score
+    rescale: str | None = None  # a baseline file of bert-score, whose values become the score's zero
     adapter: str | None = None
     overlong: Overlong = "warn"
     precision: Precision = "float32"
@@ -90,25 +87,20 @@ class BertScore(Neural, Metric):
         return self.layer or find_layer(self.model)
 
     def pins(self) -> Mapping[str, str]:
-        baseline = {"rescale": baseline_digest(self.rescale)} if self.rescale else {}
+        baseline = {"rescale": file_digest(_existing(self.rescale))} if self.rescale else {}
         layer = {} if self.layer else {"layer": str(self.layers)}
         return {**super().pins(), **layer, **baseline}
 
     def prepare(self) -> None:
         self.load_model()
         if self.rescale:
-            self._baseline()
+            read_baseline(self.rescale, self.layers)
 
     def differentiable(self) -> Differentiable:
         return Differentiable(self.load_model, partial(matching_scores, beta=self.beta))
 
     def _clean(self, text: str, loaded: Loaded) -> str:
         return clean_text(text, loaded) if self.prefix_space else text.strip()
-
-    def _baseline(self) -> Floats:
-        if self.rescale != "own":
-            return read_baseline(self.rescale or "", self.layers)
-        return own_baseline(replace(self, rescale=None, table=None, idf=False))
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
         """With document frequencies of all references, one document each, as bert-score counts them."""
@@ -142,7 +134,7 @@ class BertScore(Neural, Metric):
     def _rescaled(self, values: Floats) -> Floats:
         if not self.rescale:
             return values
-        base = self._baseline()
+        base = read_baseline(self.rescale, self.layers)
         return np.asarray((values - base) / (1 - base))
 
     def _weigher(self, loaded: Loaded) -> Weigher:
@@ -271,61 +263,11 @@ def _content_mask(mask: torch.Tensor, loaded: Loaded) -> torch.Tensor:
     return content
 
 
-# The zero of a rescaled score is the BERTScore of unrelated texts, computed for any model and kept in the
-# cache folder by model, layer and texts. bert-score ships such baselines for some models, from a million
-# pairs of Common Crawl lines, and a file of its own can be given instead. Ours come from the embedded
-# corpora: each text is paired with texts of other tasks, which share neither topic nor form.
-_TEXTS = 120  # clean texts taken from the corpora; each is paired with five others
-
-
-@cache
-def unrelated() -> tuple[tuple[str, str], ...]:
-    """Return pairs of clean texts from different tasks of the embedded corpora."""
-    golds: list[tuple[str, str]] = []
-    folder = resources.files("assay.data") / "corpora"
-    for file in sorted(folder.iterdir(), key=lambda item: item.name):
-        if file.name.endswith(".jsonl"):
-            lines = file.read_text(encoding="utf-8").splitlines()
-            texts = [str(json.loads(line).get("gold", "")) for line in lines if line.strip()]
-            golds += [(file.name, text) for text in texts if text][: _TEXTS // 6]
-    steps = [len(golds) * share // 7 for share in range(1, 6)]
-    pairs = ((gold, golds[(at + step) % len(golds)]) for at, gold in enumerate(golds) for step in steps)
-    return tuple((text, other) for (task, text), (other_task, other) in pairs if task != other_task)
-
-
-def baseline_digest(rescale: str) -> str:
-    """Return the digest of the unrelated texts (rescale="own") or of a baseline file, for signatures."""
-    if rescale == "own":
-        return digest(*(text for pair in unrelated() for text in pair))
-    return file_digest(_existing(rescale))
-
-
 def _existing(rescale: str) -> Path:
     path = Path(rescale).expanduser()
     if not path.is_file():
-        raise DataError(f"no baseline file {path}; give rescale=own, or a table of bert-score (LAYER,P,R,F)")
+        raise DataError(f"no baseline file {path}; give a table of bert-score (LAYER,P,R,F)")
     return path
-
-
-def own_baseline(plain: Metric) -> Floats:
-    """Return (P, R, F) of unrelated texts under a metric that does not rescale."""
-    return _own(plain, digest(plain.signature, baseline_digest("own")))
-
-
-@cache
-def _own(plain: Metric, key: str) -> Floats:
-    place = cache_folder() / "baselines" / f"{key}.json"
-    if place.is_file():
-        return np.array(json.loads(place.read_text("utf-8")))
-    answer = plain.score([Sample(text, (other,)) for text, other in unrelated()])
-    values = answer.values if isinstance(answer, Scores) else answer
-    rows = [row for row in values if row is not None]
-    means: Floats = np.asarray(np.mean(rows, axis=0))
-    place.parent.mkdir(parents=True, exist_ok=True)
-    scratch = place.with_suffix(f".{os.getpid()}")
-    scratch.write_text(json.dumps(means.tolist()), "utf-8")
-    scratch.replace(place)
-    return means
 
 
 def read_baseline(rescale: str, layer: int | None) -> Floats:

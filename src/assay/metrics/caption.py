@@ -15,13 +15,13 @@ import numpy as np
 from assay.core import Floats, Image, Metric, Sample, Scores
 from assay.datasets.scenes import clip_folder, clip_recipe, miniatures
 from assay.errors import MetricError, WeightsError
-from assay.metrics.base import Cut, Neural, best_matches, scored, unit
+from assay.metrics.base import Neural, best_matches, neural, scored, unit
 from assay.metrics.coco import JAVA_BATCH, JavaBacked, java_spice, ptb_prepared, spice_state
 from assay.metrics.common import metric
 from assay.metrics.text import Counts, Tokenize, distinct_texts, grams, memo, tokens
 from assay.models.encoder import Embedded, remembered
 from assay.models.loading import image_processor, pixels
-from assay.models.torch import Loaded, Precision, framed_rows, in_batches, padded
+from assay.models.torch import Loaded, Overlong, forward_rows, framed_rows, in_batches, padded
 from assay.models.vision import keep, recall
 from assay.models.weights import pin
 from assay.recipe import digest
@@ -115,7 +115,6 @@ class _Consensus(JavaBacked, Metric):
     clipped: ClassVar[bool]
     tokenize: Tokenize = "ptb"
     backend: Backend = "own"
-    df: Literal["corpus"] = "corpus"
     table: DocumentFrequencies | None = None
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
@@ -200,7 +199,7 @@ def image_vectors(loaded: Loaded, images: Sequence[Image]) -> dict[str, Floats]:
 
 
 def text_vectors(
-    loaded: Loaded, texts: Sequence[str], overlong: Cut
+    loaded: Loaded, texts: Sequence[str], overlong: Overlong
 ) -> tuple[dict[str, Floats], dict[str, int]]:
     """Return one unit vector per distinct text, and the tokens cut of each."""
     distinct = list(dict.fromkeys(texts))
@@ -209,11 +208,10 @@ def text_vectors(
         # It was trained on texts that are filled up to its limit, and reads off the last place.
         rows = [row + [loaded.pad] * (loaded.limit - len(row)) for row in rows]
 
-    def forward(batch: list[int]) -> list[Any]:
-        ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
+    def forward(ids: Any, mask: Any) -> list[Any]:
         return _features(loaded.model.get_text_features(input_ids=ids, attention_mask=mask))
 
-    vectors = in_batches([len(row) for row in rows], forward)
+    vectors = forward_rows(loaded, rows, forward)
     units = [unit(np.asarray(vector, dtype=np.float64)) for vector in vectors]
     return dict(zip(distinct, units, strict=True)), dict(zip(distinct, cuts, strict=True))
 
@@ -222,7 +220,6 @@ class _ImageText(Neural, Metric):
     """A model of two encoders, with one vector per image and per text; subclasses score their cosines."""
 
     prefix: str
-    overlong: Cut
     family: ClassVar[str]  # of the models that it is defined on
 
     def load_model(self) -> Loaded:
@@ -253,15 +250,13 @@ class _ImageText(Neural, Metric):
         return Scores(values, {"truncated": [cuts[self.prefix + s.hypothesis] for s in samples]})
 
 
-@metric("clipscore")
+@neural("clipscore", "cut", "precision")
 class ClipScore(_ImageText):
     """2.5 * max(cos(image, caption), 0); the caption is read as "A photo depicts ..."."""
 
     model: str = "openai/clip-vit-base-patch32"
     w: float = 2.5
     prefix: str = "A photo depicts "
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
     @property
     def weights_source(self) -> str:
@@ -290,27 +285,23 @@ class RefClipScore(ClipScore):
         return 2 * fit * best / (fit + best) if fit + best else 0.0
 
 
-@metric("siglip")
+@neural("siglip", "cut", "precision")
 class SigLip(_ImageText):
     """SigLIP's cosine of image and caption, and the probability that it was trained to give for the pair."""
 
     model: str = "google/siglip-base-patch16-224"
     prefix: str = ""
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
     def value(self, loaded: Loaded, fit: float, near: Sequence[float]) -> float | list[float]:
         scale, bias = float(loaded.model.logit_scale.exp()), float(loaded.model.logit_bias)
         return [fit, 1 / (1 + math.exp(-(scale * fit + bias)))]
 
 
-@metric("vilbertscore")
+@neural("vilbertscore", "cut", "precision")
 class VilbertScore(Neural, Metric):
     """BERTScore's matching on tokens that a vision-language encoder (ViLT style) has read with the image."""
 
     model: str = "dandelin/vilt-b32-mlm"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Read each text with the sample's image; the best reference counts."""

@@ -12,10 +12,10 @@ from typing import Literal, Self
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
-from assay.metrics.base import Neural, matching_explanation, scored, unit
+from assay.metrics.base import Neural, matching_explanation, unit
 from assay.metrics.bertscore import IdfTable, idf_table, last_layer, matching_scores, refuse_table
 from assay.metrics.common import metric
-from assay.metrics.text import Reduce, distinct_texts, reduced
+from assay.metrics.text import Reduce, compare_references, distinct_texts
 from assay.models.encoder import Differentiable, Embedded, cosine_scores, embed, pooled, prompt_by_name
 from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
@@ -87,12 +87,15 @@ class MoverScore(Neural, Metric):
         loaded = self.load_model()
         known = embed(loaded, [t for s in samples for t in (s.hypothesis, *s.references)], self.overlong)
         clouds = {text: self._cloud(embedded, loaded) for text, embedded in known.items()}
-        values: list[float | None] = []
-        for sample in samples:
-            pairs = [(clouds[sample.hypothesis], clouds[text]) for text in sample.references]
-            values.append(reduced([_similarity(a, b) for a, b in pairs if a and b], self.reduce))
-        cuts = [sum(known[t].truncated for t in (s.hypothesis, *s.references)) for s in samples]
-        return Scores(values, {"truncated": cuts})
+
+        def compare(hypothesis: str, reference: str) -> float | None:
+            hyp, ref = clouds[hypothesis], clouds[reference]
+            if hyp is None or ref is None:
+                return None
+            cost = _distances(hyp.points, ref.points)
+            return 1 / (1 + float((transport(cost, hyp.weights, ref.weights) * cost).sum()))
+
+        return compare_references(samples, compare, self.reduce, truncated=lambda text: known[text].truncated)
 
     def _cloud(self, text: Embedded, loaded: Loaded) -> Cloud | None:
         start, end = len(loaded.framing.prefix), len(text.ids) - len(loaded.framing.suffix)
@@ -144,11 +147,6 @@ def _distances(hyp: Floats, ref: Floats) -> Floats:
     return np.asarray(cdist(hyp, ref))
 
 
-def _similarity(hyp: Cloud, ref: Cloud) -> float:
-    cost = _distances(hyp.points, ref.points)
-    return 1 / (1 + float((transport(cost, hyp.weights, ref.weights) * cost).sum()))
-
-
 @dataclass(frozen=True)
 class _SentenceEncoder(Neural, Metric):
     """The fields and vectors of metrics on a sentence encoder, which pools as its own files say.
@@ -185,15 +183,12 @@ class SentenceCosine(_SentenceEncoder):
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a cosine per sample, None where a text is empty."""
         texts = distinct_texts(samples)
-        vectors, cuts = self._vectors(texts)
-        place = {text: index for index, text in enumerate(texts)}
-        values: list[float | None] = []
-        for sample in samples:
-            hyp = vectors[place[sample.hypothesis]]
-            cosines = [float(hyp @ vectors[place[text]]) for text in sample.references if text.strip()]
-            values.append(reduced(cosines, self.reduce) if sample.hypothesis.strip() else None)
-        truncated = [sum(cuts[place[t]] for t in (s.hypothesis, *s.references)) for s in samples]
-        return Scores(values, {"truncated": truncated})
+        vectors, cuts = (dict(zip(texts, column, strict=True)) for column in self._vectors(texts))
+
+        def compare(hyp: str, ref: str) -> float | None:
+            return float(vectors[hyp] @ vectors[ref]) if hyp.strip() and ref.strip() else None
+
+        return compare_references(samples, compare, self.reduce, truncated=cuts.__getitem__)
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
         return np.asarray(self._vectors(rows)[0] @ self._vectors(columns)[0].T)
@@ -209,14 +204,18 @@ class SmsContextual(_SentenceEncoder):
         distinct = list(dict.fromkeys(part for parts in sentences.values() for part in parts))
         vectors, counts = self._vectors(distinct)
         known, cut = (dict(zip(distinct, column, strict=True)) for column in (vectors, counts))
-        answers = []
-        for sample in samples:
-            hyp = sentences[sample.hypothesis]
-            others = [sentences[text] for text in sample.references]
-            similarities = [_sentence_similarity(hyp, ref, known) for ref in others if hyp and ref]
-            cuts = sum(cut[part] for parts in (hyp, *others) for part in parts)
-            answers.append((reduced(similarities, self.reduce), cuts))
-        return scored(answers)
+
+        def compare(hypothesis: str, reference: str) -> float | None:
+            sides = [sentences[hypothesis], sentences[reference]]
+            if not all(sides):
+                return None
+            cost = _distances(*(np.stack([known[part] for part in side]) for side in sides))
+            words = [np.array([len(part.split()) for part in side], dtype=float) for side in sides]
+            flow = transport(cost, *(count / count.sum() for count in words))
+            return float(np.exp(-(flow * cost).sum()))
+
+        cuts = {text: sum(cut[part] for part in parts) for text, parts in sentences.items()}
+        return compare_references(samples, compare, self.reduce, truncated=cuts.__getitem__)
 
     def explain(self, sample: Sample) -> Explanation | None:
         """Return the cosine of each pair of sentences, with the first reference."""
@@ -226,10 +225,3 @@ class SmsContextual(_SentenceEncoder):
         vectors = self._vectors([*hyp, *ref])[0]
         table = vectors[: len(hyp)] @ vectors[len(hyp) :].T
         return matching_explanation(hyp, ref, table)
-
-
-def _sentence_similarity(hyp: tuple[str, ...], ref: tuple[str, ...], known: dict[str, Floats]) -> float:
-    cost = _distances(*(np.stack([known[part] for part in parts]) for parts in (hyp, ref)))
-    weights = [np.array([len(part.split()) for part in parts], dtype=float) for parts in (hyp, ref)]
-    flow = transport(cost, weights[0] / weights[0].sum(), weights[1] / weights[1].sum())
-    return float(np.exp(-(flow * cost).sum()))

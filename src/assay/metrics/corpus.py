@@ -14,14 +14,13 @@ import numpy as np
 
 from assay.core import Floats, Sample, SetMetric
 from assay.errors import MetricError
-from assay.metrics.base import Neural, unit
+from assay.metrics.base import Neural, neural, unit
 from assay.metrics.common import metric
 from assay.metrics.edit import TerTokenize, ter_statistics
 from assay.metrics.ngram import SacreSmooth, best_statistics, chrf_scores, match_statistics, sacrebleu_scores
 from assay.metrics.text import Tokenize
 from assay.models.encoder import Pool, pooled
 from assay.models.loading import is_decoder
-from assay.models.torch import Overlong, Precision
 from assay.vocabulary import NonNegative
 
 
@@ -88,29 +87,25 @@ class CorpusTer(_Additive):
 
 
 _POINTS = 25  # mixtures on the frontier
+_SCALING = 5.0  # the c of exp(-c KL)
 _EXPLAINED = 0.9  # share of the variance kept by the principal components
 _ITERATIONS, _RESTARTS = 500, 5
 
 
-@metric("mauve")
+@neural("mauve", "overlong", "precision")
 class Mauve(Neural, SetMetric):
     """The hypotheses against the distinct references of the set; the mean over `seeds` clusterings.
 
     Features are quantised together (principal components, k-means into a tenth of the smaller set), and the
-    area under the frontier of exp(-c KL) is the score. `smoothing` adds 1/2 to every bin: MAUVE* of the later
-    paper. With fewer than 500 texts per set the score is unstable; `band` gives what equal sets would score.
+    area under the frontier of exp(-c KL) is the score. With fewer than 500 texts per set the score is
+    unstable; `band` gives what equal sets would score.
     A text's feature is the last token's state of a causal model, as MAUVE is defined, and the mean state of
     an encoder (`pool=auto`). *blind* takes the last token of RoBERTa and ELECTRA too: `pool=last`.
     """
 
     model: str = "minilm"
     pool: Literal["auto", "mean", "first", "last"] = "auto"
-    scaling: float = 5.0
-    buckets: int | None = None  # None: a tenth of the smaller set
     seeds: int = 5
-    smoothing: bool = False
-    overlong: Overlong = "warn"
-    precision: Precision = "float32"
 
     @property
     def pooling(self) -> Pool:
@@ -136,19 +131,15 @@ class Mauve(Neural, SetMetric):
         """Return one score per seed, from features of the references (p) and of the hypotheses (q)."""
         if min(len(p), len(q)) < 4:
             raise MetricError(f"mauve needs sets of texts, not {len(p)} references and {len(q)} hypotheses")
-        count = self.buckets or max(2, round(min(len(p), len(q)) / 10))
+        count = max(2, round(min(len(p), len(q)) / 10))
         reduced = principal(np.concatenate([q, p]))
         scores = []
         for seed in range(self.seeds):
             labels = clusters(reduced, count, seed)
-            shares_q, shares_p = (self._shares(side, count) for side in (labels[: len(q)], labels[len(q) :]))
-            scores.append(area(shares_p, shares_q, self.scaling))
+            sides = (labels[: len(q)], labels[len(q) :])
+            shares_q, shares_p = (np.bincount(side, minlength=count) / len(side) for side in sides)
+            scores.append(area(shares_p, shares_q))
         return np.array(scores)
-
-    def _shares(self, labels: np.ndarray, count: int) -> Floats:
-        half = 0.5 if self.smoothing else 0.0  # Krichevsky & Trofimov (1981)
-        counts = np.bincount(labels, minlength=count) + half
-        return np.asarray(counts / counts.sum())
 
     def band(self, texts: Sequence[str], *, draws: int = 20, seed: int = 0) -> tuple[float, float]:
         """Return the 2.5th and 97.5th percentile of scores between random halves of one set of texts."""
@@ -185,11 +176,11 @@ def clusters(vectors: Floats, count: int, seed: int) -> np.ndarray:
     return np.asarray(means.index.search(points, 1)[1][:, 0])
 
 
-def frontier(p: Floats, q: Floats, scaling: float) -> tuple[Floats, Floats]:
+def frontier(p: Floats, q: Floats) -> tuple[Floats, Floats]:
     """Return exp(-c KL(q|r)) and exp(-c KL(p|r)) for mixtures r from all q to all p."""
     shares = np.linspace(1e-6, 1 - 1e-6, _POINTS)[:, None]
     mixtures = shares * p + (1 - shares) * q
-    return np.exp(-scaling * _divergence(q, mixtures)), np.exp(-scaling * _divergence(p, mixtures))
+    return np.exp(-_SCALING * _divergence(q, mixtures)), np.exp(-_SCALING * _divergence(p, mixtures))
 
 
 def _divergence(p: Floats, mixtures: Floats) -> Floats:
@@ -197,8 +188,8 @@ def _divergence(p: Floats, mixtures: Floats) -> Floats:
     return np.asarray((p[some] * np.log(p[some] / mixtures[:, some])).sum(axis=1))
 
 
-def area(p: Floats, q: Floats, scaling: float) -> float:
+def area(p: Floats, q: Floats) -> float:
     """Return the area under the frontier from (1, 0) to (0, 1), the mean of the two ways to integrate."""
-    x, y = frontier(p, q, scaling)
+    x, y = frontier(p, q)
     x, y = np.concatenate([[1.0], x, [0.0]]), np.concatenate([[0.0], y, [1.0]])
     return (abs(float(np.trapezoid(y, x))) + abs(float(np.trapezoid(x, y)))) / 2

@@ -10,13 +10,13 @@ import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics.base import Cut, Neural, scored, softmax
+from assay.metrics.base import Neural, neural, scored, softmax
 from assay.metrics.common import metric, tables
 from assay.metrics.text import segments
 from assay.models.encoder import logits
 from assay.models.lazy import torch
 from assay.models.nlp import split_sentences
-from assay.models.torch import Loaded, Precision, content_ids, framed_rows, in_batches, padded
+from assay.models.torch import Loaded, content_ids, forward_rows, framed_rows
 
 _ENTAILED = ("entailment", "entail", "supported", "aligned", "consistent")
 # The authors' length of a question; the tokenizer's 512 is that of T5's training, not of its positions.
@@ -47,7 +47,6 @@ class _Entailment(Neural, Metric):
     """A classifier of natural language inference."""
 
     label: str | None
-    overlong: Cut
 
     def prepare(self) -> None:
         entailment_label(self.load_model(), self.label)
@@ -64,7 +63,7 @@ class _Entailment(Neural, Metric):
         return np.array([chances[place[pair]] for pair in pairs]), [cuts[place[pair]] for pair in pairs]
 
 
-@metric("nli")
+@neural("nli", "cut", "precision")
 class Nli(_Entailment):
     """Entailment between hypothesis and reference: p, reference to hypothesis; r, the other way; f, both.
 
@@ -73,8 +72,6 @@ class Nli(_Entailment):
 
     model: str = "cross-encoder/nli-deberta-v3-small"
     label: str | None = None
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
@@ -87,7 +84,7 @@ class Nli(_Entailment):
         return scored(answers)
 
 
-@metric("nli-faithful")
+@neural("nli-faithful", "cut", "precision")
 class NliFaithful(_Entailment):
     """How far each sentence of the hypothesis follows from the source, on average.
 
@@ -98,8 +95,6 @@ class NliFaithful(_Entailment):
     model: str = "cross-encoder/nli-deberta-v3-small"
     label: str | None = None
     by: Literal["summac", "chunks", "document"] = "summac"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a mean per sample, None where source or hypothesis has no sentence."""
@@ -130,25 +125,21 @@ def _best_support(jobs: Sequence[Job], chances: Floats, cuts: list[int]) -> Scor
 class _Answers(Neural):
     """A T5 that answers with one token: the probability of one answer against another."""
 
-    overlong: Cut
-
     def answers(self, texts: Sequence[str], pair: tuple[str, str], longest: int) -> list[tuple[float, int]]:
         loaded = self.load_model()
         # The first id of each answer: T5 writes 0 as a space and a digit, and its first id is the space.
         first_ids = [ids[0] for ids in content_ids(loaded, pair)]
         rows, cuts = framed_rows(loaded, texts, self.overlong, longest - loaded.framing.size)
 
-        def forward(batch: list[int]) -> list[float]:
-            ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
-            begin = loaded.model.config.decoder_start_token_id
-            start = torch.full((len(batch), 1), begin, device=loaded.device)
+        def forward(ids: torch.Tensor, mask: torch.Tensor) -> list[float]:
+            start = torch.full_like(ids[:, :1], loaded.model.config.decoder_start_token_id)
             answer = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits[:, 0]
-            return [float(v) for v in torch.softmax(answer[:, first_ids].double(), dim=-1)[:, 0]]
+            return list(torch.softmax(answer[:, first_ids].double(), dim=-1)[:, 0].tolist())
 
-        return list(zip(in_batches([len(row) for row in rows], forward), cuts, strict=True))
+        return list(zip(forward_rows(loaded, rows, forward), cuts, strict=True))
 
 
-@metric("minicheck")
+@neural("minicheck", "cut", "precision")
 class MiniCheck(_Answers, Metric):
     """How far each sentence of the hypothesis is supported by the source, on average, by MiniCheck's T5.
 
@@ -157,8 +148,6 @@ class MiniCheck(_Answers, Metric):
     """
 
     model: str = "lytang/MiniCheck-Flan-T5-Large"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a mean per sample, None where source or hypothesis has no sentence."""
@@ -184,7 +173,7 @@ def whole_pieces(text: str, words: int) -> tuple[str, ...]:
     return tuple(" ".join(piece) for piece in pieces)
 
 
-@metric("unieval")
+@neural("unieval", "cut", "precision")
 class UniEval(_Answers, Metric):
     """UniEval for summaries: P(yes) / (P(yes) + P(no)) of a T5 that answers a question for each output.
 
@@ -193,8 +182,6 @@ class UniEval(_Answers, Metric):
     """
 
     model: str = "MingZhong/unieval-sum"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Ask all questions about all samples in one stream of batches."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError, suggest
-from assay.metrics.base import Cut, Neural, scored
+from assay.metrics.base import Neural, neural, scored
 from assay.metrics.common import metric, tables
-from assay.metrics.text import Reduce, reduced, segments
+from assay.metrics.text import reduced, segments
 from assay.models.encoder import Differentiable, Texts
 from assay.models.lazy import torch
 from assay.models.likelihood import LogProbs, Row, causal, masked, pieces, start_id, translated
@@ -126,15 +126,12 @@ def split_template(template: str) -> tuple[str, str]:
     return bare, before[len(bare) :]
 
 
-@metric("gptscore")
+@neural("gptscore", "mean", "cut", "precision")
 class GptScore(Neural, Metric):
     """The mean log p per token of the hypothesis after the reference and a template."""
 
     model: str = "smollm2"
     template: str = "paraphrase"
-    reduce: Reduce = "mean"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
     def __post_init__(self) -> None:
         split_template(self.template)
@@ -193,8 +190,6 @@ class _Rewriting(Neural, Metric):
     prefix: str = ""  # put before it, as T5 was trained: "summarize: "
     source_language: str = ""
     target_language: str = ""
-    reduce: Reduce
-    overlong: Cut
 
     def _ids(self, loaded: Loaded, texts: Sequence[str], *, target: bool) -> IdsAndCuts:
         languages = {"src_lang": self.source_language, "tgt_lang": self.target_language}
@@ -250,7 +245,7 @@ class _Rewriting(Neural, Metric):
         return token_explanation(loaded, ids, translated(loaded, [(tuple(source), tuple(ids))])[0])
 
 
-@metric("bartscore")
+@neural("bartscore", "mean", "adapter", "cut", "precision", "prefix")
 class BartScore(_Rewriting):
     """Mean log p per token: p is reference to hypothesis, r hypothesis to reference, f their mean.
 
@@ -262,11 +257,6 @@ class BartScore(_Rewriting):
     model: str = "facebook/bart-large-cnn"
     average: bool = True
     prompt: str = ""
-    reduce: Reduce = "mean"
-    adapter: str | None = None
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
-    prefix: str = ""
 
     def explain(self, sample: Sample) -> Explanation | None:
         return self._explain(sample.references[0], sample.hypothesis)
@@ -294,23 +284,19 @@ def _mean_log_likelihood(loaded: Loaded, pairs: Texts) -> torch.Tensor:
     return (logs * label_mask).sum(1) / label_mask.sum(1)
 
 
-@metric("bartscore-faithful")
+@neural("bartscore-faithful", "adapter", "cut", "precision", "prefix")
 class BartScoreFaithful(_Rewriting):
     """Mean log p per token of the hypothesis, given the source."""
 
     model: str = "facebook/bart-large-cnn"
     average: bool = True
     prompt: str = ""
-    adapter: str | None = None
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
-    prefix: str = ""
 
     def explain(self, sample: Sample) -> Explanation | None:
         return self._explain(sample.source or "", sample.hypothesis)
 
 
-@metric("prism")
+@neural("prism", "mean", "cut", "precision")
 class Prism(_Rewriting):
     """Forced decoding by a multilingual translator, from the target language into itself.
 
@@ -320,20 +306,15 @@ class Prism(_Rewriting):
     model: str = "facebook/m2m100_418M"
     source_language: str = "en"
     target_language: str = "en"
-    reduce: Reduce = "mean"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
 
-@metric("prism-qe")
+@neural("prism-qe", "cut", "precision")
 class PrismQe(_Rewriting):
     """Mean log p per token of the hypothesis as a translation of the source."""
 
     model: str = "facebook/m2m100_418M"
     source_language: str = "de"
     target_language: str = "en"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
 
 def _is_tagged(loaded: Loaded) -> bool:

@@ -17,6 +17,7 @@ from assay.metrics.text import Tokenize, stem, tokens
 
 Words = list[tuple[int, str]]
 Forms = Callable[[str], Iterable[str]]
+_ALPHA, _BETA, _GAMMA = 0.9, 3.0, 0.5  # Banerjee & Lavie's weights
 
 
 @cache
@@ -63,15 +64,7 @@ def match(hyp: Words, ref: Words, forms: Forms) -> list[tuple[int, int]]:
     return pairs
 
 
-def meteor(
-    hypothesis: Sequence[str],
-    reference: Sequence[str],
-    *,
-    use_synonyms: bool,
-    alpha: float = 0.9,
-    beta: float = 3.0,
-    gamma: float = 0.5,
-) -> float:
+def meteor(hypothesis: Sequence[str], reference: Sequence[str], *, use_synonyms: bool) -> float:
     """Return the weighted harmonic mean of matches, less a penalty for scattered ones."""
     hyp, ref = list(enumerate(hypothesis)), list(enumerate(reference))
     pairs = match(hyp, ref, lambda word: (word,))
@@ -84,9 +77,9 @@ def meteor(
         return 0.0
     pairs.sort()
     precision, recall = len(pairs) / len(hypothesis), len(pairs) / len(reference)
-    mean = precision * recall / (alpha * precision + (1 - alpha) * recall)
+    mean = precision * recall / (_ALPHA * precision + (1 - _ALPHA) * recall)
     chunks = 1 + sum(after != (before[0] + 1, before[1] + 1) for before, after in pairwise(pairs))
-    return float(mean * (1 - gamma * (chunks / len(pairs)) ** beta))
+    return float(mean * (1 - _GAMMA * (chunks / len(pairs)) ** _BETA))
 
 
 @metric("meteor")
@@ -99,9 +92,6 @@ class Meteor(JavaBacked, Metric):
 
     tokenize: Tokenize = "split"
     synonyms: Literal["auto", "on", "off"] = "auto"
-    alpha: float = 0.9
-    beta: float = 3.0
-    gamma: float = 0.5
     backend: Literal["own", "coco"] = "own"
 
     def pins(self) -> Mapping[str, str]:
@@ -127,6 +117,5 @@ class Meteor(JavaBacked, Metric):
 
     def _one(self, sample: Sample, use_synonyms: bool) -> float:
         hyp = tokens(sample.hypothesis, self.tokenize, True)
-        weights = {"alpha": self.alpha, "beta": self.beta, "gamma": self.gamma}
         references = (tokens(text, self.tokenize, True) for text in sample.references)
-        return max(meteor(hyp, ref, use_synonyms=use_synonyms, **weights) for ref in references)
+        return max(meteor(hyp, ref, use_synonyms=use_synonyms) for ref in references)

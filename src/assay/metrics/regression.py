@@ -11,13 +11,13 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import SpecError, WeightsError
-from assay.metrics.base import Cut, Neural, reduced_scores, scored
+from assay.metrics.base import Cut, Neural, neural, reduced_scores, scored
 from assay.metrics.common import metric, tables
 from assay.metrics.text import Reduce, reduced, segments
 from assay.models.encoder import Differentiable, Texts, logits
@@ -25,34 +25,33 @@ from assay.models.estimator import Estimator, checkpoint_digest, load_estimator
 from assay.models.lazy import torch
 from assay.models.torch import (
     Loaded,
+    Overlong,
     Precision,
     content_ids,
     device,
+    forward_rows,
     framed_rows,
     ids_within,
-    in_batches,
-    padded,
     within,
 )
 from assay.vocabulary import Need, NonNegative
+
+
+def _with_one_output(loaded: Loaded, advice: str) -> Loaded:
+    labels = int(loaded.model.config.num_labels)
+    if labels != 1:
+        raise WeightsError(f"{loaded.path} predicts {labels} classes; {advice}")
+    return loaded
 
 
 class _Regressor(Neural, Metric):
     """A model with one output per pair of hypothesis and reference; BLEURT's own format is read too."""
 
     first: Literal["reference", "hypothesis"] = "reference"  # the text that the model reads first
-    reduce: Reduce
-    overlong: Cut
 
     def load_model(self) -> Loaded:
-        loaded = super().load_model()
-        labels = int(loaded.model.config.num_labels)
-        if labels != 1:
-            raise WeightsError(
-                f"{loaded.path} predicts {labels} classes; a regression metric needs one number "
-                f"(num_labels 1). For an entailment model use nli"
-            )
-        return loaded
+        advice = "a regression metric needs one number (num_labels 1). For an entailment model use nli"
+        return _with_one_output(super().load_model(), advice)
 
     def _ordered(self, pairs: Texts) -> tuple[list[str], list[str]]:
         """Return the first and the second texts of (hypothesis, reference) pairs, as the model reads them."""
@@ -75,15 +74,11 @@ class _Regressor(Neural, Metric):
         return values[:, :1].float()
 
 
-@metric("bleurt")
+@neural("bleurt", "reduce", "adapter", "cut", "precision")
 class Bleurt(_Regressor):
     """BLEURT: [CLS] reference [SEP] hypothesis [SEP] to a number; checkpoints in safetensors."""
 
     model: str = "lucadiliello/BLEURT-20-D12"
-    reduce: Reduce = "max"
-    adapter: str | None = None
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
 
 @metric("frugalscore")
@@ -93,19 +88,15 @@ class FrugalScore(Bleurt):
     model: str = "moussaKam/frugalscore_tiny_bert-base_bert-score"
 
 
-@metric("regression")
+@neural("regression", "reduce", "adapter", "cut", "precision")
 class Regression(_Regressor):
     """Any regressor of the hub on (reference, hypothesis), or the other way round."""
 
     model: str = "cross-encoder/stsb-distilroberta-base"
     first: Literal["reference", "hypothesis"] = "reference"
-    reduce: Reduce = "max"
-    adapter: str | None = None
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
 
-@metric("reward")
+@neural("reward", "cut", "precision")
 class Reward(Neural, Metric):
     """A reward model's number for an answer: the source is the user's turn, the hypothesis the assistant's.
 
@@ -114,14 +105,9 @@ class Reward(Neural, Metric):
     """
 
     model: str = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
     def load_model(self) -> Loaded:
-        loaded = super().load_model()
-        if int(loaded.model.config.num_labels) != 1:
-            labels = loaded.model.config.num_labels
-            raise WeightsError(f"{loaded.path} has {labels} outputs; a reward model has one (num_labels 1)")
+        loaded = _with_one_output(super().load_model(), "a reward model gives one number (num_labels 1)")
         if not getattr(loaded.tokenizer, "chat_template", None):
             raise WeightsError(
                 f"the tokenizer in {loaded.path} has no chat template; take a reward model with one, or "
@@ -138,15 +124,13 @@ class Reward(Neural, Metric):
         rows, cuts = ids_within(loaded, texts, self.overlong, loaded.limit)
         fill = loaded.model.config.get_text_config().pad_token_id
 
-        def forward(batch: list[int]) -> list[float]:
-            some = [rows[index] for index in batch]
-            ids, mask = padded(some, loaded.pad if fill is None else int(fill), loaded.device)
-            logits = loaded.model(input_ids=ids, attention_mask=mask).logits
-            return [float(value) for value in logits[:, 0].float().cpu()]
+        def forward(ids: torch.Tensor, mask: torch.Tensor) -> list[float]:
+            padded = ids if fill is None else ids.masked_fill(mask == 0, int(fill))
+            values: list[float] = loaded.model(input_ids=padded, attention_mask=mask).logits[:, 0].tolist()
+            return values
 
         # Without a padding id a model finds the end of a text only where the text is alone.
-        values = in_batches([len(row) for row in rows], forward, 1 if fill is None else None)
-        return Scores(values, {"truncated": cuts})
+        return Scores(forward_rows(loaded, rows, forward, 1 if fill is None else None), {"truncated": cuts})
 
 
 Form = Literal["23", "23-qe", "24", "24-qe"]
@@ -208,14 +192,14 @@ class MetricX(Neural, Metric):
         room = min(loaded.limit, _FORMS[self.chosen_form or "23"][1] - 1)
         rows, cuts = ids_within(loaded, flat, self.overlong, room)
 
-        def forward(batch: list[int]) -> list[float]:
-            ids, mask = padded([rows[index] for index in batch], loaded.pad, loaded.device)
-            start = torch.zeros((len(batch), 1), dtype=torch.long, device=loaded.device)
-            logits = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits
-            return [float(value) for value in logits[:, 0, self.token].float().cpu()]
+        def forward(ids: torch.Tensor, mask: torch.Tensor) -> list[float]:
+            start = torch.zeros_like(ids[:, :1])
+            answer = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start)
+            values: list[float] = answer.logits[:, 0, self.token].tolist()
+            return values
 
-        values = in_batches([len(row) for row in rows], forward)
-        scores, parts = -np.clip(np.array(values), 0.0, 25.0), segments(map(len, texts))
+        values = np.array(forward_rows(loaded, rows, forward))
+        scores, parts = -np.clip(values, 0.0, 25.0), segments(map(len, texts))
         return scored((reduced(scores[part], self.reduce), sum(cuts[part])) for part in parts)
 
 
@@ -225,7 +209,6 @@ Group = list[tuple[str, ...]]  # texts that are read jointly, hypothesis first; 
 class _Comet(Neural, Metric):
     """A COMET checkpoint: an estimator on vectors of whole texts."""
 
-    overlong: Cut
     reduce: Reduce = "mean"
 
     def pins(self) -> Mapping[str, str]:
@@ -253,7 +236,7 @@ class _Comet(Neural, Metric):
     def _joint_scores(self, estimator: Estimator, groups: Sequence[Group]) -> tuple[Floats, list[int]]:
         """Return one score per list of texts that are read jointly, and the ids cut."""
         distinct = list(dict.fromkeys(group for some in groups for group in some))
-        known = dict(zip(distinct, _joint_readings(estimator, distinct, self.overlong), strict=True))
+        known = dict(zip(distinct, _read_groups(estimator, distinct, self.overlong), strict=True))
         readings = [[known[group] for group in some] for some in groups]
         if estimator.kind == "xcomet_metric":
             values = [_xcomet_score(estimator, some) for some in readings]
@@ -266,7 +249,7 @@ class _Comet(Neural, Metric):
         estimator = self.load_checkpoint()
         if estimator.tagger is None:
             return None
-        readings = _joint_readings(estimator, next(self.groups(estimator, sample)), self.overlong)
+        readings = _read_groups(estimator, next(self.groups(estimator, sample)), self.overlong)
         labels = _label_table(readings)
         if labels is None:
             return None
@@ -279,11 +262,7 @@ class _Comet(Neural, Metric):
         encoder, distinct = estimator.encoder, list(dict.fromkeys(t for *_, texts in groups for t in texts))
         rows, cuts = framed_rows(encoder, distinct, self.overlong)
 
-        def forward(batch: list[int]) -> list[Any]:
-            some = padded([rows[index] for index in batch], encoder.pad, encoder.device)
-            return list(estimator.pooled(*some).float())
-
-        vectors = in_batches([len(row) for row in rows], forward)
+        vectors = forward_rows(encoder, rows, lambda ids, mask: list(estimator.pooled(ids, mask).float()))
         vector, cut = (dict(zip(distinct, column, strict=True)) for column in (vectors, cuts))
         features = []
         for *_, texts in groups:
@@ -307,7 +286,7 @@ class _Reading:
     cut: int
 
 
-def _joint_readings(estimator: Estimator, groups: Sequence[Sequence[str]], overlong: Cut) -> list[_Reading]:
+def _read_groups(estimator: Estimator, groups: Sequence[Sequence[str]], overlong: Overlong) -> list[_Reading]:
     """Read each group of texts, the hypothesis first, as one sequence joined as the tokenizer joins pairs."""
     encoder = estimator.encoder
     between = _separator(estimator)
@@ -324,13 +303,12 @@ def _joint_readings(estimator: Estimator, groups: Sequence[Sequence[str]], overl
         cuts.append(cut)
         heads.append(len(encoder.framing.prefix) + len(known[group[0]]) + len(encoder.framing.suffix))
 
-    def forward(batch: list[int]) -> list[tuple[float, Floats | None]]:
-        some = padded([rows[index] for index in batch], encoder.pad, encoder.device)
-        scores, labels = estimator.read_jointly(*some)
-        tables = [None] * len(batch) if labels is None else list(labels.double().cpu().numpy())
+    def forward(ids: torch.Tensor, mask: torch.Tensor) -> list[tuple[float, Floats | None]]:
+        scores, labels = estimator.read_jointly(ids, mask)
+        tables = [None] * len(ids) if labels is None else list(labels.double().cpu().numpy())
         return list(zip(scores.double().tolist(), tables, strict=True))
 
-    answers = in_batches([len(row) for row in rows], forward)
+    answers = forward_rows(encoder, rows, forward)
     return [
         _Reading(score, None if table is None else table[: min(head, len(row))], tuple(row[:head]), cut)
         for (score, table), row, head, cut in zip(answers, rows, heads, cuts, strict=True)
@@ -391,13 +369,11 @@ def _xcomet_score(estimator: Estimator, readings: Sequence[_Reading]) -> float:
     return float(total + _ERROR_WEIGHT * (_WORST - penalty) / _WORST)
 
 
-@metric("comet")
+@neural("comet", "mean", "cut")
 class Comet(_Comet):
     """COMET with source and reference: regression metrics, unified metrics (UniTE) and XCOMET."""
 
     model: str = "Unbabel/wmt22-comet-da"
-    reduce: Reduce = "mean"
-    overlong: Cut = "warn"
 
     def load_checkpoint(self) -> Estimator:
         estimator = super().load_checkpoint()
@@ -415,12 +391,11 @@ class Comet(_Comet):
                 yield [(hypothesis, source), (hypothesis, reference), (hypothesis, source, reference)]
 
 
-@metric("comet-qe")
+@neural("comet-qe", "cut")
 class CometQe(_Comet):
     """COMET without reference, from [hyp; src; hyp*src; |hyp-src|]; CometKiwi and XCOMET read jointly."""
 
     model: str = "Unbabel/wmt20-comet-qe-da"
-    overlong: Cut = "warn"
 
     def load_checkpoint(self) -> Estimator:
         estimator = super().load_checkpoint()

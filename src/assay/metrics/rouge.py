@@ -12,16 +12,15 @@ from typing import ClassVar
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
-from assay.core import Metric, Sample
+from assay.core import Metric, Sample, Scores
 from assay.metrics.common import metric
 from assay.metrics.text import (
     Counts,
     Reduce,
     Tokenize,
+    compare_references,
     f_measure,
     memo,
-    reduced,
-    shared_f,
     tokens,
     word_counts,
 )
@@ -37,12 +36,18 @@ class Rouge(Metric):
     tokenize: Tokenize = "rouge"
     reduce: Reduce = "max"
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        pairs = ([self.pair(sample.hypothesis, text) for text in sample.references] for sample in samples)
-        return [reduced(scores, self.reduce) for scores in pairs]
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        return compare_references(samples, self.pair, self.reduce)
 
     @abstractmethod
     def pair(self, hypothesis: str, reference: str) -> float: ...
+
+
+def _shared_f(hyp: Counts, ref: Counts) -> float:
+    """Return F of the n-grams that two texts share, each counted as often as both have it."""
+    common = hyp.keys() & ref.keys()
+    shared = sum(map(min, map(hyp.__getitem__, common), map(ref.__getitem__, common)))
+    return f_measure(shared / max(hyp.total(), 1), shared / max(ref.total(), 1))
 
 
 @metric("rouge1")
@@ -53,7 +58,7 @@ class Rouge1(Rouge):
 
     def pair(self, hypothesis: str, reference: str) -> float:
         options = (self.order, self.tokenize, False, self.stemmer)
-        return shared_f(word_counts(hypothesis, *options), word_counts(reference, *options))
+        return _shared_f(word_counts(hypothesis, *options), word_counts(reference, *options))
 
 
 @metric("rouge2")
@@ -146,7 +151,7 @@ class RougeSU4(Rouge):
 
     def pair(self, hypothesis: str, reference: str) -> float:
         options = (self.gap, self.tokenize, self.stemmer)
-        return shared_f(skip_counts(hypothesis, *options), skip_counts(reference, *options))
+        return _shared_f(skip_counts(hypothesis, *options), skip_counts(reference, *options))
 
 
 def weighted_lcs(hyp: Sequence[str], ref: Sequence[str], weight: float) -> float:

@@ -17,9 +17,11 @@ from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import MetricError, TextError
 from assay.metrics.base import matching_explanation, unit
 from assay.metrics.common import metric
-from assay.metrics.text import Reduce, Tokenize, distinct_texts, reduced, tokens
+from assay.metrics.text import Reduce, Tokenize, compare_references, distinct_texts, tokens
 from assay.models.vectors import Embeddings, embeddings
 from assay.models.weights import pin
+
+Rows = Mapping[str, list[int]]  # of the vectors, by text
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +43,6 @@ def known_words(text: str, tokenize: Tokenize, table: Embeddings) -> Known:
     return Known(rows, len(words) - len(rows))
 
 
-def score_known(
-    samples: Sequence[Sample],
-    known: Mapping[str, Known],
-    compare: Callable[[str, str], float],
-    reduce: Reduce,
-) -> Scores:
-    """Compare where both texts have known words; count the unknown words of all texts of a sample."""
-    values: list[float | None] = []
-    for sample in samples:
-        usable = [text for text in sample.references if known[text].rows and known[sample.hypothesis].rows]
-        values.append(reduced([compare(sample.hypothesis, text) for text in usable], reduce))
-    missing = [sum(known[t].missing for t in (s.hypothesis, *s.references)) for s in samples]
-    return Scores(values, {"out_of_vocabulary": missing})
-
-
 @dataclass(frozen=True)
 class Static(Metric):
     """What metrics on word vectors share: the vectors, the tokens, the reduction over references."""
@@ -73,10 +60,21 @@ class Static(Metric):
         if self.solves:
             _solver()  # importing its package takes seconds
 
-    def look_up(self, samples: Sequence[Sample]) -> tuple[Embeddings, dict[str, Known]]:
-        """Return the vectors, and the known words of each distinct text."""
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """Compare where both texts have known words; count the unknown words of all texts of a sample."""
         table = embeddings(self.model)
-        return table, {text: known_words(text, self.tokenize, table) for text in distinct_texts(samples)}
+        known = {text: known_words(text, self.tokenize, table) for text in distinct_texts(samples)}
+        compare = self.comparison({text: words.rows for text, words in known.items() if words.rows}, table)
+
+        def compare_known(hyp: str, ref: str) -> float | None:
+            return compare(hyp, ref) if known[hyp].rows and known[ref].rows else None
+
+        counts = {"out_of_vocabulary": lambda text: known[text].missing}
+        return compare_references(samples, compare_known, self.reduce, **counts)
+
+    @abstractmethod
+    def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
+        """Return the function that compares two of the texts whose rows are given."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +85,9 @@ class _Pooled(Static):
     @abstractmethod
     def pool(vectors: Floats) -> Floats: ...
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        table, known = self.look_up(samples)
-        rows = {text: words.rows for text, words in known.items() if words.rows}
+    def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
         vectors = {text: unit(self.pool(table.vectors(words))) for text, words in rows.items()}
-        return score_known(samples, known, lambda hyp, ref: float(vectors[hyp] @ vectors[ref]), self.reduce)
+        return lambda hyp, ref: float(vectors[hyp] @ vectors[ref])
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
         """Return all cosines, nan for a text without any known word."""
@@ -128,15 +124,14 @@ class VectorExtrema(_Pooled):
 class GreedyMatching(Static):
     """The mean cosine of each word with its nearest in the other text, both directions averaged."""
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        table, known = self.look_up(samples)
-        vectors = {text: unit(table.vectors(words.rows)) for text, words in known.items()}
+    def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
+        vectors = {text: unit(table.vectors(words)) for text, words in rows.items()}
 
         def compare(hyp: str, ref: str) -> float:
             cosines = vectors[hyp] @ vectors[ref].T
             return float(cosines.max(axis=1).mean() + cosines.max(axis=0).mean()) / 2
 
-        return score_known(samples, known, compare, self.reduce)
+        return compare
 
     def explain(self, sample: Sample) -> Explanation | None:
         """Return the cosine of every word with every word of the first reference."""
@@ -178,16 +173,16 @@ def _solver() -> Any:
 class Space:
     """The vectors of all words of some texts, and each text as a bag of places among them."""
 
-    def __init__(self, known: Mapping[str, Known], table: Embeddings) -> None:
-        rows = sorted({row for words in known.values() for row in words.rows})
-        place = {row: at for at, row in enumerate(rows)}
+    def __init__(self, known: Rows, table: Embeddings) -> None:
+        distinct = sorted({row for rows in known.values() for row in rows})
+        place = {row: at for at, row in enumerate(distinct)}
         self.bags = {
-            text: {place[row]: count / len(words.rows) for row, count in Counter(words.rows).items()}
-            for text, words in known.items()
+            text: {place[row]: count / len(rows) for row, count in Counter(rows).items()}
+            for text, rows in known.items()
         }
         # |x - y|^2 is one product of (x, |x|^2, 1) and (-2y, 1, |y|^2).
-        vectors = table.vectors(rows)
-        norms, ones = (vectors * vectors).sum(axis=1, keepdims=True), np.ones((len(rows), 1))
+        vectors = table.vectors(distinct)
+        norms, ones = (vectors * vectors).sum(axis=1, keepdims=True), np.ones((len(distinct), 1))
         self._left = np.hstack([vectors, norms, ones])
         self._right = np.hstack([-2 * vectors, ones, norms])
 
@@ -206,14 +201,9 @@ def _surplus(hyp: Bag, ref: Bag, common: Set[int]) -> Bag:
 class WordMovers(Static):
     """Word Mover's Distance, exact, negated: 0 is the same bag of words."""
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        table, known = self.look_up(samples)
-        space = Space(known, table)
-
-        def compare(hyp: str, ref: str) -> float:
-            return -self.distance(space.bags[hyp], space.bags[ref], space)
-
-        return score_known(samples, known, compare, self.reduce)
+    def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
+        space = Space(rows, table)
+        return lambda hyp, ref: -self.distance(space.bags[hyp], space.bags[ref], space)
 
     def distance(self, hyp: Bag, ref: Bag, space: Space) -> float:
         """Return the exact distance; what both texts have stays in place, since no detour is shorter."""
@@ -243,16 +233,15 @@ class RelaxedWordMovers(WordMovers):
 class SentenceMovers(Static):
     """Sentence Mover's Similarity: exp of minus the distance between bags of sentence vectors."""
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        table, known = self.look_up(samples)
-        parts = {text: self._sentences(text, table) for text, words in known.items() if words.rows}
+    def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
+        parts = {text: self._sentences(text, table) for text in rows}
 
         def compare(hyp: str, ref: str) -> float:
             (here, weights), (there, other_weights) = parts[hyp], parts[ref]
             gaps = here[:, None, :] - there[None, :, :]
             return math.exp(-earth_mover(weights, other_weights, np.linalg.norm(gaps, axis=2)))
 
-        return score_known(samples, known, compare, self.reduce)
+        return compare
 
     def _sentences(self, text: str, table: Embeddings) -> tuple[Floats, Floats]:
         """Return sentence vectors, and their weights by the share of the words."""

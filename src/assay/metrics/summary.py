@@ -11,17 +11,15 @@ from rapidfuzz.distance import Levenshtein
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import MetricError, WeightsError
-from assay.metrics.base import Cut, Neural, best_matches, scored, softmax, unit
-from assay.metrics.common import metric
-from assay.models import weights
+from assay.metrics.base import Neural, best_matches, neural, scored, softmax, unit
 from assay.models.encoder import embed, logits, pooled
 from assay.models.likelihood import causal, start_id
 from assay.models.nlp import spacy_stop_words, split_sentences
-from assay.models.torch import Loaded, Overlong, Precision, content_ids, in_batches, load, padded
+from assay.models.torch import Loaded, content_ids, in_batches, load, padded
 from assay.vocabulary import NonNegative
 
 
-@metric("supert")
+@neural("supert", "adapter", "overlong", "precision")
 class Supert(Neural, Metric):
     """F of the soft alignment between the summary's tokens and those of the source's first sentences.
 
@@ -31,9 +29,6 @@ class Supert(Neural, Metric):
 
     model: str = "minilm"
     top: int = 15
-    adapter: str | None = None
-    overlong: Overlong = "warn"
-    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return F per sample, None where one side has stop words only."""
@@ -65,7 +60,7 @@ class Supert(Neural, Metric):
 Job = tuple[int, bool, list[int], dict[int, int]]
 
 
-@metric("blanc")
+@neural("blanc", "cut", "precision")
 class Blanc(Neural, Metric):
     """BLANC-help: how much more often masked words of the source are guessed with the summary before them.
 
@@ -76,8 +71,6 @@ class Blanc(Neural, Metric):
     model: str = "bert-base-uncased"
     gap: NonNegative = 6
     shortest: int = 4
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a share per sample, None where no token of the source can be masked."""
@@ -144,25 +137,18 @@ _UNFOCUSED = 0.05  # a smaller cosine between neighbouring sentences counts as l
 _LONGEST = 510  # tokens read of a sentence, as by the authors; a model's own limit may be thousands
 
 
-@metric("gruen")
+@neural("gruen", "cut", "precision")
 class Gruen(Neural, Metric):
     """Grammaticality + non-redundancy + focus, clipped to 0..1, in the manner of GRUEN.
 
     Deviations: grammaticality is the causal model's mean log p per token, scaled between -7.5 and -2.5 (GRUEN
-    adds a classifier trained on CoLA: give one as `acceptability`, and the two are averaged); focus compares
-    neighbouring sentences by a sentence encoder. As in the paper, each sign of redundancy in a pair of
-    sentences costs 0.1, and so do unrelated neighbours; the first 510 tokens of a sentence are read.
+    adds a classifier trained on CoLA); focus compares neighbouring sentences by a sentence encoder. As in the
+    paper, each sign of redundancy in a pair of sentences costs 0.1, and so do unrelated neighbours; the first
+    510 tokens of a sentence are read.
     """
 
     model: str = "smollm2"
     encoder: str = "minilm"
-    acceptability: str | None = None
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
-
-    def pins(self) -> dict[str, str]:
-        classifier = {"acceptability": weights.pin(self.acceptability)} if self.acceptability else {}
-        return {**super().pins(), **classifier}
 
     def prepare(self) -> None:
         self.load_model()
@@ -199,11 +185,6 @@ class Gruen(Neural, Metric):
         logs = causal(loaded, [((start,), tuple(row[:room])) for row in ids])
         means = np.array([float(values.mean()) for values in logs])
         fluent = np.clip((means - _BROKEN) / (_FLUENT - _BROKEN), 0.0, 1.0)
-        if self.acceptability:
-            kind = "AutoModelForSequenceClassification"
-            classifier = load(kind, self.acceptability, precision=self.precision)
-            acceptable = softmax(logits(classifier, texts, None)[0])[:, -1]  # CoLA's last label
-            fluent = (fluent + acceptable) / 2
         return fluent, [max(0, len(row) - room) for row in ids]
 
 
@@ -223,15 +204,12 @@ def redundancy(parts: Sequence[str]) -> int:
     return signs
 
 
-@metric("dialogue-relevance")
+@neural("dialogue-relevance", "adapter", "overlong", "precision")
 class DialogueRelevance(Neural, Metric):
     """The cosine of the answer with the last turns, by a sentence encoder (RUBER's unreferenced part)."""
 
     model: str = "minilm"
     turns: int = 2
-    adapter: str | None = None
-    overlong: Overlong = "warn"
-    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a cosine per sample, None where the dialogue or the answer is empty."""
@@ -252,15 +230,13 @@ def last_turns(source: str, turns: int) -> str:
     return "\n".join([line for line in source.splitlines() if line.strip()][-turns:])
 
 
-@metric("dialogue-model")
+@neural("dialogue-model", "cut", "precision")
 class DialogueModel(Neural, Metric):
     """P(the answer follows the dialogue) by a next-sentence or classification model (DEB, MaUde style)."""
 
     model: str = "bert-base-uncased"
     turns: int = 4
     label: NonNegative | None = None  # of "follows"; None: 0 for next-sentence heads, else the last
-    overlong: Cut = "warn"
-    precision: Precision = "float32"
 
     def load_model(self) -> Loaded:
         try:

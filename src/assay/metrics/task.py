@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from operator import attrgetter
+from operator import attrgetter, mul
 
 from rapidfuzz.distance import LCSseq
 
@@ -20,6 +20,8 @@ from assay.metrics.ngram import coco_bleu, count_matches
 from assay.metrics.text import Counts, Tokenize, f_measure, memo, reduced, segments, tokens, word_counts
 
 COCO_BETA = 1.2  # pycocoevalcap's ROUGE-L puts more weight on recall
+# Of a question's parts; function words have what is left of 1, to the bit.
+_WEIGHTS = {"entities": 0.6, "question": 0.2, "content": 0.1, "function": 1 - 0.6 - 0.2 - 0.1}
 
 
 @cache
@@ -64,24 +66,18 @@ def _agreements(pairs: Sequence[tuple[str, str]]) -> list[float]:
     return list(map(f_measure, precision, recall))
 
 
-def answerability(
-    pairs: Sequence[tuple[str, str]], entity: float, question: float, content: float
-) -> list[float]:
-    """Return the weighted agreement of the four parts; function words have the weight that is left."""
+def answerability(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """Return the weighted agreement of the four parts."""
     parts = [(question_parts(hypothesis), question_parts(reference)) for hypothesis, reference in pairs]
-    kinds = map(attrgetter, ("entities", "question", "content", "function"))
+    kinds = map(attrgetter, _WEIGHTS)
     agreements = zip(*(_agreements([(of(hyp), of(ref)) for hyp, ref in parts]) for of in kinds), strict=True)
-    rest = 1 - entity - question - content
-    return [entity * e + question * q + content * c + rest * f for e, q, c, f in agreements]
+    return [sum(map(mul, _WEIGHTS.values(), row)) for row in agreements]
 
 
 class _Answerability(Metric):
     """Answerability mixed with how fluent a question is; weights as in the authors' released example."""
 
     delta: float
-    entity_weight: float
-    question_weight: float
-    content_weight: float
 
     @abstractmethod
     def fluency(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -89,8 +85,7 @@ class _Answerability(Metric):
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         pairs = [(sample.hypothesis, text) for sample in samples for text in sample.references]
-        weights = (self.entity_weight, self.question_weight, self.content_weight)
-        both = zip(answerability(pairs, *weights), self.fluency(pairs), strict=True)
+        both = zip(answerability(pairs), self.fluency(pairs), strict=True)
         values = [self.delta * answerable + (1 - self.delta) * fluent for answerable, fluent in both]
         return [reduced(values[part], "max") for part in segments(len(s.references) for s in samples)]
 
@@ -101,9 +96,6 @@ class QBleu(_Answerability):
 
     n: int = 4
     delta: float = 0.7
-    entity_weight: float = 0.6
-    question_weight: float = 0.2
-    content_weight: float = 0.1
 
     def fluency(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         samples = [Sample(hypothesis, (reference,)) for hypothesis, reference in pairs]
@@ -115,9 +107,6 @@ class QRouge(_Answerability):
     """Answerability mixed with ROUGE-L."""
 
     delta: float = 0.7
-    entity_weight: float = 0.6
-    question_weight: float = 0.2
-    content_weight: float = 0.1
 
     def fluency(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         values = []

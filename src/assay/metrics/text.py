@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from assay.core import Floats, Sample
+from assay.core import Floats, Sample, Scores
 from assay.errors import SpecError, TextError
 from assay.models.memory import BoundedCache
 
@@ -178,13 +178,6 @@ def word_counts(
     return grams(tokens(text, tokenize, lowercase, stemmer), n)
 
 
-def shared_f(hyp: Counts, ref: Counts) -> float:
-    """Return F of the n-grams that two texts share, each counted as often as both have it."""
-    common = hyp.keys() & ref.keys()
-    shared = sum(map(min, map(hyp.__getitem__, common), map(ref.__getitem__, common)))
-    return f_measure(shared / max(hyp.total(), 1), shared / max(ref.total(), 1))
-
-
 def f_measure(precision: float, recall: float, beta: float = 1.0) -> float:
     """Return the weighted harmonic mean, 0 where both are 0."""
     weight = beta * beta
@@ -197,6 +190,21 @@ def reduced(values: Sequence[float] | Floats, reduce: Reduce) -> float | None:
     if not len(values):
         return None
     return float(max(values) if reduce == "max" else np.mean(values))
+
+
+def compare_references(
+    samples: Sequence[Sample],
+    compare: Callable[[str, str], float | None],
+    reduce: Reduce,
+    **counts: Callable[[str], int],
+) -> Scores:
+    """Return one score per sample from the pairs that have one, and counts summed over a sample's texts."""
+    values = []
+    for sample in samples:
+        pairs = (compare(sample.hypothesis, text) for text in sample.references)
+        values.append(reduced([value for value in pairs if value is not None], reduce))
+    texts = [(sample.hypothesis, *sample.references) for sample in samples]
+    return Scores(values, {name: [sum(map(count, row)) for row in texts] for name, count in counts.items()})
 
 
 def distinct_texts(samples: Iterable[Sample]) -> list[str]:

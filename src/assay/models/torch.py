@@ -279,6 +279,20 @@ def in_batches(
     return results  # type: ignore[return-value]
 
 
+def forward_rows(
+    loaded: Loaded,
+    rows: Sequence[Sequence[int]],
+    compute: Callable[..., Sequence[T]],
+    budget: int | None = None,
+) -> list[T]:
+    """Run `compute` on the ids and the mask of batches of rows; return what it gives for each row."""
+
+    def forward(batch: list[int]) -> Sequence[T]:
+        return compute(*padded([rows[index] for index in batch], loaded.pad, loaded.device))
+
+    return in_batches([len(row) for row in rows], forward, budget)
+
+
 def padded(rows: Sequence[Sequence[int]], fill: int, place: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return rows of ids as one tensor, padded on the right, and its mask."""
     width = max(len(row) for row in rows)
