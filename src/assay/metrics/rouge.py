@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
-from assay.core import Metric, Sample, Scores
+from assay.core import Answer, Metric, Sample
 from assay.metrics.common import metric
 from assay.metrics.text import (
     Counts,
@@ -36,8 +36,8 @@ class Rouge(Metric):
     tokenize: Tokenize = "rouge"
     reduce: Reduce = "max"
 
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        return compare_references(samples, self.pair, self.reduce)
+    def score(self, samples: Sequence[Sample]) -> Answer:
+        return compare_references(samples, self.pair, self.reduce).values
 
     @abstractmethod
     def pair(self, hypothesis: str, reference: str) -> float: ...
