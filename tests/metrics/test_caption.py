@@ -13,7 +13,7 @@ from assay.metrics.caption import Cider, CiderPlain, Spice
 from assay.metrics.coco import java_ptb
 from assay.metrics.ngram import CocoBleu
 from assay.metrics.text import ptb_tokens
-from assay.names.inventory import state
+from assay.names.inventory import readiness
 
 has_coco = importlib.util.find_spec("pycocoevalcap") is not None
 needs_coco = pytest.mark.skipif(not has_coco, reason="pycocoevalcap is not installed")
@@ -104,9 +104,11 @@ def test_spice_without_its_parser_says_what_to_do(monkeypatch):
 def test_the_list_says_what_spice_lacks(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/java")
     monkeypatch.setattr("pathlib.Path.exists", lambda path: False)
-    assert "Stanford CoreNLP" in state(Spice)
+    assert readiness(Spice)["runs"] == "never"
+    assert "Stanford CoreNLP" in readiness(Spice)["state"]
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert "Java" in state(Spice)
+    assert readiness(Spice)["runs"] == "never"
+    assert "Java" in readiness(Spice)["state"]
 
 
 def test_coco_tools_without_java_say_what_to_do(monkeypatch):

@@ -49,7 +49,7 @@ def doctor(json: bool = False) -> None:
 def health() -> list[dict[str, str]]:
     """Installation, extras, weights, and known scores."""
     from assay.models.weights import CARRIERS, check_folder, present
-    from assay.names.inventory import state
+    from assay.names.inventory import readiness
     from assay.names.registry import find
 
     checks = [("python", "ok", platform.python_version()), ("assay", "ok", __version__)]
@@ -68,7 +68,7 @@ def health() -> list[dict[str, str]]:
                 verdict, detail = "wrong", str(error)
         checks.append((f"weights {carrier.name}", verdict, detail))
     for spec, (expected, tolerance) in known["scores"].items():
-        if state(find("metrics", spec)[0]).startswith("ready"):
+        if readiness(find("metrics", spec)[0])["runs"] == "now":
             value = _score_golden(spec, known)
             verdict = "ok" if abs(value - expected) <= tolerance else "wrong"
             checks.append((f"golden {spec}", verdict, f"{value:.6f}, expected {expected:.6f}"))

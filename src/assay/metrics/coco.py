@@ -47,7 +47,7 @@ def spice_state() -> str | None:
         absent = absent_parser(jar("spice/lib"))
     except MetricError as error:
         return str(error)
-    return "needs Stanford CoreNLP 3.6.0 in pycocoevalcap/spice/lib" if absent else None
+    return "no package brings Stanford CoreNLP 3.6.0 into pycocoevalcap/spice/lib" if absent else None
 
 
 def run_java(arguments: Sequence[str], lines: Sequence[str], folder: Path) -> list[str]:

@@ -21,6 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from assay.errors import WeightsError, install
 
@@ -110,6 +112,19 @@ def on_disk(name: str) -> bool:
     home = os.environ.get("HF_HOME") or str(Path.home() / ".cache" / "huggingface")
     hub = Path(chosen).expanduser() if chosen else Path(home).expanduser() / "hub"
     return any((hub / f"models--{name.replace('/', '--')}").glob("snapshots/*/*"))
+
+
+@cache
+def hub_answers() -> bool:
+    """Whether the hub can be reached now, by the user's settings and proxies."""
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        return False
+    request = Request(os.environ.get("HF_ENDPOINT") or "https://huggingface.co", method="HEAD")
+    try:
+        urlopen(request, timeout=3).close()
+    except (OSError, ValueError) as error:
+        return isinstance(error, HTTPError)  # an answer, though not a kind one
+    return True
 
 
 def present(name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.datasets.published.formats import form_rows
 from assay.errors import SpecError, install, suggest
-from assay.models.weights import CARRIERS, on_disk, present
+from assay.models.weights import CARRIERS, hub_answers, on_disk, present
 from assay.names.registry import Kind, load, names
 
 Rows = list[dict[str, Any]]
@@ -49,7 +49,7 @@ def _metrics() -> Rows:
             "needs": ", ".join(sorted(_needs(metric))),
             "range": f"{low}..{high}",
             "direction": "higher is better" if metric.original == "higher" else "lower was better, negated",
-            "state": state(metric),
+            **readiness(metric),
             "citation": metric.citation,
         }
         rows.append(row)
@@ -66,19 +66,24 @@ def _needs(metric: Any) -> Iterable[str]:
         return ("depends on its fields",)
 
 
-def state(metric: Any) -> str:
-    """Whether a class of metrics is ready, or what to do first."""
+def readiness(metric: Any) -> dict[str, str]:
+    """Whether a class of metrics runs with its defaults: now, after a command, or never here, and why."""
     if command := lacking(metric):
-        return f"needs packages: {command}"
-    for field in metric.weights:
-        named = getattr(metric, field, None)
-        if named is None:
-            return f"needs weights: give {field}=PATH or a hub name"
-        if named in CARRIERS and not present(named):
-            return f"ready; fetches {named} at first use"
-        if named not in CARRIERS and not on_disk(named):
-            return f"needs weights: fetches {named} from the hub at first use, or {field}=PATH"
-    return metric.absent() or "ready"
+        return {"runs": "after", "state": f"after: {command}"}
+    if reason := metric.absent():
+        return {"runs": "never", "state": f"never here: {reason}"}
+    names = {field: getattr(metric, field, None) for field in (*metric.weights, "tokenizer")}
+    absent = {field: name for field, name in names.items() if name and not _is_here(name)}
+    beyond = {field: name for field, name in absent.items() if name not in CARRIERS}
+    if beyond and not hub_answers():
+        carried = f"no package carries {' and '.join(beyond.values())}, and the hub does not answer"
+        return {"runs": "never", "state": f"never here: {carried}; give {', '.join(beyond)}=PATH"}
+    fetched = f"; fetches {' and '.join(absent.values())} at first use" if absent else ""
+    return {"runs": "now", "state": f"now{fetched}"}
+
+
+def _is_here(name: str) -> bool:
+    return present(name) if name in CARRIERS else on_disk(name)
 
 
 def lacking(metric: Any) -> str | None:
