@@ -373,7 +373,7 @@ def test_a_reward_is_the_logit_of_a_chat(
 def test_a_reward_model_has_one_output_and_a_chat_template(
     bert: Callable[..., Path], causal: Callable[..., Path], tmp_path: Path
 ) -> None:
-    with pytest.raises(WeightsError, match=r"has 3 outputs; a reward model has one"):
+    with pytest.raises(WeightsError, match=r"predicts 3 classes; a reward model gives one number"):
         Reward(model=str(bert("BertForSequenceClassification", "three", num_labels=3))).prepare()
     with pytest.raises(WeightsError, match="has no chat template"):
         Reward(model=str(bert("BertForSequenceClassification", num_labels=1))).prepare()
