@@ -15,7 +15,7 @@ import typer
 
 from assay.cli.runs import gate as command
 from assay.core import Metric, Sample
-from assay.datasets.rows import read_text
+from assay.datasets.files import read_text
 from assay.errors import CacheError, DataError, SpecError
 from assay.report.card import as_html, as_markdown, make_card
 from assay.report.gate import Bounds, junit, outcomes, parse_bounds, unchecked

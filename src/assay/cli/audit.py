@@ -109,7 +109,7 @@ def score(
     from assay.datasets.columns import parse_map
     from assay.datasets.frames import as_data
     from assay.datasets.ratings import CHUNK, TEXTS, stream_samples
-    from assay.datasets.rows import read_columns, recognise
+    from assay.datasets.rows import first_rows, recognise
     from assay.names.spec import measure
     from assay.run.bulk import Part, parts_of, score_parts
     from assay.run.data import alias_notes, reads_images
@@ -136,7 +136,7 @@ def score(
     chunks = stream() if len(ids) > CHUNK else [last]
     samples = ([item.sample for item in chunk] for chunk in chunks)
     frame, notes = score_chunks(measures, samples, session=session)
-    notes = [*alias_notes(file, recognise(read_columns(file, limit), TEXTS)), *notes]
+    notes = [*alias_notes(file, recognise(first_rows(file, limit), TEXTS)), *notes]
     if not json:  # a cell that starts like a formula is quoted: spreadsheets run it otherwise
         ids = [f"'{name}" if name.startswith(tuple("=+-@\t\r")) else name for name in ids]
     frame.insert_column(0, pl.Series("id", ids))
@@ -179,9 +179,9 @@ def _checked(
 def _explain_missing(needs: Sequence[str], data: Path) -> str:
     """Why the rows of a file lack what is needed: a column that is not there, or one without values."""
     from assay.datasets.ratings import KNOWN
-    from assay.datasets.rows import read_columns
+    from assay.datasets.rows import first_rows
 
-    columns = list(dict.fromkeys(column for row in read_columns(data) for column in row.values))
+    columns = list(dict.fromkeys(column for row in first_rows(data) for column in row.values))
     absent = [need for need in needs if need not in columns and need.rstrip("s") not in columns]
     if not absent:
         empty = "the files are missing, or the column is empty" if "image" in needs else "the column is empty"

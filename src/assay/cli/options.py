@@ -142,7 +142,7 @@ def read_specs(given: list[str] | None) -> tuple[str, ...]:
     """The given metrics; `@run.toml` stands for the list `metrics` in that file."""
     import tomllib
 
-    from assay.datasets.rows import read_text
+    from assay.datasets.files import read_text
 
     specs: list[str] = []
     for spec in given or ():

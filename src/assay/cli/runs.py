@@ -10,7 +10,7 @@ import typer
 
 from assay import vocabulary
 from assay.cli.output import columns, print_columns, print_json, print_outcomes
-from assay.datasets.rows import read_text
+from assay.datasets.files import read_text
 from assay.errors import SpecError
 from assay.report import render, write_report
 from assay.report.card import as_html, as_markdown, make_card

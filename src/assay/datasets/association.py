@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from assay.datasets.files import read_json
 from assay.datasets.lexicon import data_path, indefinite_article, toml_file, word_set
-from assay.datasets.rows import read_json
 from assay.errors import DataError
 
 Level = Literal["word", "sentence", "unbleached"]

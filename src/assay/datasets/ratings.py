@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Sample
-from assay.datasets.rows import (
-    Row,
-    read_columns,
-    read_rows,
-    read_sources,
-    recognise,
-    stream_rows,
-    with_aliases,
-)
+from assay.datasets.rows import Row, read_rows, read_sources, stream_rows, with_aliases
 from assay.errors import DataError
 
 KNOWN = ("id", "hypothesis", "references", "source", "image", "system", "doc", "human")
@@ -59,8 +51,8 @@ def stream_samples(
     path: Path, *, skip_missing: bool, limit: int | None = None, size: int | None = None
 ) -> Iterator[list[Rated]]:
     """`read_samples` without ratings, so many at a time: a file need not fit in memory."""
-    chosen, sources, seen = recognise(read_columns(path, limit), TEXTS), read_sources(path), set[str]()
-    rows = enumerate(stream_rows(path, limit, chosen))
+    sources, seen = read_sources(path), set[str]()
+    rows = enumerate(stream_rows(path, TEXTS, limit))
     while chunk := [_rated(row, n, sources, skip_missing) for n, row in islice(rows, size or CHUNK)]:
         yield unique(chunk, path, seen)
 

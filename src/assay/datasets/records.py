@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Record
+from assay.datasets.files import text_lines
 from assay.datasets.lexicon import data_path, toml_file
-from assay.datasets.rows import Row, read_rows, read_sources, text_lines, with_aliases
+from assay.datasets.rows import Row, read_rows, read_sources, with_aliases
 from assay.errors import DataError, suggest
 from assay.vocabulary import TASKS, Task
 

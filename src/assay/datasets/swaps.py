@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from assay.datasets.files import read_text
 from assay.datasets.lexicon import indefinite_article, match_case, toml_file
-from assay.datasets.rows import read_text
 from assay.errors import DataError
 from assay.models.nlp import Parse, parse
 

@@ -14,7 +14,7 @@ from typing import get_args
 from jinja2 import Environment, StrictUndefined
 
 from assay.datasets.lexicon import toml_file
-from assay.report.plain import as_latex
+from assay.report.plain import as_latex, markdown_table
 from assay.reproduction.checks import Checked, count
 from assay.reproduction.recipes import ABSENT, PAPERS, Kind, Recipe, recipes
 
@@ -92,28 +92,22 @@ def _places(checked: Sequence[Checked]) -> str:
 
 def latex_table(recipe: Recipe, checked: Sequence[Checked]) -> str:
     """A table for the package booktabs: as printed, with our figures, or with a user's lines below a rule."""
-    own = any(item.cell.own for item in checked)
+    own, first = any(item.cell.own for item in checked), checked[0].cell.row
     printed = {(cell.row, cell.column): cell.published for cell in recipe.cells}
     ours = {(item.cell.row, item.cell.column): item.shown or ABSENT for item in checked}
     every = {**printed, **ours} if own else {key: f"{printed[key]} / {value}" for key, value in ours.items()}
     columns = list(dict.fromkeys(column for _, column in every))
-    names = dict.fromkeys(row for row, _ in every)
-    lines = [["", *columns], *([row, *(every.get((row, column), "") for column in columns)] for row in names)]
-    body = [" & ".join(map(as_latex, line)) + r" \\" for line in lines]
-    first = next((place for place, line in enumerate(lines) if own and line[0] == checked[0].cell.row), None)
-    if first and (lines[first][0], columns[0]) not in printed:
-        body.insert(first, r"\midrule")
-    caption = f"{recipe.title} ({PAPERS[recipe.paper]}, {recipe.table})" + (
-        "" if own else ", published / ours"
-    )
-    head = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{as_latex(caption)}}}",
-        rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
-    ]
-    end = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-    return "\n".join([*head, r"\toprule", body[0], r"\midrule", *body[1:], *end])
+    lines = {row: [row, *(every.get((row, column), "") for column in columns)] for row, _ in every}
+    is_new = own and (first, columns[0]) not in printed
+    body = [("\\midrule\n" if is_new and row == first else "") + _latex(line) for row, line in lines.items()]
+    kind = "" if own else ", published / ours"
+    caption = as_latex(f"{recipe.title} ({PAPERS[recipe.paper]}, {recipe.table}){kind}")
+    names = {"caption": caption, "columns": "l" + "r" * len(columns), "head": _latex(["", *columns])}
+    return str(_TEXTS["latex"] % {**names, "body": "\n".join(body)})
+
+
+def _latex(line: Sequence[str]) -> str:
+    return " & ".join(map(as_latex, line)) + r" \\"
 
 
 def html_page(results: Mapping[str, Sequence[Checked]]) -> str:
@@ -166,7 +160,7 @@ def _recipe_results(checked: Sequence[Checked]) -> str:
     if ran:
         columns, rows = matrix(ran)
         cells = [[label, *("" if item is None else _shown(item) for item in row)] for label, row in rows]
-        lines += [_table(["", *columns], cells), ""]
+        lines += [*markdown_table(["", *columns], cells), ""]
     lines += [f"- {reason}" for reason in reasons(checked)]
     return "\n".join(lines).rstrip()
 
@@ -177,16 +171,11 @@ def recipe_list() -> str:
     for name, recipe in recipes().items():
         data = ", ".join(f"`{path}`" for path in recipe.paths) or "-"
         rows.append([f"`{name}`", recipe.title, str(len(recipe.cells)), str(len(recipe.runnable)), data])
-    return _table(["recipe", "what", "cells", "can run", "data"], rows)
+    return "\n".join(markdown_table(["recipe", "what", "cells", "can run", "data"], rows))
 
 
 def slip_list() -> str:
     """The known slips of the papers, with our evidence for each."""
     columns = ["paper", "where", "slip", "evidence"]
     slips = toml_file("recipes", "slips")["slip"]
-    return _table(columns, [[slip[column] for column in columns] for slip in slips])
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (columns, *rows)]
-    return "\n".join([lines[0], "|" + "---|" * len(columns), *lines[1:]])
+    return "\n".join(markdown_table(columns, [[slip[column] for column in columns] for slip in slips]))

@@ -21,8 +21,8 @@ import polars as pl
 import pyarrow as pa
 
 from assay.core import Case, Explanation, Finding, Scored
+from assay.datasets.files import open_parquet, whole_text
 from assay.datasets.lexicon import toml_file
-from assay.datasets.rows import open_parquet, whole_text
 from assay.errors import CacheError, DataError, SpecError, unwritable
 from assay.models.weights import MAX_UNPACKED, file_digest
 

@@ -11,9 +11,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from assay.datasets.files import read_text
 from assay.datasets.lexicon import with_tuples
 from assay.datasets.published.opened import Layout, Opened
-from assay.datasets.rows import MissingColumn, read_text
+from assay.datasets.rows import MissingColumn
 from assay.errors import DataError
 
 Gives = Literal["ratings", "preferences", "pairs", "records"]

@@ -18,7 +18,8 @@ from typing import Any, Literal
 
 from assay.core import Image
 from assay.datasets.columns import table_of
-from assay.datasets.rows import Row, below, entries, read_json, read_rows
+from assay.datasets.files import read_json
+from assay.datasets.rows import Row, below, entries, read_rows
 from assay.errors import DataError
 from assay.models.weights import file_digest
 

@@ -19,8 +19,9 @@ from functools import cache
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
+from assay.datasets.files import text_lines
 from assay.datasets.lexicon import first_names, indefinite_article
-from assay.datasets.rows import Row, text_lines
+from assay.datasets.rows import Row
 from assay.datasets.templates import ATTRIBUTES, Construction, Group, load_lexicon
 from assay.errors import DataError
 from assay.models.nlp import Parse, Token, parse

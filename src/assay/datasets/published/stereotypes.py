@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
+from assay.datasets.files import text_lines
 from assay.datasets.lexicon import indefinite_article
 from assay.datasets.published.opened import Opened
 from assay.datasets.published.pairs import gender_pair, read_crows
-from assay.datasets.rows import Row, entries, text_lines
+from assay.datasets.rows import Row, entries
 from assay.datasets.templates import load_occupations
 
 Read = tuple[list[Row], list[str]]

@@ -12,9 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from assay.core import Sample
+from assay.datasets.files import read_text, text_lines
 from assay.datasets.published.opened import Opened
 from assay.datasets.ratings import Rated
-from assay.datasets.rows import Row, below, read_text, text_lines
+from assay.datasets.rows import Row, below
 from assay.errors import DataError, suggest
 
 SCORES = ".seg.score"

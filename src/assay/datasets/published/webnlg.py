@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from assay.core import Sample
+from assay.datasets.files import read_json, read_text
 from assay.datasets.published.opened import Opened
 from assay.datasets.ratings import Rated, ratings
-from assay.datasets.rows import Row, below, entries, read_json, read_text
+from assay.datasets.rows import Row, below, entries
 from assay.errors import DataError
 
 RATINGS = "_humeval_data_all_teams.json"

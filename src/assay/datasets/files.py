@@ -1,0 +1,275 @@
+"""Files to values: JSON Lines, CSV, TSV, Parquet, JSON and text, plain or gzipped; errors name the place."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import DataError
+from assay.models.weights import MAX_UNPACKED
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".tsv")
+_READABLE = (*SUFFIXES, ".json", ".gz")
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_BATCH = 10_000  # rows of a Parquet file in memory at once
+_SNIFFED = 1000  # rows by which the separator of a table is chosen
+_MQM = {"rater", "category", "severity"}  # the columns of a table of translation errors
+Values = tuple[Mapping[str, Any], int, int | None]  # a record, its line, and the line of a table's header
+
+
+def file_values(path: Path) -> Iterator[Values]:
+    """The records of a file of rows, by its ending."""
+    if path.is_dir():  # a folder or a missing path is reported before the file's ending
+        raise DataError(f"{path} is a folder; give a file: {', '.join(SUFFIXES)}")
+    _check_plain(path)
+    ending = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if ending not in SUFFIXES or path.name.endswith(".parquet.gz"):
+        raise DataError(
+            f"{path}: cannot read {path.suffix or 'a file without ending'}; use {', '.join(_READABLE)}"
+        )
+    readers = {".parquet": _parquet, ".csv": _table, ".tsv": _table}
+    return readers.get(ending, _json_lines)(path)
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(f"cannot read {path}: {error.strerror or error}; check the path and its permissions")
+
+
+def _check_plain(path: Path) -> None:
+    """Refuse a path where nothing is, and a pipe or a device, which may never end."""
+    try:
+        path.stat()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if not (path.is_file() or path.is_dir()):
+        raise DataError(f"{path} is a pipe or a device; save what it gives to a file, and give that")
+
+
+def read_text(path: Path) -> str:
+    """Read a file as UTF-8; the error names the line of the first invalid byte."""
+    _check_plain(path)
+    try:
+        raw = _unpacked(path) if path.suffix == ".gz" else path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise DataError(
+            f"{path}, line {line}: not UTF-8 (byte {raw[error.start]:#04x}); save the file as UTF-8"
+        ) from error
+
+
+def _unpacked(path: Path) -> bytes:
+    try:
+        with gzip.open(path) as handle:
+            raw = handle.read(MAX_UNPACKED + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"cannot read {path}: {error}; is it a whole gzip file?") from error
+    _check_size(path, len(raw))
+    return raw
+
+
+def _check_size(path: Path, size: int) -> None:
+    if size > MAX_UNPACKED:
+        raise DataError(f"{path} unpacks to more than {MAX_UNPACKED:,} bytes; give a smaller file")
+
+
+def text_lines(path: Path) -> list[str]:
+    """The lines of a text file that are not blank."""
+    return [line for line in read_text(path).split("\n") if line.strip()]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; a duplicate key is an error, where Python would silently keep the last value."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"duplicate key {twice!r} in one object")
+    return values
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)  # json.loads would build a decoder for every line
+
+
+def _json_value(text: str) -> Any:
+    """Decode a JSON value; a lone surrogate (`\\ud800` without its other half) becomes U+FFFD."""
+    value = _DECODER.decode(text)
+    if "\\ud" in text or "\\uD" in text:
+        return json.loads(whole_text(json.dumps(value, ensure_ascii=False)))
+    return value
+
+
+def whole_text(text: str) -> str:
+    """The text with U+FFFD for every lone surrogate, which no file and no tokeniser accepts."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file."""
+    try:
+        return _json_value(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not JSON ({error}); is it the whole file?") from error
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """The lines of a text file, one by one."""
+    if path.suffix == ".gz":
+        yield from read_text(path).split("\n")
+        return
+    try:
+        with path.open(encoding="utf-8-sig", newline="\n") as file:
+            yield from file
+    except UnicodeDecodeError:
+        read_text(path)  # names the line
+        raise
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _json_lines(path: Path) -> Iterator[Values]:
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            values = _json_value(line)
+        except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
+            raise DataError(
+                f"{path}, line {number}: not JSON ({error}); one record per line is expected"
+            ) from error
+        if not isinstance(values, dict):
+            raise DataError(f'{path}, line {number}: a record must be an object like {{"id": ...}}')
+        yield values, number, None
+
+
+def _table(path: Path) -> Iterator[Values]:
+    """Rows of CSV and TSV files with a header; a cell that is a list or a JSON object is read as one."""
+    csv.field_size_limit(100_000_000)
+    text = read_text(path)
+    separator = _separator(text, "\t" if ".tsv" in path.suffixes[-2:] else ",")
+    # Cells of an MQM table hold bare quotation marks.
+    is_mqm = set(text.split("\n", 1)[0].rstrip("\r").split(separator)) >= _MQM
+    quoting = csv.QUOTE_NONE if is_mqm else csv.QUOTE_MINIMAL
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)  # type: ignore[arg-type]
+    line, header = 1, 0
+    columns: list[str] = []
+    try:
+        for cells in table:
+            start, line = line, table.line_num + 1
+            if not cells:
+                continue
+            if columns:
+                if len(cells) != len(columns):
+                    raise DataError(f"{path}, line {start}: {_ragged(cells, columns, separator)}")
+                yield dict(zip(columns, map(_cell, cells), strict=True)), start, header
+                continue
+            columns, header = cells, start
+            for name in cells:
+                if name and cells.count(name) > 1:
+                    problem = f"column {name!r} is there more than once; rename one of them"
+                    raise DataError(f"{path}, line {start}: {problem}")
+    except csv.Error as error:
+        raise DataError(f"{path}, line {table.line_num}: not a table ({error})") from error
+
+
+def _separator(text: str, usual: str) -> str:
+    """The separator by which most rows have as many cells as the header; the usual one where several do."""
+    fitting = dict.fromkeys((usual, *_SEPARATORS), 0)
+    for separator in fitting:
+        table = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        with suppress(csv.Error):
+            widths = [len(cells) for cells in islice(table, _SNIFFED) if cells]
+            fitting[separator] = widths.count(widths[0]) if widths and widths[0] > 1 else 0
+    return max(fitting, key=lambda separator: fitting[separator])
+
+
+def _ragged(cells: Sequence[str], columns: Sequence[str], separator: str) -> str:
+    """What is wrong with a row that has more or fewer cells than the header has columns."""
+    counts = f"{len(cells)} cells, but the header has {len(columns)} columns"
+    line = separator.join(cells)
+    for other, plural in _SEPARATORS.items():
+        is_fitting = len(next(csv.reader([line], delimiter=other), [])) == len(columns) > len(cells)
+        if other != separator and is_fitting:
+            return (
+                f"separated by {plural}, but the header by {_SEPARATORS[separator]}, so that column "
+                f"{columns[len(cells)]!r} has no cell; use one separator throughout"
+            )
+    if len(cells) < len(columns):
+        first = f"column {columns[len(cells)]!r} has none; write a separator for an empty cell, too"
+        return f"not as many cells as the header has columns: {counts}; {first}"
+    quoted = f"put cells that hold {_SEPARATORS[separator]} in double quotes"
+    return f"{counts}; {quoted}: column {columns[-1]!r} is the last"
+
+
+def _cell(value: str) -> Any:
+    if not (value.startswith(("[", "{")) and value.endswith(("]", "}"))):
+        return value
+    with suppress(ValueError, RecursionError):
+        return _json_value(value)
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        listed = ast.literal_eval(value)  # a list as Python and pandas write it; builds literals only
+        if isinstance(listed, list) and all(isinstance(item, str) for item in listed):
+            return listed
+    return value
+
+
+def _parquet(path: Path) -> Iterator[Values]:
+    """Rows of a Parquet file, by pyarrow: polars panics on a damaged page instead of raising an error."""
+    import pyarrow as pa
+
+    try:
+        batches = open_parquet(path).iter_batches(_BATCH)
+        rows = (values for batch in batches for values in batch.to_pylist())
+        yield from ((values, number, None) for number, values in enumerate(rows, start=1))
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
+        raise DataError(f"cannot read {path}: {error}; is it a whole Parquet file?") from error
+
+
+def open_parquet(path: Path, columns: Sequence[str] | None = None) -> pq.ParquetFile:
+    """A Parquet file, unless it unpacks to more than `MAX_UNPACKED` bytes.
+
+    The footer tells the size of the pages. A page may repeat a long text a million times in a few bytes:
+    texts are therefore read as dictionaries first, and the sizes of what they refer to are added up.
+    """
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    size = sum(max(chunk.total_uncompressed_size, 8 * chunk.num_values) for chunk in chunks)
+    most = max((chunk.total_uncompressed_size * chunk.num_values for chunk in chunks), default=0)
+    if size <= MAX_UNPACKED < most:
+        leaves = [file.schema.column(number) for number in range(len(file.schema))]
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        packed = pq.ParquetFile(path, read_dictionary=texts).read(columns)
+        size += sum(_text_bytes(chunk) for column in packed.columns for chunk in column.chunks)
+    _check_size(path, size)
+    return file
+
+
+def _text_bytes(array: Any) -> int:
+    """Bytes of the texts that an array of dictionaries refers to, in lists and structures too."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.binary_length(array.dictionary).cast(pa.int64())
+        return pc.sum(lengths.take(array.indices)).as_py() or 0
+    if pa.types.is_struct(array.type):
+        return sum(map(_text_bytes, array.flatten()))
+    return _text_bytes(array.flatten()) if pa.types.is_nested(array.type) else 0
