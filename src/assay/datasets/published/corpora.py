@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -26,7 +26,7 @@ def read_records(path: Path, *, task: Task | None = None) -> list[Record]:
     opened = Opened(path)
     form = recognise(opened, "records")
     if form is not None:
-        listed = list(READERS[form.name](opened))
+        listed = list(form.read(opened))
         if not listed:
             raise DataError(f"{path}: {form.name}, but no text to perturb is in it")
         return own.among_themselves([replace(record, task=task or record.task) for record in listed])
@@ -43,7 +43,8 @@ def _record(
     return Record(name, texts[-1], task, tuple(texts[:-1]) or (texts[-1],), source, context)
 
 
-def _dailydialog(opened: Opened) -> Iterator[Record]:
+def read_dailydialog(opened: Opened) -> Iterator[Record]:
+    """DailyDialog++: the last of the good responses."""
     for row in opened.records:
         texts = row.texts("positive_responses")
         if not texts:
@@ -52,7 +53,8 @@ def _dailydialog(opened: Opened) -> Iterator[Record]:
         yield _record(name, "dialogue", texts, None, row.texts("context"))
 
 
-def _squad(opened: Opened) -> Iterator[Record]:
+def read_squad(opened: Opened) -> Iterator[Record]:
+    """SQuAD: questions on a paragraph and an answer."""
     for article in entries(opened.document, opened.path, under="data"):
         for paragraph in article.members("paragraphs"):
             for question in paragraph.members("qas"):
@@ -63,13 +65,15 @@ def _squad(opened: Opened) -> Iterator[Record]:
                     yield _record(name, "question-generation", [text], source)
 
 
-def _webnlg(opened: Opened) -> Iterator[Record]:
+def read_webnlg(opened: Opened) -> Iterator[Record]:
+    """WebNLG in JSON."""
     for number, (texts, triples) in texts_and_triples(opened.path).items():
         if texts:
             yield _record(f"{opened.path.stem}-{number}", "data-to-text", texts, triples)
 
 
-def _webnlg_xml(opened: Opened) -> Iterator[Record]:
+def read_webnlg_xml(opened: Opened) -> Iterator[Record]:
+    """WebNLG in XML."""
     for number, entry in enumerate(_xml(opened.path).iter("entry"), start=1):
         texts = [text for lex in entry.iter("lex") if (text := _words(lex))]
         triples = "\n".join(_words(triple) for triple in entry.iter("mtriple"))
@@ -77,7 +81,7 @@ def _webnlg_xml(opened: Opened) -> Iterator[Record]:
             yield _record(f"{opened.path.stem}-{number}", "data-to-text", texts, triples)
 
 
-def _newstest(opened: Opened) -> Iterator[Record]:
+def read_newstest(opened: Opened) -> Iterator[Record]:
     """Documents with a source and one `ref` per translator; segments are matched by their ids."""
     for place, doc in enumerate(_xml(opened.path).iter("doc")):
         name = doc.get("id") or f"{opened.path.stem}-{place}"
@@ -89,7 +93,8 @@ def _newstest(opened: Opened) -> Iterator[Record]:
                 yield _record(f"{name}-{number}", "translation", texts, source)
 
 
-def _newstest_folder(opened: Opened) -> Iterator[Record]:
+def read_newstest_folder(opened: Opened) -> Iterator[Record]:
+    """WMT sources and references, a line per segment."""
     for file in sorted((opened.path / "sources").glob("*.txt")):
         sources = read_text(file).split("\n")
         files = sorted((opened.path / "references").glob(f"{file.stem}.*.txt"))
@@ -102,7 +107,7 @@ def _newstest_folder(opened: Opened) -> Iterator[Record]:
                 yield _record(f"{file.stem}-{number}", "translation", texts, source)
 
 
-def _wikitext(opened: Opened) -> list[Record]:
+def read_wikitext(opened: Opened) -> list[Record]:
     """Paragraphs of more than 256 tokens, cleaned; every second one is in the set of references."""
     paragraphs = [line for line in read_text(opened.path).split("\n") if not line.startswith(" = ")]
     texts = [text for line in paragraphs if len(line.split()) > _LONGEST and (text := _cut(cleaned(line)))]
@@ -143,14 +148,3 @@ def _xml(path: Path) -> ElementTree.Element:
 
 def _words(element: ElementTree.Element) -> str:
     return " ".join("".join(element.itertext()).split())
-
-
-READERS: Mapping[str, Callable[[Opened], Iterator[Record] | list[Record]]] = {
-    "dailydialog++": _dailydialog,
-    "webnlg": _webnlg,
-    "webnlg-xml": _webnlg_xml,
-    "squad": _squad,
-    "newstest-xml": _newstest,
-    "newstest-folder": _newstest_folder,
-    "wikitext": _wikitext,
-}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -38,7 +39,13 @@ class Format:
     licence: str
     also: tuple[str, ...] = ()
     under: str = ""  # the key of a JSON document that holds the entries
+    reader: str = ""  # module:function of this folder
     fields: Fields = field(default_factory=dict)
+
+    def read(self, opened: Opened) -> Any:
+        """What its reader makes of a path."""
+        module, _, function = self.reader.partition(":")
+        return getattr(import_module(f"{__package__}.{module}"), function)(opened)
 
     def lacks(self, opened: Opened) -> list[str]:
         is_other = self.layout != opened.layout

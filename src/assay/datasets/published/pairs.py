@@ -21,6 +21,7 @@ from pathlib import Path
 
 from assay.datasets.files import text_lines
 from assay.datasets.lexicon import first_names, indefinite_article
+from assay.datasets.published.opened import Opened
 from assay.datasets.rows import Row
 from assay.datasets.templates import ATTRIBUTES, Construction, Group, load_lexicon
 from assay.errors import DataError
@@ -108,8 +109,9 @@ def _resolved(sentence: str, noun: str, possessive: Sequence[bool]) -> str:
     return _BRACKET.sub(replaced, sentence)
 
 
-def read_crows(path: Path, rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+def read_crows(opened: Opened) -> tuple[list[Row], list[str]]:
     """The pairs with a neutral reference, and a note on why the others have none."""
+    path, rows = opened.path, opened.records
     if not _is_english(rows):
         shared = [_shared_words(path, row) for row in rows]
         note = f"{path.name}: not English; each reference holds the words that both sentences share"

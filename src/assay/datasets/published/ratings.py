@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from assay.core import Sample
-from assay.datasets.published import captions, translation, webnlg
+from assay.datasets.published import translation, webnlg
 from assay.datasets.published.formats import malformed, naming_nearest, recognise
 from assay.datasets.published.mapped import read_mapped
 from assay.datasets.published.opened import PICKLES, Opened
@@ -50,18 +50,6 @@ def _numbers(entry: Row) -> dict[str, tuple[float, ...]]:
     return by_criterion(entry, human)
 
 
-READERS: Mapping[str, Callable[[Opened], Iterable[Rated]]] = {
-    "wmt-folder": translation.read_folder,
-    "wmt-mqm": translation.read_mqm,
-    "fed": read_annotated,
-    "dstc-turn": read_annotated,
-    "dstc-dialogue": read_annotated,
-    "webnlg-ratings": webnlg.read_webnlg,
-    "flickr8k-expert": captions.read_flickr8k,
-    "flickr8k-cf": captions.read_flickr8k,
-    "composite": captions.read_composite,
-    "pascal-50s": captions.read_pascal50s,
-}
 CHOSEN_BY = ("domain", "document", "human_system")  # in `meta`, for a choice among texts
 
 
@@ -88,8 +76,8 @@ def _read(path: Path, skip_missing: bool, reference: str | None) -> list[Rated]:
     if path.name.endswith(webnlg.RATINGS):
         return unique(webnlg.read_webnlg(opened), path)
     form = recognise(opened, "ratings", "preferences")
-    if form is not None and form.name in READERS:
-        return unique(READERS[form.name](opened), path)
+    if form is not None and form.reader:
+        return unique(form.read(opened), path)
     if form is not None:
         reader = read_preferences if form.gives == "preferences" else read_mapped
         return unique(reader(opened, form.fields), path)

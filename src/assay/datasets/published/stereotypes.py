@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 from assay.datasets.files import text_lines
 from assay.datasets.lexicon import indefinite_article
 from assay.datasets.published.opened import Opened
-from assay.datasets.published.pairs import gender_pair, read_crows
+from assay.datasets.published.pairs import gender_pair
 from assay.datasets.rows import Row, entries
 from assay.datasets.templates import load_occupations
 
@@ -134,12 +133,3 @@ def read_winomt(opened: Opened) -> Read:
             rows.append(gender_pair(f"gender-{number}", sentences, f"the {occupation}", files, number))
     note = "a sentence of either gender and the stereotype are known"
     return rows, _note(opened, note, len(rows), len(both))
-
-
-READERS: Mapping[str, Callable[[Opened], Read]] = {
-    "stereoset": read_stereoset,
-    "bbq": read_bbq,
-    "holisticbias": read_holisticbias,
-    "winomt": read_winomt,
-    "crows-pairs": lambda opened: read_crows(opened.path, opened.records),
-}
