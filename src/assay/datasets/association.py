@@ -65,12 +65,11 @@ def unbleached_tests(templates_per_word: int | None = None) -> dict[str, Associa
     """The double-bind tests in sentences that carry meaning of their own."""
     words, tests = word_tests(), {}
     for name, entry in toml_file("association", "tests")["unbleached"].items():
-        frames = {"targ": entry["targets"], "attr": entry["attributes"]}
         sets = []
         for key in KEYS:
             source: WordSet = getattr(words[entry["words"]], key)
-            by_word = {word: frames[key[:4]] for word, _ in source.items}
-            sets.append(_in_frames(source, by_word, templates_per_word))
+            frames = entry["targets" if key.startswith("targ") else "attributes"]
+            sets.append(_in_frames(source, {word: frames for word, _ in source.items}, templates_per_word))
         tests[name] = AssociationTest(name, entry["label"], "unbleached", *sets)
     return tests
 
@@ -83,11 +82,10 @@ def read_published(path: Path) -> list[AssociationTest]:
     it is the part in which the sentences of the set differ (see `_varying_part`); a plural is then a
     unit of its own.
     """
-    paths = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    if not path.exists():
-        raise DataError(f"{path}: no such file; give a file or folder in the SEAT form")
+    paths = sorted(path.glob("*.json")) if path.is_dir() else [path] * path.exists()
     if not paths:
-        raise DataError(f"{path}: no .json file in this folder; give a file or folder in the SEAT form")
+        what = "no .json file in this folder" if path.is_dir() else "no such file"
+        raise DataError(f"{path}: {what}; give a file or folder in the SEAT form")
     return [_read_test(file) for file in paths]
 
 
@@ -112,22 +110,22 @@ def _read_sets(path: Path) -> dict[str, tuple[str, list[str]]]:
     document = read_json(path)
     if not isinstance(document, dict):
         raise DataError(f"{path}: not a JSON object; the SEAT form has the keys {', '.join(KEYS)}")
-    return {key: _read_set(path, key, document.get(key)) for key in KEYS}
+    return {key: _read_set(f"{path}: key '{key}", document.get(key)) for key in KEYS}
 
 
-def _read_set(where: Path, key: str, entry: object) -> tuple[str, list[str]]:
+def _read_set(where: str, entry: object) -> tuple[str, list[str]]:
     if not isinstance(entry, dict):
-        raise DataError(f"{where}: key '{key}' is missing or no object; it needs 'category' and 'examples'")
+        raise DataError(f"{where}' is missing or no object; it needs 'category' and 'examples'")
     category, examples = entry.get("category"), entry.get("examples")
     if not isinstance(category, str):
-        raise DataError(f"{where}: key '{key}.category' is missing or no string")
+        raise DataError(f"{where}.category' is missing or no string")
     if not isinstance(examples, list) or not all(isinstance(text, str) for text in examples):
-        raise DataError(f"{where}: key '{key}.examples' is missing or no list of strings")
+        raise DataError(f"{where}.examples' is missing or no list of strings")
     if not examples or not all(text.strip() for text in examples):
-        raise DataError(f"{where}: key '{key}.examples' is empty or has an empty text; give it some words")
-    if len(set(examples)) < len(examples):  # a repeated text would count twice and shrink the p-value
-        twice = next(text for text in examples if examples.count(text) > 1)
-        raise DataError(f"{where}: key '{key}.examples' has {twice!r} twice; leave one out")
+        raise DataError(f"{where}.examples' is empty or has an empty text; give it some words")
+    for place, text in enumerate(examples):  # a repeated text would count twice and shrink the p-value
+        if text in examples[:place]:
+            raise DataError(f"{where}.examples' has {text!r} twice; leave one out")
     return category, examples
 
 
@@ -197,13 +195,10 @@ def _units_by_words(texts: Sequence[str], words: Sequence[str]) -> list[str]:
     """The longest word of the list in each text; a text that has none is its own unit."""
     longest_first = sorted(words, key=len, reverse=True)
     exact = [(_tokens(word.lower()), word) for word in longest_first]
-    inflected = [(form, word) for word in longest_first for form in _forms(word)]
-    units = []
-    for text in texts:
-        tokens = _tokens(text.lower())
-        matches = (word for phrase, word in [*exact, *inflected] if _holds(tokens, phrase))
-        units.append(next(matches, text))
-    return units
+    known = exact + [(form, word) for word in longest_first for form in _forms(word)]
+    tokens = [_tokens(text.lower()) for text in texts]
+    both = zip(texts, tokens, strict=True)
+    return [next((word for phrase, word in known if _holds(listed, phrase)), text) for text, listed in both]
 
 
 def _gaps(tokens: tuple[str, ...]) -> list[tuple[Frame, tuple[str, ...]]]:

@@ -68,7 +68,10 @@ def _from_columns(columns: Mapping[Any, Any]) -> list[dict[Any, Any]]:
         raise DataError(
             f"data: a dataset with the splits {splits}; give one of them, as in data[{next(iter(columns))!r}]"
         )
-    lists = {name: list(values) for name, values in columns.items() if _is_list(values)}
+    single = (str, bytes, Mapping)
+    lists = {
+        name: list(v) for name, v in columns.items() if isinstance(v, Iterable) and not isinstance(v, single)
+    }
     if len(lists) < len(columns):  # a single record
         return [dict(columns)]
     sizes = {name: len(values) for name, values in lists.items()}
@@ -78,10 +81,6 @@ def _from_columns(columns: Mapping[Any, Any]) -> list[dict[Any, Any]]:
             f"data: the columns are not of one length ({listed}); give every column one value per row"
         )
     return [dict(zip(lists, cells, strict=True)) for cells in zip(*lists.values(), strict=True)]
-
-
-def _is_list(values: object) -> bool:
-    return isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping)
 
 
 def plain(value: Any) -> Any:

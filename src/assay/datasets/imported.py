@@ -85,9 +85,9 @@ def _column(rows: Iterable[Row], column: str) -> Table:
     table: Table = {}
     for row in rows:
         given = row.values.get(column)
+        if column not in row.values:
+            raise row.fail(f"there is no column {column!r}{suggest(column, row.values)}")
         if not isinstance(given, dict):
-            if column not in row.values:
-                raise row.fail(f"there is no column {column!r}{suggest(column, row.values)}")
             raise row.fail(
                 f"column {column!r} holds {given!r}, not an object of metric: [one number per role]; for "
                 "plain numbers use columns case, role, metric, score, and give the file without :COLUMN"
@@ -106,8 +106,7 @@ def _tabled(rows: Sequence[Row]) -> Table:
     table: Table = {} if is_long else {metric: {} for metric in columns}
     for row in rows:
         for column in columns:
-            score = row.number(column)
-            if score is not None:
+            if (score := row.number(column)) is not None:
                 metric = row.text("metric") if is_long else column
                 table.setdefault(metric, {})[row.text("case"), row.text("role")] = score
     return table

@@ -87,7 +87,10 @@ def indefinite_article(word: str) -> str:
     """
     if word[:1].isdigit():
         return "an" if word[0] == "8" or re.match(r"1[18](\d{2,3})?(?!\d)", word) else "a"
-    if _is_spelled_out(word):
+    # MP and LGBTQ are read letter by letter, NATO is not.
+    short = len(word) < 5 and not re.search(r"[AEIOU].*[AEIOU]", word[1:])
+    acronym = word.isupper() and (short or not re.search(r"[AEIOU]", word))
+    if acronym or re.match(r"[A-Z](-|$)", word):
         return "an" if word[0] in _VOWEL_LETTERS else "a"
     if _SILENT_H.match(word):
         return "an"
@@ -97,10 +100,7 @@ def indefinite_article(word: str) -> str:
 
 def capitalised(text: str) -> str:
     """The text with its first letter in upper case, even after quotes or brackets."""
-    for index, letter in enumerate(text):
-        if letter.isalnum():
-            return text[:index] + letter.upper() + text[index + 1 :]
-    return text
+    return re.sub(r"[^\W_]", lambda match: match[0].upper(), text, count=1)
 
 
 def match_case(word: str, model: str) -> str:
@@ -108,13 +108,6 @@ def match_case(word: str, model: str) -> str:
     if len(model) > 1 and model.isupper():
         return word.upper()
     return capitalised(word) if model[:1].isupper() else word
-
-
-def _is_spelled_out(word: str) -> bool:
-    """Whether a word is read letter by letter: MP and LGBTQ, not NATO."""
-    short = len(word) < 5 and not re.search(r"[AEIOU].*[AEIOU]", word[1:])
-    acronym = word.isupper() and (short or not re.search(r"[AEIOU]", word))
-    return acronym or re.match(r"[A-Z](-|$)", word) is not None
 
 
 # The lists' word classes, by the parser's part-of-speech tags.
@@ -133,15 +126,13 @@ class Name:
 @cache
 def antonyms() -> Pairs:
     """(class, lemma) to opposites; a pair is also read backwards if its second word has no entry."""
-    table = _pairs("antonyms", "antonym")
-    unsafe = template_words("antonyms_unsafe")
-    backwards: dict[tuple[str, str], list[str]] = defaultdict(list)
+    table, unsafe = _pairs("antonyms", "antonym"), template_words("antonyms_unsafe")
+    both = dict(table)
     for (kind, word), others in table.items():
         for other in others:
             if (kind, other) not in table:
-                backwards[kind, other].append(word)
-    merged = {**{key: tuple(words) for key, words in backwards.items()}, **table}
-    return {key: words for key, words in merged.items() if not {key[1], " ".join(key)} & unsafe}
+                both[kind, other] = (*both.get((kind, other), ()), word)
+    return {key: words for key, words in both.items() if not {key[1], " ".join(key)} & unsafe}
 
 
 @cache
@@ -153,14 +144,13 @@ def synonyms() -> Pairs:
 @cache
 def siblings() -> Pairs:
     """(class, term) to other terms of its kind, capitals where the text needs them."""
-    table: dict[tuple[str, str], list[str]] = defaultdict(list)
-    unsafe = template_words("siblings_unsafe")
+    table: dict[tuple[str, str], tuple[str, ...]] = defaultdict(tuple)
     for group in jsonl_file("words", "siblings"):
         cased = [term.capitalize() if group["proper"] else term for term in group["terms"]]
-        terms = [term for term in cased if term not in unsafe]
+        terms = [term for term in cased if term not in template_words("siblings_unsafe")]
         for term in terms:
-            table[group["pos"], term].extend(other for other in terms if other != term)
-    return {key: tuple(words) for key, words in table.items() if words}
+            table[group["pos"], term] += tuple(other for other in terms if other != term)
+    return {key: words for key, words in table.items() if words}
 
 
 @cache
@@ -228,11 +218,9 @@ def key_neighbours() -> Mapping[str, str]:
 @cache
 def gendered(word: str) -> str | None:
     """The gender that a lower-case noun or title names; None where it names neither."""
-    for pair in toml_file("identities", "gender_swap")["pair"]:
-        for gender in ("male", "female"):
-            if pair[gender].lower() == word and pair["male"] != pair["female"]:
-                return gender
-    return None
+    listed = toml_file("identities", "gender_swap")["pair"]
+    pairs = [pair for pair in listed if pair["male"] != pair["female"]]
+    return next((side for pair in pairs for side in ("male", "female") if pair[side].lower() == word), None)
 
 
 @cache
@@ -245,7 +233,8 @@ def people() -> frozenset[str]:
 
 
 def _pairs(file: str, column: str) -> dict[tuple[str, str], tuple[str, ...]]:
-    table: dict[tuple[str, str], list[str]] = defaultdict(list)
+    table: dict[tuple[str, str], tuple[str, ...]] = {}
     for row in tsv_file("words", file):
-        table[row["pos"], row["word"]].append(row[column])
-    return {key: tuple(words) for key, words in table.items()}
+        key = row["pos"], row["word"]
+        table[key] = (*table.get(key, ()), row[column])
+    return table

@@ -69,11 +69,9 @@ def read_text_sets(gold: Path, references: Path, *, task: Task = "open-ended") -
     for path, texts in ((gold, golds), (references, others)):
         if not texts:
             raise DataError(f"{path} holds no text; one text per line is expected")
-    if task == "open-ended":
-        shared: list[tuple[str, ...]] = [tuple(others)] * len(golds)
-    elif len(golds) == len(others):
-        shared = [(other,) for other in others]
-    else:
+    is_set = task == "open-ended"
+    shared = [tuple(others)] * len(golds) if is_set else [(other,) for other in others]
+    if len(golds) != len(shared):
         raise DataError(
             f"{gold} has {len(golds)} lines, {references} has {len(others)}: they must pair line by line"
         )
@@ -103,10 +101,8 @@ def _record(row: Row, number: int, task: Task, sources: dict[str, str]) -> Recor
     gold = row.text("gold")
     if not gold.strip():
         raise row.fail("column 'gold' is empty; a record needs the text to be tested")
-    meta: dict[str, Any] = row.unknown(KNOWN)
     doc = row.values.get("doc")
-    if doc is not None:
-        meta["doc"] = str(doc)
+    meta = row.unknown(KNOWN) | ({} if doc is None else {"doc": str(doc)})
     named = row.label("id") or f"{row.file.stem}-{number}"
     source = row.maybe("source") or sources.get(str(doc))
     return Record(named, gold, task, row.texts("references"), source, row.texts("context"), (), meta)

@@ -73,14 +73,12 @@ def swap_texts(texts: Sequence[str], swaps: SwapList) -> list[Swapped]:
 def _swap(parsed: Parse, swaps: SwapList) -> Swapped:
     """Swap every gendered word, keeping its case; an article before it is adapted."""
     spans = list(_gendered(parsed, swaps))
-    genders = {counterpart.gender for _, _, counterpart in spans}
+    genders = {known.gender for _, _, known in spans}
     content: Content = "neutral" if not genders else "both" if len(genders) == 2 else next(iter(genders))
-    turned = tuple((_surface(parsed, i, j).lower(), c.other.lower()) for i, j, c in spans)
-    swapped = _rewritten(parsed, [(i, j, counterpart.other) for i, j, counterpart in spans])
-    neutral = None
-    if all(counterpart.neutral for *_, counterpart in spans):
-        neutral = _rewritten(parsed, [(i, j, counterpart.neutral) for i, j, counterpart in spans])
-    return Swapped(swapped, turned, content, neutral)
+    turned = tuple((_surface(parsed, i, j).lower(), known.other.lower()) for i, j, known in spans)
+    swapped = _rewritten(parsed, [(i, j, known.other) for i, j, known in spans])
+    neutral = _rewritten(parsed, [(i, j, known.neutral) for i, j, known in spans])
+    return Swapped(swapped, turned, content, neutral if all(known.neutral for *_, known in spans) else None)
 
 
 def is_one_to_one(swapped: Iterable[Swapped]) -> bool:
@@ -150,21 +148,16 @@ def read_swaps(path: Path) -> SwapList:
         raise DataError(f"{path} has no pair of words; write two per line, separated by a tab or comma")
     _refuse_cycles(path, forward)
     words: dict[str, Counterpart] = {}
+    notes = []
     for one, two in forward.items():
         gender = _gender(one, two, words)
         words[one] = Counterpart(gender, two)
         if two not in forward:
             words.setdefault(two, Counterpart(_OTHER[gender], one))
+        if len(others := dict.fromkeys(other for word, other in lines if word == one)) > 1:
+            notes.append(f"{path}: {one!r} has several counterparts ({', '.join(others)}): {two!r} is taken")
     known = embedded_swaps().tagged
     tagged = {key: known[key] for key in known if key[1] in _PRONOUNS and key[0] in words}
-    counterparts: dict[str, list[str]] = {}
-    for one, two in dict.fromkeys(lines):
-        counterparts.setdefault(one, []).append(two)
-    notes = [
-        f"{path}: {word!r} has several counterparts ({', '.join(others)}): {forward[word]!r} is taken"
-        for word, others in counterparts.items()
-        if len(others) > 1
-    ]
     return SwapList(words, tagged, tuple(notes))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +25,9 @@ _VOTES = 48  # of Pascal-50S: one per reference of an image
 def read_flickr8k(opened: Opened) -> Iterator[Rated]:
     """An image, a caption id and three ratings; or the share, the yes and the no of a crowd."""
     captions = _captions(opened.path / _TOKENS)
-    by_image: dict[str, list[str]] = {}
+    by_image: dict[str, tuple[str, ...]] = defaultdict(tuple)
     for name, text in captions.items():
-        by_image.setdefault(name.split("#")[0], []).append(text)
+        by_image[name.split("#")[0]] += (text,)
     expert = (opened.path / _EXPERT).is_file()
     path = opened.path / (_EXPERT if expert else _CROWD)
     images = {name: opened.image(name) for name in by_image}
@@ -34,7 +35,7 @@ def read_flickr8k(opened: Opened) -> Iterator[Rated]:
         cells, row = line.split("\t"), Row({}, path, number)
         if len(cells) < 3 or cells[1] not in captions:
             raise row.fail(f"image, a caption id of {_TOKENS} and ratings are expected, not {line[:60]!r}")
-        sample = Sample(captions[cells[1]], tuple(by_image.get(cells[0], ())), image=images.get(cells[0]))
+        sample = Sample(captions[cells[1]], by_image.get(cells[0], ()), image=images.get(cells[0]))
         human = by_criterion(row, {"overall": cells[2:] if expert else cells[2:3]})
         yield Rated(f"flickr8k-{number - 1}", sample, None, cells[0], human)
 
@@ -80,17 +81,17 @@ def _composite_table(
 
 
 def _composite_references(folder: Path) -> dict[str, tuple[str, ...]]:
-    references: dict[str, list[str]] = {}
+    references: dict[str, tuple[str, ...]] = defaultdict(tuple)
     if (folder / _TOKENS).is_file():
         for name, text in _captions(folder / _TOKENS).items():
-            references.setdefault(_image_key(name.split("#")[0]), []).append(text)
+            references[_image_key(name.split("#")[0])] += (text,)
     for path in sorted(folder.glob("dataset_*.json")):
         for entry in entries(read_json(path), path, under="images"):
-            texts = [sentence.text("raw") for sentence in entry.members("sentences")]
-            references.setdefault(_image_key(entry.text("filename")), []).extend(texts)
+            sentences = entry.members("sentences")
+            references[_image_key(entry.text("filename"))] += tuple(text.text("raw") for text in sentences)
     if not references:
         raise DataError(f"{folder}: no references; put {_TOKENS} or dataset_coco.json beside the tables")
-    return {image: tuple(texts) for image, texts in references.items()}
+    return references
 
 
 def _image_key(filename: str) -> str:
@@ -102,8 +103,7 @@ def _image_key(filename: str) -> str:
 
 def read_pascal50s(opened: Opened) -> Iterator[Rated]:
     """Pascal-50S: triplets of a reference and two captions, with a vote of 1 for the first or -1."""
-    triplets = opened.matlab["triplets"].reshape(-1)
-    beside = opened.path.with_name("pair_pascal.mat")
+    triplets, beside = opened.matlab["triplets"].reshape(-1), opened.path.with_name("pair_pascal.mat")
     inputs = Opened(beside).matlab.get("new_input") if beside.is_file() else None
     pairs = None if inputs is None else inputs.reshape(-1)
     starts = range(0, len(triplets), _VOTES)

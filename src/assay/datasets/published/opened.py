@@ -57,17 +57,21 @@ class Opened:
     @cached_property
     def columns(self) -> frozenset[str]:
         """The columns of the first record; none where a document is no collection of entries."""
-        if self.path.suffix in (".json", *PICKLES):
+        if self._is_document:
             members = self.document.values() if isinstance(self.document, Mapping) else self.document
             if not isinstance(members, Iterable) or not all(isinstance(m, Mapping) for m in members):
                 return frozenset()
         return frozenset(self.records[0].values)
 
-    @cached_property
+    @property
+    def _is_document(self) -> bool:
+        return self.path.suffix in (".json", *PICKLES)
+
+    @property
     def names(self) -> list[str]:
         """The keys of the entries of a document, else the numbers of the records."""
-        is_document = self.path.suffix in (".json", *PICKLES) and isinstance(self.document, Mapping)
-        return [str(key) for key in self.document] if is_document else [str(row.line) for row in self.records]
+        is_named = self._is_document and isinstance(self.document, Mapping)
+        return [str(name) for name in (self.document if is_named else (row.line for row in self.records))]
 
     @cached_property
     def matlab(self) -> Mapping[str, Any]:
@@ -99,18 +103,13 @@ class _Number:
         if isinstance(state, tuple) and len(state) > 1 and state[1] in ("<", ">"):
             self.order = state[1]
 
-    def value(self, raw: object) -> int | float:
-        kinds = {"f8": "d", "f4": "f", "i8": "q", "i4": "i"}
-        if not isinstance(raw, bytes) or self.code not in kinds:
-            raise pickle.UnpicklingError(f"it holds a numpy value of type {self.code!r}")
-        number: int | float = struct.unpack(self.order + kinds[self.code], raw)[0]
-        return number
-
 
 def _scalar(kind: object, raw: object) -> int | float:
-    if not isinstance(kind, _Number):
-        raise pickle.UnpicklingError("it holds a numpy value without a type")
-    return kind.value(raw)
+    codes = {"f8": "d", "f4": "f", "i8": "q", "i4": "i"}
+    if not isinstance(kind, _Number) or not isinstance(raw, bytes) or kind.code not in codes:
+        raise pickle.UnpicklingError(f"it holds a numpy value of type {getattr(kind, 'code', None)!r}")
+    number: int | float = struct.unpack(kind.order + codes[kind.code], raw)[0]
+    return number
 
 
 class _Plain(pickle.Unpickler):

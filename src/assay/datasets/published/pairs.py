@@ -193,7 +193,7 @@ def _neutral(
     tokens = (*first, *second)
     if len(first) == len(second) == 1 and all(token.text.lower() in _pronouns() for token in tokens):
         return _case(*tokens), "replace"
-    adjectives = _adjectives(attribute)
+    adjectives = {word.lower() for group in _groups(attribute) for word in group.adjectives}
     if _can_drop(more, start, end) and all(
         token.text.lower() in adjectives or (token.pos == "ADJ" and token.dep in ("amod", "conj"))
         for token in tokens
@@ -277,17 +277,9 @@ def _groups(attribute: str) -> list[Group]:
 @cache
 def _nouns(attribute: str) -> dict[str, str]:
     """The nouns of the attribute and of gender to their neutral words, singular and plural."""
-    words: dict[str, str] = {}
-    for group in (*_groups("gender"), *_groups(attribute)):
-        for noun in group.nouns:
-            words[noun.singular.lower()] = noun.neutral
-            words[noun.plural.lower()] = noun.neutral_plural
-    return words
-
-
-@cache
-def _adjectives(attribute: str) -> frozenset[str]:
-    return frozenset(word.lower() for group in _groups(attribute) for word in group.adjectives)
+    nouns = [noun for group in (*_groups("gender"), *_groups(attribute)) for noun in group.nouns]
+    singular = {noun.singular.lower(): noun.neutral for noun in nouns}
+    return singular | {noun.plural.lower(): noun.neutral_plural for noun in nouns}
 
 
 @cache

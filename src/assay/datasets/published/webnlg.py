@@ -48,10 +48,11 @@ def _rated(path: Path) -> Iterator[Rated]:
 def _submission(root: Path, code: str, system: str, count: int) -> list[str]:
     """A system's texts, one per reference; empty lines at the end of the file do not count."""
     path = below(root / "submissions" / "rdf2text" / code, system, f"primary.{code}")
-    if path is None:
-        raise DataError(f"the submission {system!r} names a file outside the folder of submissions")
-    if not path.is_file():
-        raise DataError(f"no submission {path}; keep the folders of the challenge's repository together")
+    if path is None or not path.is_file():
+        what = (
+            f"no submission {path}" if path else f"the submission {system!r} names a file outside its folder"
+        )
+        raise DataError(f"{what}; keep the folders of the challenge's repository together")
     lines = read_text(path).removesuffix("\n").split("\n")
     while len(lines) > count and not lines[-1].strip():
         lines.pop()
@@ -68,12 +69,9 @@ def texts_and_triples(path: Path) -> dict[str, tuple[tuple[str, ...], str]]:
     for numbered in entries(read_json(path), path, under="entries"):
         for number, value in numbered.values.items():
             entry = numbered.inner(value, number)
-            texts = tuple(map(_lex, entry.members("lexicalisations")))
-            triples = [
-                " | ".join(triple.text(part) for part in ("subject", "property", "object"))
-                for triple in entry.members("modifiedtripleset")
-            ]
-            references[number] = (texts, "\n".join(triples))
+            parts, triples = ("subject", "property", "object"), entry.members("modifiedtripleset")
+            lines = [" | ".join(triple.text(part) for part in parts) for triple in triples]
+            references[number] = (tuple(map(_lex, entry.members("lexicalisations"))), "\n".join(lines))
     return references
 
 
