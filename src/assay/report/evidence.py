@@ -98,7 +98,7 @@ def _add_scores(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> None:
     for audit, metric, case, role, score in frame.iter_rows():
         known = chosen.get((audit, case))
         if known and role in known["roles"] and metric in places:
-            known["roles"][role]["scores"][places[metric]] = float(f"{score:.4g}")
+            known["roles"][role]["scores"][places[metric]] = score
 
 
 def pooled_case(case: Mapping[str, Any], texts: dict[str, int], metrics: int) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def pooled_case(case: Mapping[str, Any], texts: dict[str, int], metrics: int) ->
 
 
 def explanations(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Matching maps and token probabilities of the chosen cases, in few digits."""
+    """Matching maps and token probabilities of the chosen cases."""
     shown, spent = [], 0
     for explained in run.explanations:
         known = chosen.get((explained.audit, explained.case))
@@ -130,13 +130,8 @@ def explanations(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> list[dict[st
         if cells > 3000 or spent > MAPS:  # a map too large to be read, or a page too full
             continue
         spent += 5 * cells
-        # Two decimals of a similarity; three significant digits of a probability, which may be tiny.
-        form = ".2f" if reason.kind == "matching" else ".3g"
         shown.append(
-            {
-                "metric": explained.metric, "audit": explained.audit, "case": explained.case,
-                "role": explained.role, "kind": reason.kind, "rows": reason.rows, "columns": reason.columns,
-                "values": [[float(f"{value:{form}}") for value in row] for row in reason.values],
-            }
-        )  # fmt: skip
+            {key: getattr(explained, key) for key in ("metric", "audit", "case", "role")}
+            | {key: getattr(reason, key) for key in ("kind", "rows", "columns", "values")}
+        )
     return shown

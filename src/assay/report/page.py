@@ -34,7 +34,7 @@ from assay.vocabulary import Verdict
 
 _SCRIPTS = ["dom", "explain", "load", "filters", "findings", "charts", "whom", "metric", "start"]
 _NAMES = ("metric", "audit", "slice", "statistic", "versus", "verdict")
-_NUMBERS = ("value", "ci_low", "ci_high", "p_value", "q_value", "mde")
+_NUMBERS = ("value", "n", "ci_low", "ci_high", "p_value", "q_value", "mde")
 _ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "insensitive", "pass", "not judged")
 
 
@@ -154,7 +154,8 @@ def _drawings(
         if panel.is_flat:
             flat.setdefault(panel.group, []).append(panel.title)
         else:
-            groups.setdefault(panel.group, []).append(_columns(panel))
+            shown = {"title": panel.title, "spec": panel.spec, "rows": panel.rows}
+            groups.setdefault(panel.group, []).append(shown | {"colouredBy": panel.coloured_by})
     drawn = tables(audit, [row for row in rows if row["audit"] == audit.name], run.metrics)
     return {
         "groups": groups,
@@ -205,8 +206,7 @@ def _findings(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> di
     """Findings by column, each name written once."""
     declared = [audits[row["audit"]].statistic(row) for row in rows]
     columns: dict[str, Any] = {name: _indexed(row[name] for row in rows) for name in _NAMES}
-    columns |= {name: [_short(row[name]) for row in rows] for name in _NUMBERS}
-    columns["n"] = [row["n"] for row in rows]
+    columns |= {name: [row[name] for row in rows] for name in _NUMBERS}
     columns["meaning"] = _indexed(statistic.meaning for statistic in declared)
     columns["unit"] = _indexed(statistic.unit for statistic in declared)
     columns["bad"] = _indexed(statistic.bad for statistic in declared)
@@ -239,40 +239,20 @@ def _indexed(values: Iterable[str | None]) -> dict[str, Any]:
     return {"names": list(names), "at": places}
 
 
-def _columns(panel: Panel) -> dict[str, Any]:
-    """A chart's rows by column: names are written once."""
-    columns = list(panel.rows[0]) if panel.rows else []
-    cells = [[_short(row[column], 5) for row in panel.rows] for column in columns]
-    return {
-        "title": panel.title, "spec": panel.spec, "colouredBy": panel.coloured_by, "columns": columns,
-        "cells": cells,
-    }  # fmt: skip
-
-
-def _short(value: Any, digits: int = 4) -> Any:
-    """A number in few significant digits; one that is not finite is absent."""
-    if not isinstance(value, float):
-        return value
-    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
-
-
 def inert(thing: Any) -> str:
     """JSON that cannot end its script element, whatever texts it carries."""
-    text = json.dumps(_finite(thing), ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(_rounded(thing), ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def packed(thing: Any) -> str:
     """JSON, compressed and in letters that no markup has a use for; equal things give equal text."""
-    text = json.dumps(_finite(thing), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(_rounded(thing), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     compressed = gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0)
     return base64.b64encode(compressed).decode("ascii")
 
 
-def _finite(thing: Any) -> Any:
-    """The same with null for numbers that JSON does not have."""
-    if isinstance(thing, float):
-        return thing if math.isfinite(thing) else None
-    if isinstance(thing, Mapping):
-        return {key: _finite(value) for key, value in thing.items()}
-    return [_finite(value) for value in thing] if isinstance(thing, (list, tuple)) else thing
+def _rounded(thing: Any) -> Any:
+    """The same with four significant digits, and with null for numbers that JSON does not have."""
+    parsed = {"parse_float": lambda text: float(f"{float(text):.4g}"), "parse_constant": lambda _: None}
+    return json.loads(json.dumps(thing), **parsed)

@@ -195,10 +195,6 @@ def create_app(root: Path | None, specs: Sequence[str]) -> FastAPI:
     live, shelf = Live([measure(spec) for spec in specs]), Shelf(root)  # a wrong spec is refused at once
     _add_pages(app, live, shelf)
 
-    @app.post("/api/score")
-    def scores(typed: Typed) -> dict[str, Any]:
-        return live.scores(typed.record, typed.metrics)
-
     @app.post("/api/stream")
     def stream(typed: Typed) -> StreamingResponse:
         lines = live.stream(typed.record, typed.metrics)

@@ -31,7 +31,6 @@ JUDGE_CALLS = 30  # calls to LLM judges that a server makes at most
 WORTHLESS = "of purple seventeen the quickly under because kettle orbit an"
 _NARROW = ("preschool", "school-age")  # words that fit few nouns: "preschool man"
 MOST_GROUPS = 4  # groups that replace an identity word
-_SCORED = ("metric", "score", "why", "explanation")
 _NEEDS_A_MODEL = ("bert-diverge", "masked-words")  # seconds per text: too slow for live use
 
 
@@ -76,11 +75,6 @@ class Live:
         """Every perturbation at its default level."""
         table = names("perturbations")
         return {name: load(where)() for name, (where, _) in table.items() if name not in _NEEDS_A_MODEL}
-
-    def scores(self, record: Record, labels: Sequence[str]) -> dict[str, Any]:
-        """Each metric's score with its explanation, or why there is none."""
-        rows = [self._scored(item, record) for item in self._chosen(labels)]
-        return {"scores": [{name: row[name] for name in _SCORED} for row in rows]}
 
     def stream(self, record: Record, labels: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Lines as they are known: scores of metrics without a model, the edits, then all other scores.

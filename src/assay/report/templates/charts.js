@@ -3,8 +3,7 @@ const SHAPES = { circle: "●", square: "■", "triangle-up": "▲", diamond: "�
 const drawers = new Map();  // figure to a function that draws it again
 
 function chartRows(chart) {
-  const rows = chart.cells.length ? chart.cells[0].map((_, i) => Object.fromEntries(chart.columns.map((name, c) => [name, chart.cells[c][i]]))) : [];
-  return rows.filter((row) => !("metric" in row) || wanted.metrics.has(row.metric) || !run.metrics.includes(row.metric));
+  return chart.rows.filter((row) => !("metric" in row) || wanted.metrics.has(row.metric) || !run.metrics.includes(row.metric));
 }
 
 function themed(spec) {
@@ -55,19 +54,19 @@ function chartView(chart) {
 
 function legend(charts) {
   if (charts[0].colouredBy !== "verdict") return null;
-  const present = new Set(charts.flatMap((chart) => chart.cells[chart.columns.indexOf("verdict")] || []));
+  const present = new Set(charts.flatMap((chart) => chart.rows.map((row) => row.verdict)));
   return el("div", { class: "legend" }, ...Object.entries(run.colours).filter(([verdict]) => present.has(verdict)).map(([verdict, colour]) => {
     const dot = el("i");
     dot.style.background = colour;
     return el("span", null, dot, verdict);
-  }), charts[0].spec.layer ? el("span", { text: charts[0].columns.includes("y") ? "dashed: both groups alike" : "dashed: the margin that matters" }) : null,
+  }), charts[0].spec.layer ? el("span", { text: "y" in charts[0].rows[0] ? "dashed: both groups alike" : "dashed: the margin that matters" }) : null,
   charts[0].spec.encoding?.shape ? el("span", { text: run.metrics.map((metric, at) => `${Object.values(SHAPES)[at % 6]} ${metric}`).join("  ") }) : null);
 }
 
 function groupView(audit, title, charts) {
   const csv = el("button", { type: "button", class: "csv", text: "CSV" });
-  csv.addEventListener("click", () => downloadCsv(`assay-${audit}-${title}.csv`.replaceAll(" ", "-"), ["panel", ...charts[0].columns],
-    charts.flatMap((chart) => chartRows(chart).map((row) => [chart.title, ...chart.columns.map((name) => row[name])]))));
+  csv.addEventListener("click", () => downloadCsv(`assay-${audit}-${title}.csv`.replaceAll(" ", "-"), ["panel", ...Object.keys(charts[0].rows[0])],
+    charts.flatMap((chart) => chartRows(chart).map((row) => [chart.title, ...Object.values(row)]))));
   return el("div", { class: "group" }, el("h3", null, inWords(title) + " ", csv), legend(charts), el("div", { class: "panels" }, ...charts.map(chartView)));
 }
 
