@@ -154,7 +154,7 @@ def test_evidence_shows_the_references_that_each_text_was_scored_with() -> None:
     run = replace(run, cases=cases_frame({"checklist": [case]}))
     shown_case = examples(run, rows_of(run))["checklist", "c1"]
     assert shown_case["references"] == [other]
-    assert shown_case["roles"]["perturbed"] == {"text": other, "scores": {}, "references": [gold]}
+    assert shown_case["roles"]["perturbed"] == {"text": other, "scores": [], "references": [gold]}
     assert "references" not in shown_case["roles"]["worthless"]
 
 

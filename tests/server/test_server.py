@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import expect
 
 from assay.cli.serve import _listen, allowed_hosts
-from assay.server.app import MOST_BYTES, Bucket, Guard, create_app
+from assay.server.app import MOST_BYTES, Bucket, Guard, Shelf, create_app
 from assay.server.live import identity_swaps
 
 _spec = importlib.util.spec_from_file_location(
@@ -34,15 +34,21 @@ TYPED = {"hypothesis": "The old man sat down.", "references": ["The man sat down
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of two runs, beside one that is not for the server."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("first", "second"):
+        shared.planted_run().save(folder / name)
+    (folder.parent / "secret").mkdir(exist_ok=True)
+    (folder.parent / "secret" / "run.json").write_text("{}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(root: Path) -> Iterator[str]:
     """A running server over two runs, on a free port."""
     import uvicorn
 
-    root = tmp_path_factory.mktemp("runs")
-    for name in ("first", "second"):
-        shared.planted_run().save(root / name)
-    (root.parent / "secret").mkdir(exist_ok=True)
-    (root.parent / "secret" / "run.json").write_text("{}")
     listening = _listen("127.0.0.1", 0)
     port = listening.getsockname()[1]
     app = Guard(
@@ -232,16 +238,14 @@ def test_specs_from_a_page_cannot_load_files(client: Any) -> None:
     assert "is not served" in answer.json()["error"]
 
 
-def test_no_run_outside_the_folder(client: Any) -> None:
-    runs = client.get("/api/runs").json()["runs"]
+def test_no_run_outside_the_folder(client: Any, root: Path) -> None:
+    runs = Shelf(root).listed()
     assert sorted(run["name"] for run in runs) == ["first", "second"]
     assert runs[0]["verdicts"] == {"fail": 9, "pass": 6, "not judged": 48}
     assert {run["date"] for run in runs} == {"2026-01-02 03:04"}  # of the run, not of its file
     for name in ("..%2Fsecret", "secret", "%2Fetc", "%2E%2E"):
         assert client.get(f"/runs/{name}").status_code in (307, 400, 404)
     assert "Which of these 3 metrics can be trusted" in client.get("/runs/first").text
-    both = client.get("/api/compare", params={"before": "first", "after": "second"}).json()
-    assert (both["worse"], both["better"], both["unchanged"]) == ([], [], 63)
 
 
 @pytest.mark.parametrize("text", ["{}", '{"schema": 99}', "xx"])
@@ -251,8 +255,8 @@ def test_a_damaged_run_is_listed_as_such_and_refused(text: str, tmp_path: Path) 
     shared.planted_run().save(tmp_path / "bad")
     (tmp_path / "bad" / "run.json").write_text(text)
     asked = TestClient(create_app(tmp_path, ("bleu",)))
-    assert [run["size"] for run in asked.get("/api/runs").json()["runs"]] == ["damaged"]
-    for address in ("/runs/bad", "/api/runs/bad", "/api/compare?before=bad&after=bad"):
+    assert [run["size"] for run in Shelf(tmp_path).listed()] == ["damaged"]
+    for address in ("/runs/bad", "/api/runs/bad"):
         answer = asked.get(address)
         assert answer.status_code == 400
         assert "run.json is damaged" in answer.json()["error"]
@@ -346,15 +350,12 @@ def test_a_link_brings_the_text_back_and_waiting_metrics_show_a_spinner(address:
     page.close()
 
 
-def test_runs_can_be_browsed_and_compared(address: str, browser: Any) -> None:
+def test_runs_can_be_searched_and_opened(address: str, browser: Any) -> None:
     page = browser.new_page()
     page.goto(address + "/runs")
     page.fill("#search", "second")
     expect(page.locator("#runs tbody tr:visible th")).to_have_text(["second"])
     page.fill("#search", "")
-    page.click("#compare button")
-    expect(page.locator("#result")).to_contain_text("Unchanged within uncertainty: 63")
-    expect(page.locator("#result h3")).to_have_text(["worse: 0", "better: 0"])
     page.click("#runs th a:text-is('first')")
     expect(page).to_have_url(f"{address}/runs/first")
     expect(page.locator("#count")).to_have_text("63 of 63 findings")

@@ -19,7 +19,7 @@ from assay.core import Chart, Statistic
 from assay.datasets.lexicon import toml_file
 from assay.report.tables import shown_rows
 from assay.report.text import asset, heading, in_words
-from assay.report.verdicts import AuditInfo, Row, audits_of, beyond_margin, grouped, is_check, rows_of
+from assay.report.verdicts import AuditInfo, Row, audits_of, badness, grouped, is_check, rows_of
 from assay.run.results import Run
 from assay.vocabulary import Verdict
 
@@ -110,7 +110,7 @@ def _verdicts(rows: Iterable[Row], statistic: str) -> dict[tuple[str, str], Verd
     """The verdict on a statistic by metric and slice; a judged one where there are several."""
     named = [row for row in rows if row["statistic"] == statistic]
     named.sort(key=lambda row: row["verdict"] != "not judged")
-    return {(row["metric"], row["slice"]): row["verdict"] for row in named}
+    return {_place(row): row["verdict"] for row in named}
 
 
 def _spec(kind: str, **values: object) -> Spec:
@@ -134,7 +134,7 @@ def _dots(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel
     named = [row for row in rows if row["statistic"] == (chart.colour or chart.value)]
     at_depth = [row for row in named if row["slice"].count("/") + 1 == chart.depth]
     for path, listed in grouped(shown_rows(at_depth or named), _start(chart)).items():
-        worst = sorted(listed, key=lambda row: -_badness(audit, row))[:MOST_BARS]
+        worst = sorted(listed, key=lambda row: -badness(row["value"], audit.statistic(row)))[:MOST_BARS]
         several = len({row["versus"] for row in worst}) > 1
         slices = list(dict.fromkeys(row["slice"] for row in listed))
         dots = tuple(
@@ -158,13 +158,6 @@ def _margins(statistic: Statistic) -> list[dict[str, float]]:
     return [{"at": place} for place in places]
 
 
-def _badness(audit: AuditInfo, row: Row) -> float:
-    """By how far the value itself lies on the bad side; by its size where no side is bad."""
-    statistic = audit.statistic(row)
-    value = float(row["value"])
-    return value if statistic.bad is None else beyond_margin(value, value, statistic)
-
-
 def _label(row: Row, path: str, *, several: bool) -> str:
     """What a dot is about: a group, a “word” or the rest of its slice, then the metric."""
     rest = row["slice"].removeprefix(path).strip("/").removeprefix("group/")
@@ -180,40 +173,50 @@ def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pane
     a start are drawn as change from it: in the unit of the verdict where the audit reports the steps between
     points in that unit, else in percent, since the scales of metrics differ.
     """
-    across = {(row["metric"], row["slice"]): row["value"] for row in rows if row["statistic"] == chart.x}
-    named = [row for row in rows if row["statistic"] == chart.value]
-    deeper = [row for row in named if row["slice"].count("/") >= chart.depth]
-    unit, steps = _steps(audit, chart, rows)
-    for path, listed in grouped(deeper, _start(chart)).items():
-        points = _points(chart, listed, across, _line_verdicts(chart, rows, path))
+    across = {_place(row): row["value"] for row in rows if row["statistic"] == chart.x}
+    units = [known.unit for known in audit.statistics if known.name == chart.colour]
+    names = {known.name for known in audit.statistics if known.bad is None and known.unit in units}
+    steps = {_place(row): row for row in rows if row["statistic"] in names}  # from the point before
+    named = [
+        row for row in rows if row["statistic"] == chart.value and row["slice"].count("/") >= chart.depth
+    ]
+    for path, listed in grouped(named, _start(chart)).items():
+        verdicts = _line_verdicts(chart, rows, path)
+        points = [_point(row, verdicts, across if chart.x else None) for row in listed]
+        points = [point for point in points if chart.x or point["x"] is not None]
         starts = {point["metric"]: point["value"] for point in points if point["x"] is None}
+        spec = _spec("curve", across=in_words(chart.x or ""), title=heading(audit.statistic(listed[0])))
         if starts:
             points = [
                 point | {"x": point["x"] or 0.0, "change": _change(point, starts, path, steps)}
                 for point in points
                 if point["metric"] in starts
             ]
+            title = f"change, {units[0]}" if steps else "change, % of start"
+            spec["encoding"]["y"] |= {"field": "change", "title": title}
+            spec["encoding"]["tooltip"].insert(-1, {"field": "change"})
         if points:
-            spec = _spec("curve", across=in_words(chart.x or ""), title=heading(audit.statistic(listed[0])))
-            if starts:
-                title = f"change, {unit}" if steps else "change, % of start"
-                spec["encoding"]["y"] |= {"field": "change", "title": title}
-                spec["encoding"]["tooltip"].insert(-1, {"field": "change"})
             yield Panel(*_named(audit, chart, path), spec, tuple(points))
 
 
-_Steps = Mapping[tuple[str, str], Row]  # metric and slice to the change from the point before
+def _place(row: Row) -> tuple[str, str]:
+    return row["metric"], row["slice"]
 
 
-def _steps(audit: AuditInfo, chart: Chart, rows: Iterable[Row]) -> tuple[str, _Steps]:
-    """The unit of the verdict, and the changes from point to point that the audit reports in it."""
-    units = [known.unit for known in audit.statistics if known.name == chart.colour]
-    names = {known.name for known in audit.statistics if known.bad is None and known.unit in units}
-    steps = {(row["metric"], row["slice"]): row for row in rows if row["statistic"] in names}
-    return (units[0] if units else ""), steps
+def _point(
+    row: Row, verdicts: Mapping[str, Verdict], across: Mapping[tuple[str, str], float] | None
+) -> dict[str, Any]:
+    """A point of a line; without `across`, x is the number in the slice's last part (3 of `top-3`)."""
+    last = row["slice"].rpartition("/")[2]
+    number = _NUMBER.search(last)
+    x = across.get(_place(row)) if across is not None else float(number[0]) if number else None
+    verdict = verdicts.get(row["metric"], "not judged")
+    return {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
 
 
-def _change(point: Mapping[str, Any], starts: Mapping[str, float], path: str, steps: _Steps) -> float:
+def _change(
+    point: Mapping[str, Any], starts: Mapping[str, float], path: str, steps: Mapping[tuple[str, str], Row]
+) -> float:
     """How far a point lies from the start of its line."""
     if not steps:
         start = starts[point["metric"]]
@@ -223,26 +226,6 @@ def _change(point: Mapping[str, Any], starts: Mapping[str, float], path: str, st
         total += step["value"]
         step = steps.get((point["metric"], f"{path}/{step['versus']}"))
     return total
-
-
-def _points(
-    chart: Chart,
-    rows: Iterable[Row],
-    across: Mapping[tuple[str, str], float],
-    verdicts: Mapping[str, Verdict],
-) -> list[dict[str, Any]]:
-    """The points of a panel; `x` is None at the start of a line."""
-    points = []
-    for row in rows:
-        last = row["slice"].rpartition("/")[2]
-        number = _NUMBER.search(last)  # 3 of `top-3`
-        own = float(number[0]) if number else None
-        x = across.get((row["metric"], row["slice"])) if chart.x else own
-        verdict = verdicts.get(row["metric"], "not judged")
-        point = {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
-        if chart.x or x is not None:
-            points.append(point)
-    return points
 
 
 def _line_verdicts(chart: Chart, rows: Iterable[Row], path: str) -> dict[str, Verdict]:
@@ -264,23 +247,24 @@ def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pa
     if len(groups) < 2:
         return
     verdicts = _verdicts(rows, chart.colour or chart.value)
-    values = {(row["metric"], row["slice"], row["versus"]): row["value"] for row in named}
-    for metric in dict.fromkeys(row["metric"] for row in named):
+    by_place = {
+        place: {row["versus"]: row["value"] for row in of} for place, of in grouped(named, _place).items()
+    }
+    both = {place: values for place, values in by_place.items() if all(group in values for group in groups)}
+    for metric in dict.fromkeys(metric for metric, _ in both):
         points = [
             {
-                "metric": metric, "slice": slice_, "x": x, "y": y,
+                "metric": metric, "slice": slice_, "x": values[groups[0]], "y": values[groups[1]],
                 "verdict": verdicts.get((metric, slice_), "not judged"),
             }
-            for slice_ in dict.fromkeys(row["slice"] for row in named)
-            if (x := values.get((metric, slice_, groups[0]))) is not None
-            and (y := values.get((metric, slice_, groups[1]))) is not None
+            for (owner, slice_), values in both.items()
+            if owner == metric
         ]  # fmt: skip
-        if points:
-            sizes = [point[axis] for point in points for axis in ("x", "y")]
-            ends = [{"x": value, "y": value} for value in (min(0.0, *sizes), max(0.0, *sizes))]
-            across, title = (f"{in_words(chart.value)}, {group}" for group in groups)
-            spec = _spec("scatter", across=across, title=title, diagonal=ends)
-            yield Panel(audit.name, chart.title or in_words(chart.value), metric, spec, tuple(points))
+        sizes = [point[axis] for point in points for axis in ("x", "y")]
+        ends = [{"x": value, "y": value} for value in (min(0.0, *sizes), max(0.0, *sizes))]
+        across, title = (f"{in_words(chart.value)}, {group}" for group in groups)
+        spec = _spec("scatter", across=across, title=title, diagonal=ends)
+        yield Panel(audit.name, chart.title or in_words(chart.value), metric, spec, tuple(points))
 
 
 def _cases(run: Run, audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:

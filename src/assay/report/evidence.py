@@ -40,8 +40,12 @@ def wanted_roles(slice_: str, roles: Sequence[str]) -> list[str]:
 
 
 def examples(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
-    """The cases that findings point to, gravest first, until the page is full."""
-    texts = _texts(run, rows)
+    """The cases that findings point to, gravest first, until the page is full; scores by metric, in order."""
+    named = {case for row in rows for case in (row["evidence"] or [])[:CASES_PER_FINDING]}
+    texts: dict[Key, dict[str, Row]] = {}
+    for text in run.cases.filter(pl.col("case").is_in(list(named))).iter_rows(named=True):
+        texts.setdefault((text["audit"], text["case"]), {})[text["role"]] = text
+    scores = _scores(run, named)
     chosen: dict[Key, dict[str, Any]] = {}
     spent = 0
     for row in rows:
@@ -49,33 +53,28 @@ def examples(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
             key = (row["audit"], case)
             if key not in texts or spent > BUDGET:
                 continue
-            known = chosen.get(key) or _case(case, texts[key])
+            first = next(iter(texts[key].values()))
+            known = chosen.setdefault(key, {"id": case, **_scored_with(first), "roles": {}})
             for role in wanted_roles(row["slice"], list(texts[key])):
                 if role not in known["roles"]:
-                    known["roles"][role] = _role(texts[key][role], known)
-                    spent += len(known["roles"][role]["text"])
-            chosen[key] = known
-    _add_scores(run, chosen)
+                    text = texts[key][role]
+                    # Its own references and source where they are not those of the case.
+                    own = {name: value for name, value in _scored_with(text).items() if value != known[name]}
+                    shown = {"text": _cut(text["hypothesis"]), "scores": scores.get((*key, role), []), **own}
+                    known["roles"][role] = shown
+                    spent += len(shown["text"])
     return chosen
 
 
-def _texts(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Row]]:
-    """Audit and case to its rows by role, for the cases that any finding names."""
-    named = {case for row in rows for case in (row["evidence"] or [])[:CASES_PER_FINDING]}
-    texts: dict[Key, dict[str, Row]] = {}
-    for row in run.cases.filter(pl.col("case").is_in(list(named))).iter_rows(named=True):
-        texts.setdefault((row["audit"], row["case"]), {})[row["role"]] = row
-    return texts
-
-
-def _case(case: str, roles: Mapping[str, Row]) -> dict[str, Any]:
-    return {"id": case, **_scored_with(next(iter(roles.values()))), "roles": {}}
-
-
-def _role(row: Row, case: Mapping[str, Any]) -> dict[str, Any]:
-    """A text that was scored; with its own references and source where they are not those of the case."""
-    own = {key: value for key, value in _scored_with(row).items() if value != case[key]}
-    return {"text": _cut(row["hypothesis"]), "scores": {}, **own}
+def _scores(run: Run, cases: Iterable[str]) -> dict[tuple[str, str, str], list[float | None]]:
+    """Audit, case and role to the score of each metric of the run."""
+    frame = run.scores.filter(pl.col("case").is_in(list(cases)) & pl.col("score").is_not_null())
+    places = {metric: place for place, metric in enumerate(run.metrics)}
+    table: dict[tuple[str, str, str], list[float | None]] = {}
+    for audit, metric, case, role, score in frame.iter_rows():
+        if metric in places:
+            table.setdefault((audit, case, role), [None] * len(places))[places[metric]] = score
+    return table
 
 
 def _scored_with(row: Row) -> dict[str, Any]:
@@ -91,29 +90,16 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + " …"
 
 
-def _add_scores(run: Run, chosen: Mapping[Key, dict[str, Any]]) -> None:
-    cases = list({case for _, case in chosen})
-    frame = run.scores.filter(pl.col("case").is_in(cases) & pl.col("score").is_not_null())
-    places = {metric: place for place, metric in enumerate(run.metrics)}
-    for audit, metric, case, role, score in frame.iter_rows():
-        known = chosen.get((audit, case))
-        if known and role in known["roles"] and metric in places:
-            known["roles"][role]["scores"][places[metric]] = score
+def pooled_case(case: Mapping[str, Any], texts: dict[str, int]) -> dict[str, Any]:
+    """A case whose texts are places in `texts`, which grows; without what is empty."""
 
-
-def pooled_case(case: Mapping[str, Any], texts: dict[str, int], metrics: int) -> dict[str, Any]:
-    """A case whose texts are places in `texts`, which grows; a role's scores are listed by metric."""
+    def at(text: str) -> int:
+        return texts.setdefault(text, len(texts))
 
     def pooled(part: Mapping[str, Any]) -> dict[str, Any]:
         shown = {key: value for key, value in part.items() if value not in (None, 0, [], {})}
-        for key in ("text", "source"):
-            if key in shown:
-                shown[key] = texts.setdefault(shown[key], len(texts))
-        if "references" in shown:
-            shown["references"] = [texts.setdefault(text, len(texts)) for text in shown["references"]]
-        if "scores" in shown:
-            shown["scores"] = [part["scores"].get(place) for place in range(metrics)]
-        return shown
+        shown |= {key: at(shown[key]) for key in ("text", "source") if key in shown}
+        return shown | {key: list(map(at, shown[key])) for key in ("references",) if key in shown}
 
     return pooled(case) | {"roles": {name: pooled(role) for name, role in case["roles"].items()}}
 

@@ -72,21 +72,12 @@ def page(run: Run, earlier: Sequence[Run] = ()) -> str:
     plot = vega() if charts else ""
     places = {id(row): place for place, row in enumerate(rows)}
     return environment().get_template("report.html").render(
-        about=run.about,
-        metrics=run.metrics,
-        notes=run.notes,
-        questions=QUESTION_TITLES,
-        answers=answers(run),
-        rankings=ranked,
-        profiles=profiled,
-        gravest=_gravest(run, audits, rows),
+        about=run.about, metrics=run.metrics, notes=run.notes, questions=QUESTION_TITLES, verdicts=_ORDER,
+        answers=answers(run), rankings=ranked, profiles=profiled, gravest=_gravest(run, audits, rows),
         history=history([*earlier, run]) if earlier else {},
         failures=sum(row["verdict"] == "fail" for row in rows),
-        verdicts=_ORDER,
         sections=[_section(run, audit, finite) for audit in audits.values()],
-        style=Markup(asset("style.css")),  # our own files, as are the next two
-        script=Markup(script),
-        policy=policy(plot, script),
+        style=Markup(asset("style.css")), script=Markup(script), policy=policy(plot, script),  # our own files
         data=Markup(inert(_core(run, audits, ranked, profiled))),
         packed={
             "findings": packed(_findings(run, audits, rows)),
@@ -175,31 +166,24 @@ def _core(
     run: Run, audits: dict[str, AuditInfo], ranked: Sequence[Ranking], profiled: Mapping[str, Profile]
 ) -> dict[str, Any]:
     """What the script needs at once."""
+    lines = {
+        one.task: {
+            line.metric: [(s.good, s.bad, s.total, *s.ends) for s in (line.noticed, line.steady)]
+            for line in one.lines
+        }
+        for one in ranked
+    }
+    fairness = {name: known.fairness for name, known in profiled.items()}
+    agreement = ("statistic", "slice", "value", "ci_low", "ci_high")
     return {
         "metrics": run.metrics,
         "questions": {name: audit.question for name, audit in audits.items()},
         "titles": {name: audit.title for name, audit in audits.items()},
         "colours": VERDICT_COLOURS,
-        "agreement": {
-            name: [row["statistic"], row["slice"], row["value"], row["ci_low"], row["ci_high"]]
-            for name, known in profiled.items()
-            if (row := known.agreement)
-        },
-        "fairness": {
-            name: [known.fairness.count("pass"), known.fairness.count("fail"), known.fairness.total]
-            for name, known in profiled.items()
-        },
-        "tasks": [
-            {
-                "task": one.task,
-                "lines": {
-                    line.metric: [(s.good, s.bad, s.total, *s.ends) for s in (line.noticed, line.steady)]
-                    for line in one.lines
-                },
-            }
-            for one in ranked
-        ],
-    }  # fmt: skip
+        "agreement": {m: [row[c] for c in agreement] for m, p in profiled.items() if (row := p.agreement)},
+        "fairness": {name: [a.count("pass"), a.count("fail"), a.total] for name, a in fairness.items()},
+        "tasks": [{"task": task, "lines": listed} for task, listed in lines.items()],
+    }
 
 
 def _findings(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> dict[str, Any]:
@@ -226,7 +210,7 @@ def _evidence(run: Run, rows: Sequence[Row]) -> dict[str, Any]:
         for row in rows
     ]
     texts: dict[str, int] = {}
-    pooled = [pooled_case(case, texts, len(run.metrics)) for case in cases.values()]
+    pooled = [pooled_case(case, texts) for case in cases.values()]
     return {
         "of": {place: listed for place, listed in enumerate(named) if listed},
         "texts": list(texts), "cases": pooled, "explanations": explanations(run, cases),

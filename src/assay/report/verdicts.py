@@ -125,6 +125,11 @@ def beyond_margin(low: float, high: float, statistic: Statistic) -> float:
     return max(low - centre, centre - high) - abs(margin) if statistic.bad == "far" else 0.0
 
 
+def badness(value: float, statistic: Statistic) -> float:
+    """By how far a value itself lies on the bad side; its size where no side is bad."""
+    return value if statistic.bad is None else beyond_margin(value, value, statistic)
+
+
 def gravest_first(run: Run, listed: Iterable[Row]) -> list[Row]:
     """Findings by severity."""
     audits = audits_of(run)

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,7 +22,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from assay.core import Record
 from assay.errors import AuditError, CacheError
 from assay.names.spec import measure
-from assay.report.compare import compare
 from assay.report.page import inert, page, policy
 from assay.report.text import asset
 from assay.run.results import Run, load_about, load_findings, load_run
@@ -175,19 +174,6 @@ class Shelf:
             raise CacheError(f"no run called {name!r} here")
         return load_run(known[name])
 
-    def compare(self, before: str, after: str) -> dict[str, Any]:
-        """Changes between two runs, largest first; unchanged findings are only counted."""
-        comparison = compare(self.open(before), self.open(after))
-        return {
-            "worse": [change.document for change in comparison.of("worse")[:200]],
-            "better": [change.document for change in comparison.of("better")[:200]],
-            "unchanged": len(comparison.of("unchanged")),
-            "not_compared": len(comparison.of("not compared")),
-            "notes": list(comparison.notes),
-            "only_before": comparison.only_before,
-            "only_after": comparison.only_after,
-        }
-
 
 def create_app(root: Path | None, specs: Sequence[str]) -> FastAPI:
     """The server without its guard; `root` holds run folders, `specs` are the metrics on offer."""
@@ -201,14 +187,6 @@ def create_app(root: Path | None, specs: Sequence[str]) -> FastAPI:
         first = next(lines)  # a wrong name is refused before anything is sent
         texts = (json.dumps(line, allow_nan=False) + "\n" for line in chain([first], lines))
         return StreamingResponse(texts, media_type="application/x-ndjson")
-
-    @app.get("/api/runs")
-    def runs() -> dict[str, Any]:
-        return {"runs": shelf.listed()}
-
-    @app.get("/api/compare")
-    def compare(before: Annotated[str, Query()], after: Annotated[str, Query()]) -> dict[str, Any]:
-        return shelf.compare(before, after)
 
     @app.get("/api/runs/{name}")
     def document(name: str) -> JSONResponse:

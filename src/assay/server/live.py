@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from assay.core import Measure, Metric, Perturbation, Record, Sample, SetMetric
-from assay.datasets.lexicon import first_names, indefinite_article
+from assay.datasets.lexicon import first_names, indefinite_article, match_case
 from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES, load_lexicon
 from assay.errors import AuditError, SpecError
@@ -150,9 +150,8 @@ class Live:
             except AuditError:  # weights or a language resource that is not here
                 continue
             if text is not None:
-                changed.append(
-                    Edit(perturbation.criterion, name, perturbation.expect, replace(record, gold=text))
-                )
+                edited = replace(record, gold=text)
+                changed.append(Edit(perturbation.criterion, name, perturbation.expect, edited))
         return changed
 
 
@@ -176,8 +175,7 @@ def _explanation(item: Measure, sample: Sample) -> dict[str, Any] | None:
     reason = explain_samples(item, [sample])[0] if isinstance(item.metric, Metric) else None
     if reason is None:
         return None
-    numbers = [[float(f"{number:.3g}") for number in row] for row in reason.values]
-    return {"kind": reason.kind, "rows": reason.rows, "columns": reason.columns, "values": numbers}
+    return {key: getattr(reason, key) for key in ("kind", "rows", "columns", "values")}
 
 
 Swap = tuple[str, str, tuple[str, ...]]  # what was done, the new text, the new references
@@ -190,17 +188,13 @@ def identity_swaps(text: str, references: Sequence[str] = ()) -> list[Swap]:
     text was changed.
     """
     gendered, *others = swap_texts([text, *references], embedded_swaps())
-    swaps: list[Swap] = []
-    if gendered.turned:
-        swaps.append(("other gender", gendered.text, tuple(other.text for other in others)))
-    changes = [
-        change for attribute in sorted(set(ATTRIBUTES) - {"gender"}) for change in _groups(attribute, text)
+    gender = ("other gender", gendered.text, tuple(other.text for other in others))
+    attributes = sorted(set(ATTRIBUTES) - {"gender"})
+    changes = [*_names(text), *(change for attribute in attributes for change in _groups(attribute, text))]
+    return ([gender] if gendered.turned else []) + [
+        (name, _replaced(text, old, new), tuple(_replaced(each, old, new) for each in references))
+        for name, old, new in changes
     ]
-    for name, old, new in (*_names(text), *changes):
-        swaps.append(
-            (name, _replaced(text, old, new), tuple(_replaced(each, old, new) for each in references))
-        )
-    return swaps
 
 
 def _names(text: str) -> list[tuple[str, str, str]]:
@@ -211,9 +205,8 @@ def _names(text: str) -> list[tuple[str, str, str]]:
         return []
     others = {name.region: name for name in known.values() if name.gender == old.gender}
     others.pop(old.region, None)
-    return [
-        (f"name: {old.name} to {new.name}", old.name, new.name) for new in list(others.values())[:MOST_GROUPS]
-    ]
+    chosen = [new.name for new in list(others.values())[:MOST_GROUPS]]
+    return [(f"name: {old.name} to {new}", old.name, new) for new in chosen]
 
 
 def _groups(attribute: str, text: str) -> list[tuple[str, str, str]]:
@@ -245,10 +238,7 @@ def _replaced(text: str, old: str, new: str) -> str:
     """Replace a word, adapting its article and its capital."""
 
     def written(match: re.Match[str]) -> str:
-        word = new[:1].upper() + new[1:] if match[3][:1].isupper() and not old[:1].isupper() else new
-        if not match[1]:
-            return word
-        article = indefinite_article(new)
-        return (article.capitalize() if match[1][0].isupper() else article) + match[2] + word
+        article = match_case(indefinite_article(new), match[1]) + match[2] if match[1] else ""
+        return article + match_case(new, match[3])
 
     return _pattern(old).sub(written, text)
