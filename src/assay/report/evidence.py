@@ -43,8 +43,8 @@ def examples(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
     """The cases that findings point to, gravest first, until the page is full; scores by metric, in order."""
     named = {case for row in rows for case in (row["evidence"] or [])[:CASES_PER_FINDING]}
     texts: dict[Key, dict[str, Row]] = {}
-    for text in run.cases.filter(pl.col("case").is_in(list(named))).iter_rows(named=True):
-        texts.setdefault((text["audit"], text["case"]), {})[text["role"]] = text
+    for stored in run.cases.filter(pl.col("case").is_in(list(named))).iter_rows(named=True):
+        texts.setdefault((stored["audit"], stored["case"]), {})[stored["role"]] = stored
     scores = _scores(run, named)
     chosen: dict[Key, dict[str, Any]] = {}
     spent = 0

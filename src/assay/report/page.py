@@ -238,5 +238,7 @@ def packed(thing: Any) -> str:
 
 def _rounded(thing: Any) -> Any:
     """The same with four significant digits, and with null for numbers that JSON does not have."""
-    parsed = {"parse_float": lambda text: float(f"{float(text):.4g}"), "parse_constant": lambda _: None}
-    return json.loads(json.dumps(thing), **parsed)
+    short = json.JSONDecoder(
+        parse_float=lambda text: float(f"{float(text):.4g}"), parse_constant=lambda _: None
+    )
+    return short.decode(json.dumps(thing))

@@ -50,7 +50,7 @@ class Table:
 def unfold(measure: Measure, cases: Mapping[str, Sequence[Case]], table: Table) -> dict[str, Scored]:
     """Each audit's values by role, from the scores of all audits' samples in order."""
     scored: dict[str, Scored] = {}
-    about = _describe(measure)
+    about = describe_measure(measure)
     column = table.values[:, measure.column]
     start = 0
     for name, listed in cases.items():
@@ -66,7 +66,8 @@ def unfold(measure: Measure, cases: Mapping[str, Sequence[Case]], table: Table) 
     return scored
 
 
-def _describe(measure: Measure) -> dict[str, Any]:
+def describe_measure(measure: Measure) -> dict[str, Any]:
+    """What a run stores of a metric."""
     metric = measure.metric
     return {
         "paradigm": metric.paradigm,
@@ -128,7 +129,7 @@ def score_sets(measure: Measure, metric: SetMetric, cases: Sequence[Case], sessi
         Case(slice_, {}, slice_, {"sizes": {role: len(samples) for role, samples in by_role.items()}})
         for slice_, by_role in sets.items()
     ]
-    about = _describe(measure) | (_warn_of_small_sets(metric, sets) if metric.smallest else {})
+    about = describe_measure(measure) | (_warn_of_small_sets(metric, sets) if metric.smallest else {})
     return Scored(measure.label, folded, values, resamples=resamples, notes=notes, about=about)
 
 

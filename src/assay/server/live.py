@@ -23,6 +23,7 @@ from assay.report.names import shown_name
 from assay.run.pipeline import score
 from assay.run.scoring import explain_samples, project
 from assay.run.session import Session
+from assay.run.unfold import describe_measure
 from assay.vocabulary import Expectation
 
 MOST_SWAPS = 12
@@ -66,7 +67,7 @@ class Live:
     def offered(self) -> list[dict[str, Any]]:
         """What a page shows of each metric: its name with its backbone, and the budget of an LLM judge."""
         budget = f"LLM judge, {self.calls} of {JUDGE_CALLS} calls left"
-        named = {label: shown_name(label, _about(item)) for label, item in self.measures.items()}
+        named = {label: shown_name(label, describe_measure(item)) for label, item in self.measures.items()}
         judges = {label: budget for label, item in self.measures.items() if _is_judge(item)}
         return [{"label": label, "name": named[label], "judge": judges.get(label, "")} for label in named]
 
@@ -158,13 +159,6 @@ class Live:
 def _cost(item: Measure) -> tuple[bool, bool, int]:
     """Metrics without a pretrained model first, then by its size, judges last."""
     return _is_judge(item), item.metric.backbone is not None, item.metric.parameter_count or 0
-
-
-def _about(item: Measure) -> dict[str, Any]:
-    """What its shown name says of a metric, as runs describe it."""
-    stand_in = getattr(item.metric, "stand_in", False)
-    known = {"name": item.metric.name, "output": item.output, "backbone": item.metric.backbone}
-    return known | {"stand_in": stand_in}
 
 
 def _is_judge(item: Measure) -> bool:
