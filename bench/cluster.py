@@ -14,7 +14,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-SAMPLES, CORES, START = 10_000_000, 8, 15.0  # a metric; cores a node; seconds until actors have loaded
+SAMPLES, CORES, START = 10_000_000, 8, 15.0  # a metric; cores a node; seconds until workers have loaded
 DRIVER_SAMPLE, DRIVER_PIECE = 17e-6, 0.65e-3  # the driver: a sample kept (bench/engine) and sent, a piece
 AIM, MOST = 0.5, 4096  # of engines/pieces.py
 
@@ -53,18 +53,18 @@ def driver(samples: int = 200_000, small: int = 4, large: int = 4096) -> dict[st
     import ray
     from bench.engine import Trivial, made
 
-    from assay.run.engine.batch import pack
-    from assay.run.engine.ray import RayEngine, Worker
+    from assay.run.engine.crew import pack_samples, score_piece
+    from assay.run.engine.ray import RayEngine
 
     RayEngine("local", 2).prepare(Trivial(), samples)
-    actor, given = ray.remote(Worker).remote(pickle.dumps(Trivial()), None), made(samples)
-    ray.get(actor.ready.remote())
+    task, recipe, given = ray.remote(score_piece), ray.put(pickle.dumps(Trivial())), made(samples)
+    ray.get(task.remote(recipe, [], [], False, None))
     spent = {}
     for size, count in ((small, 500), (large, samples // large)):
         began = time.process_time()
         for number in range(count):
             piece = list(range(number * size, (number + 1) * size))
-            ray.get(actor.score.remote(pack(given, piece), piece, False))
+            ray.get(task.remote(recipe, pack_samples(given, piece), piece, False, None))
         spent[size] = (time.process_time() - began) / count
     ray.shutdown()
     a_sample = (spent[large] - spent[small]) / (large - small)

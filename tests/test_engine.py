@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from assay.core import Case, Grid, Metric, Sample
 from assay.errors import MetricError
 from assay.names.spec import measure, parse
-from assay.run.cache import ScoreCache
+from assay.run.cache import ScoreCache, Table
 from assay.run.engine.batch import Batch, Pieces, evaluate
 from assay.run.engine.local import LocalEngine
 from assay.run.plan import cost
@@ -144,7 +144,7 @@ def test_a_broken_grid_goes_on_where_it_was(tmp_path: Path) -> None:
     before = sum(CALLS)
     assert before >= 20_000
     cache = ScoreCache(tmp_path)
-    bands = cache._connection.execute("SELECT count(*) FROM grids").fetchone()[0]
+    bands = cache._connection.execute("SELECT count(*) FROM scores").fetchone()[0]
     assert bands == 2, "two bands of 10,000 were kept"
     fine = measure(Sized(bad="none"))
     whole = score_grid(fine, grid, Session(cache), {})
@@ -165,15 +165,15 @@ def test_the_cache_gives_back_what_was_put(rows: list[tuple[float, int, int]], o
     blobs = [bytes.fromhex(key) for key in keys]
     values = np.array([[row[0]] * outputs for row in rows]).reshape(len(rows), outputs)
     notes = {name: np.array([row[at] for row in rows], dtype=np.int64) for name, at in (("a", 1), ("b", 2))}
-    cache.put("signature", blobs, values, notes)
+    cache.put("signature", blobs, Table(values, notes), np.arange(len(rows)))
     wanted = [bytes.fromhex(Sample("unknown").key), *blobs[::-1]]
-    stored = cache.get("signature", wanted, outputs)
-    order = np.argsort(stored.places)
-    assert stored.places[order].tolist() == list(range(1, len(rows) + 1))
-    assert np.array_equal(stored.values[order], values[::-1], equal_nan=True)
+    table = Table(np.full((len(wanted), outputs), np.nan))
+    places = cache.get("signature", wanted, table)
+    assert sorted(places.tolist()) == list(range(1, len(rows) + 1))
+    assert np.array_equal(table.values[1:], values[::-1], equal_nan=True)
     for name, counts in notes.items():
-        assert stored.notes.get(name, np.zeros(len(rows)))[order].tolist() == counts[::-1].tolist()
-    assert len(cache.get("another", wanted, outputs).places) == 0
+        assert table.column(name)[1:].tolist() == counts[::-1].tolist()
+    assert len(cache.get("another", wanted, table)) == 0
 
 
 @given(st.sampled_from(["bleu", "gpt-ppl", "bartscore-faithful"]), st.text(), st.text(), st.integers(0, 2))

@@ -189,14 +189,6 @@ def test_scores_under_another_metrics_number_are_not_taken_for_its_own(
     assert caplog.text.count("damaged row") == 1
 
 
-def test_grids_under_another_metrics_number_are_not_taken_for_its_own(tmp_path: Path) -> None:
-    cache = ScoreCache(tmp_path)
-    cache.put_grid("one", "ab" * 16, np.ones((2, 2)))
-    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as connection, connection:
-        connection.execute("UPDATE signatures SET text = 'two'")
-    assert ScoreCache(tmp_path).get_grid("two", "ab" * 16) is None
-
-
 def test_a_damaged_cache_that_cannot_be_moved_costs_the_cache_not_the_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -73,12 +73,8 @@ class Counts:
     def sentences(self) -> list[str]:
         """The counts in words."""
         kept = [f"{self.kept} parts were scored before and are kept"] if self.kept else []
-        return [
-            *kept,
-            *metric_notes(self.notes, self.rows),
-            *self.failures,
-            f"{self.rows:,} rows have scores",
-        ]
+        notes = [*metric_notes(self.notes, self.rows), *self.failures]
+        return [*kept, *notes, f"{self.rows:,} rows have scores"]
 
 
 def score_parts(measures: Sequence[Measure], parts: Sequence[Part], session: Session) -> Counts:
@@ -89,21 +85,16 @@ def score_parts(measures: Sequence[Measure], parts: Sequence[Part], session: Ses
                 f"{measure.label} weighs words by the references of all rows, which are never in memory at "
                 f"once here; leave out --out, or take a metric that scores each row by itself"
             )
-    total = Counts()
+    total, engine = Counts(), session.engine
+    if isinstance(engine, RayEngine):
+        answers = map_tasks(engine, score_part, list(measures), parts)
+    else:
+        answers = (score_part(measures, part, engine) for part in parts)
     with session, session.progress.task("parts", len(parts)) as counter:
-        for counts in _scored(measures, parts, session):
+        for counts in answers:
             total.add(counts)
             counter.advance(1)
     return total
-
-
-def _scored(measures: Sequence[Measure], parts: Sequence[Part], session: Session) -> Iterator[Counts]:
-    """The counts of each part, in the order in which they are done."""
-    if isinstance(session.engine, RayEngine):
-        yield from map_tasks(session.engine, score_part, list(measures), parts)
-    else:
-        engine = session.engine
-        yield from (score_part(measures, part, engine) for part in parts)
 
 
 def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> Counts:
@@ -155,14 +146,13 @@ def parts_of(files: Sequence[Path], out: Path, template: Part) -> list[Part]:
             raise DataError(f"there is no file {file}; check the path or the pattern of --data")
         if names[file.name] > 1:
             raise DataError(f"two files are called {file.name}; each needs a name of its own in {out}")
-    parts = [replace(template, source=file, target=out / f"{_stem(file)}.parquet") for file in files]
+    stems = [file.name.removesuffix(".gz").rpartition(".")[0] or file.name for file in files]
+    parts = [
+        replace(template, source=file, target=out / f"{stem}.parquet")
+        for file, stem in zip(files, stems, strict=True)
+    ]
     for part in parts:
         if part.target.exists() and _recipe_of(part.target) is None:
             raise DataError(f"{part.target} holds no scores and would be overwritten; choose another --out")
     out.mkdir(parents=True, exist_ok=True)
     return parts
-
-
-def _stem(file: Path) -> str:
-    """The name of a file without its endings of format and compression."""
-    return file.name.removesuffix(".gz").rpartition(".")[0] or file.name

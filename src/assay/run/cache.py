@@ -13,7 +13,8 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -24,35 +25,43 @@ from numpy.typing import NDArray
 from assay.core import Floats
 
 log = logging.getLogger("assay")
+Integers = NDArray[np.int64]
 # SQLite puts bytes of a damaged file into its messages, and Python then cannot read the message.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 # The steps from one version of the file to the next.
-_MIGRATIONS = re.split(r"^-- version.*$", Path(__file__).with_suffix(".sql").read_text("utf-8"), flags=re.M)[
-    1:
-]
+_STEPS = Path(__file__).with_suffix(".sql").read_text("utf-8")
+_MIGRATIONS = re.split(r"^-- version.*$", _STEPS, flags=re.MULTILINE)[1:]
 _CHUNK = 900  # keys per query; SQLite's oldest limit of variables is 999
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Scores of some of the keys: their places, values (m, outputs) with nan = absent, counts by note."""
+class Table:
+    """Scores of samples: (n, outputs), nan = absent; and by note, what was counted in each sample."""
 
-    places: NDArray[np.int64]
     values: Floats
-    notes: Mapping[str, NDArray[np.int64]]
+    notes: dict[str, Integers] = field(default_factory=dict)
+
+    def column(self, note: str) -> Integers:
+        """The counts of a note, which are zeros at first."""
+        return self.notes.setdefault(note, np.zeros(len(self.values), dtype=np.int64))
+
+    def fill(self, places: Integers, values: Floats, notes: Mapping[str, Integers]) -> None:
+        """Write the rows at `places`."""
+        self.values[places] = values
+        for name, counts in notes.items():
+            self.column(name)[places] = counts
 
 
 class ScoreCache:
-    """Scores that survive the process; safe for several processes at once (WAL)."""
+    """Scores that survive the process; safe for several processes at once (WAL). Opened at the first use."""
 
     def __init__(self, folder: Path | None) -> None:
         self.path = None if folder is None else folder / "scores.sqlite"
         self._ids: dict[str, int] = {}
-        self._closed = False
-        self._dropped = 0
-        self._connection = self._open()
+        self._dropped = False
 
-    def _open(self) -> sqlite3.Connection:
+    @cached_property
+    def _connection(self) -> sqlite3.Connection:
         if self.path is None:
             return _connect(":memory:")
         try:
@@ -86,15 +95,16 @@ class ScoreCache:
         return _connect(":memory:")
 
     def close(self) -> None:
-        """Close the file; `reopen` before the next use."""
-        self._connection.close()
-        self._closed = True
+        """Close the file until the next use."""
+        connection = vars(self).pop("_connection", None)
+        if connection is not None:
+            connection.close()
+        self._ids.clear()
 
-    def reopen(self) -> None:
-        """Open the file again after `close`."""
-        if self._closed:
-            self._connection = self._open()
-            self._closed = False
+    @property
+    def keeps(self) -> bool:
+        """Whether scores outlive the process: there is a file, and it can be opened."""
+        return bool(self._connection) and self.path is not None
 
     def _id(self, signature: str) -> int:
         """The signature's number; a cache that cannot be written is given up here."""
@@ -112,26 +122,27 @@ class ScoreCache:
         query = "SELECT id FROM signatures WHERE text = ?"
         return int(connection.execute(query, (signature,)).fetchone()[0])
 
-    def get(self, signature: str, keys: Sequence[bytes], outputs: int) -> Rows:
-        """The rows that are stored and undamaged."""
+    def get(self, signature: str, keys: Sequence[bytes], table: Table) -> Integers:
+        """Fill in the rows that are stored and undamaged; returns their places."""
         number, seed = self._id(signature), zlib.crc32(signature.encode())
         places: list[int] = []
         values: list[bytes] = []
-        counted: list[tuple[int, str]] = []  # only rows that have notes
         for chunk in self._chunks(number, keys):
             known = {keys[place]: place for place in chunk}
             marks = ",".join("?" * len(known))
             query = f"SELECT key, value, notes, checksum FROM scores WHERE signature = ? AND key IN ({marks})"
             for key, value, notes, checksum in self._rows(query, (number, *known)):
-                if zlib.crc32(key + value + notes.encode(), seed) != checksum or len(value) != 8 * outputs:
-                    self._drop("scores", number, key)
+                is_whole = zlib.crc32(key + value + notes.encode(), seed) == checksum
+                if not is_whole or len(value) != 8 * table.values.shape[1]:
+                    self._drop(number, key)
                     continue
-                if notes:
-                    counted.append((len(places), notes))
+                for name, count in json.loads(notes).items() if notes else ():
+                    table.column(name)[known[key]] = count
                 places.append(known[key])
                 values.append(value)
-        table = np.frombuffer(b"".join(values)).reshape(len(places), outputs)
-        return Rows(np.array(places, dtype=np.int64), table, _from_json(len(places), counted))
+        filled = np.array(places, dtype=np.int64)
+        table.values[filled] = np.frombuffer(b"".join(values)).reshape(table.values[filled].shape)
+        return filled
 
     def _chunks(self, number: int, keys: Sequence[bytes]) -> Iterator[list[int]]:
         """Places of the keys of each query, in the order of the tree; nothing for a new signature."""
@@ -146,45 +157,26 @@ class ScoreCache:
         except _ERRORS as error:
             log.warning("part of the cache %s cannot be read (%s); scored again", self.path, error)
 
-    def _drop(self, table: str, number: int, key: bytes) -> None:
+    def _drop(self, number: int, key: bytes) -> None:
         if not self._dropped:  # once: there may be thousands
             log.warning(
                 "a damaged row of the cache %s was dropped; it and others like it are scored again", self.path
             )
-        self._dropped += 1
-        self._write(f"DELETE FROM {table} WHERE signature = ? AND key = ?", [(number, key)])
+        self._dropped = True
+        self._write("DELETE FROM scores WHERE signature = ? AND key = ?", [(number, key)])
 
-    def put(
-        self, signature: str, keys: Sequence[bytes], values: Floats, notes: Mapping[str, NDArray[np.int64]]
-    ) -> None:
-        """Remember rows, all or none."""
+    def put(self, signature: str, keys: Sequence[bytes], table: Table, places: Integers) -> None:
+        """Remember the rows at `places`, all or none."""
         number, seed = self._id(signature), zlib.crc32(signature.encode())
-        raw, width = np.ascontiguousarray(values, np.float64).tobytes(), 8 * values.shape[1]
-        texts = _as_json(notes)
+        counts = {name: table.notes[name][places] for name in sorted(table.notes)}
+        noted = np.flatnonzero(sum(counts.values())).tolist() if counts else []
+        texts = {at: json.dumps({n: int(c[at]) for n, c in counts.items() if c[at]}) for at in noted}
         packed = []
-        for place, key in enumerate(keys):
-            value, text = raw[place * width : (place + 1) * width], texts.get(place, "")
+        for at, (place, row) in enumerate(zip(places.tolist(), table.values[places], strict=True)):
+            key, value, text = keys[place], row.tobytes(), texts.get(at, "")
             packed.append((number, key, value, text, zlib.crc32(key + value + text.encode(), seed)))
         packed.sort(key=itemgetter(1))  # in the order of the tree: fewer pages are written twice
         self._write("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)", packed)
-
-    def get_grid(self, signature: str, key: str) -> Floats | None:
-        """A whole grid; None if it is not stored or damaged."""
-        number, blob = self._id(signature), bytes.fromhex(key)
-        query = "SELECT key, value, '', checksum FROM grids WHERE signature = ? AND key = ?"
-        for _, value, _, checksum in self._rows(query, (number, blob)):
-            if zlib.crc32(blob + value, zlib.crc32(signature.encode())) == checksum:
-                shape = np.frombuffer(value[:16], dtype=np.int64)
-                return np.frombuffer(value[16:]).reshape(shape).copy()
-            self._drop("grids", number, blob)
-        return None
-
-    def put_grid(self, signature: str, key: str, values: Floats) -> None:
-        """Remember a whole grid."""
-        number, blob = self._id(signature), bytes.fromhex(key)
-        value = np.asarray(values.shape, dtype=np.int64).tobytes() + np.asarray(values, np.float64).tobytes()
-        row = (number, blob, value, zlib.crc32(blob + value, zlib.crc32(signature.encode())))
-        self._write("INSERT OR REPLACE INTO grids VALUES (?, ?, ?, ?)", [row])
 
     def book(self, metric: str, characters: int, seconds: float) -> None:
         """Note how fast a metric was; older runs count half, so that the pace follows the machine."""
@@ -225,21 +217,3 @@ def _connect(where: str) -> sqlite3.Connection:
         # A step and its version are written together or not at all.
         connection.executescript(f"BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;")
     return connection
-
-
-def _as_json(notes: Mapping[str, NDArray[np.int64]]) -> dict[int, str]:
-    """The counts of each place as JSON; places without counts are left out."""
-    counts: dict[int, dict[str, int]] = {}
-    for name in sorted(notes):
-        for place in np.flatnonzero(notes[name]).tolist():
-            counts.setdefault(place, {})[name] = int(notes[name][place])
-    return {place: json.dumps(by_name) for place, by_name in counts.items()}
-
-
-def _from_json(count: int, texts: Sequence[tuple[int, str]]) -> dict[str, NDArray[np.int64]]:
-    """The way back: one column of counts per note."""
-    columns: dict[str, NDArray[np.int64]] = {}
-    for place, text in texts:
-        for name, number in json.loads(text).items():
-            columns.setdefault(name, np.zeros(count, dtype=np.int64))[place] = number
-    return columns

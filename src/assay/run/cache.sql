@@ -20,3 +20,6 @@ CREATE TABLE IF NOT EXISTS paces (
 -- version 3: checksums cover the signature from here on, so that rows under the older ones cannot be told
 -- from damaged ones
 DELETE FROM scores; DELETE FROM grids; DELETE FROM signatures;
+
+-- version 4: a grid is a row of scores like any other
+DROP TABLE IF EXISTS grids;

@@ -12,9 +12,10 @@ import numpy as np
 
 from assay.core import Case, Explanation, Floats, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.errors import AuditError, MetricError
+from assay.run.cache import Integers, Table
 from assay.run.engine.batch import Batch, as_numbers, call_metric, quote, rare_collections
 from assay.run.session import Session
-from assay.run.unfold import FAILED, Integers, Table, score_sets, unfold
+from assay.run.unfold import FAILED, score_sets, unfold
 
 PUT_ROWS, PUT_SECONDS = 10_000, 2.0
 
@@ -82,21 +83,18 @@ def score_samples(measure: Measure, samples: Sequence[Sample], session: Session)
     if metric.parts:
         return _score_hybrid(metric, samples, session)
     unique: dict[Sample, int] = {}
-    places = np.full(len(samples), -1, dtype=np.int64)
+    places = np.full(len(samples), -1, dtype=np.int64)  # the last row, which is empty
     projected = projector(metric)
     for index, sample in enumerate(samples):
         seen = projected(sample)
         if seen is not None:
             places[index] = unique.setdefault(seen, len(unique))
-    scores = _score_unique(measure, metric, list(unique), session)
-    table = _empty(metric, len(samples))
-    present = np.flatnonzero(places >= 0)
-    rows = places[present]
-    table.fill(present, scores.values[rows], {name: counts[rows] for name, counts in scores.notes.items()})
-    return table
+    table = _score_unique(measure, metric, list(unique), session)
+    return Table(table.values[places], {name: counts[places] for name, counts in table.notes.items()})
 
 
-def _empty(metric: Metric, count: int) -> Table:
+def empty_table(metric: Metric, count: int) -> Table:
+    """A table without scores."""
     return Table(np.full((count, max(1, len(metric.outputs))), np.nan))
 
 
@@ -111,16 +109,16 @@ def _score_hybrid(metric: Metric, samples: Sequence[Sample], session: Session) -
 
 
 def _score_unique(measure: Measure, metric: Metric, samples: list[Sample], session: Session) -> Table:
+    """Scores from the cache or the engine, and one empty row."""
     began = time.perf_counter()
     keys = [bytes.fromhex(sample.key) for sample in samples]
-    table = _empty(metric, len(samples))
+    table = empty_table(metric, len(samples) + 1)
     missing = np.arange(len(samples))
     if metric.cacheable:
-        known = session.cache.get(metric.signature, keys, table.values.shape[1])
-        table.fill(known.places, known.values, known.notes)
-        missing = np.setdiff1d(missing, known.places, assume_unique=True)
+        known = session.cache.get(metric.signature, keys, table)
+        missing = np.setdiff1d(missing, known, assume_unique=True)
     session.spent(measure.label, began)
-    session.computed[measure.label] = session.computed.get(measure.label, 0) + len(missing)
+    session.computed[measure.label] += len(missing)
     if len(missing):
         session.engine.prepare(metric, len(missing))
         began = time.perf_counter()
@@ -143,20 +141,24 @@ def _compute(
     last, seconds = time.monotonic(), 0.0
     lengths = np.array([len(sample.hypothesis) + 1 for sample in wanted], dtype=np.float64)
     work = lengths / lengths.sum()  # each sample's part of the whole
+
+    def put() -> None:
+        if waiting and metric.cacheable:
+            session.cache.put(metric.signature, keys, table, np.concatenate(waiting))
+        waiting.clear()
+
     try:
         with session.progress.task(measure.label, len(wanted)) as counter:
             for batch in session.engine.run(metric, wanted, session.on_error):
                 waiting.append(_fill(table, batch, missing))
-                session.note_failures(
-                    measure.label, [(quote(wanted[at]), text) for at, text in batch.failures]
-                )
+                session.note_failures(measure.label, wanted, batch)
                 counter.advance(len(batch.indices), float(work[batch.indices].sum()))
                 seconds += batch.seconds
                 if sum(map(len, waiting)) >= PUT_ROWS or time.monotonic() - last >= PUT_SECONDS:
-                    _put(metric, keys, table, waiting, session)
+                    put()
                     last = time.monotonic()
     finally:
-        _put(metric, keys, table, waiting, session)
+        put()
     session.cache.book(pace_key(metric), characters(metric, wanted), seconds)
 
 
@@ -167,19 +169,9 @@ def _fill(table: Table, batch: Batch, missing: Integers) -> Integers:
         table.fill(missing[failed], np.array(np.nan), {FAILED: np.ones_like(failed)})
     scored = np.flatnonzero(~np.isin(batch.indices, failed))
     places = missing[np.asarray(batch.indices, dtype=np.int64)[scored]]
-    notes = {name: np.asarray(counts, dtype=np.int64)[scored] for name, counts in batch.notes.items()}
+    notes = {name: counts[scored] for name, counts in batch.notes.items()}
     table.fill(places, batch.values[scored], {name: counts for name, counts in notes.items() if counts.any()})
     return places
-
-
-def _put(
-    metric: Metric, keys: Sequence[bytes], table: Table, waiting: list[Integers], session: Session
-) -> None:
-    if waiting and metric.cacheable:
-        places = np.concatenate(waiting)
-        notes = {name: counts[places] for name, counts in table.notes.items()}
-        session.cache.put(metric.signature, [keys[at] for at in places], table.values[places], notes)
-    waiting.clear()
 
 
 def score_grid(measure: Measure, grid: Grid, session: Session, known: dict[str, Floats]) -> Floats:
@@ -201,16 +193,16 @@ def score_grid(measure: Measure, grid: Grid, session: Session, known: dict[str, 
 
 def _cached_grid(measure: Measure, metric: Metric, grid: Grid, session: Session) -> Floats:
     """A grid from the cache, else computed and put there."""
-    signature = f"{metric.signature}|output:{measure.output}"
-    values = session.cache.get_grid(signature, grid.key) if metric.cacheable else None
-    if values is None:
+    signature, keys = f"{metric.signature}|output:{measure.output}", [bytes.fromhex(grid.key)]
+    table = Table(np.full((1, len(grid.rows) * len(grid.columns)), np.nan))  # the grid is one row
+    if not metric.cacheable or not len(session.cache.get(signature, keys, table)):
         began, failures = time.perf_counter(), len(session.failures)
         call_metric(metric, metric.prepare, "while it loaded")
         session.loading += time.perf_counter() - began
-        values = _compute_grid(measure, metric, grid, session)
+        table.values[0] = _compute_grid(measure, metric, grid, session).ravel()
         if metric.cacheable and len(session.failures) == failures:
-            session.cache.put_grid(signature, grid.key, values)
-    return values
+            session.cache.put(signature, keys, table, np.array([0]))
+    return table.values.reshape(len(grid.rows), len(grid.columns))
 
 
 def _compute_grid(measure: Measure, metric: Metric, grid: Grid, session: Session) -> Floats:
@@ -233,7 +225,7 @@ def _compute_grid(measure: Measure, metric: Metric, grid: Grid, session: Session
     flat = np.empty(len(pairs))
     for batch in session.engine.run(metric, pairs, session.on_error):
         flat[np.asarray(batch.indices)] = batch.values[:, measure.column]
-        session.note_failures(measure.label, ((quote(pairs[n]), text) for n, text in batch.failures))
+        session.note_failures(measure.label, pairs, batch)
     return flat.reshape(len(grid.rows), len(grid.columns))
 
 

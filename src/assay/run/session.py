@@ -5,22 +5,19 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter as Tally
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, TaskID, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
-
+from assay.core import Sample
 from assay.errors import MetricError, SpecError, Stopped, harmless
 from assay.models.budget import Budget, spending
 from assay.models.weights import cache_folder
 from assay.run.cache import ScoreCache
-from assay.run.engine import Engine
+from assay.run.engine.batch import Batch, quote
 from assay.run.engine.local import LocalEngine
 from assay.run.engine.ray import RayEngine
 from assay.vocabulary import OnError
@@ -28,13 +25,39 @@ from assay.vocabulary import OnError
 # In a log there is one line per tenth of the work, and one after half a minute without any.
 _EVERY = 30.0  # seconds
 _QUIET = 5.0  # seconds at the beginning: short work needs no lines
+_REDRAW = 0.1  # seconds between two states of the line on a terminal
 
 
+@dataclass
 class Counter:
-    """What a piece of work reports to; this one prints nothing."""
+    """How far a piece of work is: few lines in a log, or one line of a terminal that is written anew."""
+
+    label: str
+    total: int
+    quiet: bool
+    on_terminal: bool
+    done: int = 0
+    work: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+    printed: float = field(default_factory=time.monotonic)
+    tenth: int = 0
 
     def advance(self, count: int, work: float | None = None) -> None:
         """So many more are done; `work` is their part of the whole, if not all are alike."""
+        self.done += count
+        self.work += count / self.total if work is None else work
+        now, share = time.monotonic(), min(1.0, max(self.work, 1e-9))
+        seconds, tenth, since = now - self.began, int(10 * share + 1e-6), now - self.printed
+        is_due = (tenth > self.tenth and seconds >= _QUIET) or since >= _EVERY
+        if not self.quiet and (is_due or (self.on_terminal and since >= _REDRAW)):
+            self.printed, self.tenth = now, tenth
+            left = f"{share:.0%} of the work, {seconds * (1 / share - 1):,.0f} s left"
+            line = f"{self.label}: {self.done:,} of {self.total:,} ({left})"
+            if self.on_terminal:  # the bar steers the terminal; the rest of the line must not
+                bar = f"\r{'━' * round(20 * share):20} {harmless(line)}\x1b[K"
+                print(bar, end="", file=sys.__stderr__, flush=True)
+            else:
+                print(line, file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -46,57 +69,17 @@ class Progress:
     @contextmanager
     def task(self, label: str, total: int) -> Iterator[Counter]:
         """A piece of work of known size. Remaining time goes by work: the longest texts are read first."""
-        if self.quiet or not total:
-            yield Counter()
-        elif sys.stderr.isatty():
-            columns = ("{task.description}", BarColumn(), "{task.fields[counts]}", TimeRemainingColumn())
-            console = Console(file=sys.__stderr__)  # bars steer the terminal; their labels must not
-            with RichProgress(*columns, console=console, transient=True) as bars:
-                name = escape(harmless(label))
-                yield _Bar(bars, bars.add_task(name, total=1.0, counts=f"0/{total:,}"), total)
-        else:
-            yield _Lines(label, total)
+        counter = Counter(label, total, self.quiet, sys.stderr.isatty())
+        try:
+            yield counter
+        finally:
+            if counter.on_terminal and not self.quiet:
+                print("\r\x1b[K", end="", file=sys.__stderr__, flush=True)
 
     def say(self, message: str) -> None:
         """One line to stderr."""
         if not self.quiet:
             print(message, file=sys.stderr, flush=True)
-
-
-@dataclass
-class _Bar(Counter):
-    bars: RichProgress
-    number: TaskID
-    total: int
-    done: int = 0
-    began: float = field(default_factory=time.monotonic)
-
-    def advance(self, count: int, work: float | None = None) -> None:
-        self.done += count
-        rate = self.done / max(1e-9, time.monotonic() - self.began)
-        counts = f"{self.done:,}/{self.total:,} {rate:,.0f}/s"
-        self.bars.update(self.number, advance=count / self.total if work is None else work, counts=counts)
-
-
-@dataclass
-class _Lines(Counter):
-    label: str
-    total: int
-    done: int = 0
-    work: float = 0.0
-    began: float = field(default_factory=time.monotonic)
-    printed: float = field(default_factory=time.monotonic)
-    tenth: int = 0
-
-    def advance(self, count: int, work: float | None = None) -> None:
-        self.done += count
-        self.work += count / self.total if work is None else work
-        now, share = time.monotonic(), min(1.0, max(self.work, 1e-9))
-        seconds, tenth = now - self.began, int(10 * share + 1e-6)
-        if (tenth > self.tenth and seconds >= _QUIET) or now - self.printed >= _EVERY:
-            self.printed, self.tenth = now, tenth
-            left = f"{share:.0%} of the work, {seconds * (1 / share - 1):,.0f} s left"
-            print(f"{self.label}: {self.done:,} of {self.total:,} ({left})", file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -110,7 +93,7 @@ class Session:
     """
 
     cache: ScoreCache = field(default_factory=lambda: ScoreCache(None))
-    engine: Engine = field(default_factory=LocalEngine)
+    engine: LocalEngine | RayEngine = field(default_factory=LocalEngine)
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
     on_error: OnError = "stop"
     out: Path | None = None  # the run's folder
@@ -118,7 +101,7 @@ class Session:
     max_cost: float | None = None
     seconds: dict[str, float] = field(default_factory=dict)  # scoring time per metric, loading apart
     loading: float = 0.0
-    computed: dict[str, int] = field(default_factory=dict)  # samples per metric that the cache did not have
+    computed: Tally[str] = field(default_factory=Tally)  # samples per metric that the cache did not have
     failures: list[str] = field(default_factory=list)  # samples on which a metric raised, with its message
     bill: Budget = field(default_factory=Budget)  # what LLM judges may spend, and have spent
     _open: list[ExitStack] = field(default_factory=list, repr=False)
@@ -156,13 +139,12 @@ class Session:
         """Open the cache and begin new counts; a session that is open already stays as it is."""
         stack = ExitStack()
         if not self._open:
-            self.cache.reopen()
             stack.callback(self.cache.close)
             if threading.current_thread() is threading.main_thread():
                 stack.enter_context(redirect_stdout(sys.stderr))  # Ray and other libraries print from threads
-            self.bill = Budget(self.max_calls, self.max_cost, keeps=self.cache.path is not None)
+            self.bill = Budget(self.max_calls, self.max_cost, keeps=self.cache.keeps)
             stack.enter_context(spending(self.bill))
-            self.seconds, self.loading, self.computed, self.failures = {}, 0.0, {}, []
+            self.seconds, self.loading, self.computed, self.failures = {}, 0.0, Tally(), []
         self._open.append(stack)
         return self
 
@@ -170,15 +152,15 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, Stopped):
-            error.kept = self.cache.path is not None
+            error.kept = self.cache.keeps
         stack = self._open.pop()
         if not self._open and self.bill.calls:
             self.progress.say(self.bill.sentence())
         stack.close()
 
-    def note_failures(self, label: str, failures: Iterable[tuple[str, str]]) -> None:
-        """Remember on what a metric failed, and how."""
-        self.failures += [f"{label}: {where}: {message}" for where, message in failures]
+    def note_failures(self, label: str, samples: Sequence[Sample], batch: Batch) -> None:
+        """Remember on which samples a metric failed, and how."""
+        self.failures += [f"{label}: {quote(samples[at])}: {message}" for at, message in batch.failures]
 
     def spent(self, label: str, began: float) -> None:
         """Add the time since `began` to a metric's scoring time."""

@@ -9,20 +9,18 @@ import math
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.core import Case, Floats, Measure, Metric, Sample, Scored, SetMetric
 from assay.datasets.lexicon import toml_file
 from assay.errors import MetricError
+from assay.run.cache import Table
 from assay.run.engine.batch import as_numbers, call_metric
 from assay.run.session import Session
 
-Integers = NDArray[np.int64]
 RESAMPLES = 1000
 ABSENT, FAILED = "absent", "failed"  # notes that scoring itself counts
 _FEWEST_REFERENCES = 8  # two halves of four texts, which a band of scores is measured between
@@ -31,20 +29,6 @@ _FACTS = toml_file("run", "run")
 _LACKS: dict[str, str] = _FACTS["lacks"]
 _REASONS: dict[str, str] = _FACTS["reasons"]
 _SENTENCES: dict[str, str] = _FACTS["sentences"]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Scores of samples: (n, outputs), nan = absent; and by note, what was counted in each sample."""
-
-    values: Floats
-    notes: dict[str, Integers] = field(default_factory=dict)
-
-    def fill(self, places: Integers, values: Floats, notes: Mapping[str, Integers]) -> None:
-        """Write the rows at `places`."""
-        self.values[places] = values
-        for name, counts in notes.items():
-            self.notes.setdefault(name, np.zeros(len(self.values), dtype=np.int64))[places] = counts
 
 
 def unfold(measure: Measure, cases: Mapping[str, Sequence[Case]], table: Table) -> dict[str, Scored]:
@@ -121,7 +105,7 @@ def score_sets(measure: Measure, metric: SetMetric, cases: Sequence[Case], sessi
                     except MetricError as error:
                         if session.on_error != "skip":
                             raise
-                        session.note_failures(measure.label, [(where, str(error))])
+                        session.failures.append(f"{measure.label}: {where}: {error}")
                         notes[f"{ABSENT}: {_REASONS[FAILED]}"] += 1
                 counter.advance(1)
     session.spent(measure.label, began)

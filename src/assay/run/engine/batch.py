@@ -6,6 +6,7 @@ An answer has one row per sample, without nan or infinity. A piece lost with its
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 import threading
@@ -14,7 +15,7 @@ from asyncio import CancelledError
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores, SetMetric
 from assay.errors import AuditError, MetricError, SpecError, TextError, UnreachableError
+from assay.run.cache import Integers, Table
 
 # Whatever a metric raises is its failure; Ctrl-C is none (KeyboardInterrupt, errors.Stopped).
 FAULTS = (Exception, SystemExit, CancelledError, BaseExceptionGroup)
@@ -42,7 +44,7 @@ class Batch:
 
     indices: Sequence[int]
     values: Floats
-    notes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    notes: Mapping[str, Integers] = field(default_factory=dict)
     failures: Sequence[tuple[int, str]] = ()
     seconds: float = 0.0  # in the metric
     resident: int = 0  # bytes the worker held afterwards; 0 outside a pool
@@ -104,12 +106,6 @@ def _shared_length(sample: Sample) -> int:
     return sum(map(len, sample.references)) + len(sample.source or "") or len(sample.hypothesis)
 
 
-def pack(samples: Sequence[Sample], piece: Sequence[int]) -> list[tuple[Any, ...]]:
-    """A piece's samples as plain tuples, which travel to another process five times as fast."""
-    chosen = [samples[index] for index in piece]
-    return [(s.hypothesis, s.references, s.source, s.image, s.rival, s.draw, s.id) for s in chosen]
-
-
 def evaluate(
     metric: Metric,
     samples: Sequence[Sample],
@@ -118,24 +114,34 @@ def evaluate(
     skip: bool,
     timeout: float | None = None,
 ) -> Batch:
-    """Score one batch; with `skip`, a batch that fails is halved until only the culprits are left out."""
-    began = time.perf_counter()
-    try:
-        with _deadline(timeout):
-            batch = _score(metric, samples, indices)
-        return replace(batch, seconds=time.perf_counter() - began)
-    except FAULTS as error:
-        if not skip or isinstance(error, _FINAL):
-            raise _explain(metric, samples, error, timeout) from error
-        if len(samples) == 1:
-            absent = np.full((1, max(1, len(metric.outputs))), np.nan)
-            return Batch(indices, absent, {}, [(indices[0], _describe(error))])
-    half = len(samples) // 2
-    halves = [
-        evaluate(metric, samples[part], indices[part], skip=True, timeout=timeout)
-        for part in (slice(half), slice(half, None))
-    ]
-    return _join(*halves, seconds=time.perf_counter() - began)
+    """Score one batch; one that fails is halved until the culprits are known, which are left out or named."""
+    began, problem = time.perf_counter(), None
+    table = Table(np.full((len(samples), max(1, len(metric.outputs))), np.nan))
+    failures: list[tuple[int, str]] = []
+    parts = [range(len(samples))]
+    while parts:
+        part = parts.pop()
+        chosen = samples[part.start : part.stop]
+        try:
+            with _deadline(timeout):
+                table.fill(np.array(part), *_score(metric, chosen))
+        except FAULTS as error:
+            if isinstance(error, AuditError) and (not skip or isinstance(error, _FINAL)):
+                raise _name(metric, error, chosen) from error
+            problem = MetricError(
+                f"{metric.name} raised {_describe(error)} on {quote(chosen[0])}; "
+                f"mend the metric, or leave such samples out with --on-error skip"
+            )
+            half = len(part) // 2
+            if half:
+                parts += [part[half:], part[:half]]
+            elif not skip:
+                raise problem from error
+            else:
+                failures.append((indices[part[0]], _describe(error)))
+    if problem and not skip:
+        raise problem  # each half has scores, the whole has none
+    return Batch(indices, table.values, table.notes, failures, time.perf_counter() - began)
 
 
 def call_metric(
@@ -146,7 +152,7 @@ def call_metric(
         with _deadline(timeout):
             return call()
     except AuditError as error:
-        raise _named(metric, error) from error
+        raise _name(metric, error) from error
     except FAULTS as error:
         advice = "mend the metric, or leave it out"
         raise MetricError(f"{metric.name} raised {_describe(error)} {where}; {advice}") from error
@@ -156,24 +162,14 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
-def _join(first: Batch, second: Batch, *, seconds: float) -> Batch:
-    zeros = [[0] * len(half.indices) for half in (first, second)]
-    notes = {
-        name: [*first.notes.get(name, zeros[0]), *second.notes.get(name, zeros[1])]
-        for name in dict.fromkeys([*first.notes, *second.notes])
-    }
-    values = np.concatenate([first.values, second.values])
-    failures = [*first.failures, *second.failures]
-    return Batch([*first.indices, *second.indices], values, notes, failures, seconds)
-
-
-def _score(metric: Metric, samples: Sequence[Sample], indices: Sequence[int]) -> Batch:
+def _score(metric: Metric, samples: Sequence[Sample]) -> tuple[Floats, dict[str, Integers]]:
     answer = metric.score(samples)
     scores = answer if isinstance(answer, Scores) else Scores(answer)
     for name, counts in scores.notes.items():
         if len(counts) != len(samples):
             raise MetricError(f"{metric.name} counted {name} for {len(counts)} of {len(samples)} samples")
-    return Batch(indices, _check_answer(metric, samples, scores.values), scores.notes)
+    notes = {name: np.asarray(counts, dtype=np.int64) for name, counts in scores.notes.items()}
+    return _check_answer(metric, samples, scores.values), notes
 
 
 def _check_answer(metric: Metric, samples: Sequence[Sample], answer: Any) -> Floats:
@@ -221,24 +217,12 @@ def quote(sample: Sample) -> str:
     return f"the sample {sample.id or sample.key[:12]} with hypothesis {text!r}"
 
 
-def _explain(
-    metric: Metric, samples: Sequence[Sample], error: BaseException, timeout: float | None
-) -> AuditError:
-    """The error with the name of the metric, and of the sample if the error does not say enough."""
+def _name(metric: Metric | SetMetric, error: AuditError, samples: Sequence[Sample] = ()) -> AuditError:
+    """The error with the name of the metric, and of the sample whose text cannot be read."""
     if isinstance(error, TextError):
-        return MetricError(f"{metric.name}: {_locate(samples, error.text)}{error}")
-    if isinstance(error, AuditError):
-        return _named(metric, error)
-    culprit = _find_culprit(metric, samples, timeout)
-    return MetricError(
-        f"{metric.name} raised {_describe(error)} on {quote(culprit)}; "
-        f"mend the metric, or leave such samples out with --on-error skip"
-    )
-
-
-def _named(metric: Metric | SetMetric, error: AuditError) -> AuditError:
+        return MetricError(f"{metric.name}: {_locate(samples, error.text)}{error}") if samples else error
     nameless = isinstance(error, MetricError) and metric.name not in str(error)
-    return type(error)(f"{metric.name}: {error}") if nameless and not isinstance(error, TextError) else error
+    return type(error)(f"{metric.name}: {error}") if nameless else error
 
 
 def _locate(samples: Sequence[Sample], text: str) -> str:
@@ -247,20 +231,6 @@ def _locate(samples: Sequence[Sample], text: str) -> str:
         if any(text in part for part in (sample.hypothesis, *sample.references, sample.source or "")):
             return f"in the sample {sample.id or sample.key[:12]}, "
     return ""
-
-
-def _find_culprit(metric: Metric, samples: Sequence[Sample], timeout: float | None) -> Sample:
-    """The first sample on which the metric raises, found by bisection."""
-    while len(samples) > 1:
-        half = len(samples) // 2
-        try:
-            with _deadline(timeout):
-                metric.score(samples[:half])
-        except FAULTS:
-            samples = samples[:half]
-        else:
-            samples = samples[half:]
-    return samples[0]
 
 
 class _Expired(BaseException):
@@ -315,3 +285,12 @@ def rare_collections() -> Iterator[None]:
     finally:
         gc.set_threshold(*usual)
         gc.unfreeze()
+
+
+def resident_bytes() -> int:
+    """Bytes that this process holds; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

@@ -5,22 +5,19 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
-import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from assay.core import Metric, Sample
-from assay.errors import MetricError
-from assay.names.plugins import load_metric_class
-from assay.run.engine.batch import Batch, Pieces, call_metric, evaluate, pack
+from assay.run.engine.batch import Batch, Pieces, call_metric, evaluate
+from assay.run.engine.crew import Crew, pack_metric, score_piece
 from assay.vocabulary import OnError
 
 log = logging.getLogger(__name__)
@@ -39,99 +36,57 @@ class LocalEngine:
 
     def prepare(self, metric: Metric, samples: int) -> None:
         """Load the model here, unless the workers will do it."""
-        if not self._uses_pool(metric, samples):
+        if not (self._has_enough(metric, samples) and pack_metric(metric)):
             call_metric(metric, metric.prepare, "while it loaded")
 
     def run(self, metric: Metric, samples: Sequence[Sample], on_error: OnError) -> Iterator[Batch]:
-        pieces = Pieces(metric, samples)
-        if self._uses_pool(metric, len(samples)):
-            yield from Team(metric, samples, self.workers, self.timeout, on_error == "skip").run(pieces)
-            return
+        pieces, skip = Pieces(metric, samples), on_error == "skip"
         if self._has_enough(metric, len(samples)):
+            recipe = pack_metric(metric)
+            if recipe is not None:
+                yield from Team(metric, recipe, skip, self.workers, self.timeout).run(pieces, samples)
+                return
             log.warning("%s is scored in one process: it cannot be sent to others (--workers)", metric.name)
         while pieces:
             piece = pieces.take()
             chosen = [samples[index] for index in piece]
-            yield pieces.done(evaluate(metric, chosen, piece, skip=on_error == "skip", timeout=self.timeout))
-
-    def _uses_pool(self, metric: Metric, samples: int) -> bool:
-        return self._has_enough(metric, samples) and _packed(metric) is not None
+            yield pieces.done(evaluate(metric, chosen, piece, skip=skip, timeout=self.timeout))
 
     def _has_enough(self, metric: Metric, samples: int) -> bool:
         return self.workers > 1 and samples >= max(_POOL_FROM, 2 * metric.batch)
 
 
-def _packed(metric: Metric) -> bytes | None:
-    """The metric for another process, a user's by its file and fields; None for a notebook's function."""
-    plugin = type(metric).plugin
-    values = {f.name: getattr(metric, f.name) for f in fields(metric)} if plugin else {}  # type: ignore[arg-type]
-    try:
-        return pickle.dumps((*plugin, values, metric.signature) if plugin else metric)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return None
-
-
-def _unpacked(recipe: bytes) -> Metric:
-    stored = pickle.loads(recipe)
-    if isinstance(stored, Metric):
-        return stored
-    path, identifier, values, signature = stored
-    metric: Metric = load_metric_class(Path(path), identifier)(**values)  # type: ignore[assignment]
-    if metric.signature != signature:
-        raise MetricError(f"{path} was changed while the run was under way; start it again")
-    return metric
-
-
 @dataclass
-class Team:
-    """The workers of one metric; each has two pieces under way, never the whole run."""
+class Team(Crew):
+    """Processes of this machine; each has two pieces under way, never the whole run."""
 
-    metric: Metric
-    samples: Sequence[Sample]
     workers: int
-    timeout: float | None = None
-    skip: bool = False
-    waiting: dict[Future[Batch], list[int]] = field(default_factory=dict)
+    timeout: float | None
     grown: int = 0  # bytes of a worker that holds more than its share
 
-    def run(self, pieces: Pieces) -> Iterator[Batch]:
-        """Score every piece; a pool that broke or grew too large is replaced."""
-        recipe = _packed(self.metric) or b""
-        try:
-            while pieces or self.waiting:
-                try:
-                    self._hand_out(pieces, recipe)
-                    yield from self._collect(pieces)
-                except _BROKEN:
-                    _pool.cache_clear()
-                    for piece in self.waiting.values():
-                        pieces.lost(piece)
-                    self.waiting.clear()
-        finally:
-            for future in self.waiting:
-                future.cancel()
-
-    def _hand_out(self, pieces: Pieces, recipe: bytes) -> None:
-        if self.grown and not self.waiting:
+    def room(self, under_way: int, *, suspects: bool) -> int:
+        if self.grown and not under_way:
             self._renew_pool()
-        at_once = 1 if pieces.suspects(self.waiting.values()) else 2 * self.workers
-        while pieces and not self.grown and len(self.waiting) < at_once:
-            piece = pieces.take()
-            try:
-                rows = pack(self.samples, piece)
-                job = _pool(self.workers).submit(_score_piece, recipe, rows, piece, self.skip, self.timeout)
-            except _BROKEN:
-                pieces.lost(piece)
-                raise
-            self.waiting[job] = piece
+        return 0 if self.grown else 1 if suspects else 2 * self.workers
 
-    def _collect(self, pieces: Pieces) -> Iterator[Batch]:
-        for future in wait(self.waiting, return_when=FIRST_COMPLETED).done:
-            batch = future.result()
+    def submit(self, rows: Sequence[tuple[Any, ...]], piece: list[int]) -> Future[Batch]:
+        job = partial(score_piece, self.recipe, rows, piece, self.skip, self.timeout)
+        try:
+            return _pool(self.workers).submit(job)
+        except _BROKEN:
+            _pool.cache_clear()
+            return _pool(self.workers).submit(job)
+
+    def collect(self, jobs: Sequence[Future[Batch]]) -> Iterator[tuple[Future[Batch], Batch | None]]:
+        for job in wait(jobs, return_when=FIRST_COMPLETED).done:
+            try:
+                batch = job.result()
+            except _BROKEN:
+                yield job, None
+                continue
             if batch.resident > memory_share(self.workers):
                 self.grown = batch.resident
-            yield pieces.done(batch)
-            del self.waiting[future]
+            yield job, batch
 
     def _renew_pool(self) -> None:
         """Start new processes, which begin small: a metric that leaks would fill the machine's memory."""
@@ -171,31 +126,6 @@ def _wait_and_end(parent: BaseProcess) -> None:
     os._exit(1)
 
 
-def _score_piece(
-    recipe: bytes, rows: Sequence[tuple[Any, ...]], piece: Sequence[int], skip: bool, timeout: float | None
-) -> Batch:
-    """Score one piece in a worker."""
-    samples = [Sample(*row) for row in rows]
-    batch = evaluate(_load_metric(recipe), samples, piece, skip=skip, timeout=timeout)
-    return replace(batch, resident=_resident())
-
-
-@lru_cache(maxsize=4)
-def _load_metric(recipe: bytes) -> Metric:
-    metric = _unpacked(recipe)
-    call_metric(metric, metric.prepare, "while it loaded")
-    return metric
-
-
 def memory_share(workers: int) -> float:
     """Bytes that each worker may hold."""
     return _SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / workers
-
-
-def _resident() -> int:
-    """Bytes that this process holds; 0 where the system does not say."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0

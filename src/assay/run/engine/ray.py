@@ -1,8 +1,8 @@
-"""The engine of many machines: Ray actors that hold a metric each, fed piece by piece.
+"""The engine of many machines: each piece is a task of Ray's, in processes that keep their models.
 
-Actors are started while the cluster has room, also on nodes that join later; a piece lost with its actor or
-its node is handed out again, so that at most the pieces under way are scored twice. Results come back one by
-one, and scoring puts them into the cache of the machine that runs it.
+Nodes that join later take their share; a piece lost with its process or its node is handed out again, so
+that at most the pieces under way are scored twice. Results come back one by one, and scoring puts them into
+the cache of the machine that runs it.
 """
 
 from __future__ import annotations
@@ -12,45 +12,29 @@ import os
 import pickle
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from assay.core import Measure, Metric, Sample
 from assay.errors import MetricError, install
-from assay.run.engine.batch import FAULTS, Batch, Pieces, call_metric, evaluate, pack
+from assay.run.engine.batch import FAULTS, Batch, Pieces
+from assay.run.engine.crew import Crew, score_piece
 from assay.vocabulary import OnError
 
-_AHEAD = 2  # pieces per actor: one scored, one waiting, so that it never waits for us
+_AHEAD = 2  # pieces per core: one scored, one waiting, so that it never waits for us
 _LOOK = 2.0  # seconds between two looks at the cluster's size
 _STORE = 200_000_000  # bytes of a local cluster's object store; pieces are small
-_DEATHS = 5  # of actors that never began to score, or of the worker of one task
+_DEATHS = 5  # of the worker of one part
+_CALLS = 1_000_000  # of one process
 Answer = TypeVar("Answer")
-
-
-class Worker:
-    """What runs in an actor: the metric, unpickled once."""
-
-    def __init__(self, recipe: bytes, timeout: float | None) -> None:
-        self._metric: Metric = pickle.loads(recipe)
-        self._timeout = timeout
-
-    def ready(self) -> int:
-        """Load what scoring needs; an error of loading reaches the user as it is. Returns the process id."""
-        call_metric(self._metric, self._metric.prepare, "while it loaded")
-        return os.getpid()
-
-    def score(self, rows: Sequence[tuple[Any, ...]], piece: Sequence[int], skip: bool) -> Batch:
-        samples = [Sample(*row) for row in rows]
-        return evaluate(self._metric, samples, piece, skip=skip, timeout=self._timeout)
 
 
 @dataclass(frozen=True, slots=True)
 class RayEngine:
     """Scores on a running cluster (`auto` or an address) or on one of our own (`local`).
 
-    With more than one worker, there are at most so many actors.
+    With more than one worker, at most so many score at once.
     """
 
     address: str = "auto"
@@ -58,106 +42,55 @@ class RayEngine:
     timeout: float | None = None  # seconds that one call of the metric may take
 
     def prepare(self, metric: Metric, samples: int) -> None:
-        """Connect; the actors load what they need."""
+        """Connect; the workers load what they need."""
         _connect(self)
 
     def run(self, metric: Metric, samples: Sequence[Sample], on_error: OnError) -> Iterator[Batch]:
-        pieces = Pieces(metric, samples)
-        crew = Crew(_connect(self), metric, self.workers if self.workers > 1 else None, self.timeout)
-        try:
-            while pieces or crew.under_way:
-                crew.hire(pieces)
-                crew.hand_out(pieces, samples, skip=on_error == "skip")
-                yield from crew.collect(pieces)
-        finally:
-            crew.dismiss()
+        ray = _connect(self)
+        recipe = ray.put(_pickle(ray, [metric], metric))  # once for all workers
+        crew = Nodes(metric, recipe, on_error == "skip", ray, self)
+        yield from crew.run(Pieces(metric, samples), samples)
 
 
 @dataclass
-class Crew:
-    """The actors of one metric: those starting, those at work, and the pieces of each."""
+class Nodes(Crew):
+    """The cores of a cluster, or its GPUs if the metric has a model for them; Ray starts their processes."""
 
     ray: Any
-    metric: Metric
-    limit: int | None
-    timeout: float | None
-    starting: dict[Any, Any] = field(default_factory=dict)  # reference of ready() -> actor
-    load: Counter[Any] = field(default_factory=Counter)  # actor -> number of its pieces
-    under_way: dict[Any, tuple[Any, list[int]]] = field(default_factory=dict)  # reference -> actor, piece
+    engine: RayEngine
+    most: int = 0
     looked: float = 0.0
-    deaths: int = 0
 
     def __post_init__(self) -> None:
-        """Send the metric once for all actors, which take a GPU each if the metric has a model for it."""
-        self.recipe = self.ray.put(_pickle(self.ray, [self.metric], self.metric))
         on_gpu = bool(self.metric.weights) and self.ray.cluster_resources().get("GPU", 0) >= 1
-        self.needs = {"num_cpus": 1, "num_gpus": 1} if on_gpu else {"num_cpus": 1}
+        self.scarce = "GPU" if on_gpu else "CPU"
+        # Ray would end a process after its first piece on a GPU, and the model would be loaded again.
+        needs = {"num_gpus": 1, "max_calls": _CALLS} if on_gpu else {}
+        self.task = self.ray.remote(num_cpus=1, max_retries=0, **needs)(score_piece)
 
-    def hire(self, pieces: Pieces) -> None:
-        """Start as many actors as the cluster has room for; they join when Ray has placed them."""
-        if not pieces or time.monotonic() - self.looked < _LOOK:
-            return
-        self.looked = time.monotonic()
-        resources = self.ray.cluster_resources()
-        room = int(resources.get("GPU" if "num_gpus" in self.needs else "CPU", 0))
-        wanted = max(1, room if self.limit is None else min(room, self.limit))
-        kind = self.ray.remote(Worker).options(**self.needs, max_restarts=0)
-        for _ in range(wanted - len(self.load) - len(self.starting)):
-            actor = kind.remote(self.recipe, self.timeout)
-            self.starting[actor.ready.remote()] = actor
+    def room(self, under_way: int, *, suspects: bool) -> int:
+        """As many as the cluster scores now, also on nodes that have joined, and as many again to follow."""
+        if time.monotonic() - self.looked >= _LOOK:
+            self.looked = time.monotonic()
+            cores = max(1, int(self.ray.cluster_resources().get(self.scarce, 0)))
+            limited = 1 < self.engine.workers < cores
+            self.most = self.engine.workers if limited else _AHEAD * cores
+        return self.most
 
-    def hand_out(self, pieces: Pieces, samples: Sequence[Sample], *, skip: bool) -> None:
-        """Give pieces to the actors that have fewest, a few each at most (back-pressure)."""
-        while pieces and self.load:
-            actor = min(self.load, key=self.load.__getitem__)
-            if self.load[actor] >= _AHEAD:
-                return
-            piece = pieces.take()
-            reference = actor.score.remote(pack(samples, piece), piece, skip)
-            self.under_way[reference] = (actor, piece)
-            self.load[actor] += 1
+    def submit(self, rows: Sequence[tuple[Any, ...]], piece: list[int]) -> Any:
+        return self.task.remote(self.recipe, rows, piece, self.skip, self.engine.timeout)
 
-    def collect(self, pieces: Pieces) -> Iterator[Batch]:
-        """The batches that have come back; pieces of dead actors are handed out again."""
-        waiting = [*self.under_way, *self.starting]
-        for reference in self.ray.wait(waiting, num_returns=1, timeout=_LOOK)[0] if waiting else ():
+    def collect(self, jobs: Sequence[Any]) -> Iterator[tuple[Any, Batch | None]]:
+        for job in self.ray.wait(jobs, num_returns=1, timeout=_LOOK)[0]:
             try:
-                answer = self.ray.get(reference)
+                yield job, self.ray.get(job)
             except self.ray.exceptions.RayTaskError as error:
                 raise error.cause from None
-            except (self.ray.exceptions.RayActorError, self.ray.exceptions.ObjectLostError) as error:
-                self._replace_dead(reference, pieces, error)
-                continue
-            if reference in self.starting:
-                self.load[self.starting.pop(reference)] = 0
-            else:
-                self.load[self.under_way.pop(reference)[0]] -= 1
-                yield pieces.done(answer)
+            except self.ray.exceptions.RayError:  # a worker, its node or its answer is gone
+                yield job, None
 
-    def _replace_dead(self, reference: Any, pieces: Pieces, error: Exception) -> None:
-        if self.starting.pop(reference, None) is not None:
-            self.deaths += 1
-            if self.deaths >= _DEATHS:
-                raise MetricError(
-                    f"{self.metric.name}: {_DEATHS} Ray actors died while they started ({error}); "
-                    f"every node needs this version of assay and room for the model"
-                ) from error
-            return
-        actor, piece = self.under_way.pop(reference)
-        self.load.pop(actor, None)
-        self.looked = 0.0  # replace it at once
-        pieces.lost(piece)
-
-    def dismiss(self) -> None:
-        """Free the cores for the next metric.
-
-        First wait a little for actors that are starting: Ray can crash a driver that leaves while an actor
-        that never came up is being killed.
-        """
-        if self.starting:
-            self.ray.wait(list(self.starting), num_returns=len(self.starting), timeout=_LOOK)
-        for actor in [*self.load, *self.starting.values()]:
-            self.ray.kill(actor)
+    def cancel(self, job: Any) -> None:
+        self.ray.cancel(job)
 
 
 def map_tasks(
