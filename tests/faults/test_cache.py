@@ -20,6 +20,7 @@ import pytest
 
 from assay.core import Sample
 from assay.names.spec import parse
+from assay.run import cache
 from assay.run.cache import ScoreCache
 from assay.run.scoring import score_samples
 from assay.run.session import Session
@@ -172,6 +173,16 @@ def test_processes_share_a_cache_without_losing_rows(tmp_path: Path) -> None:
     assert not any("stay in memory" in errors for _, errors in outputs), outputs
     stored = sqlite3.connect(tmp_path / "scores.sqlite").execute("SELECT count(*) FROM scores").fetchone()
     assert stored == (6000,)
+
+
+def test_of_two_processes_that_open_a_new_cache_the_second_deletes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second has seen an empty file; before it can begin, the first has made the tables and put rows."""
+    scored(tmp_path)
+    version = cache._version
+    monkeypatch.setattr(cache, "_version", lambda c: version(c) if c.in_transaction else 0)
+    assert scored(tmp_path)[1] == 0
 
 
 def test_scores_under_another_metrics_number_are_not_taken_for_its_own(

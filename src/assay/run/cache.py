@@ -209,11 +209,18 @@ def _connect(where: str) -> sqlite3.Connection:
     for setting in ("page_size = 16384", "journal_mode = WAL", "synchronous = NORMAL",
                     "cache_size = -64000", "wal_autocheckpoint = 4000"):  # fmt: skip
         connection.execute(f"PRAGMA {setting}")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > len(_MIGRATIONS):
+    if _version(connection) > len(_MIGRATIONS):
         connection.close()
         raise sqlite3.OperationalError("it was written by a newer version of assay")
-    for number, step in enumerate(_MIGRATIONS[version:], start=version + 1):
-        # A step and its version are written together or not at all.
-        connection.executescript(f"BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;")
+    if _version(connection) < len(_MIGRATIONS):
+        connection.execute("BEGIN IMMEDIATE")  # a second process waits here, and finds the steps done
+        for step in _MIGRATIONS[_version(connection) :]:
+            for statement in step.split(";"):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
+        connection.commit()
     return connection
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
