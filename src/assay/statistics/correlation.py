@@ -6,14 +6,13 @@ Spearman) or O(n log n) (Kendall). `correlate_rows` compares all pairs within ea
 Undefined correlations are nan.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy  # scipy.stats takes 0.4 s to import, so it is loaded on first use
 from numpy.typing import ArrayLike
 
 from assay.statistics.intervals import (
-    Booleans,
     Floats,
     Integers,
     Labels,
@@ -51,8 +50,14 @@ def weighted_correlation(x: Floats, y: Floats, kind: Kind) -> Statistic:
         return _weighted_pearson(x, y)
     if kind == "spearman":
         return _weighted_spearman(x, y)
-    pairs = _Pairs.of(x, y)
-    return lambda weights: pairs.tau(weights, kind)
+
+    def tau(counts: Floats) -> float:
+        drawn = [np.repeat(side, counts.astype(np.intp)) for side in (x, y)]
+        if any(np.ptp(side) == 0 for side in drawn):
+            return np.nan
+        return float(scipy.stats.kendalltau(*drawn, variant=kind[-1]).statistic)
+
+    return lambda weights: np.array([tau(row) for row in weights])
 
 
 def correlate_rows(x: ArrayLike, y: ArrayLike, kind: Kind, *, weights: ArrayLike | None = None) -> Floats:
@@ -144,12 +149,19 @@ def _weighted_pearson(x: Floats, y: Floats) -> Statistic:
 
 
 def _weighted_spearman(x: Floats, y: Floats) -> Statistic:
-    orders = _Ties.of(x), _Ties.of(y)
+    runs = [np.unique(side, return_inverse=True)[1] for side in (x, y)]  # equal values have one number
+    members = [(np.argsort(run, kind="stable"), run) for run in runs]
+
+    def ranks(weights: Floats, order: Integers, run: Integers) -> Floats:
+        starts = np.flatnonzero(np.diff(run[order], prepend=-1))
+        totals = np.add.reduceat(weights[:, order], starts, axis=1)
+        middle: Floats = np.cumsum(totals, axis=1) - (totals - 1.0) / 2.0
+        return middle[:, run]
 
     def correlation(weights: Floats) -> Floats:
         total = np.maximum(weights.sum(axis=1), 1.0)[:, None]
-        ranks = [order.ranks(weights) for order in orders]
-        a, b = (rank - np.einsum("ij,ij->i", rank, weights)[:, None] / total for rank in ranks)
+        both = (ranks(weights, *member) for member in members)
+        a, b = (rank - np.einsum("ij,ij->i", rank, weights)[:, None] / total for rank in both)
         return _row_pearson(a, b, weights, flat=1e-9)
 
     return correlation
@@ -186,7 +198,10 @@ def _row_kendall(x: Floats, y: Floats, weights: Floats, kind: Kind) -> Floats:
         untied_x = np.einsum("ij,ij->i", np.abs(signs_x), pair)
         untied_y = np.einsum("ij,ij->i", np.abs(signs_y), pair)
         return _root_ratio(surplus, untied_x, untied_y)
-    return _tau_c(surplus, weights.sum(axis=1), _distinct(x, weights), _distinct(y, weights))
+    # Stuart's tau-c, 2 (concordant - discordant) m / (n^2 (m - 1)), m the fewer distinct values.
+    m = np.minimum(_distinct(x, weights), _distinct(y, weights))
+    shape = np.where(m > 1, weights.sum(axis=1) ** 2 * (m - 1.0) / np.maximum(m, 1.0), 1.0)
+    return np.where(m > 1, 2.0 * surplus / shape, np.nan)
 
 
 def _distinct(values: Floats, weights: Floats) -> Floats:
@@ -195,103 +210,3 @@ def _distinct(values: Floats, weights: Floats) -> Floats:
     copies = np.einsum("bij,bj->bi", values[:, :, None] == values[:, None, :], drawn)
     count: Floats = np.rint((drawn / np.maximum(copies, 1.0)).sum(axis=1))
     return count
-
-
-def _tau_c(surplus: Floats, total: Floats, values_x: Floats, values_y: Floats) -> Floats:
-    """Return Stuart's tau-c, 2 (concordant - discordant) m / (n^2 (m - 1)), m the fewer distinct values."""
-    m = np.minimum(values_x, values_y)
-    shape = np.where(m > 1, total**2 * (m - 1.0) / np.maximum(m, 1.0), 1.0)
-    return np.where(m > 1, 2.0 * surplus / shape, np.nan)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ties:
-    """The order of one variable, and where runs of equal values start in it."""
-
-    order: Integers
-    starts: Integers
-    group: Integers  # the run of each row, in the data's own order
-
-    @classmethod
-    def of(cls, values: Floats) -> "_Ties":
-        order = np.argsort(values, kind="stable")
-        return cls.from_steps(order, np.diff(values[order]) != 0)
-
-    @classmethod
-    def from_steps(cls, order: Integers, steps: Booleans) -> "_Ties":
-        group = np.empty(order.size, dtype=np.intp)
-        group[order] = np.concatenate([[0], np.cumsum(steps)])
-        return cls(order, np.concatenate([[0], np.flatnonzero(steps) + 1]), group)
-
-    def sums(self, weights: Floats) -> Floats:
-        return np.add.reduceat(weights[:, self.order], self.starts, axis=1)
-
-    def ranks(self, weights: Floats) -> Floats:
-        totals = self.sums(weights)
-        middle: Floats = np.cumsum(totals, axis=1) - (totals - 1.0) / 2.0
-        return middle[:, self.group]
-
-    def tied_pairs(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return how many drawn pairs are tied, and how many distinct values were drawn."""
-        totals = self.sums(weights)
-        pairs: Floats = (totals * (totals - 1.0)).sum(axis=1) / 2.0
-        return pairs, (totals > 0).sum(axis=1).astype(np.float64)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pairs:
-    """What Kendall's tau needs of the order of two variables.
-
-    In order of x, then y, two rows are discordant where y falls. Falls are counted bit by bit of the rank
-    of y, from the highest bit: among rows equal in the bits above, each 1 before a 0 is a fall. That is
-    Knight's (1966) merge sort from the top down, so that each step is one pass over all resamples.
-    """
-
-    x: _Ties
-    y: _Ties
-    both: _Ties
-
-    @classmethod
-    def of(cls, x: Floats, y: Floats) -> "_Pairs":
-        order = np.lexsort((y, x))
-        steps: Booleans = (np.diff(x[order]) != 0) | (np.diff(y[order]) != 0)
-        return cls(_Ties.of(x), _Ties.of(y), _Ties.from_steps(order, steps))
-
-    def tau(self, weights: Floats, kind: Kind) -> Floats:
-        """Return tau-b, (concordant - discordant) / sqrt(pairs untied in x * in y), or tau-c."""
-        total = weights.sum(axis=1)
-        every = total * (total - 1.0) / 2.0
-        tied_x, values_x = self.x.tied_pairs(weights)
-        tied_y, values_y = self.y.tied_pairs(weights)
-        tied_both, _ = self.both.tied_pairs(weights)
-        surplus = every - tied_x - tied_y + tied_both - 2.0 * self.falls(weights)
-        if kind == "kendall_b":
-            return _root_ratio(surplus, every - tied_x, every - tied_y)
-        return _tau_c(surplus, total, values_x, values_y)
-
-    def falls(self, weights: Floats) -> Floats:
-        rank = self.y.group[self.both.order]
-        # Data rows are moved in every step: as rows of the array they move as whole blocks of memory.
-        columns = np.ascontiguousarray(weights[:, self.both.order].T)
-        falls = np.zeros(columns.shape[1])
-        for bit in reversed(range(int(rank.max()).bit_length())):
-            falls += _falls_in_bit(columns, rank, bit)
-            order = np.argsort(rank >> bit, kind="stable")
-            rank, columns = rank[order], columns[order]
-        return falls
-
-
-def _falls_in_bit(columns: Floats, rank: Integers, bit: int) -> Floats:
-    """Sum the weights of pairs, equal in the higher bits, whose earlier row has the bit and later has not."""
-    has_bit = (rank >> bit) & 1 == 1
-    before = np.cumsum(np.where(has_bit[:, None], columns, 0.0), axis=0)
-    clear = np.flatnonzero(~has_bit)
-    block = rank >> (bit + 1)
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1])
-    start = starts[np.searchsorted(starts, clear, side="right") - 1]
-    # A 0 follows the 1s of its own block: all before it less all before the block.
-    seen = before[clear]
-    later = start > 0
-    seen[later] -= before[start[later] - 1]
-    values: Floats = np.einsum("ij,ij->j", seen, columns[clear])
-    return values
