@@ -12,9 +12,7 @@ from scipy import stats
 from simulated_ratings import judge, one, quality, write_ratings
 
 from assay.audits.human.audit import Human
-from assay.audits.human.people import interval_alpha
 from assay.core import Judgement
-from assay.statistics.ratings import krippendorff_alpha
 
 
 @pytest.fixture(scope="module")
@@ -249,9 +247,3 @@ def test_annotators_and_criteria(judged: tuple[Human, np.ndarray, Judgement]) ->
     assert 0.3 < kappa.value < 0.9
     assert kappa.ci is not None
     assert 0.5 < one(found, "people", "annotators/overall", "krippendorff_alpha").value < 0.95
-
-
-def test_interval_alpha_equals_the_coincidence_matrix() -> None:
-    table = np.random.default_rng(0).integers(0, 6, (3, 40)).astype(float)
-    table[0, ::5] = table[1, ::5] = table[2, ::10] = np.nan  # items with two, one and no ratings
-    assert interval_alpha(table) == pytest.approx(krippendorff_alpha(table, "interval"), abs=1e-12)

@@ -5,7 +5,6 @@ import pytest
 import scipy.stats as ss
 
 from assay.statistics.intervals import (
-    bootstrap_callable,
     bootstrap_mean,
     bootstrap_p_value,
     bootstrap_weighted,
@@ -27,16 +26,13 @@ def test_mean_agrees_with_scipy(method, theirs):
     assert ours.pair == pytest.approx((low, high), abs=0.01)
 
 
-def test_weighted_and_callable_forms_agree_with_the_mean():
+def test_the_weighted_form_agrees_with_the_mean():
     def mean(weights):
         return weighted_mean(weights, SKEWED)
 
     options = {"resamples": 500, "seed": 3}
     expected = bootstrap_mean(SKEWED, **options)
     assert bootstrap_weighted(mean, 40, **options).pair == pytest.approx(expected.pair)
-    assert bootstrap_callable(lambda rows: float(SKEWED[rows].mean()), 40, **options).pair == pytest.approx(
-        expected.pair
-    )
 
 
 def test_copied_rows_do_not_narrow_a_clustered_interval():

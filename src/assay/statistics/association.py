@@ -19,7 +19,13 @@ from numpy.typing import ArrayLike
 from scipy.special import nctdtrinc
 
 from assay.statistics.intervals import Floats, Labels, cluster_sums, label_codes, vector
-from assay.statistics.permutation import TOLERANCE, PermutationResult, partitions, permutation_result
+from assay.statistics.permutation import (
+    TOLERANCE,
+    PermutationResult,
+    packed_sums,
+    partitions,
+    permutation_result,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +80,14 @@ def partition_test(first: ArrayLike, second: ArrayLike, *, scale: float = 0.0, s
     # With sizes fixed, the difference of means orders the partitions as s does.
     both = np.zeros_like(both) if degenerate else both - both.mean()
     observed = float(both[: x.size].mean() - both[x.size :].mean())
-    choices = partitions(both.size, x.size, seed)
-    chosen = choices.sums(both)
+    packed, exact = partitions(both.size, x.size, seed)
+    chosen = packed_sums(both, packed, packed.shape[1])
     null = chosen / x.size - (both.sum() - chosen) / y.size
     return Association(
         effect_size=0.0 if degenerate else observed / float(both.std(ddof=1)),
         statistic=0.0 if degenerate else float(x.sum() - y.sum()),
-        one_sided=permutation_result(observed, null, "greater", exact=choices.exact, scale=magnitude),
-        two_sided=permutation_result(observed, null, "two-sided", exact=choices.exact, scale=magnitude),
+        one_sided=permutation_result(observed, null, "greater", exact=exact, scale=magnitude),
+        two_sided=permutation_result(observed, null, "two-sided", exact=exact, scale=magnitude),
         n_x=x.size,
         n_y=y.size,
         degenerate=degenerate,

@@ -210,23 +210,6 @@ def bootstrap_weighted(
     return _interval(draws, observed, _without_each_cluster(statistic, *codes[0]), plan)
 
 
-def bootstrap_callable(
-    statistic: Callable[[Integers], float],
-    n: int,
-    *,
-    clusters: Labels | None = None,
-    seed: Seed,
-    **options: Unpack[Options],
-) -> Interval | None:
-    """Return an interval for any statistic of row numbers, called once per resample: general but slow."""
-
-    def by_weights(weights: Floats) -> Floats:
-        rows = [np.repeat(np.arange(n), counts.astype(np.intp)) for counts in weights]
-        return np.array([statistic(row) for row in rows])
-
-    return bootstrap_weighted(by_weights, n, clusters=clusters, seed=seed, **options)
-
-
 def resampled_means(
     values: ArrayLike, *, clusters: Labels | None = None, resamples: int = 2000, seed: Seed
 ) -> Floats:

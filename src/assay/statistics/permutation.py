@@ -29,7 +29,6 @@ DRAWS = 99_999
 # Sums in another order differ in their last digits; equal arrangements must still count as equal.
 TOLERANCE = 1e-10
 _EXACT_RANKS = 200
-_STORED_UNITS = 1000  # 12.5 MB of packed draws
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
 
 
@@ -41,22 +40,6 @@ class PermutationResult:
     n_arrangements: int
     exact: bool
     smallest_p: float
-
-
-@dataclass(frozen=True, slots=True)
-class SignTest:
-    """How many differences have either sign or are ties, and the binomial p-value without the ties."""
-
-    positive: int
-    negative: int
-    ties: int
-    p_value: float
-
-    @property
-    def share(self) -> float | None:
-        """The share of positive signs among those that differ, or None where none does."""
-        untied = self.positive + self.negative
-        return self.positive / untied if untied else None
 
 
 def sign_flip_test(
@@ -116,20 +99,17 @@ def permutation_result(
     return PermutationResult((1 + hits) / (1 + count), count, False, 1 / (1 + count))
 
 
-def sign_test(differences: ArrayLike, *, alternative: Alternative = "two-sided") -> SignTest:
-    """Test that both signs are equally likely (p = 1/2 of a binomial); ties are counted and left out.
+def sign_test(differences: ArrayLike) -> float:
+    """Return the two-sided binomial p-value that both signs are equally likely; ties are left out.
 
     The rows must be independent. For clustered rows use `sign_flip_test` on their signs.
 
-    >>> sign_test([1.0, 2.0, 0.0, 3.0, -1.0], alternative="greater")
-    SignTest(positive=3, negative=1, ties=1, p_value=0.3125)
+    >>> sign_test([1.0, 2.0, 0.0, 3.0, -1.0])
+    0.625
     """
     values = vector(differences, "differences")
-    positive, negative = int((values > 0).sum()), int((values < 0).sum())
-    untied, p_value = positive + negative, 1.0
-    if untied:
-        p_value = float(scipy.stats.binomtest(positive, untied, alternative=alternative).pvalue)
-    return SignTest(positive, negative, values.size - untied, p_value)
+    positive, untied = int((values > 0).sum()), int(np.count_nonzero(values))
+    return float(scipy.stats.binomtest(positive, untied).pvalue) if untied else 1.0
 
 
 def signed_rank_p(differences: ArrayLike) -> float:
@@ -163,7 +143,8 @@ def packed_sums(values: Floats, rows: Iterable[Bytes], count: int) -> Floats:
 
 def every_sign(n: int) -> Bytes:
     """List all 2**n patterns of signs, packed; a set bit flips the sign."""
-    return _bytes_of(np.arange(2**n, dtype="<u4"), n)
+    as_bytes = np.arange(2**n, dtype="<u4").view(np.uint8).reshape(-1, 4)[:, : -(-n // 8)]
+    return np.ascontiguousarray(as_bytes.T)
 
 
 def sign_batches(n: int, resamples: int, rng: np.random.Generator) -> tuple[int, bool, Iterator[Floats]]:
@@ -183,51 +164,20 @@ def sign_batches(n: int, resamples: int, rng: np.random.Generator) -> tuple[int,
     return count, exact, batches()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Partitions:
-    """Choices of k out of n units: all of them (exact), or independent uniform draws."""
-
-    n: int
-    k: int
-    seed: int
-    exact: bool
-    count: int
-    packed: Bytes | None  # None: too many to store, so the same ones are drawn again whenever needed
-
-    def sums(self, values: Floats) -> Floats:
-        batches = [self.packed] if self.packed is not None else _draws(self.n, self.k, self.seed)
-        return np.concatenate([packed_sums(values, batch, batch.shape[1]) for batch in batches])
-
-
 @lru_cache(maxsize=24)
-def partitions(n: int, k: int, seed: int) -> Partitions:
-    """List every choice of k out of n units, or draw 99,999 of over 100,000; cached, to share the draws."""
-    count = comb(n, k)
-    if count > EXACT_LIMIT:
-        stored = np.concatenate(list(_draws(n, k, seed)), axis=1) if n <= _STORED_UNITS else None
-        return Partitions(n, k, seed, exact=False, count=DRAWS, packed=stored)
-    if n <= 20:
-        codes = np.arange(2**n, dtype="<u4")
-        packed = _bytes_of(codes[np.bitwise_count(codes) == k], n)
-    else:
-        chosen = np.fromiter(chain.from_iterable(combinations(range(n), k)), dtype=np.intp)
-        bits = np.zeros((count, n), dtype=np.uint8)
-        np.put_along_axis(bits, chosen.reshape(-1, k), 1, axis=1)
-        packed = np.ascontiguousarray(np.packbits(bits, axis=1, bitorder="little").T)
-    return Partitions(n, k, seed, exact=True, count=count, packed=packed)
+def partitions(n: int, k: int, seed: int) -> tuple[Bytes, bool]:
+    """Every choice of k out of n units, packed, or 99,999 drawn of over 100,000; and whether it is every one.
 
-
-def _bytes_of(codes: NDArray[np.uint32], n: int) -> Bytes:
-    """Read integers as rows of bits: their bytes are the packed arrangements."""
-    as_bytes = codes.view(np.uint8).reshape(-1, 4)[:, : -(-n // 8)]
-    return np.ascontiguousarray(as_bytes.T)
-
-
-def _draws(n: int, k: int, seed: int) -> Iterator[Bytes]:
-    """Draw 99,999 choices in batches of about 64 MB before packing."""
-    rng = np.random.default_rng(seed)
-    for piece in pieces(DRAWS, -(-n // 16)):
-        yield draw_choices(n, k, piece.stop - piece.start, rng)
+    Cached, so that tests of the same sizes share their draws.
+    """
+    if comb(n, k) > EXACT_LIMIT:
+        rng, batches = np.random.default_rng(seed), pieces(DRAWS, -(-n // 16))  # 64 MB before packing
+        drawn = [draw_choices(n, k, piece.stop - piece.start, rng) for piece in batches]
+        return np.concatenate(drawn, axis=1), False
+    chosen = np.fromiter(chain.from_iterable(combinations(range(n), k)), dtype=np.intp).reshape(-1, k)
+    bits = np.zeros((len(chosen), n), dtype=np.uint8)
+    np.put_along_axis(bits, chosen, 1, axis=1)
+    return np.ascontiguousarray(np.packbits(bits, axis=1, bitorder="little").T), True
 
 
 def draw_choices(n: int, k: int, count: int, rng: np.random.Generator) -> Bytes:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,50 +12,39 @@ from assay.statistics.correlation import correlate_present, system_means
 from assay.statistics.estimates import standard_error
 from assay.statistics.intervals import Floats, Interval, Labels, Seed, label_codes, matched, vector
 
-Scale = Literal["nominal", "ordinal", "interval"]
+_STEPS = 50  # of a scale, as many as people tell apart
 
 
-def krippendorff_alpha(ratings: ArrayLike, scale: Scale = "nominal") -> float | None:
-    """Return Krippendorff's alpha of raters x items, nan for missing; None where all ratings are equal.
+def krippendorff_alpha(ratings: ArrayLike) -> float | None:
+    """Return Krippendorff's ordinal alpha of raters x items, nan for missing; None where it is undefined.
 
     alpha = 1 - observed / expected disagreement, the squared distances of ratings of the same item over
-    those of any two ratings.
+    those of any two ratings. The distance of two ratings is how many were given from one to the other, half
+    of each end; for a scale with more steps than people tell apart it is their difference (interval alpha).
 
     >>> krippendorff_alpha([[1.0, 2.0, 3.0, 1.0], [1.0, 2.0, 3.0, 2.0]]) > 0.6
     True
     """
     matrix = np.asarray(ratings, dtype=np.float64)
+    matrix = matrix[:, np.isfinite(matrix).sum(axis=0) > 1]  # an item rated once has no pair
     present = np.isfinite(matrix)
-    values = np.unique(matrix[present])
-    counts = np.stack([(present & (matrix == value)).sum(axis=0) for value in values]).astype(np.float64).T
-    counts = counts[counts.sum(axis=1) > 1] if values.size else counts  # an item rated once has no pair
-    if values.size < 2 or len(counts) == 0:
+    values, codes, totals = np.unique(matrix[present], return_inverse=True, return_counts=True)
+    if values.size < 2:
         return None
-    n_ratings = counts.sum(axis=1)
-    pairs = counts / (n_ratings - 1)[:, None]
-    coincidences = pairs.T @ counts - np.diag(pairs.sum(axis=0))
-    totals = counts.sum(axis=0)
-    distance = _distances(values, totals, scale)
-    expected = float(totals @ distance @ totals / (totals.sum() - 1))
-    return 1.0 - float((coincidences * distance).sum()) / expected if expected > 0 else None
+    if values.size <= _STEPS:
+        matrix[present] = (np.cumsum(totals) - totals / 2.0)[codes]
+    counts, pooled = present.sum(axis=0), matrix[present]
+    # Squared differences of all pairs are twice the number of ratings times their squares about the mean.
+    within = np.nansum((matrix - np.nanmean(matrix, axis=0)) ** 2, axis=0)
+    expected = float(((pooled - pooled.mean()) ** 2).sum()) / (pooled.size - 1)
+    return 1.0 - float((counts * within / (counts - 1)).sum()) / pooled.size / expected
 
 
-def _distances(values: Floats, totals: Floats, scale: Scale) -> Floats:
-    """Return the squared distances of rating values (Krippendorff, 2011)."""
-    if scale == "nominal":
-        return 1.0 - np.eye(values.size)
-    # Ordinal: how many ratings were given from one value to the other, half of each end.
-    places = values if scale == "interval" else np.cumsum(totals) - totals / 2.0
-    return np.asarray(np.subtract.outer(places, places) ** 2, dtype=np.float64)
+def cohen_kappa(first: ArrayLike, second: ArrayLike) -> float | None:
+    """Return Cohen's quadratically weighted kappa of two raters over the items that both rated.
 
-
-def cohen_kappa(
-    first: ArrayLike, second: ArrayLike, *, weights: Literal["none", "linear", "quadratic"] = "none"
-) -> float | None:
-    """Return Cohen's kappa of two raters over the items that both rated.
-
-    kappa = 1 - observed / chance disagreement. Weights go by the position of a rating among all that
-    occur, as in scikit-learn. None without a shared item, and where both use one and the same rating
+    kappa = 1 - observed / chance disagreement, squared distances of the positions of two ratings among all
+    that occur, as in scikit-learn. None without a shared item, and where both use one and the same rating
     throughout: chance agreement is then complete.
     """
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
@@ -67,8 +55,7 @@ def cohen_kappa(
     values, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
     k, n = values.size, x.size
     table = np.bincount(codes[:n] * k + codes[n:], minlength=k * k).reshape(k, k) / n
-    apart = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
-    penalty = {"none": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[weights]
+    penalty = np.subtract.outer(np.arange(k), np.arange(k)).astype(np.float64) ** 2
     expected = float(table.sum(axis=1) @ penalty @ table.sum(axis=0))
     return 1.0 - float((table * penalty).sum()) / expected if expected > 0 else None
 

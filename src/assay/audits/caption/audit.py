@@ -352,5 +352,5 @@ def _favoured(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Fin
             yield Finding.of(scored, slice_, "mean_score", mean_estimate(values, seed=seed), versus=name)
         difference = first[rows] - second[rows]
         wins = mean_estimate((np.sign(difference) + 1) / 2, seed=seed)
-        tested = replace(wins, p_value=sign_test(difference).p_value)
+        tested = replace(wins, p_value=sign_test(difference))
         yield Finding.of(scored, slice_, "win_share", tested, versus=names[0])

@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.audits.human.items import Items
 from assay.audits.human.levels import Agreement, labelled
@@ -17,7 +16,7 @@ from assay.core import Finding, Floats
 from assay.datasets.ratings import RIVALS, Rated
 from assay.errors import DataError
 from assay.statistics.correlation import Kind
-from assay.statistics.intervals import bootstrap_callable
+from assay.statistics.intervals import bootstrap_weighted
 from assay.statistics.ratings import bradley_terry, cohen_kappa, krippendorff_alpha, split_half_kendall
 from assay.statistics.resampled import pooled_draws
 
@@ -28,7 +27,6 @@ PEOPLE = "people"
 _Agreement = Callable[[Floats, int], float | None]  # raters x texts and a seed, to agreement if defined
 APART = 0.5  # two criteria whose tau-b lies wholly below it do not measure one thing
 _RESAMPLES = 200  # at most: each computes agreement anew
-_STEPS = 50
 _CRITERIA: tuple[Kind, ...] = ("kendall_b", "pearson")  # checklist figures 1 and 6
 
 
@@ -44,13 +42,13 @@ def annotator_findings(audit: Human, items: Items, part: str, criterion: str) ->
     findings = []
     for name, agreement in _AGREEMENTS.items():
 
-        def resampled(texts: NDArray[np.intp], agreement: _Agreement = agreement) -> float:
-            value = agreement(table[:, texts], seed)
-            return np.nan if value is None else value
+        def resampled(weights: Floats, agreement: _Agreement = agreement) -> Floats:
+            tables = (np.repeat(table, counts.astype(np.intp), axis=1) for counts in weights)
+            return np.array([agreement(drawn, seed) for drawn in tables], dtype=np.float64)
 
         value = agreement(table, seed)
         if value is not None:
-            ci = bootstrap_callable(
+            ci = bootstrap_weighted(
                 resampled, table.shape[1], clusters=documents, seed=seed,
                 resamples=min(_RESAMPLES, audit.resamples), method="percentile",
             )  # fmt: skip
@@ -59,37 +57,15 @@ def annotator_findings(audit: Human, items: Items, part: str, criterion: str) ->
     return findings
 
 
-def _alpha(table: Floats, seed: int) -> float | None:
-    """Ordinal alpha; interval alpha for a scale with more steps than people tell apart."""
-    if np.unique(table[np.isfinite(table)]).size <= _STEPS:
-        return krippendorff_alpha(table, "ordinal")
-    return interval_alpha(table)
-
-
-def interval_alpha(table: Floats) -> float | None:
-    """Krippendorff's alpha of raters x items for squared differences, from sums of squares: O(ratings)."""
-    present = np.isfinite(table)
-    counts = present.sum(axis=0).astype(np.float64)
-    several = counts > 1
-    values, counts, present = np.where(present, table, 0.0)[:, several], counts[several], present[:, several]
-    means = values.sum(axis=0) / counts
-    within = (np.where(present, values - means, 0.0) ** 2).sum(axis=0)
-    ratings = values[present]
-    expected = float(((ratings - ratings.mean()) ** 2).sum()) / (ratings.size - 1) if ratings.size else 0.0
-    if expected == 0.0:
-        return None
-    return 1.0 - float((counts * within / (counts - 1)).sum()) / ratings.size / expected
-
-
 def _mean_kappa(table: Floats, seed: int) -> float | None:
     """The mean over pairs of raters who share texts."""
-    kappas = [cohen_kappa(one, other, weights="quadratic") for one, other in combinations(table, 2)]
+    kappas = [cohen_kappa(one, other) for one, other in combinations(table, 2)]
     defined = [kappa for kappa in kappas if kappa is not None]
     return float(np.mean(defined)) if defined else None
 
 
 _AGREEMENTS: dict[str, _Agreement] = {
-    "krippendorff_alpha": _alpha,
+    "krippendorff_alpha": lambda table, seed: krippendorff_alpha(table),
     "cohen_kappa": _mean_kappa,
     "split_half_kendall": lambda table, seed: split_half_kendall(table, splits=5, seed=seed),
 }

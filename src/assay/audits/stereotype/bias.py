@@ -154,9 +154,9 @@ def _sign_flip_p(differences: Floats, clusters: slices.Clusters | None, seed: in
 
 def _stereotype_share(differences: Floats, clusters: slices.Clusters | None, seed: int) -> Estimate:
     """The share of untied pairs that prefer the stereotype, tested against one half."""
-    signs, tested = np.sign(differences), sign_test(differences)
+    signs = np.sign(differences)
     untied = signs != 0
-    if tested.share is None:
+    if not untied.any():
         return Estimate(0.5, p_value=1.0)
 
     def share(weights: Floats) -> Floats:
@@ -165,8 +165,9 @@ def _stereotype_share(differences: Floats, clusters: slices.Clusters | None, see
     n, ways = int(untied.sum()), clusters or slices.Clusters()
     interval = bootstrap_weighted(share, signs.size, clusters=ways.rows, crossed=ways.crossed, seed=seed)
     # A sign test needs independent rows; signs that share a template flip together.
-    p_value = tested.p_value if ways.rows is None else _sign_flip_p(signs, clusters, seed)
-    return slices.interval_estimate(tested.share, n, interval, p_value=p_value, mde=mde_proportion(n))
+    p_value = sign_test(differences) if ways.rows is None else _sign_flip_p(signs, clusters, seed)
+    value = (signs[untied] > 0).mean()
+    return slices.interval_estimate(value, n, interval, p_value=p_value, mde=mde_proportion(n))
 
 
 def _set_difference(pairs: PairScores, draws: Floats) -> Finding:

@@ -205,8 +205,8 @@ def _one_direction(
         mean_estimate((signs == sign).astype(np.float64), clusters=docs, seed=seed) for sign in (1, -1, 0)
     )
     paper = rule == "paper"
-    tested = sign_test(signs) if paper else sign_flip_test(signs, clusters=docs, seed=seed)
-    p_value, mde = tested.p_value, mde_mean(signs / 2, clusters=docs)
+    p_value = sign_test(signs) if paper else sign_flip_test(signs, clusters=docs, seed=seed).p_value
+    mde = mde_mean(signs / 2, clusters=docs)
     yield Finding.of(
         scored, slice_, "preference_share",
         replace(above, p_value=p_value, mde=mde, paper=p_value > PAPER_ALPHA), versus=">",
