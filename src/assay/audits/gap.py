@@ -17,16 +17,9 @@ from scipy.special import stdtrit
 
 from assay.core import Estimate, Floats, Sample, Scored
 from assay.recipe import generator
+from assay.statistics import intervals
 from assay.statistics.estimates import detectable_effect, smallest_p
-from assay.statistics.intervals import (
-    Interval,
-    bootstrap_p_value,
-    cluster_codes,
-    draw_rows,
-    interval_of,
-    simultaneous_intervals,
-    weighted_mean,
-)
+from assay.statistics.intervals import Interval, bootstrap_p_value, interval_of, weighted_mean
 from assay.statistics.permutation import signed_rank_p
 
 UNIT = "% of the gap"
@@ -126,13 +119,13 @@ class Gap:
         for place, unmoved in enumerate(still):
             if unmoved:
                 shares[:, place] += _loosening(len(shares), counts[place])
-        intervals: Sequence[Interval | None]
+        ends: Sequence[Interval | None]
         if centre.size == 1:
-            intervals = [interval_of(shares[:, 0], n_clusters=clusters[0])]
+            ends = [interval_of(shares[:, 0], n_clusters=clusters[0])]
         else:
-            intervals = simultaneous_intervals(centre, shares, n_clusters=clusters)
+            ends = intervals.simultaneous_intervals(centre, shares, n_clusters=clusters)
         estimates = []
-        for place, interval in enumerate(intervals):
+        for place, interval in enumerate(ends):
             column = shares[:, place]
             p_value = max(bootstrap_p_value(column), smallest_p(clusters[place])) if interval else None
             error = float(np.nanstd(column, ddof=1))
@@ -191,8 +184,8 @@ def paired_effects(
     `effects` is (items, columns), nan where a column does not concern an item; `gaps` is clean minus
     worthless per item, nan where unknown. Both are resampled with the same draws.
     """
-    codes = cluster_codes(len(gaps), clusters)
-    weights = draw_rows(codes, RESAMPLES, np.random.default_rng(seed))
+    codes = intervals.cluster_codes(len(gaps), clusters)
+    weights = intervals.draw_rows(codes, RESAMPLES, np.random.default_rng(seed))
     gap = gap_of(gaps, weights, scale, codes[0][0])
     columns = [(column, np.isfinite(column)) for column in effects.T]
     values = [float(column[there].mean()) for column, there in columns]

@@ -11,28 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from assay.audits.gap import (
-    CLEAN,
-    RESAMPLES,
-    UNIT,
-    WORTHLESS,
-    Gap,
-    is_still,
-    on_effect_scale,
-    outlying,
-    scale_of,
-    tells_apart,
-)
+from assay.audits import gap
+from assay.audits.gap import CLEAN, UNIT, WORTHLESS, Gap, is_still, scale_of, tells_apart
 from assay.core import Estimate, Finding, Floats, Scored
+from assay.statistics import intervals
 from assay.statistics.estimates import detectable_effect, mde_interval
-from assay.statistics.intervals import (
-    Interval,
-    bootstrap_mean,
-    bootstrap_weighted,
-    interval_of,
-    resampled_means,
-    weighted_mean,
-)
+from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_weighted, interval_of
 from assay.vocabulary import Rule
 
 FEWEST = 10  # items below which there is no verdict
@@ -184,8 +168,8 @@ def read_slices(scored: Sequence[Scored], seed: int, rule: Rule = "careful") -> 
             else:
                 scores = _item_scores(answer, slice_, positions, seed, careful=rule == "careful")
                 if scores is not None:
-                    gap = replace(scores.gap, apart=apart.get(slice_.split("/")[0]))
-                    scores = replace(scores, gap=gap)
+                    known = replace(scores.gap, apart=apart.get(slice_.split("/")[0]))
+                    scores = replace(scores, gap=known)
             if scores is not None:
                 yield scores
 
@@ -194,11 +178,11 @@ def _apart_by_dataset(scored: Scored) -> dict[str, bool]:
     """By dataset (the first part of a slice), whether clean texts surely score above worthless ones."""
     if not {CLEAN, WORTHLESS} <= set(scored.values):
         return {}
-    clean, worthless = (on_effect_scale(scored, scored.values[role]) for role in (CLEAN, WORTHLESS))
+    clean, worthless = (gap.on_effect_scale(scored, scored.values[role]) for role in (CLEAN, WORTHLESS))
     gaps: dict[str, dict[str, float]] = {}  # an item counts once, whichever of its references a case keeps
-    for case, gap in zip(scored.cases, (clean - worthless).tolist(), strict=True):
-        if CLEAN in case.samples and np.isfinite(gap):
-            gaps.setdefault(case.slice.split("/")[0], {}).setdefault(case.samples[CLEAN].hypothesis, gap)
+    for case, apart in zip(scored.cases, (clean - worthless).tolist(), strict=True):
+        if CLEAN in case.samples and np.isfinite(apart):
+            gaps.setdefault(case.slice.split("/")[0], {}).setdefault(case.samples[CLEAN].hypothesis, apart)
     scale = scale_of(clean, worthless)
     return {name: tells_apart(np.array(list(by_item.values())), scale) for name, by_item in gaps.items()}
 
@@ -219,12 +203,12 @@ def _item_scores(
     if CLEAN not in roles or not positions:
         return None
     raw = np.stack([scored.values[role][positions] for role in roles], axis=1)
-    table = on_effect_scale(scored, raw) if careful else raw
+    table = gap.on_effect_scale(scored, raw) if careful else raw
     complete: NDArray[np.bool_] = np.asarray(np.isfinite(table).all(axis=1))
     far = np.zeros(len(table), dtype=np.bool_)
     if careful:
         base = table[complete][:, [roles.index(role) for role in (CLEAN, WORTHLESS) if role in roles]]
-        far[complete] = outlying(list(table[complete].T), base.ravel())
+        far[complete] = gap.outlying(list(table[complete].T), base.ravel())
         complete &= ~far
     n = int(complete.sum())
     if not n or (n == 1 and len(positions) > 1):
@@ -234,17 +218,13 @@ def _item_scores(
     ids = tuple(case.id for case in cases)
     clusters = tuple(str(case.meta.get("cluster", case.id)) for case in cases)
     columns, raws = (dict(zip(roles, rows.T, strict=True)) for rows in (table, raw))
-    n_clusters = len(set(clusters))
-    if n_clusters == 1:
-        gap = _gap(columns, None, 0)
-        return SliceScores(scored, slice_, ids, columns, raws, None, None, n, gap, clusters)
-    both = np.concatenate([table, raw], axis=1)
-    resampled = resampled_means(both, clusters=clusters, resamples=RESAMPLES, seed=seed).T
-    draws = dict(zip(roles, resampled[: len(roles)], strict=True))
-    raw_draws = dict(zip(roles, resampled[len(roles) :], strict=True))
-    gap = _gap(columns, draws, n_clusters)
-    outliers = int(far.sum())
-    return SliceScores(scored, slice_, ids, columns, raws, draws, raw_draws, n, gap, clusters, outliers)
+    n_clusters, draws, raw_draws = len(set(clusters)), None, None
+    if n_clusters > 1:
+        both = np.concatenate([table, raw], axis=1)
+        means = intervals.resampled_means(both, clusters=clusters, resamples=gap.RESAMPLES, seed=seed).T
+        draws, raw_draws = (dict(zip(roles, half, strict=True)) for half in np.split(means, 2))
+    unit, outliers = _gap(columns, draws, n_clusters if draws else 0), int(far.sum())
+    return SliceScores(scored, slice_, ids, columns, raws, draws, raw_draws, n, unit, clusters, outliers)
 
 
 def _gap(columns: Mapping[str, Floats], draws: Mapping[str, Floats] | None, n_clusters: int) -> Gap:
@@ -267,8 +247,8 @@ def _set_scores(scored: Scored, slice_: str, position: int) -> SliceScores | Non
     draws: dict[str, Floats] | None = {role: scored.resamples[role][position] for role in values}
     if draws and not all(np.isfinite(row).all() for row in draws.values()):
         draws = None
-    gap = _gap(columns, draws, n)
-    return SliceScores(scored, slice_, (case.id,), columns, columns, draws, draws, n, gap)
+    place = scored, slice_, (case.id,)
+    return SliceScores(*place, columns, columns, draws, draws, n, _gap(columns, draws, n))
 
 
 def moves(change: float, more: str = "", *, falls: str = "falls by") -> str:
@@ -323,7 +303,7 @@ def mean_interval(values: Floats, clusters: Clusters, *, seed: int, plain: bool 
     """The interval of a mean; `plain` is the percentile interval over rows, as papers compute it."""
 
     def mean(weights: Floats) -> Floats:
-        return weighted_mean(weights, values)
+        return intervals.weighted_mean(weights, values)
 
     if plain:
         return bootstrap_weighted(mean, values.size, seed=seed, method="percentile", correction="none")

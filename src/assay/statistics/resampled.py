@@ -18,30 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from assay.statistics.correlation import (
-    Kind,
-    correlate,
-    correlate_present,
-    correlate_rows,
-    system_means,
-    weighted_correlation,
-    weighted_system_means,
-)
+from assay.statistics import correlation, intervals
+from assay.statistics.correlation import Kind, correlate_rows, system_means, weighted_system_means
 from assay.statistics.estimates import proportion_interval, smallest_p
-from assay.statistics.intervals import (
-    Floats,
-    Integers,
-    Interval,
-    Labels,
-    bootstrap_p_value,
-    cluster_codes,
-    draw_counts,
-    draw_rows,
-    interval_of,
-    pieces,
-    ratio,
-    weighted_mean,
-)
+from assay.statistics.intervals import Floats, Integers, Interval, Labels, draw_counts, interval_of, pieces
 from assay.statistics.significance import better_p_values
 
 Over = Literal["documents", "systems", "both"]
@@ -86,15 +66,15 @@ def pooled_draws(
     """
     matrix, judged = np.atleast_2d(np.asarray(metrics, dtype=np.float64)), np.asarray(human, dtype=np.float64)
     masks = np.isfinite(matrix) & np.isfinite(judged)
-    values = np.array([correlate_present(row, judged, kind) for row in matrix])
+    values = np.array([correlation.correlate_present(row, judged, kind) for row in matrix])
     statistics = [
-        weighted_correlation(row[mask], judged[mask], kind) if np.isfinite(value) else None
+        correlation.weighted_correlation(row[mask], judged[mask], kind) if np.isfinite(value) else None
         for row, mask, value in zip(matrix, masks, values, strict=True)
     ]
-    codes = cluster_codes(judged.size, clusters, crossed)
+    codes = intervals.cluster_codes(judged.size, clusters, crossed)
     draws, rng = np.full((len(matrix), resamples), np.nan), np.random.default_rng(seed)
     for piece in pieces(resamples, judged.size):
-        weights = draw_rows(codes, piece.stop - piece.start, rng)
+        weights = intervals.draw_rows(codes, piece.stop - piece.start, rng)
         for index, (statistic, mask) in enumerate(zip(statistics, masks, strict=True)):
             if statistic is not None:
                 draws[index, piece] = statistic(weights if mask.all() else weights[:, mask])
@@ -196,7 +176,7 @@ def soft_accuracy_draws(metric: ArrayLike, human: ArrayLike, *, resamples: int, 
     closeness = 1.0 - distance[i, j]
     counts = draw_counts(len(ours), resamples, rng)
     weight = counts[:, i] * counts[:, j]
-    draws = weighted_mean(weight, closeness)
+    draws = intervals.weighted_mean(weight, closeness)
     value = closeness.mean() if closeness.size else np.nan
     return Draws(np.array([value]), draws[None, :], np.array([closeness.size], dtype=np.intp), len(ours))
 
@@ -210,7 +190,7 @@ def set_draws(scores: ArrayLike, resampled: ArrayLike, human: ArrayLike, kind: K
     own = np.asarray(resampled, dtype=np.float64)
     both = np.isfinite(values) & np.isfinite(people)
     n_systems = int(both.sum())
-    value = correlate(values[both], people[both], kind) if n_systems >= 3 else None
+    value = correlation.correlate(values[both], people[both], kind) if n_systems >= 3 else None
     # A set metric without statistics to resample still varies with the systems that were chosen.
     moving = np.where(np.isfinite(own), own, values[:, None])[both].T
     weights = draw_counts(n_systems, len(moving), np.random.default_rng(seed)) if n_systems else None
@@ -226,7 +206,9 @@ def difference(draws: Draws) -> Difference:
         return Difference(None, None, None)
     x, y = draws.draws
     interval, *sides = (interval_of(side, n_clusters=draws.clusters) for side in (x - y, x, y))
-    p_value = None if interval is None else max(bootstrap_p_value(x - y), smallest_p(draws.clusters))
+    p_value = (
+        None if interval is None else max(intervals.bootstrap_p_value(x - y), smallest_p(draws.clusters))
+    )
     return Difference(value, interval, p_value, (sides[0], sides[1]))
 
 
@@ -266,7 +248,7 @@ def _accuracies(scores: Floats, judged: Floats, systems: Floats, documents: Floa
     metric_gaps, human_gaps = ours[:, i] - ours[:, j], theirs[:, i] - theirs[:, j]
     weight = systems[:, i] * systems[:, j] * (np.isfinite(metric_gaps + human_gaps) & (human_gaps != 0))
     right = np.sign(metric_gaps) == np.sign(human_gaps)
-    return ratio((weight * right).sum(axis=1), weight.sum(axis=1))
+    return intervals.ratio((weight * right).sum(axis=1), weight.sum(axis=1))
 
 
 def _draw_systems(
@@ -348,42 +330,42 @@ def bounded_interval(
 
 
 def difference_interval(
-    values: tuple[float, float], intervals: tuple[Interval | None, Interval | None], correlation: float
+    values: tuple[float, float], sides: tuple[Interval | None, Interval | None], together: float
 ) -> Interval | None:
-    """Return the interval of first - second from the intervals of both and the correlation of the estimates.
+    """Return the interval of first - second from those of both sides and the estimates' correlation.
 
-    The lower end lies sqrt(a^2 + b^2 - 2 r a b) below the difference, a the reach of the first interval
-    downwards and b that of the second upwards; the upper end likewise.
+    The lower end lies sqrt(a^2 + b^2 - 2 r a b) below the difference, r the correlation, a the reach of the
+    first interval downwards and b that of the second upwards; the upper end likewise.
 
     >>> same = Interval(0.3, 0.7, 0.95)
     >>> difference_interval((0.5, 0.5), (same, same), 0.0).pair
     (-0.282842712474619, 0.282842712474619)
     """
-    first, second = intervals
+    first, second = sides
     if first is None or second is None:
         return None
     x, y = values
-    below = _joined(x - first.low, second.high - y, correlation)
-    above = _joined(first.high - x, y - second.low, correlation)
+    below = _joined(x - first.low, second.high - y, together)
+    above = _joined(first.high - x, y - second.low, together)
     return Interval(x - y - below, x - y + above, first.level)
 
 
-def _joined(first: float, second: float, correlation: float) -> float:
-    return sqrt(max(0.0, first**2 + second**2 - 2.0 * correlation * first * second))
+def _joined(first: float, second: float, together: float) -> float:
+    return sqrt(max(0.0, first**2 + second**2 - 2.0 * together * first * second))
 
 
-def average_interval(values: Sequence[float], intervals: Sequence[Interval]) -> Interval:
-    """Return the interval of the mean of independent estimates from their intervals.
+def average_interval(values: Sequence[float], ends: Sequence[Interval]) -> Interval:
+    """Return the interval of the mean of independent estimates from their intervals (`ends`).
 
     >>> average = average_interval([0.5, 0.9], [Interval(0.2, 0.7, 0.95), Interval(0.5, 1.0, 0.95)])
     >>> round(average.low, 3), round(average.high, 3)
     (0.45, 0.812)
     """
     mean = float(np.mean(values))
-    pairs = list(zip(values, intervals, strict=True))
+    pairs = list(zip(values, ends, strict=True))
     below = sqrt(sum((value - interval.low) ** 2 for value, interval in pairs)) / len(pairs)
     above = sqrt(sum((interval.high - value) ** 2 for value, interval in pairs)) / len(pairs)
-    return Interval(mean - below, mean + above, intervals[0].level)
+    return Interval(mean - below, mean + above, ends[0].level)
 
 
 def draws_correlation(first: Floats, second: Floats) -> float:
