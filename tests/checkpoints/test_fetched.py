@@ -124,7 +124,7 @@ SAMPLE = Sample("The cat sat .", ("The dog sat .",), source="The shares rose .")
 # How to build a model for each metric, and the options that it needs beside the model.
 LAYOUTS: dict[str, tuple[layouts.Builder, str]] = {
     **{f"bertscore-{part}": (layouts.bert, "layer=1,") for part in "prf"},
-    **dict.fromkeys(("moverscore", "sentence-cosine", "sms-contextual", "dialogue-relevance", "supert", "mauve"),
+    **dict.fromkeys(("moverscore", "sentence-cosine", "dialogue-relevance", "supert", "mauve"),
                     (layouts.bert, "")),
     **dict.fromkeys(("mlm-ppl", "blanc"), (partial(layouts.bert, kind="BertForMaskedLM"), "")),
     "dialogue-model": (partial(layouts.bert, kind="BertForNextSentencePrediction"), ""),

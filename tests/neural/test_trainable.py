@@ -11,7 +11,7 @@ import torch
 
 from assay.core import Metric, Sample
 from assay.metrics.bertscore import BertScore
-from assay.metrics.contextual import MoverScore, SentenceCosine, SmsContextual
+from assay.metrics.contextual import MoverScore, SentenceCosine
 from assay.metrics.likelihood import BartScore, BartScoreFaithful
 from assay.metrics.ngram import Bleu
 from assay.metrics.regression import Bleurt, FrugalScore, MetricX, Regression
@@ -64,6 +64,6 @@ def test_moverscore_is_trained_by_the_matching_that_relaxes_its_transport(bert: 
         assert torch.allclose(mover, form(BertScore(model=str(bert()), layer=2)).trainable()(PAIRS))
 
 
-@pytest.mark.parametrize("metric", [Bleu(), SmsContextual(), MetricX(), BartScoreFaithful()])
+@pytest.mark.parametrize("metric", [Bleu(), MetricX(), BartScoreFaithful()])
 def test_other_metrics_have_no_differentiable_form(metric: Metric) -> None:
     assert metric.differentiable() is None

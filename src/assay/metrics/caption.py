@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,7 +19,7 @@ from assay.metrics.base import Neural, best_matches, neural, scored, unit
 from assay.metrics.coco import JAVA_BATCH, JavaBacked, java_spice, ptb_prepared, spice_state
 from assay.metrics.common import metric
 from assay.metrics.text import Counts, Tokenize, distinct_texts, grams, memo, tokens
-from assay.models.encoder import Embedded, remembered
+from assay.models.encoder import Embedded, Matrix, remembered
 from assay.models.loading import image_processor, pixels
 from assay.models.torch import Loaded, Overlong, forward_rows, framed_rows, in_batches, padded
 from assay.models.vision import keep, recall
@@ -39,23 +39,17 @@ def order_counts(text: str, tokenize: Tokenize) -> tuple[Counts, ...]:
     return tuple([grams(words, order) for order in range(1, ORDERS + 1)])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class DocumentFrequencies:
     """For each n-gram, the number of items whose references have it."""
 
     documents: int
-    counts: Mapping[Gram, int]
+    counts: Mapping[Gram, int] = field(hash=False)
 
     @cached_property
     def digest(self) -> str:
         rows = (f"{' '.join(gram)}\t{count}" for gram, count in sorted(self.counts.items()))
         return digest(str(self.documents), *rows)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DocumentFrequencies) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
 
     def idf(self, gram: Gram) -> float:
         """Return the inverse document frequency; an unknown n-gram counts as one item's."""
@@ -173,13 +167,13 @@ def image_vectors(loaded: Loaded, images: Sequence[Image]) -> dict[str, Floats]:
     by_digest = {image.digest: image for image in images}
     processor = image_processor(loaded.path)
 
-    def encode(digests: list[str]) -> list[Embedded]:
+    def encode(digests: list[str]) -> list[Matrix]:
         def forward(batch: list[int]) -> list[Any]:
             some = [by_digest[digests[index]] for index in batch]
             return _features(loaded.model.get_image_features(**pixels(processor, some).to(loaded.device)))
 
         vectors = in_batches([1] * len(digests), forward, _IMAGES)
-        return [Embedded((), unit(np.asarray(vector)[None]).astype(np.float32)) for vector in vectors]
+        return [unit(np.asarray(vector)).astype(np.float32) for vector in vectors]
 
     def encode_new(digests: list[str]) -> list[Embedded]:
         """Take what the disk has; encode and keep the rest, some thousands at a time."""
@@ -189,7 +183,7 @@ def image_vectors(loaded: Loaded, images: Sequence[Image]) -> dict[str, Floats]:
         fresh = [name for name in digests if name not in vectors]
         for start in range(0, len(fresh), _KEPT):
             some = fresh[start : start + _KEPT]
-            new = {name: e.vectors[0] for name, e in zip(some, encode(some), strict=True)}
+            new = dict(zip(some, encode(some), strict=True))
             keep({mark + name: vector.tobytes() for name, vector in new.items()})
             vectors |= new
         return [Embedded((), vectors[name][None]) for name in digests]

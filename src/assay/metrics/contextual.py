@@ -17,7 +17,6 @@ from assay.metrics.bertscore import IdfTable, idf_table, last_layer, matching_sc
 from assay.metrics.common import metric
 from assay.metrics.text import Reduce, compare_references, distinct_texts
 from assay.models.encoder import Differentiable, Embedded, cosine_scores, embed, pooled, prompt_by_name
-from assay.models.nlp import split_sentences
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
 from assay.vocabulary import Layer
 
@@ -147,11 +146,12 @@ def _distances(hyp: Floats, ref: Floats) -> Floats:
     return np.asarray(cdist(hyp, ref))
 
 
-@dataclass(frozen=True)
-class _SentenceEncoder(Neural, Metric):
-    """The fields and vectors of metrics on a sentence encoder, which pools as its own files say.
+@metric("sentence-cosine")
+class SentenceCosine(Neural, Metric):
+    """The cosine of the two texts' vectors from a sentence encoder; the best reference counts.
 
-    `prefix` stands before every text; where None, the model's default prompt does, which most lack.
+    The encoder pools as its own files say. `prefix` stands before every text; where None, the model's default
+    prompt does, which most lack.
     """
 
     model: str = "minilm"
@@ -172,11 +172,6 @@ class _SentenceEncoder(Neural, Metric):
         vectors, cuts = pooled(self.load_model(), texts, self.overlong, prefix=self._prompt())
         return unit(vectors.astype(np.float64)), cuts
 
-
-@metric("sentence-cosine")
-class SentenceCosine(_SentenceEncoder):
-    """The cosine of the two texts' vectors from a sentence encoder; the best reference counts."""
-
     def differentiable(self) -> Differentiable:
         return Differentiable(self.load_model, partial(cosine_scores, prefix=self._prompt()))
 
@@ -192,36 +187,3 @@ class SentenceCosine(_SentenceEncoder):
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
         return np.asarray(self._vectors(rows)[0] @ self._vectors(columns)[0].T)
-
-
-@metric("sms-contextual")
-class SmsContextual(_SentenceEncoder):
-    """Sentence mover's similarity on a sentence encoder: exp(-distance); sentences weigh by their words."""
-
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        """Return a similarity per sample, None where a text has no sentence."""
-        sentences = {text: split_sentences(text) for text in distinct_texts(samples)}
-        distinct = list(dict.fromkeys(part for parts in sentences.values() for part in parts))
-        vectors, counts = self._vectors(distinct)
-        known, cut = (dict(zip(distinct, column, strict=True)) for column in (vectors, counts))
-
-        def compare(hypothesis: str, reference: str) -> float | None:
-            sides = [sentences[hypothesis], sentences[reference]]
-            if not all(sides):
-                return None
-            cost = _distances(*(np.stack([known[part] for part in side]) for side in sides))
-            words = [np.array([len(part.split()) for part in side], dtype=float) for side in sides]
-            flow = transport(cost, *(count / count.sum() for count in words))
-            return float(np.exp(-(flow * cost).sum()))
-
-        cuts = {text: sum(cut[part] for part in parts) for text, parts in sentences.items()}
-        return compare_references(samples, compare, self.reduce, truncated=cuts.__getitem__)
-
-    def explain(self, sample: Sample) -> Explanation | None:
-        """Return the cosine of each pair of sentences, with the first reference."""
-        hyp, ref = split_sentences(sample.hypothesis), split_sentences(sample.references[0])
-        if not hyp or not ref:
-            return None
-        vectors = self._vectors([*hyp, *ref])[0]
-        table = vectors[: len(hyp)] @ vectors[len(hyp) :].T
-        return matching_explanation(hyp, ref, table)
