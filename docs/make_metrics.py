@@ -23,8 +23,8 @@ command, or never here and why (no package carries its weights and the hub does 
 
 *Checked* says what ours was compared with. No weights of the hub were at hand: "its layout" means tiny random
 models saved with the files, config keys, tensor names and tokenizers of the public repository
-(`tests/checkpoints`). Sizes and licences were not checked against the repositories of the weights: look there
-before you rely on one. A licence in brackets is that of the code.
+(`tests/checkpoints`). Sizes and licences are those that the public page of a repository gives; what could not
+be checked there says so. "None stated": the page names no licence, so ask before you rely on one.
 
 | metric | shown as | default checkpoint | files read | size | licence | reference implementation | checked |
 |---|---|---|---|---|---|---|---|

@@ -210,11 +210,15 @@ def adapter_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
     yield Job("adapter after the feed-forward sub-layer: states", given, states.flatten().tolist())
 
 
-def overlap_jobs(spec: str) -> Callable[[Path, local_hub.Hub], Iterator[Job]]:
+def overlap_jobs(*specs: str) -> Callable[[Path, local_hub.Hub], Iterator[Job]]:
     def jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
         lines = [{**row, "hypothesis": row["hypothesis"].replace(" , ", "\n")} for row in rows()]
         samples = [Sample(row["hypothesis"], tuple(row["references"])) for row in lines]
-        yield Job(spec, {"samples": lines}, [float(value) for value in parse(spec).metric.score(samples)])
+        for spec in specs:
+            metric = parse(spec).metric
+            sign = 1 if metric.original == "higher" else -1
+            ours = [sign * float(value) for value in metric.score(samples)]
+            yield Job(spec, {"metric": spec, "samples": lines}, ours)
 
     return jobs
 
@@ -224,8 +228,9 @@ JOBS: dict[str, Callable[[Path, local_hub.Hub], Iterator[Job]]] = {
     "sentence-transformers": sentence_jobs,
     "bert-score": bert_jobs,
     "mauve-text": mauve_jobs,
-    "sacrebleu": overlap_jobs("sacrebleu"),
-    "rouge-score": overlap_jobs("rougeLsum"),
+    "sacrebleu": overlap_jobs("sacrebleu", "chrf", "chrf++", "ter"),
+    "rouge-score": overlap_jobs("rouge1", "rouge2", "rougeL", "rougeLsum"),
+    "nltk": overlap_jobs("bleu", "nist:n=3", "chrf:backend=nltk"),
     "moverscore": mover_jobs,
     "bleurt-pytorch": bleurt_jobs,
     "torchmetrics": torchmetrics_jobs,

@@ -62,20 +62,44 @@ def mauve_text(job: dict[str, Any]) -> list[float]:
 
 
 def sacrebleu(job: dict[str, Any]) -> list[float]:
-    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics import BLEU, CHRF, TER
 
-    metric = BLEU(effective_order=True)
+    metrics = {
+        "sacrebleu": BLEU(effective_order=True),
+        "chrf": CHRF(),
+        "chrf++": CHRF(word_order=2),
+        "ter": TER(),
+    }
+    metric = metrics[job["metric"]]
     return [metric.sentence_score(row["hypothesis"], row["references"]).score for row in job["samples"]]
 
 
 def rouge_score(job: dict[str, Any]) -> list[float]:
     from rouge_score.rouge_scorer import RougeScorer
 
-    scorer = RougeScorer(["rougeLsum"])
+    scorer, name = RougeScorer([job["metric"]]), job["metric"]
     return [
-        max(scorer.score(text, row["hypothesis"])["rougeLsum"].fmeasure for text in row["references"])
+        max(scorer.score(text, row["hypothesis"])[name].fmeasure for text in row["references"])
         for row in job["samples"]
     ]
+
+
+def nltk(job: dict[str, Any]) -> list[float]:
+    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+    from nltk.translate.chrf_score import sentence_chrf
+    from nltk.translate.nist_score import sentence_nist
+
+    scores = []
+    for row in job["samples"]:
+        hypothesis, references = row["hypothesis"].split(), [text.split() for text in row["references"]]
+        if job["metric"] == "bleu":
+            smooth = SmoothingFunction().method1
+            scores.append(float(sentence_bleu(references, hypothesis, smoothing_function=smooth)))
+        elif job["metric"] == "nist:n=3":
+            scores.append(float(sentence_nist(references, hypothesis, n=3)))
+        else:
+            scores.append(max(float(sentence_chrf(text, row["hypothesis"])) for text in row["references"]))
+    return scores
 
 
 def bleurt_pytorch(job: dict[str, Any]) -> list[float]:
