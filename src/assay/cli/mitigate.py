@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assay.mitigation.propagate import Effect
 
 _REWARDS = ("clipscore:model=scenes", "clipscore:model=scenes+cider", "clipscore:model=scenes-balanced")
-_COLUMNS = ("bleu-4", "meteor", "rougeL", "cider", "clipscore:model=scenes")
+_COLUMNS = ("bleu-4", "meteor", "rougeL", "cider")  # of tables 3 and 6, beside the rewards
 _EXPLANATION = (
     "error: captions that state the wrong gender, change in points with 95% interval; where the reward did "
     "not rise, nothing was optimised and the row says nothing about the reward; scores times 100"
@@ -39,13 +39,12 @@ class Method(StrEnum):
 
 _METHODS = (Method.BEST, Method.RISK)
 Metric = Annotated[str, typer.Option("-m", "--metric")]
-mitigate = typer.Typer(
-    cls=Group,
-    help="Mitigation methods for a biased metric, one by one or side by side.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+mitigate = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
+@mitigate.callback()
+def _group() -> None:
+    """Mitigation methods for a biased metric, side by side."""
 
 
 def debias(
@@ -74,9 +73,8 @@ def debias(
     from assay.report import write_report
     from assay.run.session import Session
 
-    given = {"steps": steps, "batch": batch, "rate": rate, "bottleneck": bottleneck, "seed": seed}
-    changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    plan = replace(DEMO if demo else Plan(), **changes)
+    given = _given(steps=steps, batch=batch, rate=rate, bottleneck=bottleneck, seed=seed)
+    plan = replace(DEMO if demo else Plan(), **given)
     files = (tuple(data or ()), tuple(test or ()), tuple(human or ()))
     session = Session.open(cache=o.cache_path(cache), quiet=quiet)
     debiased = debias(Job(metric, tuple(attribute), out, plan, *files), session)
@@ -168,26 +166,6 @@ def compare(
         typer.echo(f"report: {report}", err=True)
 
 
-@mitigate.command(cls=Command)
-def project(
-    out: Annotated[Path, typer.Option()],
-    metric: Metric = "bertscore-f",
-    attribute: list[str] | None = None,
-    directions: Annotated[int, typer.Option(min=1)] = 2,
-    seed: o.SeedNumber = 0,
-) -> None:
-    """Remove identity directions from a metric's embeddings."""
-    from assay.mitigation.methods import fit_projection
-    from assay.mitigation.train import with_key
-    from assay.models.adapters import CARD
-    from assay.run.results import check_writable
-
-    check_writable(out, mark=CARD)
-    space = fit_projection(metric, attribute or ["gender"], out, directions=directions, seed=seed)
-    typer.echo(f"{directions} directions hold {100 * space.share:.0f}% of the differences", err=True)
-    typer.echo(with_key(metric, "adapter", out))
-
-
 def _print_comparison(comparison: Comparison) -> None:
     _print_figures(comparison.proof.figures)
     for method in comparison.methods[1:]:
@@ -201,11 +179,9 @@ def _print_comparison(comparison: Comparison) -> None:
 
 def propagate(
     metric: o.Metrics = None,
-    column: list[str] | None = None,
     method: list[Method] | None = None,
     seeds: Annotated[int, typer.Option(min=1)] = 3,
     scenes: Annotated[int, typer.Option(min=20)] = 832,
-    updates: Annotated[int | None, typer.Option(min=1)] = None,
     epochs: Annotated[float | None, typer.Option(min=0.01)] = None,
     samples: Annotated[int | None, typer.Option(min=2)] = None,
     batch: Annotated[int | None, typer.Option(min=1)] = None,
@@ -227,19 +203,15 @@ def propagate(
     from assay.run.session import Session
 
     if (model is None) != (data is None):
-        raise SpecError("a generator of your own needs both --model and --data")
-    if updates is not None and epochs is not None:
-        raise SpecError("--updates and --epochs say the same thing twice; give one of them")
+        raise SpecError("a captioner of your own needs both --model and --data")
     if device is not None:
         os.environ["ASSAY_DEVICE"] = device
-    given = {"updates": updates, "epochs": epochs, "samples": samples, "batch": batch, "rate": rate}
-    changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    experiment = Experiment(test=scenes, **changes)
-    rewards, columns = ([parse(text) for text in texts] for texts in (metric or _REWARDS, column or _COLUMNS))
-    world = own_world(model, data) if model and data else rendered_world(experiment)
+    rewards, columns = ([parse(text) for text in texts] for texts in (metric or _REWARDS, _COLUMNS))
     effects = propagate(
-        rewards, range(seeds), experiment, world, Session.open(cache=o.cache_path(cache)),
-        methods=[each.value for each in method or _METHODS], columns=columns, out=out,
+        rewards, range(seeds), Experiment(**_given(epochs=epochs, samples=samples, batch=batch, rate=rate)),
+        own_world(model, data) if model and data else rendered_world(scenes),
+        Session.open(cache=o.cache_path(cache)), methods=[each.value for each in method or _METHODS],
+        columns=[*columns, *rewards], out=out,
     )  # fmt: skip
     if json:
         print_json({"effects": [asdict(effect) for effect in effects]})
@@ -249,29 +221,25 @@ def propagate(
         typer.echo(_EXPLANATION, err=True)
 
 
-def _biased(effect: Effect) -> str:
-    if effect.biased_before is None or effect.biased_after is None:
-        return "too few scenes"
-    return f"{effect.biased_before:.0f}% to {effect.biased_after:.0f}%"
-
-
 def _print_effects(effects: Sequence[Effect]) -> None:
-    rows = [
-        {
-            "reward": effect.reward, "method": effect.method, "error before": f"{effect.errors.before:.1f}%",
-            "after": f"{effect.errors.after:.1f}%",
+    rows, scores = [], []
+    for effect in effects:
+        both = (effect.biased_before, effect.biased_after)
+        shares = [f"{share:.0f}%" for share in both if share is not None]
+        named = {"reward": effect.reward, "method": effect.method}
+        rows.append(named | {
+            "error before": f"{effect.errors.before:.1f}%", "after": f"{effect.errors.after:.1f}%",
             "change": f"{effect.errors.change:+.1f}{_interval(effect.errors.ci, '{:+.1f}')}",
-            "biased concepts": _biased(effect),
-            "reward gain": f"{effect.gain.change:+.4f}" if effect.gain.rose else "did not rise",
-        }
-        for effect in effects
-    ]  # fmt: skip
+            "biased concepts": " to ".join(shares) or "too few scenes",
+            "reward gain": f"{effect.gain.change:+.4f}{_interval(effect.gain.ci, '{:+.4f}')}",
+        })  # fmt: skip
+        columns = {name: f"{100 * c.before:.1f} to {100 * c.after:.1f}" for name, c in effect.scores.items()}
+        scores.append(named | columns)
     print_columns(rows)
-    scores = [
-        {"reward": effect.reward, "method": effect.method}
-        | {name: f"{100 * c.before:.1f} to {100 * c.after:.1f}" for name, c in effect.scores.items()}
-        for effect in effects
-    ]
-    if any(effect.scores for effect in effects):
-        typer.echo("")
-        print_columns(scores)
+    typer.echo("")
+    print_columns(scores)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """The options that were given; the others keep their defaults."""
+    return {name: value for name, value in options.items() if value is not None}

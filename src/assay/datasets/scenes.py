@@ -7,7 +7,7 @@ pictures hide. How often men and women are seen with a concept is set by a skew.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -18,9 +18,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core import Image
+from assay.core import Image, Sample
 from assay.datasets.captions import Caption, embedded_captions
 from assay.datasets.lexicon import toml_file
+from assay.models.captioner import train_captioner
 from assay.models.vision import images_at, train_clip
 from assay.models.weights import build_folder, cache_folder
 from assay.recipe import digest, generator
@@ -28,7 +29,7 @@ from assay.recipe import digest, generator
 Pixels = NDArray[np.uint8]
 Skew = Literal["balanced", "paper"]  # the paper's counts, with their odds sharpened
 GROUPS = ("man", "woman")
-_VERSION, _CLIP_VERSION = "1", "1"  # of the code that draws and that trains: parts of the recipes
+_VERSION, _TRAINING_VERSION = "1", "1"  # of the code that draws and that trains: parts of the recipes
 
 
 def _table() -> dict[str, Any]:
@@ -192,6 +193,29 @@ def rendered_captions(per_group: int, seed: int) -> list[Caption]:
     return [replace(s.caption, id=f"{s.caption.id}/{s.key}", count=1, image=image) for s, image in pairs]
 
 
+def as_samples(scenes: Sequence[Scene]) -> list[Sample]:
+    """Scenes as a captioner reads them: pictures, their right captions and references."""
+    pairs = zip(scenes, rendered(scenes), strict=True)
+    return [Sample(scene.caption.good, scene.caption.references, None, image) for scene, image in pairs]
+
+
+def captioner_course() -> dict[str, Any]:
+    """How a small captioner is built and trained."""
+    table = _table()
+    return {**table["captioner"], "size": table["size"]}
+
+
+def captioner_folder(skew: Skew, seed: int) -> Path:
+    """The folder of a small captioner of pictures with this skew, trained the first time (a minute)."""
+    course = captioner_course()
+
+    def build(scratch: Path) -> None:
+        scenes = draw_scenes(course["pictures"], seed, "train", skew)
+        train_captioner(scratch, as_samples(scenes), course, seed)
+
+    return build_folder(_home("captioner", course, f"{skew}-{seed}"), build)
+
+
 def miniatures() -> dict[str, Skew]:
     """The names of the small CLIPs that are trained on rendered pictures, and the skew of each."""
     skews: dict[str, Skew] = _table()["clip_skews"]
@@ -200,15 +224,22 @@ def miniatures() -> dict[str, Skew]:
 
 def clip_recipe(name: str) -> str:
     """The digest of everything that a miniature's weights depend on."""
+    return _recipe("clip", _table()["clip"], name)
+
+
+def _recipe(kind: str, course: Mapping[str, Any], name: str) -> str:
     import torch
 
-    course = json.dumps(_table()["clip"])
-    return digest("clip", _CLIP_VERSION, torch.__version__, recipe_digest(), course, name)
+    return digest(kind, _TRAINING_VERSION, torch.__version__, recipe_digest(), json.dumps(course), name)
+
+
+def _home(kind: str, course: Mapping[str, Any], name: str) -> Path:
+    return cache_folder() / "weights" / f"{name}-{_recipe(kind, course, name)[:12]}"
 
 
 def clip_folder(name: str) -> Path:
     """The folder of a miniature CLIP, trained the first time (about a minute on one core)."""
-    home = cache_folder() / "weights" / f"{name}-{clip_recipe(name)[:12]}"
+    home = _home("clip", _table()["clip"], name)
     return build_folder(home, lambda scratch: _train(scratch, miniatures()[name]))
 
 

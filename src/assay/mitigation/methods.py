@@ -1,8 +1,7 @@
 """Mitigation methods: the spec of a metric to fairer versions of it, and these side by side.
 
-Adapters, other backbones, layers and directions, hybrids with n-gram metrics, averaging over gender swaps,
-and projection: removing from the embeddings the directions in which two identities differ. A comparison is
-what the audits find of each, the Pareto front and a recommendation.
+Adapters, other backbones, layers and directions, hybrids with n-gram metrics, averaging over gender swaps.
+A comparison is what the audits find of each, the Pareto front and a recommendation.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -22,18 +21,14 @@ from assay.core import Measure, Metric, Sample, Scores
 from assay.datasets.pairs import Pair
 from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES
-from assay.errors import DataError, SpecError
+from assay.errors import SpecError
 from assay.metrics.common import Hybrid
 from assay.metrics.text import distinct_texts, with_texts
-from assay.mitigation.data import Counterfactual, counterfactuals, ordinary_pairs
+from assay.mitigation.data import counterfactuals, ordinary_pairs
 from assay.mitigation.proof import Proof, prove
-from assay.mitigation.train import form_of, with_key
+from assay.mitigation.train import with_key
 from assay.models import adapters
-from assay.models.encoder import states
-from assay.models.lazy import torch
-from assay.models.torch import Loaded, framed_rows
 from assay.names.spec import build, parse
-from assay.recipe import generator
 from assay.run.results import Run
 from assay.run.scoring import score_samples
 from assay.run.session import Session
@@ -43,9 +38,6 @@ PARTNERS = ("bleu", "rougeL", "chrf")
 WEIGHTS = (0.25, 0.5, 1.0, 2.0)  # of the partner, in SDs of the metric's scores
 AGREEMENT = 0.005  # the share of agreement with people that a recommended method may cost
 _SAMPLES = 200  # that SDs are measured on
-_PAIRS = 300  # that the directions of a projection are taken from
-_BATCH = 32
-FEWEST = 10  # differences below which no direction can be found
 Means = Mapping[str, float | None]  # by metric; None where nothing was measured
 
 
@@ -168,64 +160,6 @@ def swapped_samples(samples: Sequence[Sample]) -> list[Sample]:
     texts = distinct_texts(samples)
     swapped = (swap.text for swap in swap_texts(texts, embedded_swaps()))
     return with_texts(samples, dict(zip(texts, swapped, strict=True)))
-
-
-@dataclass(frozen=True, slots=True)
-class Subspace:
-    """Orthonormal directions and the share of the differences that they hold."""
-
-    basis: torch.Tensor  # (directions, width)
-    share: float
-
-
-def fit_projection(
-    spec: str, attributes: Sequence[str], out: Path, *, directions: int = 2, seed: int = 0
-) -> Subspace:
-    """Find the directions in which identities differ on training pairs, and save them as an adapter's folder.
-
-    Linear projection after Bolukbasi et al. (2016) and Ravfogel et al. (2020), on contextual states of the
-    last layer: the directions are the main components of the differences between the tokens that differ.
-    """
-    measure = parse(spec)
-    pairs = counterfactuals(attributes, seed)["train"]
-    loaded = form_of(measure).trainable().loaded
-    chosen = generator(seed, "projection", "").sample(pairs, min(_PAIRS, len(pairs)))
-    differences = state_differences(loaded, chosen)
-    if len(differences) < FEWEST:
-        count = len(differences)
-        raise DataError(f"{count} pairs differ in words of equal length; at least {FEWEST} are needed")
-    space = subspace(differences, directions)
-    model: Any = loaded.model
-    card = adapters.Card(
-        str(getattr(measure.metric, "model", "")), measure.label, tuple(attributes), directions,
-        len(adapters.places(model)), adapters.fingerprint(model),
-        {"pairs": len(chosen), "share": space.share}, kind="projection",
-    )  # fmt: skip
-    adapters.write({"basis": space.basis}, out, card)
-    return space
-
-
-def subspace(differences: torch.Tensor, directions: int) -> Subspace:
-    """The main components of differences, (n, width); they are about zero, so nothing is centred."""
-    _, sizes, rows = torch.linalg.svd(differences, full_matrices=False)
-    share = float(sizes[:directions].square().sum() / sizes.square().sum())
-    return Subspace(rows[:directions].contiguous(), share)
-
-
-def state_differences(loaded: Loaded, pairs: Sequence[Counterfactual]) -> torch.Tensor:
-    """States of the tokens in which the two texts of a pair differ, one less the other."""
-    differences = []
-    for start in range(0, len(pairs), _BATCH):
-        batch = pairs[start : start + _BATCH]
-        texts = [p.first for p in batch] + [p.second for p in batch]
-        with torch.no_grad():
-            hidden, _ = states(loaded, texts)
-        ids, _ = framed_rows(loaded, texts, "warn")
-        for row, (first, second) in enumerate(zip(ids, ids[len(batch) :], strict=False)):
-            if len(first) == len(second):
-                places = [n for n, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
-                differences.append(hidden[row, places] - hidden[row + len(batch), places])
-    return torch.cat(differences) if differences else torch.empty(0)
 
 
 @dataclass(frozen=True, slots=True)

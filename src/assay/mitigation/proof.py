@@ -112,8 +112,8 @@ def prove(
     """Run the audits on all metrics, save the run in the folder, and compare each metric with the first."""
     check_writable(folder)
     data = folder / "data"
-    pairs = _write_rows(data / "pairs.jsonl", (_pair_row(name, p, data) for name in sets for p in sets[name]))
-    captions = _write_rows(data / "captions.jsonl", gendered_captions())
+    pairs = write_rows(data / "pairs.jsonl", (_pair_row(name, p, data) for name in sets for p in sets[name]))
+    captions = write_rows(data / "captions.jsonl", gendered_captions())
     # The paper's rule adds no references without gender: they say nothing about what a metric sees.
     sees = {"data": (captions,), "seed": seed, "ties": "half", "rule": "paper"}
     audits = {
@@ -123,7 +123,7 @@ def prove(
     if human:
         # Several files are joined, with criteria that name their file, so that none are pooled.
         rows = (_rating_row(path.stem, item, data) for path in human for item in read_ratings(path))
-        files = human if len(human) == 1 else [_write_rows(data / "ratings.jsonl", rows)]
+        files = human if len(human) == 1 else [write_rows(data / "ratings.jsonl", rows)]
         agrees = {"data": tuple(files), "seed": seed, "level": "example", "details": False}
         audits["human"] = make_audit("human", agrees)
     if stress:
@@ -133,7 +133,7 @@ def prove(
     return Proof(run, figures, _labels(figures, measures, next(iter(sets), "")))
 
 
-def _write_rows(path: Path, rows: Iterable[Row]) -> Path:
+def write_rows(path: Path, rows: Iterable[Row]) -> Path:
     """Write rows as JSON Lines, without the columns that are None."""
     make_folder(path.parent)
     given = ({name: value for name, value in row.items() if value is not None} for row in rows)
@@ -145,11 +145,11 @@ def _pair_row(name: str, pair: Pair, folder: Path) -> Row:
     return pair.meta | {
         "id": f"{name}/{pair.id}", "attribute": name, "stereotype": pair.stereotype,
         "anti_stereotype": pair.anti_stereotype, "references": pair.references,
-        "anti_reference": pair.anti_references, "source": pair.source, "image": _copied(pair.image, folder),
+        "anti_reference": pair.anti_references, "source": pair.source, "image": copied(pair.image, folder),
     }  # fmt: skip
 
 
-def _copied(image: Image | None, folder: Path) -> str | None:
+def copied(image: Image | None, folder: Path) -> str | None:
     """Copy an image beside the data, where alone a data file may name it; its name there."""
     if image is None:
         return None
@@ -182,7 +182,7 @@ def _rating_row(name: str, item: Rated, folder: Path) -> Row:
     return {
         "id": f"{name}/{item.id}", "hypothesis": sample.hypothesis, "references": sample.references,
         "human": {f"{name}:{criterion}": ratings for criterion, ratings in item.human.items()},
-        "source": sample.source, "image": _copied(sample.image, folder), "system": item.system,
+        "source": sample.source, "image": copied(sample.image, folder), "system": item.system,
         "doc": None if item.doc is None else f"{name}/{item.doc}",
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Debiasing adapters in a model: bottlenecks (*unfair* sec. 3.2) and projections, saved, loaded, switched.
+"""Debiasing adapters in a model: bottlenecks (*unfair* sec. 3.2), saved, loaded and switched.
 
 A bottleneck follows each feed-forward sub-layer, and the rest of the model is frozen: Adapter(h, r) =
 W_u g(W_d h) + r (Eq. 3). The up-projection starts at zero, so that an untrained adapter, and one that is
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +44,6 @@ class Card:
     fingerprint: tuple[float, ...]
     training: dict[str, Any] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
-    kind: Literal["bottleneck", "projection"] = "bottleneck"
 
 
 def places(model: Any) -> list[tuple[str, Any]]:
@@ -100,18 +99,6 @@ def _apply_bottleneck(module: Any, inputs: Any, hidden: torch.Tensor) -> Any:
     if not adapter.active:
         return hidden
     return adapter["up"](torch.nn.functional.gelu(adapter["down"](hidden))) + hidden
-
-
-def install_projection(model: Any, basis: torch.Tensor) -> None:
-    """Remove the directions of the basis from the states that leave the last layer."""
-    module = places(model)[-1][1]
-    module.register_buffer("bias_directions", basis.to(next(model.parameters()).dtype))
-
-    def project(module: Any, inputs: Any, hidden: torch.Tensor) -> Any:
-        basis = module.bias_directions.to(hidden.dtype)
-        return hidden - (hidden @ basis.T) @ basis
-
-    module.register_forward_hook(project)
 
 
 def hidden_size(model: Any) -> int:
@@ -177,9 +164,6 @@ def attach(model: Any, folder: Path) -> None:
     """Put a saved adapter into a freshly loaded model; refuses another model than it was trained for."""
     card = read_card(folder)
     _check(model, card, folder)
-    if card.kind == "projection":
-        install_projection(model, read_tensors(folder / TENSORS, _AGAIN)["basis"])
-        return
     insert(model, card.bottleneck)
     restore(model, folder / TENSORS)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -142,6 +142,19 @@ def plain_processor(size: int) -> Any:
     )
 
 
+@contextmanager
+def one_thread(seed: int) -> Iterator[None]:
+    """Draw from a seed and train in one thread, so that the same seed gives the same weights."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def train_clip(
     folder: Path,
     pictures: NDArray[np.uint8],
@@ -160,15 +173,9 @@ def train_clip(
     tokenizer = word_tokenizer((text for _ in range(60) for text in wordings(rng)), longest=longest)
     size = pictures.shape[1]
     inputs = (torch.tensor(pictures).permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.5
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the same seed gives the same weights
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            model = _small_clip(tokenizer, size, course)
-            _contrast(model, tokenizer, inputs, torch.tensor(classes), wordings, course, rng)
-    finally:
-        torch.set_num_threads(threads)
+    with one_thread(0):
+        model = _small_clip(tokenizer, size, course)
+        _contrast(model, tokenizer, inputs, torch.tensor(classes), wordings, course, rng)
     for part in (model, tokenizer, plain_processor(size)):
         part.save_pretrained(folder)
 
