@@ -84,7 +84,6 @@ def test_wrong_specs_say_how_to_mend_them(spec: str, message: str) -> None:
         ("stress", "seeds", "0", 1),
         ("stereotype", "limit", 0, 1),
         ("attack", "queries", "0", 1),
-        ("caption", "max_imbalance", "-1", 1),
         ("attention", "block", -2, 1),
     ],
 )

@@ -14,11 +14,11 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
-from assay.core import Finding, Image, Measure, Metric, Sample
+from assay.core import Image, Measure, Metric, Sample
 from assay.datasets.pairs import Pair, read_pairs
 from assay.errors import DataError
 from assay.mitigation.data import counterfactuals
-from assay.mitigation.methods import Method, SwapAverage, compare, document, mean_value, stress_counts
+from assay.mitigation.methods import Method, SwapAverage, compare, document, mean_value
 from assay.mitigation.proof import (
     CAPTIONS,
     CHANGE_GENDER,
@@ -33,7 +33,7 @@ from assay.mitigation.proof import (
 from assay.mitigation.train import HELD_OUT
 from assay.report import write_report
 from assay.report.charts import panels
-from assay.run.results import Run, findings_frame, load_run
+from assay.run.results import load_run
 from assay.run.session import Session
 
 
@@ -188,16 +188,6 @@ def test_the_least_biased_method_that_still_sees_is_recommended(tmp_path: Path) 
     content = json.loads(document(comparison))
     assert content["labels"] == {"less": "fairer", "swap": "fairer", "blind": "blinded"}
     assert {row["statistic"] for row in content["figures"]} == {"bias", "accuracy"}
-
-
-def test_stress_verdicts_are_counted_from_the_run() -> None:
-    rows = [
-        Finding(metric, "stress", slice_, "sensitivity", 1.0, 9, verdict=verdict)
-        for metric, verdicts in {"a": ("pass", "fail"), "b": ("fail", "fail")}.items()
-        for slice_, verdict in zip(("x", "y"), verdicts, strict=True)
-    ]
-    run = Run(findings_frame(rows), pl.DataFrame(), pl.DataFrame())
-    assert stress_counts(run, ["a", "b"]) == {"a": (1, 0), "b": (2, 1)}
 
 
 def test_images_are_copied_beside_the_data(tmp_path: Path) -> None:

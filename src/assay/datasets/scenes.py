@@ -106,45 +106,22 @@ def draw(scene: Scene) -> Pixels:
     picture = Pillow.new("RGB", (size, size))
     pen = ImageDraw.Draw(picture)
     place, prop = table["concepts"][caption.category][caption.concept]
-    _shapes(pen, table["places"][place], (0, 0))
-    left = 9 + rng.randint(-1, 1)
-    skin, hair, cloth = (rng.choice(table[kind]) for kind in ("skins", "hairs", "cloths"))
-    _person(pen, left, scene.cues, (skin, hair, cloth))
-    _shapes(pen, table["props"][prop], (size - edge - rng.randint(0, 2), 9 + rng.randint(-2, 3)))
+    _shapes(pen, table["places"][place], (0, 0), table["colours"])
+    left, person = 9 + rng.randint(-1, 1), table["person"]
+    drawn = {name: rng.choice(table[f"{name}s"]) for name in ("skin", "hair", "cloth")}
+    hair, clothes, build = scene.cues
+    parts = [*person["hair"][hair], *person[build]["body"], *person[build][clothes]]
+    _shapes(pen, parts, (left, 0), table["colours"] | drawn)
+    corner = (size - edge - rng.randint(0, 2), 9 + rng.randint(-2, 3))
+    _shapes(pen, table["props"][prop], corner, table["colours"])
     noise = np.random.default_rng(rng.getrandbits(63)).normal(0.0, table["noise"], (size, size, 3))
     return np.clip(np.asarray(picture) + noise, 0, 255).astype(np.uint8)
 
 
-def _shapes(pen: Any, shapes: Iterable[str], corner: tuple[int, int]) -> None:
+def _shapes(pen: Any, shapes: Iterable[str], corner: tuple[int, int], colours: Mapping[str, str]) -> None:
+    kinds = {"box": pen.rectangle, "oval": pen.ellipse, "line": pen.line}
     for kind, colour, *ends in map(str.split, shapes):
-        points = [int(end) + corner[place % 2] for place, end in enumerate(ends)]
-        _shape(pen, kind, points, _table()["colours"][colour])
-
-
-def _shape(pen: Any, kind: str, points: Sequence[int], fill: str) -> None:
-    {"box": pen.rectangle, "oval": pen.ellipse, "line": pen.line}[kind](points, fill=fill)
-
-
-def _person(pen: Any, x: int, cues: tuple[str, str, str], colours: tuple[str, str, str]) -> None:
-    """A figure with its middle at `x`, as wide as its build."""
-    (hair, clothes, build), (skin, hair_colour, cloth) = cues, colours
-    half = 6 if build == "broad" else 3
-    if hair == "long":
-        _shape(pen, "box", (x - 4, 4, x + 4, 13), hair_colour)
-    _shape(pen, "oval", (x - 3, 3, x + 3, 10), skin)
-    top = {"long": 5, "short": 4, "hat": 6}[hair]
-    _shape(pen, "box", (x - 3, 2, x + 3, top), "#4a4a4a" if hair == "hat" else hair_colour)
-    _shape(pen, "box", (x - half, 11, x + half, 20), cloth)
-    _shape(pen, "line", (x + half, 13, x + half + 3, 16), skin)
-    if clothes == "trousers":
-        _shape(pen, "box", (x - half, 21, x - 1, 29), "#2b2f3a")
-        _shape(pen, "box", (x + 1, 21, x + half, 29), "#2b2f3a")
-        return
-    for row in range(21, 27 if clothes == "skirt" else 30):
-        spread = (row - 20) // 2 if clothes == "skirt" else 0
-        _shape(pen, "line", (x - half - spread, row, x + half + spread, row), cloth)
-    for side in (-2, 2) if clothes == "skirt" else ():
-        _shape(pen, "line", (x + side, 27, x + side, 29), skin)
+        kinds[kind]([int(end) + corner[place % 2] for place, end in enumerate(ends)], fill=colours[colour])
 
 
 def reworded(caption: Caption, group: str, rng: Random) -> str:

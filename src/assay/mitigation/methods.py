@@ -29,7 +29,6 @@ from assay.mitigation.proof import Proof, prove
 from assay.mitigation.train import with_key
 from assay.models import adapters
 from assay.names.spec import build, parse
-from assay.run.results import Run
 from assay.run.scoring import score_samples
 from assay.run.session import Session
 from assay.vocabulary import Need
@@ -54,7 +53,6 @@ def methods(
     *,
     folders: Sequence[Path] = (),
     models: Sequence[str] = (),
-    partners: Sequence[str] = PARTNERS,
     session: Session,
 ) -> list[Method]:
     """The metric itself first, then every method that applies to it."""
@@ -67,7 +65,7 @@ def methods(
         "backbone": (parse(with_key(spec, "model", name)) for name in models),
         "layer": layers(spec),
         "direction": directions(base),
-        "hybrid": hybrids(spec, partners, WEIGHTS, session),
+        "hybrid": hybrids(spec, PARTNERS, WEIGHTS, session),
         "swap average": iter([Measure(f"swap-average({spec})", SwapAverage(base))]),
     }
     return [Method(kind, measure) for kind, measures in by_kind.items() for measure in measures]
@@ -168,7 +166,6 @@ class Comparison:
 
     methods: tuple[Method, ...]
     proof: Proof
-    stress: Mapping[str, tuple[int, int]]  # by metric: failed verdicts, verdicts unlike the first metric's
     front: tuple[str, ...]
     recommended: str | None
     reason: str
@@ -189,18 +186,16 @@ def compare(
     folder: Path,
     session: Session,
     *,
-    stress: bool = False,
     seed: int = 0,
 ) -> Comparison:
     """Run the audits on every method's metric; `targets` are the sets that were to be made fair."""
     measures = [method.measure for method in methods]
-    proof = prove(measures, sets, human, folder, session, stress=stress, seed=seed)
+    proof = prove(measures, sets, human, folder, session, seed=seed)
     metrics = [measure.label for measure in measures]
     bias = {name: mean_value(proof, name, "bias", targets) for name in metrics}
     agreement = {name: mean_value(proof, name, "spearman") for name in metrics}
     best, reason = recommend(metrics, bias, agreement, proof.labels)
-    counts = stress_counts(proof.run, metrics) if stress else {}
-    return Comparison(tuple(methods), proof, counts, front(metrics, bias, agreement), best, reason)
+    return Comparison(tuple(methods), proof, front(metrics, bias, agreement), best, reason)
 
 
 def mean_value(proof: Proof, name: str, statistic: str, slices: Sequence[str] | None = None) -> float | None:
@@ -245,25 +240,12 @@ def recommend(
     return best, f"bias {bias[metrics[0]]:.2f} to {fairer[best]:.2f}, {people}, and it still sees gender"
 
 
-def stress_counts(run: Run, metrics: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Failed verdicts of the stress audit by metric, and how many are not the first metric's."""
-    verdicts: dict[str, dict[tuple[str, str], bool | None]] = {name: {} for name in metrics}
-    for row in run.findings.iter_rows(named=True):
-        if row["audit"] == "stress" and row["metric"] in verdicts:
-            verdicts[row["metric"]][row["slice"], row["statistic"]] = row["passed"]
-    first = verdicts[metrics[0]]
-    failed = {name: sum(passed is False for passed in own.values()) for name, own in verdicts.items()}
-    changed = {name: sum(first[key] != own.get(key) for key in first) for name, own in verdicts.items()}
-    return {name: (failed[name], changed[name]) for name in verdicts}
-
-
 def document(comparison: Comparison) -> str:
     """What `--json` prints; no times in it."""
     content = {
         "methods": [{"kind": m.kind, "metric": m.measure.label} for m in comparison.methods],
         "figures": [asdict(figure) for figure in comparison.proof.figures],
         "labels": dict(comparison.proof.labels),
-        "stress": {name: list(counts) for name, counts in comparison.stress.items()},
         "front": list(comparison.front),
         "recommended": comparison.recommended,
         "reason": comparison.reason,

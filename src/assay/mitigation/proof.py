@@ -26,7 +26,6 @@ from assay.datasets.ratings import Rated
 from assay.datasets.records import embedded_records
 from assay.errors import DataError
 from assay.mitigation.data import stated_genders
-from assay.names.registry import audit_class
 from assay.perturbations.checklist.content import ChangeGender
 from assay.run.pipeline import execute, make_audit
 from assay.run.results import Run, check_writable, make_folder, write_text
@@ -106,7 +105,6 @@ def prove(
     folder: Path,
     session: Session,
     *,
-    stress: bool = False,
     seed: int = 0,
 ) -> Proof:
     """Run the audits on all metrics, save the run in the folder, and compare each metric with the first."""
@@ -126,8 +124,6 @@ def prove(
         files = human if len(human) == 1 else [write_rows(data / "ratings.jsonl", rows)]
         agrees = {"data": tuple(files), "seed": seed, "level": "example", "details": False}
         audits["human"] = make_audit("human", agrees)
-    if stress:
-        audits["stress"] = make_audit("stress", audit_class("stress").quick())
     run = execute(audits, measures, replace(session, out=folder), size="full")
     figures = _figures(run, measures, sets, seed)
     return Proof(run, figures, _labels(figures, measures, next(iter(sets), "")))

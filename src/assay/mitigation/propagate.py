@@ -56,7 +56,7 @@ class Experiment:
     epochs: float = 3.0  # over the training scenes; the paper trains for one to three
     samples: int = 5  # as in the paper
     batch: int = 48
-    rate: float = 1e-4
+    rate: float = 5e-4
     warmup: int = 10  # updates
 
     def updates_on(self, scenes: int) -> int:
@@ -72,11 +72,6 @@ class Change:
     change: float
     ci: Interval
 
-    @property
-    def rose(self) -> bool:
-        """Whether it rose beyond chance."""
-        return self.ci is not None and self.ci[0] > 0
-
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -87,7 +82,8 @@ class Effect:
     errors: Change
     biased_before: float | None  # None where no concept has scenes enough
     biased_after: float | None
-    gain: Change  # of the reward itself, in its own units
+    silent: Change  # captions that name no gender, or both
+    gain: Change  # of the reward of drawn captions, in its own units: what training raises
     scores: Mapping[str, Change]  # by metric: the columns of tables 3 and 6
     n: int
 
@@ -98,7 +94,7 @@ class Outcome:
 
     scenes: Sequence[Scene]
     texts: tuple[Sequence[str], Sequence[str]]
-    table: Floats  # per scene: wrong before and after, then each score before and after
+    table: Floats  # per scene, before and after: wrong, without one gender, reward of draws, each column
 
 
 def propagate(
@@ -118,36 +114,27 @@ def propagate(
         base, training, test = world(seed)
         references = [scene.sample.references for scene in training]
         others = [reward_of(measure, references, session) for measure in columns]
-        before = base.best([scene.sample for scene in test])
+        inputs = [scene.sample for scene in test]
+        before, drawn = base.best(inputs), base.sample(inputs, experiment.samples, seed)
         _check_gendered(before)
         for measure in measures:
             reward = reward_of(measure, references, session)
             for way in methods:
-                after = _optimised(base, training, test, reward, experiment, seed, way)
-                outcome = _outcome(test, (before, after), [reward, *others])
+                if way == "best-of-n":
+                    after = best_of(inputs, drawn, reward)
+                    redrawn = [[text] for text in after]
+                else:
+                    tuned = deepcopy(base)
+                    given = [scene.sample for scene in training]
+                    train_on_reward(tuned, given, reward, experiment, seed, way)
+                    after, redrawn = tuned.best(inputs), tuned.sample(inputs, experiment.samples, seed)
+                gains = [_rewards(inputs, some, reward).mean(axis=1) for some in (drawn, redrawn)]
+                outcome = _outcome(test, (before, after), gains, others)
                 parts.setdefault((measure.label, way), []).append(outcome)
     if out is not None:
         _write_captions(parts, out)
     names = [measure.label for measure in columns]
     return [effect(name, way, outcomes, names, seed=seeds[0]) for (name, way), outcomes in parts.items()]
-
-
-def _optimised(
-    base: Captioner,
-    training: Sequence[Scene],
-    test: Sequence[Scene],
-    reward: Reward,
-    experiment: Experiment,
-    seed: int,
-    way: Way,
-) -> list[str]:
-    """Captions of the test scenes: the best of some draws, or the likeliest after training."""
-    inputs = [scene.sample for scene in test]
-    if way == "best-of-n":
-        return best_of(inputs, base.sample(inputs, experiment.samples, seed), reward)
-    tuned = deepcopy(base)
-    train_on_reward(tuned, [scene.sample for scene in training], reward, experiment, seed, way)
-    return tuned.best(inputs)
 
 
 def _check_gendered(texts: Sequence[str]) -> None:
@@ -239,12 +226,16 @@ def stated_gender(text: str) -> str | None:
 
 
 def _outcome(
-    scenes: Sequence[Scene], texts: tuple[Sequence[str], Sequence[str]], rewards: Sequence[Reward]
+    scenes: Sequence[Scene],
+    texts: tuple[Sequence[str], Sequence[str]],
+    gains: Sequence[Floats],
+    columns: Sequence[Reward],
 ) -> Outcome:
     inputs = [scene.sample for scene in scenes]
     errors = [[is_wrong(scene, text) for scene, text in zip(scenes, side, strict=True)] for side in texts]
-    scores = [reward(inputs, side) for reward in rewards for side in texts]
-    return Outcome(scenes, texts, np.column_stack([*errors, *scores]).astype(np.float64))
+    silent = [[stated_gender(text) is None for text in side] for side in texts]
+    scores = [column(inputs, side) for column in columns for side in texts]
+    return Outcome(scenes, texts, np.column_stack([*errors, *silent, *gains, *scores]).astype(np.float64))
 
 
 def effect(
@@ -265,8 +256,9 @@ def effect(
         return Change(*means, means[1] - means[0], ci.pair if ci else None)
 
     before, after = (biased_share(scenes, table[:, side], seed) for side in (0, 1))
-    scores = {name: change(place) for place, name in enumerate(columns, start=2)}
-    return Effect(reward, way, change(0, 100.0), before, after, change(1), scores, len(table))
+    scores = {name: change(place) for place, name in enumerate(columns, start=3)}
+    rates = change(0, 100.0), before, after, change(1, 100.0)
+    return Effect(reward, way, *rates, change(2), scores, len(table))
 
 
 def biased_share(scenes: Sequence[Scene], errors: Floats, seed: int = 0) -> float | None:

@@ -16,7 +16,7 @@ from assay.models.lazy import torch, transformers
 from assay.models.loading import image_processor, pixels, read_config, read_model
 from assay.models.memory import BoundedCache
 from assay.models.torch import device, load_tokenizer
-from assay.models.vision import one_thread, plain_processor, special_ids, word_tokenizer
+from assay.models.vision import plain_processor, special_ids, train_small, word_tokenizer
 from assay.models.weights import resolve
 from assay.recipe import digest, generator
 
@@ -108,34 +108,23 @@ def load_captioner(name: str) -> Captioner:
 
 
 def train_captioner(folder: Path, samples: Sequence[Sample], course: Mapping[str, Any], seed: int) -> None:
-    """Train a small image encoder and a decoder of whole words on captions, and save them."""
+    """Train a small image encoder and a decoder of whole words on the samples' captions."""
     tokenizer = word_tokenizer((sample.hypothesis for sample in samples), longest=_LONGEST)
-    ids, size = special_ids(tokenizer), course["size"]
-    with one_thread(seed):
-        vision = transformers.ViTConfig(**course["encoder"], image_size=size)
+    ids, processor = special_ids(tokenizer), plain_processor(course["size"])
+
+    def build() -> Any:
+        vision = transformers.ViTConfig(**course["encoder"], image_size=course["size"])
         sizes = {"vocab_size": len(tokenizer), "n_positions": _LONGEST}
         text = transformers.GPT2Config(**course["decoder"], **sizes, **ids, add_cross_attention=True)
         config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(vision, text)
         config.decoder_start_token_id, config.pad_token_id = ids["eos_token_id"], ids["pad_token_id"]
         model = transformers.VisionEncoderDecoderModel(config=config)
         model.generation_config.update(decoder_start_token_id=ids["eos_token_id"], **ids)
-        captioner = Captioner(model, tokenizer, plain_processor(size))
-        _fit(captioner, samples, course, seed)
-    for part in (model, tokenizer, captioner.images):
-        part.save_pretrained(folder)
+        return model
 
-
-def _fit(captioner: Captioner, samples: Sequence[Sample], course: Mapping[str, Any], seed: int) -> None:
-    """Raise the likelihood of the samples' captions."""
-    steps, rate = course["steps"], course["rate"]
-    optimizer = torch.optim.AdamW(captioner.model.parameters(), lr=rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
-    captioner.model.train()
-    for step in range(steps):
+    def loss(model: Any, step: int) -> torch.Tensor:
         batch = generator(seed, "likelihood", str(step)).choices(list(samples), k=course["batch"])
-        loss = -captioner.log_probability(batch, [sample.hypothesis for sample in batch]).mean()
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        optimizer.step()
-        schedule.step()
-    captioner.model.eval()
+        captioner = Captioner(model, tokenizer, processor)
+        return -captioner.log_probability(batch, [sample.hypothesis for sample in batch]).mean()
+
+    train_small(folder, seed, build, (tokenizer, processor), course, loss)

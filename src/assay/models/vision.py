@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -142,17 +142,29 @@ def plain_processor(size: int) -> Any:
     )
 
 
-@contextmanager
-def one_thread(seed: int) -> Iterator[None]:
-    """Draw from a seed and train in one thread, so that the same seed gives the same weights."""
+def train_small(
+    folder: Path, seed: int, build: Callable[[], Any], parts: Sequence[Any], course: Mapping[str, Any],
+    loss: Callable[[Any, int], torch.Tensor],
+) -> None:  # fmt: skip
+    """Build a model, minimise a loss, and save it with its other parts, as the hub has them."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # the same seed gives the same weights
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            yield
+            model = build().train()
+            optimizer = torch.optim.AdamW(model.parameters(), lr=course["rate"])
+            rates = {"max_lr": course["rate"], "total_steps": course["steps"], "pct_start": 0.1}
+            schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, **rates)
+            for step in range(course["steps"]):
+                optimizer.zero_grad()
+                torch.autograd.backward(loss(model, step))
+                optimizer.step()
+                schedule.step()
     finally:
         torch.set_num_threads(threads)
+    for part in (model.eval(), *parts):
+        part.save_pretrained(folder)
 
 
 def train_clip(
@@ -162,7 +174,7 @@ def train_clip(
     wordings: Callable[[Random], list[str]],
     course: Mapping[str, Any],
 ) -> None:
-    """Train a CLIP on pictures and save it with its tokenizer and processor, as the hub has them.
+    """Train a CLIP on pictures: pull each to its caption, and each caption to its pictures.
 
     `wordings` gives one caption of every class. Each picture is contrasted with one caption of every class,
     not with those of the batch: negatives drawn as often as captions occur would teach the ratio of a
@@ -171,47 +183,24 @@ def train_clip(
     """
     rng, longest = Random(0), course["text"]["max_position_embeddings"]
     tokenizer = word_tokenizer((text for _ in range(60) for text in wordings(rng)), longest=longest)
-    size = pictures.shape[1]
+    size, labels = pictures.shape[1], torch.tensor(classes)
     inputs = (torch.tensor(pictures).permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.5
-    with one_thread(0):
-        model = _small_clip(tokenizer, size, course)
-        _contrast(model, tokenizer, inputs, torch.tensor(classes), wordings, course, rng)
-    for part in (model, tokenizer, plain_processor(size)):
-        part.save_pretrained(folder)
 
+    def build() -> Any:
+        text = course["text"] | special_ids(tokenizer) | {"vocab_size": len(tokenizer)}
+        vision, width = course["vision"] | {"image_size": size}, text["projection_dim"]
+        config = transformers.CLIPConfig(text_config=text, vision_config=vision, projection_dim=width)
+        return transformers.CLIPModel(config)
 
-def _small_clip(tokenizer: Any, size: int, course: Mapping[str, Any]) -> Any:
-    text = course["text"] | special_ids(tokenizer) | {"vocab_size": len(tokenizer)}
-    vision, width = course["vision"] | {"image_size": size}, text["projection_dim"]
-    config = transformers.CLIPConfig(text_config=text, vision_config=vision, projection_dim=width)
-    return transformers.CLIPModel(config)
-
-
-def _contrast(
-    model: Any,
-    tokenizer: Any,
-    inputs: torch.Tensor,
-    classes: torch.Tensor,
-    wordings: Callable[[Random], list[str]],
-    course: Mapping[str, Any],
-    rng: Random,
-) -> None:
-    """Pull each picture to its caption and each caption to its pictures, away from all others."""
-    steps, rate, batch = course["steps"], course["rate"], min(course["batch"], len(inputs))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
-    for _ in range(steps):
-        rows = torch.tensor(rng.sample(range(len(inputs)), batch))
+    def loss(model: Any, _: int) -> torch.Tensor:
+        rows = torch.tensor(rng.sample(range(len(inputs)), min(course["batch"], len(inputs))))
         texts = tokenizer(wordings(rng), return_tensors="pt", padding=True)
-        logits = model(
-            input_ids=texts["input_ids"], attention_mask=texts["attention_mask"], pixel_values=inputs[rows]
-        ).logits_per_image
-        is_pair = torch.nn.functional.one_hot(classes[rows], logits.shape[1]).float()
+        given = {name: texts[name] for name in ("input_ids", "attention_mask")}
+        logits = model(**given, pixel_values=inputs[rows]).logits_per_image
+        is_pair = torch.nn.functional.one_hot(labels[rows], logits.shape[1]).float()
         per_caption = is_pair.sum(0)
-        by_image = torch.nn.functional.cross_entropy(logits, classes[rows])
         shares = (torch.log_softmax(logits, 0) * is_pair).sum(0)[per_caption > 0]
-        loss = by_image - (shares / per_caption[per_caption > 0]).mean()
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        optimizer.step()
-        schedule.step()
+        by_image = torch.nn.functional.cross_entropy(logits, labels[rows])
+        return by_image - (shares / per_caption[per_caption > 0]).mean()
+
+    train_small(folder, 0, build, (tokenizer, plain_processor(size)), course, loss)

@@ -26,7 +26,7 @@ from assay.audits.gap import with_worthless
 from assay.audits.slices import FEWEST, grouped, mean_estimate, spread_out
 from assay.core import Case, Chart, Finding, Judgement, Sample, Scored
 from assay.datasets.captions import Caption as Row
-from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions, with_images
+from assay.datasets.captions import embedded_captions, read_captions, with_images
 from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.scenes import rendered_captions, shares_of_men
 from assay.datasets.swaps import Content, embedded_swaps, swap_texts
@@ -56,8 +56,6 @@ class Caption(DataAudit):
     images: Path | None = None  # a folder CATEGORY/CONCEPT/GROUP/*.jpg
     scenes: Annotated[int, Range(1)] | None = None  # rendered pictures per concept and group, as images
     captions: tuple[Path, ...] = ()  # captioners' outputs; one file is compared with its own correction
-    # Also without concepts whose groups differ by more than this factor.
-    max_imbalance: Annotated[float, Range(1)] | None = None
     margin: float = 0.05  # the smallest difference of accuracies that matters
     text_margin: float = 0.1  # the same for metrics that read no image, over a few wordings
     skip_missing: bool = False
@@ -130,8 +128,8 @@ class Caption(DataAudit):
         for answer in scored:
             if self.items and "good" in answer.values and not answer.is_set:
                 listed = concepts.concepts_of(answer, self.groups, self.ties, self.seed)
-                left_out, rule = self._left_out(listed), self.rule
-                findings += concepts.concept_findings(answer, listed, left_out, self.margin, rule, self.seed)
+                rule = self.rule
+                findings += concepts.concept_findings(answer, listed, self.margin, rule, self.seed)
                 if self.scenes and concepts.reads_images(answer):
                     findings += concepts.skew_findings(answer, listed, shares_of_men("paper"), self.seed)
                 if rule == "careful":
@@ -140,15 +138,6 @@ class Caption(DataAudit):
         if self._captioners:
             findings += captioner_findings(self._captioners, scored, (self.margin, self.rule), self.seed)
         return Judgement(findings, self._notes())
-
-    def _left_out(self, listed: Sequence[concepts.Concept]) -> dict[str, frozenset[str]]:
-        """Robustness checks, by name, and the concepts that each leaves out (app. A)."""
-        named, ratio = imbalanced_concepts(), self.max_imbalance
-        left_out = {"without-imbalanced": frozenset(c.path for c in listed if c.name in named)}
-        if ratio is not None:
-            far = (c.path for c in listed if max(c.images) > ratio * min(c.images))
-            left_out[f"max-imbalance-{ratio:g}"] = frozenset(far)
-        return left_out
 
     def _notes(self) -> list[str]:
         notes = [*self._read[1], *(_silent_captioners(self._captioners) if self._captioners else ())]

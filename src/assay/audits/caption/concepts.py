@@ -20,6 +20,7 @@ from assay.audits.gap import (
 )
 from assay.audits.slices import EVIDENCE, FEWEST, grouped, interval_estimate, largest, mean_estimate
 from assay.core import Case, Estimate, Finding, Floats, Scored
+from assay.datasets.captions import imbalanced_concepts
 from assay.statistics.correlation import weighted_correlation
 from assay.statistics.intervals import (
     Interval,
@@ -218,14 +219,13 @@ def _gap_intervals(
 def concept_findings(
     scored: Scored,
     concepts: Sequence[Concept],
-    left_out: Mapping[str, frozenset[str]],
     margin: float,
     rule: Rule,
     seed: int,
 ) -> Iterator[Finding]:
     """Gap and accuracies per concept, then the share of biased concepts per category and overall.
 
-    `left_out` maps the name of a robustness check to the paths of the concepts that it leaves out.
+    The share is also given without the concepts that app. A leaves out as a check.
     """
     sensitive = rule == "paper" or _prefers_captions(scored)
     by_image = rule == "paper" or reads_images(scored)
@@ -240,10 +240,10 @@ def concept_findings(
     judged = [concept for concept in concepts if concept.has_enough and by_image]
     biased = {concept.path for concept in judged if concept.is_biased(margin, rule)}
     slices = grouped(judged, lambda concept: concept.category) | {"all": judged}
-    for name, paths in left_out.items():
-        members = [concept for concept in judged if concept.path not in paths]
-        if len(members) < len(judged):
-            slices[f"all/{name}"] = members
+    imbalanced = imbalanced_concepts()
+    balanced = [concept for concept in judged if concept.name not in imbalanced]
+    if len(balanced) < len(judged):
+        slices["all/without-imbalanced"] = balanced
     for slice_, members in slices.items():
         if members:
             yield from _shares(scored, slice_, members, biased, seed)
