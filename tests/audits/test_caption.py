@@ -17,6 +17,7 @@ from PIL import Image as Pillow
 from assay.audits.caption.audit import Caption, image_genders, outcome, read_captioners
 from assay.audits.caption.concepts import outcomes_of
 from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
+from assay.datasets import scenes
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions
 from assay.datasets.ratings import Rated
 from assay.errors import DataError
@@ -320,6 +321,24 @@ def test_opposite_biases_of_a_captioner_are_seen_by_concept(tmp_path: Path) -> N
     }
     share = frame.filter(statistic="biased_share", slice="gender/profession")
     assert share["value"].to_list() == [pytest.approx(2 / 3)]
+
+
+def test_a_captioner_of_the_rendered_world_is_judged_by_concept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    course = scenes.captioner_course() | {"pictures": 60, "steps": 2}
+    monkeypatch.setattr(scenes, "captioner_course", lambda: course)
+    monkeypatch.setattr("assay.models.captioner.Captioner.best", lambda self, inputs: ["a man"] * len(inputs))
+    audit = Caption(scenes=10, captioner=True)
+    assert len([case for case in audit.cases() if case.meta["kind"] == "favour"]) == 52 * 10  # every woman
+    findings = {(f.metric, f.slice, f.statistic): f.value for f in audit.judge([]).findings}
+    assert findings["captioner:scenes", "gender/female", "gender_error"] == 1.0
+    assert findings["captioner:scenes-corrected", "gender/all", "gender_error"] == 0.0
+    assert findings["captioner:scenes", "gender/profession/nurse", "error_gap"] == -1.0
+    assert findings["captioner:scenes", "gender/object", "biased_share"] == 1.0
+    with pytest.raises(DataError, match="--captioner describes the pictures of --scenes"):
+        list(Caption(captioner=True).cases())
 
 
 def png_of(size: int) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,11 @@ import torch
 
 from assay.core import Image, Sample
 from assay.errors import DataError
-from assay.metrics.caption import ClipScore, RefClipScore, VilbertScore
+from assay.metrics.caption import ClipScore, RefClipScore, VilbertScore, image_vectors, text_vectors
+from assay.models import weights
+from assay.models.memory import BoundedCache
+from assay.run.pipeline import run
+from assay.run.session import Session
 
 
 def unit_features(folder: Path, picture: Image, texts: list[str]) -> tuple[Any, list[Any]]:
@@ -41,13 +47,61 @@ def test_clipscore_and_refclipscore_by_hand(clip: Path, pictures: list[Image]) -
         plain = [2.5 * max(float(v @ image), 0) for v in vectors[:2]]
         near = [max(max(float(v @ w) for w in vectors[2:]), 0) for v in vectors[:2]]
         expected = [2 * a * b / (a + b) if a + b else 0.0 for a, b in zip(plain, near, strict=True)]
-        assert np.allclose(ClipScore(model=str(clip)).score(samples).values, plain, atol=1e-5)
-        assert np.allclose(RefClipScore(model=str(clip)).score(samples).values, expected, atol=1e-5)
+        assert np.allclose(ClipScore(model=str(clip)).score(samples).values, plain, rtol=0, atol=1e-5)
+        assert np.allclose(RefClipScore(model=str(clip)).score(samples).values, expected, rtol=0, atol=1e-5)
+
+
+def test_scores_are_the_formula_on_the_same_embeddings(clip: Path, pictures: list[Image]) -> None:
+    captions, references = ["a cat", "a man on a mat", "dog"], ("the dog", "a cat sat")
+    plain, with_references = ClipScore(model=str(clip)), RefClipScore(model=str(clip))
+    loaded = plain.load_model()
+    images = image_vectors(loaded, pictures)
+    texts, _ = text_vectors(loaded, [f"A photo depicts {text}" for text in (*captions, *references)], "warn")
+    for picture in pictures:
+        image = images[picture.digest]
+        for caption in captions:
+            vector, *near = (texts[f"A photo depicts {text}"] for text in (caption, *references))
+            fit = 2.5 * max(float(vector @ image), 0.0)
+            best = max(max(float(vector @ other) for other in near), 0.0)
+            sample = [Sample(caption, references, image=picture)]
+            assert plain.score(sample).values == pytest.approx([fit], rel=0, abs=1e-6)
+            harmonic = 2 * fit * best / (fit + best) if fit + best else 0.0
+            assert with_references.score(sample).values == pytest.approx([harmonic], rel=0, abs=1e-6)
+
+
+def test_a_second_run_reads_no_image(
+    clip: Path, pictures: list[Image], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    rows, folder = [], tmp_path / "images"
+    for group, other, picture in zip(("man", "woman"), ("woman", "man"), pictures, strict=False):
+        (folder / "all" / "cat" / group).mkdir(parents=True)
+        shutil.copy(picture.path, folder / "all" / "cat" / group / "0.png")
+        texts = {"good": f"a {group}", "bad": f"a {other}", "references": [f"a {group}"]}
+        rows.append({"group": group, "category": "all", "concept": "cat", **texts})
+    data = tmp_path / "captions.jsonl"
+    data.write_text("\n".join(map(json.dumps, rows)))
+
+    def values() -> list[float]:
+        monkeypatch.setattr("assay.models.encoder.MEMORY", BoundedCache(1_000_000))  # as in a new process
+        asked = {"data": (data,), "images": folder}
+        done = run("caption", [f"clipscore:model={clip}"], session=Session.open(cache=None), **asked)
+        return done.scores.sort("case", "role")["score"].to_list()
+
+    first = values()
+
+    def refuse(path: object, *_: object) -> None:
+        raise AssertionError(f"{path} is read again")
+
+    digest_of = weights.file_digest
+    monkeypatch.setattr("PIL.Image.open", refuse)
+    monkeypatch.setattr(
+        weights, "file_digest", lambda path: refuse(path) if folder in path.parents else digest_of(path)
+    )
+    assert values() == first
 
 
 def test_images_are_read_once(clip: Path, pictures: list[Image], tmp_path: Path) -> None:
-    import shutil
-
     metric = ClipScore(model=str(clip))
     copy = tmp_path / "copy.png"
     shutil.copy(pictures[0].path, copy)

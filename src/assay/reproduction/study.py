@@ -85,7 +85,7 @@ def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> d
         row
         for row in done.findings.iter_rows(named=True)
         if (row["audit"], row["statistic"]) == (given["audit"], given["statistic"])
-        and row["metric"] in names
+        and (row["metric"] in names) != given.get("captioners", False)
         and given.get("versus") in (None, row["versus"])
         and any(fnmatch(row["slice"], pattern) for pattern in patterns)
         and not (given.get("judged") and row["verdict"] == "not judged")
@@ -93,12 +93,12 @@ def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> d
     heads = [row for row in wanted if row["versus"] is None]  # beside them stand comparisons with others
     wanted = wanted if given.get("versus") else heads or wanted
     rows: dict[str, list[float | None]] = {}
-    for metric in done.metrics:
+    for metric in dict.fromkeys([*done.metrics, *(row["metric"] for row in wanted)]):
         matched = [
             [row["value"] for row in wanted if row["metric"] == metric and fnmatch(row["slice"], pattern)]
             for pattern in patterns
         ]
-        rows[names[metric]] = [fmean(values) if values else None for values in matched]
+        rows[names.get(metric, metric)] = [fmean(values) if values else None for values in matched]
     rows = {name: values for name, values in rows.items() if any(value is not None for value in values)}
     text = {key: given[key] for key in ("where", "heading", "found")}
     if not rows:

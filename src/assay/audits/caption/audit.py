@@ -28,9 +28,16 @@ from assay.core import Case, Chart, Finding, Judgement, Sample, Scored
 from assay.datasets.captions import Caption as Row
 from assay.datasets.captions import embedded_captions, read_captions, with_images
 from assay.datasets.ratings import Rated, read_samples
-from assay.datasets.scenes import rendered_captions, shares_of_men
+from assay.datasets.scenes import (
+    as_samples,
+    captioner_folder,
+    even_scenes,
+    rendered_captions,
+    shares_of_men,
+)
 from assay.datasets.swaps import Content, embedded_swaps, swap_texts
 from assay.errors import DataError
+from assay.models.captioner import load_captioner
 from assay.statistics.permutation import sign_test
 from assay.vocabulary import Range, Rule
 
@@ -55,6 +62,7 @@ class Caption(DataAudit):
     ties: concepts.Ties = "wrong"
     images: Path | None = None  # a folder CATEGORY/CONCEPT/GROUP/*.jpg
     scenes: Annotated[int, Range(1)] | None = None  # rendered pictures per concept and group, as images
+    captioner: bool = False  # with `scenes`: also what a small captioner of skewed pictures writes of them
     captions: tuple[Path, ...] = ()  # captioners' outputs; one file is compared with its own correction
     margin: float = 0.05  # the smallest difference of accuracies that matters
     text_margin: float = 0.1  # the same for metrics that read no image, over a few wordings
@@ -104,6 +112,12 @@ class Caption(DataAudit):
 
     @cached_property
     def _captioners(self) -> Captioners | None:
+        if self.captioner:
+            if not self.scenes or self.captions:
+                raise DataError(
+                    "--captioner describes the pictures of --scenes; give these, and no --captions"
+                )
+            return match_captioners(("scenes", "scenes-corrected"), written_captions(self.scenes, self.seed))
         return read_captioners(self.captions, skip_missing=self.skip_missing) if self.captions else None
 
     def cases(self) -> Iterable[Case]:
@@ -193,28 +207,44 @@ class Captioners:
 
 
 def read_captioners(paths: Sequence[Path], *, skip_missing: bool = False) -> Captioners:
-    """Read two captioners' outputs, matched by id.
-
-    With one file, the second captioner is the first one with genders corrected by rule (sec. 3.1.2).
-    """
+    """Read two captioners' outputs, matched by id; with one file, it is compared with its own correction."""
     if len(paths) > 2:
         raise DataError(f"--captions takes one or two files, not {len(paths)}")
-    first = read_samples(paths[0], skip_missing=skip_missing)
+    first, *others = (read_samples(path, skip_missing=skip_missing) for path in paths)
+    if not others:
+        return match_captioners((paths[0].stem, f"{paths[0].stem}-corrected"), first)
+    by_id = {item.id: item for item in others[0]}
+    missing = [item.id for item in first if item.id not in by_id]
+    if missing:
+        raise DataError(
+            f"{paths[1]}: no caption for {len(missing)} ids of {paths[0].name} ({missing[0]!r} is one)"
+        )
+    return match_captioners((paths[0].stem, paths[1].stem), first, [by_id[item.id] for item in first])
+
+
+def match_captioners(
+    names: tuple[str, str], first: Sequence[Rated], second: Sequence[Rated] | None = None
+) -> Captioners:
+    """Two captioners of the same images; without a second, the first corrected by rule (sec. 3.1.2)."""
     images = image_genders(first)
-    if len(paths) == 1:
+    if second is None:
         second = [_corrected(item, gender) for item, gender in zip(first, images, strict=True)]
-        names = (paths[0].stem, f"{paths[0].stem}-corrected")
-    else:
-        by_id = {item.id: item for item in read_samples(paths[1], skip_missing=skip_missing)}
-        missing = [item.id for item in first if item.id not in by_id]
-        if missing:
-            raise DataError(
-                f"{paths[1]}: no caption for {len(missing)} ids of {paths[0].name} ({missing[0]!r} is one)"
-            )
-        second = [by_id[item.id] for item in first]
-        names = (paths[0].stem, paths[1].stem)
     genders = (tuple(caption_genders(first)), tuple(caption_genders(second)))
     return Captioners(names, tuple(first), tuple(second), tuple(images), genders)
+
+
+def written_captions(per_group: int, seed: int) -> list[Rated]:
+    """What a small captioner that was trained on pictures of the paper's skew writes of rendered pictures."""
+    scenes = even_scenes(per_group, seed)
+    inputs = as_samples(scenes)
+    texts = load_captioner(str(captioner_folder("paper", seed))).best(inputs)
+    return [
+        Rated(
+            f"{scene.caption.id}/{scene.key}", replace(sample, hypothesis=text),
+            meta={name: getattr(scene.caption, name) for name in ("group", "category", "concept")},
+        )
+        for scene, sample, text in zip(scenes, inputs, texts, strict=True)
+    ]  # fmt: skip
 
 
 def caption_genders(items: Sequence[Rated]) -> list[Content]:

@@ -268,8 +268,10 @@ def _shares(
 def skew_findings(
     scored: Scored, concepts: Sequence[Concept], shares: Mapping[str, float], seed: int
 ) -> Iterator[Finding]:
-    """How far the gap follows the share of men that a concept was planted with, over concepts."""
+    """The share of men that each concept was planted with, and how far the gap follows it over concepts."""
     known = [concept for concept in concepts if concept.path in shares and np.isfinite(concept.gap.value)]
+    for concept in known:
+        yield Finding.of(scored, concept.path, "planted_share", shares[concept.path], n=concept.gap.n)
     if len(known) >= FEWEST_CONCEPTS:
         planted = np.array([shares[concept.path] for concept in known])
         statistic = weighted_correlation(planted, np.array([c.gap.value for c in known]), "spearman")
