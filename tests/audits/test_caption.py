@@ -323,6 +323,12 @@ def test_opposite_biases_of_a_captioner_are_seen_by_concept(tmp_path: Path) -> N
     assert share["value"].to_list() == [pytest.approx(2 / 3)]
 
 
+def test_captions_without_gender_words_are_refused_and_named(tmp_path: Path) -> None:
+    path = captions(tmp_path, "mute", [("man", "a person walks")] * 12)
+    with pytest.raises(DataError, match="captioner mute: none of 12 captions names one gender"):
+        list(Caption(captions=(path,)).cases())
+
+
 def test_a_captioner_of_the_rendered_world_is_judged_by_concept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

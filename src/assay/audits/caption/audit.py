@@ -129,11 +129,11 @@ class Caption(DataAudit):
         if self._captioners:
             differing = list(captioner_cases(self._captioners))
             if not differing and not self.items:
-                files = " and ".join(map(str, self.captions))
-                raise DataError(
-                    f"{files}: no caption differs from the other captioner's; a row needs id, hypothesis, "
-                    "and references that name the image's gender, or a column group (man, woman)"
-                )
+                reasons = list(_silent_captioners(self._captioners)) or [
+                    "no caption differs from the other captioner's; a row needs id, hypothesis, and "
+                    "references that name the image's gender, or a column group (man, woman)"
+                ]
+                raise DataError(f"{' and '.join(map(str, self.captions))}: {'; '.join(reasons)}")
             yield from differing
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
