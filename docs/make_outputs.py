@@ -36,7 +36,7 @@ MADE: dict[tuple[str, ...], str | None] = {
     ("docs/make_reference.py",): None,
     ("docs/make_metrics.py",): None,
     ("examples/make_notebook.py",): None,
-    ("-m", "assay.perturbations.checklist.catalogue"): "docs/catalogue.md",
+    ("docs/make_catalogue.py",): "docs/catalogue.md",
 }
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```)", re.S | re.M)
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")

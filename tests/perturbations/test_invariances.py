@@ -35,8 +35,6 @@ CERTAIN = [
     ("numerals-to-words", "28 players fell ill.", "Twenty-eight players fell ill."),
     ("quotation-style", 'She said "no" and didn\'t move.', "She said “no” and didn’t move."),
     ("quotation-style", "She said “no” and didn’t move.", 'She said "no" and didn\'t move.'),
-    ("optional-commas", "They sell bread, cheese and wine.", "They sell bread, cheese, and wine."),
-    ("optional-commas", "In 1946, she won a prize.", "In 1946 she won a prize."),
     ("equal-phrases", "Everyone came despite the rain.", "Everybody came in spite of the rain."),
     ("equal-phrases", "A dog stands next to a red car.", "A dog stands beside a red car."),
     ("equal-phrases", "More than 20 people came by bus.", "Over 20 people came by bus."),
@@ -48,14 +46,10 @@ CERTAIN = [
     ("synonyms", "He purchased the camera in May.", "He bought the camera in May."),
     ("optional-that", "I think it works well.", "I think that it works well."),
     ("optional-that", "She said that he was late.", "She said he was late."),
-    ("optional-that", "The book that you read is old.", "The book you read is old."),
-    ("in-or-wearing", "A man in a red shirt is smiling.", "A man wearing a red shirt is smiling."),
     ("contractions", "I will call you tomorrow.", "I'll call you tomorrow."),
     ("expansions", "We don't have any grapes.", "We do not have any grapes."),
     ("expansions", "It's been a long time.", "It has been a long time."),
     ("synonyms", "A completely separate page.", "A totally separate page."),
-    ("optional-commas", "They sell tea, bread, and milk. I like figs, nuts, and wine.",
-     "They sell tea, bread and milk. I like figs, nuts and wine."),
 ]  # fmt: skip
 
 
@@ -93,8 +87,6 @@ UNTOUCHED = [
     ("date-format", "It runs from March 13 to June 17."),
     ("date-format", "It is open on 12 and 13 May."),
     ("abbreviations", "It ran at 10 knots (19 km/h; 12 mph)."),
-    ("optional-commas", "With Goldkette, Ann and his friends recorded it."),
-    ("optional-commas", "On one flight, he made a heavy landing."),
     ("optional-that", "“It is late”, said the owner of the house."),
     ("optional-that", "What do you think he said?"),
     ("quotation-style", "The boys said 'no\" at once."),
@@ -105,12 +97,7 @@ UNTOUCHED = [
     ("abbreviations", "It cost 300 billion dollars, now 1 trillion dollars."),
     ("numerals-to-words", "10 of the players were late. 22 players came."),
     ("numerals-to-words", "Her dog is 15 years old. It barked from the age of 9 to 13."),
-    ("optional-commas", "Nick, Bob, and Tim met spacemen, pirates and giants."),
-    ("optional-commas", "Due to bad weather, Gardiner and a company of his men agreed."),
     ("spelling", "Many came to the town center for the program."),
-    ("in-or-wearing", "A boy wearing a helmet and riding a bike."),
-    ("in-or-wearing", "A woman in a coat and a man in a red tracksuit and a dog."),
-    ("in-or-wearing", "Two girls wearing trendy clothing while one looks back."),
     ("quotation-style", "Port O 'Connor, near Carla's landfall, was lost."),
     ("synonyms", "The corridor was to be upgraded."),
     ("synonyms", "The road goes completely into the county."),
@@ -130,7 +117,6 @@ def test_leaves_alone(name: str, gold: str) -> None:
         ("A man sits on a wall and reads a book.", "A man is sitting on a wall and reading a book."),
         ("Two girls are fighting over a ball.", "Two girls fight over a ball."),
         ("A dog biting the tail of a cow.", "A dog is biting the tail of a cow."),
-        ("There is a man riding a horse.", "A man is riding a horse."),
         ("A man has a hat.", None),
     ],
 )
@@ -184,8 +170,7 @@ def test_spellings_are_many_and_unique() -> None:
     assert not {row["british"] for row in rows} & {row["american"] for row in rows}
 
 
-@pytest.mark.parametrize("task", ["summarisation", "dialogue"])
-def test_a_text_of_other_content_is_no_alternative(task: Task) -> None:
+def test_a_text_of_other_content_is_no_alternative() -> None:
     gold = "The council closed the old bridge after a flood."
     near, far = (
         "After the flood the council has closed the bridge.",
@@ -193,5 +178,6 @@ def test_a_text_of_other_content_is_no_alternative(task: Task) -> None:
     )
     template = perturbation_class("alternative-reference")()
     assert content_recall(gold, near) > 0.5 > content_recall(gold, far)
-    assert template.perturb(Record("x", gold, task, (near, far))) == near
-    assert template.perturb(Record("x", gold, task, (far, far[:-1]))) is None
+    assert template.perturb(Record("x", gold, "translation", (near, far))) == near
+    assert template.perturb(Record("x", gold, "translation", (far, far[:-1]))) is None
+    assert template.perturb(Record("x", gold, "dialogue", (near, far))) is None

@@ -110,13 +110,13 @@ def test_is_left_alone(name: str, gold: str) -> None:
         ("negation", "But she hopes they stay.", "But she does not hope they stay."),
         ("question-to-statement", "How much did it cost for the roof?", "It cost something for the roof."),
         ("drop-questions", "That's great news! When is the wedding?", "That's great news!"),
-        ("drop-details", "Okay! I really know your old sister.", "I really know your sister."),
+        ("drop-details", "Okay! I like the market. It smells of fresh bread.", "Okay! I like the market."),
         ("nouns-to-pronouns", "Children who took the pills as babies were ill.", None),
         ("nouns-to-pronouns", "Naoki Ogane says that the club sold it.", None),
         ("nouns-to-pronouns", "Liverpool forwards Raheem Sterling and Jordan Moss were seen.", None),
         ("drop-stop-words", "Nobody saw the dog, and it did not bark.", "Nobody saw dog, not bark."),
-        ("drop-details", "I like the crowd, it is mesmerizing.", "I like the crowd."),
-        ("drop-details", "I won't shop there because I don't like the food.", "I won't shop there."),
+        ("drop-details", "I like the crowd, it is mesmerizing.", None),
+        ("drop-stop-words", "I don't know him.", "Don't know."),
         ("drop-question-word", "Fine. When will I get it?", "Fine. Will I get it?"),
         (
             "agreement",
@@ -163,19 +163,19 @@ def test_a_new_name_comes_from_the_region_of_the_old_one() -> None:
 
 
 def test_what_refers_to_an_earlier_sentence_comes_first() -> None:
-    gold = "Radan Falk joined the club on loan. The season began. READ: Ben stays. Falk has scored twice."
+    gold = "Radan Falk joined the club on loan. The season began. READ: Ben stays. He has scored twice."
     texts = made("reorder-sentences", gold, "summarisation")
-    assert all(str(text).startswith("Falk has scored twice.") for text in texts)
+    assert all(str(text).startswith("He has scored twice.") for text in texts)
     assert all("READ: Ben stays." in str(text) for text in texts)
 
 
 @pytest.mark.parametrize(
     ("turn", "replies"),
     [
-        ("Who spoke first?", {"That's a good question.", "That depends.", "Let me think.", "Good question."}),
-        ("How much are the grapes?", {"That depends.", "Well, it depends.", "Let me think."}),
+        ("Who spoke first?", {"That's a good question.", "Let me think.", "Good question."}),
+        ("How much are the grapes?", {"Let me think.", "Good question."}),
         ("Could you open my account?", {"Sure.", "Yes, of course.", "Certainly."}),
-        ("Do you like it here?", {"I think so.", "I guess so.", "Probably."}),
+        ("Do you like it here?", {"I think so.", "I guess so.", "I believe so."}),
         ("Would you mind waiting?", {"No, not at all.", "No, go ahead."}),
         ("Tea or coffee?", {"Either is fine with me."}),
         ("How about next week?", {"That sounds good.", "Sounds fine to me."}),

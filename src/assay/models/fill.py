@@ -201,24 +201,36 @@ def _ids(loaded: Loaded, text: str) -> list[int]:
     return [start_id(loaded), *content_ids(loaded, [text])[0]]
 
 
-def masked_words(name: str, text: str, count: int) -> list[tuple[str, ...]]:
-    """Return, for each word between spaces, the words that a masked model expects in its place."""
+def expected_words(
+    name: str, write: Callable[[str], str], count: int, *, instead_of: str = ""
+) -> list[tuple[str, float]]:
+    """The words that a masked model expects at the mask in a text, with their probabilities.
+
+    `write` gives the text with this mask in it. None beyond the model's limit, nor, as in the release of
+    *blind*, instead of a word that its tokenizer has no single piece for.
+    """
     loaded = load("AutoModelForMaskedLM", name, unused=("pooler",))
     tokenizer = loaded.tokenizer
     if tokenizer.mask_token is None:
-        raise WeightsError(f"{loaded.path} has no mask token; give a masked language model, or none")
+        raise WeightsError(f"{loaded.path} has no mask token; give a masked language model, or none at all")
+    if len(tokenizer.tokenize(instead_of)) > 1:
+        return []
+    inputs = tokenizer(write(tokenizer.mask_token), return_tensors="pt", truncation=True)
+    ids = inputs["input_ids"][0].tolist()
+    if tokenizer.mask_token_id not in ids:
+        return []
+    with torch.inference_mode():
+        scores = loaded.model(**inputs.to(loaded.device)).logits[0, ids.index(tokenizer.mask_token_id)]
+    best = scores.softmax(-1).topk(count)
+    words = (str(tokenizer.decode([token])).strip() for token in best.indices.tolist())
+    return list(zip(words, best.values.tolist(), strict=True))
+
+
+def masked_words(name: str, text: str, count: int) -> list[tuple[str, ...]]:
+    """Return, for each word between spaces, the words that a masked model expects in its place."""
     words = text.split()
-    candidates: list[tuple[str, ...]] = []
-    for place in range(len(words)):
-        masked = " ".join([*words[:place], tokenizer.mask_token, *words[place + 1 :]])
-        inputs = tokenizer(masked, return_tensors="pt", truncation=True)
-        ids = inputs["input_ids"][0].tolist()
-        if tokenizer.mask_token_id not in ids:  # beyond the model's limit
-            candidates.append(())
-            continue
-        with torch.inference_mode():
-            logits = loaded.model(**inputs.to(loaded.device)).logits
-        scores = logits[0, ids.index(tokenizer.mask_token_id)]
-        likely = [str(tokenizer.decode([token])).strip() for token in scores.topk(count).indices.tolist()]
-        candidates.append(tuple(word for word in likely if word.isalnum()))
-    return candidates
+
+    def expected(place: int) -> list[tuple[str, float]]:
+        return expected_words(name, lambda mask: " ".join([*words[:place], mask, *words[place + 1 :]]), count)
+
+    return [tuple(word for word, _ in expected(place) if word.isalnum()) for place in range(len(words))]

@@ -12,14 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-import numpy as np
-
 from assay.core import Perturbation, Record
 from assay.datasets import lexicon
 from assay.datasets.lexicon import template_words
-from assay.errors import WeightsError
 from assay.models import fill
-from assay.models.weights import present
 from assay.perturbations import edit
 from assay.perturbations.checklist.content import noun_kind
 from assay.perturbations.checklist.frames import stands_in
@@ -29,9 +25,8 @@ TOP = 10
 LM_DIVERGE = f"lm-diverge, with the causal language model {fill.MODEL}"
 _CONTINUED = re.compile(r"[^\W_]|['’-]")  # how the next token starts if it belongs to the same word
 _LEAST = -4.0  # how much less likely than the old word a new one may be, in nats
-_LEAST_SURE = -3.0  # the same for a noun of a question
+_LEAST_SURE = -1.5  # the same for a noun of a question
 _CHANGED = 0.35  # of the words drawn are changed in the release, by its noise-ratios on CNN/DM
-_ENCODER, _SAME = "minilm", 0.8  # the cosine from which two versions of a sentence say nearly the same
 _FEWEST = 5  # words that the model is asked for, where a text has so many
 # A word of these classes too is seldom meant as the first: "left" is a noun now and then.
 _DOUBTFUL = {"noun": {"ADJ", "ADV"}, "verb": {"ADV"}, "adj": {"VERB", "ADV"}, "adv": {"NOUN", "VERB", "ADJ"}}
@@ -67,43 +62,25 @@ class BertDiverge(Perturbation):
         rng.shuffle(places)
         changes: dict[int, str] = {}
         for place in places:
-            if len(changes) == count:
-                break
-            word = self._expected(text, changes, place, rng)
-            if word is not None:
+            if len(changes) < count and (word := self._expected(text, changes, place, rng)):
                 changes[place] = word
         return changes
 
     def _expected(self, text: Text, changes: Mapping[int, str], place: int, rng: Random) -> str | None:
         """A likely word by the model, after the changes so far; None for words of several pieces."""
-        from assay.models.lazy import torch
-        from assay.models.torch import load
-
-        loaded = load("AutoModelForMaskedLM", str(self.model), unused=("pooler",))
-        tokenizer = loaded.tokenizer
-        if tokenizer.mask_token is None:
-            given = f"{loaded.path} has no mask token"
-            raise WeightsError(f"{given}; give a masked language model, or none at all")
-        if len(tokenizer.tokenize(text.tokens[place].text)) > 1:
-            return None  # as in the release
-        masked = text.replaced({**changes, place: tokenizer.mask_token})
-        inputs = tokenizer(masked, return_tensors="pt", truncation=True)
-        ids = inputs["input_ids"][0].tolist()
-        if tokenizer.mask_token_id not in ids:
-            return None
-        with torch.inference_mode():
-            scores = loaded.model(**inputs.to(loaded.device)).logits[0]
-        best = scores[ids.index(tokenizer.mask_token_id)].softmax(-1).topk(TOP)
-        drawn = rng.choices(best.indices.tolist(), best.values.tolist())[0]
-        return tokenizer.decode([drawn]).strip() or text.tokens[place].text
+        word = text.tokens[place].text
+        likely = fill.expected_words(
+            str(self.model), lambda mask: text.replaced({**changes, place: mask}), TOP, instead_of=word
+        )
+        words, weights = [new or word for new, _ in likely], [probability for _, probability in likely]
+        return rng.choices(words, weights)[0] if likely else None
 
 
 @dataclass(frozen=True)
 class MaskedWords(Perturbation):
     """A share of the nouns replaced by likely ones of their kind and form, by a causal language model.
 
-    Of a generated question, only the sentences that ask change. A word that leaves its sentence with nearly
-    the same meaning, by a sentence encoder where its weights are here, is not used.
+    Of a generated question, only the sentences that ask change.
     """
 
     name = "masked-words"
@@ -112,55 +89,25 @@ class MaskedWords(Perturbation):
 
     @property
     def method(self) -> str:
-        return f"causal language model {fill.MODEL}" + (f", encoder {_ENCODER}" if present(_ENCODER) else "")
+        return f"causal language model {fill.MODEL}"
 
     def apply(self, record: Record, rng: Random) -> str | None:
         text = read(record.gold)
         ends = "?" if record.task == "question-generation" else ""
         spans = [span for span in text.sentences if ends in text.piece(span)]
         nouns = {i for s in spans for i in range(s.start, s.end) if stands_in("maskable-noun", text, i)}
-        options = _of_another_meaning(text, _of_one_kind(text, fillings(text, nouns)))
+        options = fillings(text, nouns, of_one_kind=True)
         drawn = edit.draw_share(list(options), self.share, rng)
-        changes = {place: word for place in drawn if (word := _draw(options[place], rng))}
+        changes = {place: word for place in drawn if (word := _draw(options[place], rng, _LEAST_SURE))}
         return edit.rewrite(text, changes) if changes else None
 
 
-def _of_one_kind(text: Text, options: Mapping[int, fill.Choices]) -> dict[int, fill.Choices]:
-    """The nouns that name what the old one does, a person, a place and so on: not the end for the party."""
-    alike = {}
-    for i, choices in options.items():
-        kind = noun_kind(text.tokens[i].text)
-        pairs = zip(choices.words, choices.gains, strict=True)
-        fitting = [(w, g) for w, g in pairs if noun_kind(w) == kind and g >= _LEAST_SURE]
-        if kind and fitting:
-            alike[i] = fill.Choices(*zip(*fitting, strict=True))
-    return alike
-
-
-def _of_another_meaning(text: Text, options: Mapping[int, fill.Choices]) -> dict[int, fill.Choices]:
-    """The words after which a sentence says something else: not which seat do you choose (prefer)."""
-    if not present(_ENCODER):
-        return dict(options)
-    from assay.models.encoder import pooled
-    from assay.models.torch import load
-
-    apart = {}
-    for i, choices in options.items():
-        sentence, at = text.piece(text.sentence_of(i)), text.tokens[text.sentence_of(i).start].start
-        before, after = sentence[: text.tokens[i].start - at], sentence[text.tokens[i].end - at :]
-        changed = [before + word + after for word in choices.words]
-        own, *new = (
-            v / np.linalg.norm(v)
-            for v in pooled(load("AutoModel", _ENCODER), [sentence, *changed], "warn")[0]
-        )
-        far = [
-            (w, g)
-            for w, g, v in zip(choices.words, choices.gains, new, strict=True)
-            if own @ v < _SAME and g >= _LEAST
-        ]
-        if far:
-            apart[i] = fill.Choices(*zip(*far, strict=True))
-    return apart
+@cache
+def _listed_kind(noun: str) -> str | None:
+    """What a noun names, a person, a place and so on, where the lists have it; None for any other."""
+    kind = noun_kind(noun)
+    listed = kind != "thing" or edit.lemma_of(noun, "noun") in lexicon.word_set("checklist", "nouns", "thing")
+    return kind if listed else None
 
 
 def _free_places(text: Text) -> list[int]:
@@ -179,27 +126,34 @@ def _by_causal(text: Text, count: int, rng: Random) -> dict[int, str]:
     return dict(certain[: round(count * _CHANGED)])
 
 
-def _draw(choices: fill.Choices, rng: Random) -> str | None:
+def _draw(choices: fill.Choices, rng: Random, least: float = _LEAST) -> str | None:
     """One of the words by their probability; None where all are much less likely than the old one."""
-    words = {word: gain for word, gain in zip(choices.words, choices.gains, strict=True) if gain >= _LEAST}
+    words = {word: gain for word, gain in zip(choices.words, choices.gains, strict=True) if gain >= least}
     return rng.choices(list(words), [math.exp(gain) for gain in words.values()])[0] if words else None
 
 
-def fillings(text: Text, among: Container[int] | None = None) -> dict[int, fill.Choices]:
+def fillings(
+    text: Text, among: Container[int] | None = None, *, of_one_kind: bool = False
+) -> dict[int, fill.Choices]:
     """The content words that likely ones of another meaning may replace, with those; none without a model.
 
-    Only the words `among` these are looked at, where given.
+    Only the words `among` these are looked at, where given; `of_one_kind` asks for nouns that name what the
+    old one does.
     """
-    if fill.missing() is not None:
-        return {}
     free = [i for i in _free_places(text) if among is None or i in among]
-    places = _spread([i for i in free if stands_in("open-word", text, i)], len(text.tokens))
+    open_words = [i for i in free if stands_in("open-word", text, i)]
+    if of_one_kind:
+        open_words = [i for i in open_words if _listed_kind(text.tokens[i].text)]
+    places = _spread(open_words, len(text.tokens))
+    if not places or fill.missing() is not None:
+        return {}
     spots = [fill.Place(text.tokens[i].start, text.tokens[i].end) for i in places]
     present = frozenset(token.text.lower() for token in text.tokens)
 
     def fits(number: int, word: str) -> bool:
         token = text.tokens[places[number]]
-        return word not in present and is_alternative(token.text.lower(), token.tag, word)
+        alike = not of_one_kind or _listed_kind(word) == _listed_kind(token.text)
+        return alike and word not in present and is_alternative(token.text.lower(), token.tag, word)
 
     choices = fill.likely_words(text.text, spots, fits)
     return {i: choices[spot] for i, spot in zip(places, spots, strict=True) if spot in choices}

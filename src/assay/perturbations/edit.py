@@ -7,11 +7,14 @@ function; the `draw_` functions choose what to change.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from inspect import signature
 from itertools import pairwise
+from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -24,6 +27,7 @@ from assay.vocabulary import Criterion, Expectation
 T = TypeVar("T")
 
 FINITE_TAGS = frozenset(["VBZ", "VBP", "VBD", "MD"])
+SUBJECTS = ("nsubj", "nsubjpass", "expl")
 QUESTION_TAGS = frozenset(["WDT", "WP", "WP$", "WRB"])
 DO_FORMS: Mapping[str, str] = {"VBZ": "does", "VBP": "do", "VBD": "did"}
 DO_TAGS: Mapping[str, str] = {form: tag for tag, form in DO_FORMS.items()}
@@ -65,26 +69,29 @@ class Text(Parse):
 
     def sentence_of(self, index: int) -> Span:
         """The sentence that a token belongs to."""
-        return next(span for span in self.sentences if span.start <= index < span.end)
+        return self.sentences[bisect_right(self.sentences, index, key=attrgetter("start")) - 1]
 
     def root_of(self, sentence: Span) -> int | None:
         """The index of a sentence's main verb (or other root), or None."""
         return next((i for i in range(sentence.start, sentence.end) if self.tokens[i].dep == "ROOT"), None)
 
+    def dependents(self, index: int) -> Sequence[int]:
+        """The indices of the tokens that depend directly on a token, in order."""
+        return _tree(self.text).get(index, ())
+
     def children(self, index: int) -> list[Token]:
         """The tokens that depend directly on a token."""
-        return [token for i, token in enumerate(self.tokens) if token.head == index and i != index]
+        return [self.tokens[i] for i in self.dependents(index)]
 
     def child(self, index: int, *deps: str) -> int | None:
         """The index of the first dependent of a token with one of these relations, or None."""
-        dependents = (i for i, token in enumerate(self.tokens) if token.head == index and i != index)
-        return next((i for i in dependents if self.tokens[i].dep in deps), None)
+        return next((i for i in self.dependents(index) if self.tokens[i].dep in deps), None)
 
     def subtree(self, index: int) -> Span | None:
         """A word with everything that depends on it; None where that is not one stretch of text."""
-        inside = {index}
-        while more := {i for i, t in enumerate(self.tokens) if t.head in inside} - inside:
-            inside |= more
+        inside = [index]
+        for i in inside:  # grows while it is read
+            inside += self.dependents(i)
         start, end = min(inside), max(inside) + 1
         return Span(start, end) if end - start == len(inside) else None
 
@@ -129,6 +136,16 @@ def read(text: str) -> Text:
     return Text.of(parse_one(text))
 
 
+@lru_cache(maxsize=256)
+def _tree(text: str) -> Mapping[int, list[int]]:
+    """Each token's dependents: a search through all tokens for each would be quadratic in a text's length."""
+    dependents = defaultdict(list)
+    for index, token in enumerate(parse_one(text).tokens):
+        if token.head != index:
+            dependents[token.head].append(index)
+    return dict(dependents)
+
+
 def sentences(text: str, *, with_words: bool = False) -> list[str]:
     """The sentences of a text; `with_words` leaves out those that are marks only."""
     english = language_of(text) in ("", "en")
@@ -158,10 +175,8 @@ def _joins(token: Token) -> bool:
 
 def is_all_caps(text: str) -> bool:
     """Whether a text is in capitals throughout."""
-    if not text.isupper():
-        return False
-    letters = [letter for letter in text if letter.isalpha()]
-    return len(letters) > 1 and all(letter.isupper() for letter in letters)
+    letters = [letter for letter in text if letter.isalpha()] if text.isupper() else []
+    return len(letters) > 1 and all(map(str.isupper, letters))
 
 
 def body_and_end(sentence: str) -> tuple[str, str]:

@@ -36,7 +36,8 @@ def names(parse: Text) -> tuple[Span, ...]:
 def labelled(parse: Text) -> list[Span]:
     """The names, and what else the parser labels: two words with capitals, or one that no dictionary has."""
     spans, tokens = list(names(parse)), parse.tokens
-    free = [i for i in range(len(tokens)) if not any(span.start <= i < span.end for span in spans)]
+    named_tokens = {i for span in spans for i in range(span.start, span.end)}
+    free = [i for i in range(len(tokens)) if i not in named_tokens]
     for label, run in groupby(
         free, lambda i: _LABELS.get(tokens[i].entity) if tokens[i].text[0].isupper() else None
     ):
@@ -110,8 +111,8 @@ def _parts(parse: Text, run: Span) -> list[Span]:
     starts |= {i for i in inside if _begins_person(parse, Span(run.start, i))}
     starts = {i for i in starts if "-" not in (parse.word_at(i), parse.word_at(i - 1))}
     bounds = [run.start, *sorted(starts), run.end]
-    parts = [Span(left, right) for left, right in pairwise(bounds)]
-    return [p for part in parts if (p := _without_links(parse, part)).end > p.start]
+    parts = ([i for i in range(*ends) if parse.tokens[i].text not in _LINKS] for ends in pairwise(bounds))
+    return [Span(part[0], part[-1] + 1) for part in parts if part]
 
 
 def _is_listed(parse: Text, run: Span) -> bool:
@@ -127,16 +128,6 @@ def _begins_person(parse: Text, before: Span) -> bool:
     other = _is_place(parse.piece(before)) or parse.piece(before) in named("organisations")
     common = bool(known_classes(last)) and last not in named("surnames") and first_name_gender(last) is None
     return first_name_gender(word) is not None and (other or common)
-
-
-def _without_links(parse: Text, part: Span) -> Span:
-    """A part of a run without the linking words at its ends."""
-    start, end = part.start, part.end
-    while end > start and parse.tokens[end - 1].text in _LINKS:
-        end -= 1
-    while start < end and parse.tokens[start].text in _LINKS:
-        start += 1
-    return Span(start, end)
 
 
 def _label(parse: Text, run: Span) -> str | None:

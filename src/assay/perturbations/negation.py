@@ -25,21 +25,21 @@ def negation(
         return None
     if tokens[sentence.end - 1].text == "?":  # a negated question asks the same
         return None
-    children = [i for i in range(sentence.start, sentence.end) if tokens[i].head == root and i != root]
-    subject = next((i for i in children if tokens[i].dep in ("nsubj", "nsubjpass", "expl")), None)
-    negated = next((i for i in children if tokens[i].dep == "neg"), None)
+    subject, negated = parse.child(root, *edit.SUBJECTS), parse.child(root, "neg")
     words = {t.text.lower().replace("’", "'") for t in tokens[sentence.start : sentence.end]}
     if negated is not None:
         bound = words & template_words("negation_bound")
         return None if bound else _affirm(tokens, root, subject, negated)
     if words & template_words(shy) or _is_presupposed(tokens, sentence, root):
         return None
-    verb = _last_verb(tokens, root)
+    verb = _last_verb(parse, root)
     if verb is None or (subject is not None and _resists(parse, subject)):
         return None
-    finite = next((i for i, t in enumerate(tokens[:verb]) if t.head == verb and _finite_auxiliary(t)), None)
+    helpers = (i for i in parse.dependents(verb) if i < verb and _finite_auxiliary(tokens[i]))
+    finite = next(helpers, None)
     if finite is not None:
-        contracted = _contracted(tokens[finite]) if contract else None
+        short: dict[str, str] = lexicon.toml_file("checklist", "templates")["negated_auxiliaries"]
+        contracted = short.get(tokens[finite].text.lower()) if contract else None
         return {finite: contracted} if contracted else _after_auxiliary(parse, finite, subject)
     return _with_support(parse, sentence, verb, subject)
 
@@ -66,44 +66,31 @@ def _resists(parse: Text, subject: int) -> bool:
     """Whether a negation would be odd with this subject: "everyone did not", "a pipe did not burst"."""
     tokens, root = parse.tokens, parse.tokens[subject].head
     if tokens[subject].dep == "expl":  # there are not students
-        shown = [i for i, t in enumerate(tokens) if t.head == root and t.dep == "attr"]
-        return not any(t.head in shown and t.dep in ("det", "nummod") for t in tokens)
+        shown = (i for i in parse.dependents(root) if tokens[i].dep == "attr")
+        return all(parse.child(i, "det", "nummod") is None for i in shown)
     return stands_in("odd-when-negated", parse, subject)
 
 
-def _last_verb(tokens: tuple[Token, ...], root: int) -> int | None:
+def _last_verb(parse: Text, root: int) -> int | None:
     """The last finite verb that shares the subject, since an earlier "not" would negate the others too.
 
     None where the parse of the joined verbs is doubtful.
     """
-    last = root
-    for index in range(root + 1, len(tokens)):
-        token = tokens[index]
-        if token.dep != "conj" or token.head != last or token.pos not in ("VERB", "AUX"):
-            continue
-        own = [t for t in tokens if t.head == index]
-        if any(t.dep.startswith("nsubj") or t.dep == "expl" for t in own):
-            break
-        if token.tag not in edit.FINITE_TAGS and not any(_finite_auxiliary(t) for t in own):
-            helped = any(t.head == root and _finite_auxiliary(t) for t in tokens)
-            return last if helped else None  # "will open and offer" is fine, "do, swap and sing" is misread
+    tokens, last = parse.tokens, root
+    while True:
+        later = (i for i in parse.dependents(last) if i > last and tokens[i].pos in ("VERB", "AUX"))
+        index = next((i for i in later if tokens[i].dep == "conj"), None)
+        if index is None or parse.child(index, *edit.SUBJECTS) is not None:
+            return last
+        own, shared = (any(map(_finite_auxiliary, parse.children(i))) for i in (index, root))
+        if tokens[index].tag not in edit.FINITE_TAGS and not own:
+            return last if shared else None  # "will open and offer" is fine, "do, swap and sing" is misread
         last = index
-    return last
 
 
 def _finite_auxiliary(token: Token) -> bool:
     helps = token.tag == "MD" or token.lemma in ("be", "have", "do") or token.text[0] in "'’"
     return token.dep in ("aux", "auxpass") and token.tag in edit.FINITE_TAGS and helps
-
-
-def _contracted(token: Token) -> str | None:
-    """The auxiliary with n't, as the release of *blind* has it; None for be, may and might."""
-    word = token.text.lower()
-    if word == "will":
-        return "won't"
-    if word in ("can", "could", "would", "should", "has", "have", "had", "do", "does", "did"):
-        return f"{word.removesuffix('n')}n't"
-    return None
 
 
 def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> dict[int, str] | None:

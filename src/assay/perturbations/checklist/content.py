@@ -123,24 +123,16 @@ def _borrowed(record: Record, pos: str, share: float, rng: Random) -> str:
     return edit.rewrite(text, changes)
 
 
-def _fitting(record: Record, text: Text, index: int) -> dict[str, int]:
-    """The words that may replace a word, in its form, with the number of neighbours they have in common.
-
-    None of them is in the text already.
-    """
-    token, kind = text.tokens[index], _kind(text, index)
+def _fitting(record: Record, text: Text, index: int) -> list[str]:
+    """The words that may replace a word, in its form; none of them is in the text already."""
+    kind = _kind(text, index)
     if kind is None:
-        return {}
-    here = (text.word_at(index - 1), text.word_at(index + 1))
+        return []
     present = {other for t in text.tokens for other in (t.lemma.lower(), t.text.lower())}
     unfit = present | _unfit_verbs(text, index) if kind == "verb" else present
-    loans = _loans(tuple(record.others)).get(kind, {})
-    forms = {edit.inflect(lemma, token.tag): beside for lemma, beside in loans.items() if lemma not in unfit}
-    return {
-        form: sum(word == other for word, other in zip(here, beside, strict=True))
-        for form, beside in forms.items()
-        if form and form not in present
-    }
+    lemmas = [lemma for lemma in _loans(tuple(record.others)).get(kind, ()) if lemma not in unfit]
+    forms = dict.fromkeys(edit.inflect(lemma, text.tokens[index].tag) for lemma in lemmas)
+    return [form for form in forms if form and form not in present]
 
 
 def _unfit_verbs(text: Text, index: int) -> set[str]:
@@ -153,9 +145,9 @@ def _unfit_verbs(text: Text, index: int) -> set[str]:
 
 
 @lru_cache(maxsize=8)
-def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, tuple[str, str]]]:
-    """The words of a corpus by kind, each once: its dictionary form and the words beside it."""
-    table: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, None]]:
+    """The words of a corpus by kind, each once, in their dictionary form."""
+    table: dict[str, dict[str, None]] = defaultdict(dict)
     for text in map(Text.of, parse(others[:_TEXTS])):
         for index, token in enumerate(text.tokens):
             lemma = edit.lemma_of(token.text, "verb" if token.pos == "VERB" else "noun")
@@ -163,7 +155,7 @@ def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, tuple[str, str]
             kind = "verb" if wide else _kind(text, index)
             vague = kind == "thing" and lemma not in lexicon.word_set("checklist", "nouns", "thing")
             if kind and not vague and (wide or kind != "verb"):
-                table[kind].setdefault(lemma, (text.word_at(index - 1), text.word_at(index + 1)))
+                table[kind][lemma] = None
     return table
 
 

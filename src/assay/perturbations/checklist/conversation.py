@@ -125,12 +125,12 @@ def _told(text: str) -> frozenset[str]:
 
 @edit.template("drop-questions", "inquisitiveness")
 def DropQuestions(parse: Text, rng: Random) -> str | None:
-    """The questions of a reply left out, where a statement remains (ours, for inquisitiveness)."""
-    questions = [span for span in parse.sentences if _asks(parse, span)]
-    rest = [span for span in parse.sentences if span not in questions]
-    asked, told = content(parse, questions), content(parse, rest) | template_words("empty_words")
-    missed = questions and not (asked and asked <= told) and any(is_substantial(parse, s) for s in rest)
-    return edit.rewrite(parse, edit.dropped(questions)).strip() if missed else None
+    """The questions that end a reply left out, where a statement remains (ours, for inquisitiveness)."""
+    spans = parse.sentences
+    rest = next((spans[:n] for n in range(len(spans), 0, -1) if not _asks(parse, spans[n - 1])), ())
+    asked = content(parse, spans[len(rest) :]) - content(parse, rest) - template_words("empty_words")
+    told = asked and any(is_substantial(parse, span) for span in rest)
+    return parse.piece(Span(0, rest[-1].end)) if told else None
 
 
 def _asks(parse: Text, span: Span) -> bool:
@@ -221,10 +221,9 @@ def _rivals(parse: Text, asking: Span) -> list[str]:
         return ["which"] if word == "how" else []
     if after.pos in ("NOUN", "ADJ", "PROPN"):
         return _rivals_before_noun(parse, asking, word)
-    if after.pos not in ("AUX", "VERB"):
+    denied = any(t.dep == "neg" for t in parse.tokens[asking.end : asking.end + 3])  # Why don't you come?
+    if denied or after.pos not in ("AUX", "VERB"):
         return []
-    if any(t.dep == "neg" for t in parse.tokens[asking.end : asking.end + 3]):
-        return []  # Why don't you come?
     if _asks_adverbially(parse, asking):
         return _other_adverbs(parse, asking, word)
     if token.dep in ("nsubj", "nsubjpass"):
@@ -300,7 +299,8 @@ def _statement(parse: Text, asking: Span) -> list[str] | None:
         return None if misread or stranded else [indefinite, parse.piece(Span(after, last))]
     heads = (i for i, t in enumerate(tokens) if i > after and t.dep in ("nsubj", "nsubjpass"))
     head = next(heads, None)
-    subject = None if head is None else parse.subtree(head)
+    named = head is not None and tokens[head].pos in ("NOUN", "PROPN", "PRON")
+    subject = parse.subtree(head) if head is not None and named else None
     auxiliary = tokens[after].pos == "AUX" or tokens[after].lemma == "be"
     quality = indefinite == "somehow" and tokens[after].lemma == "be" and tokens[after].dep == "ROOT"
     if not auxiliary or quality or subject is None or subject.start != after + 1:
@@ -343,6 +343,7 @@ def _uninverted(
         return [who, support, indefinite] if plain else None
     verb = tokens[subject.end]
     misread = tokens[auxiliary].lemma == "be" and verb.tag in ("VB", "VBP")  # what are the details need
+    misread |= tokens[subject.end + 1].tag in ("VB", "VBP")  # when will you lecture begin
     if tokens[auxiliary].dep == "ROOT" or misread:
         return None  # What is the date today?
     if support in edit.DO_TAGS and tokens[auxiliary].dep == "aux":

@@ -19,7 +19,6 @@ from assay.perturbations.negation import garbled
 
 _SUBJECT = {"male": "he", "female": "she", "thing": "it", "plural": "they"}
 _OBJECT = {"male": "him", "female": "her", "thing": "it", "plural": "them"}
-_MEASURES = ("DATE", "TIME", "MONEY", "QUANTITY", "PERCENT", "CARDINAL", "ORDINAL")
 
 # A number after these is tied to the one before them: two to five, 4 out of 5.
 _RANGE = (("to",), ("or",), ("and",), ("out", "of"), ("–",))
@@ -95,11 +94,6 @@ def _replaced_alike(
     return {index: chosen[word] for index in indices if (word := parse.tokens[index].text) in chosen}
 
 
-def _looks_like_name(word: str) -> bool:
-    common = template_words("not_names")
-    return word[:1].isupper() and word[1:].islower() and word.isalpha() and word not in common
-
-
 def _text_gender(parse: Text) -> str:
     """The gender that the text's pronouns and titles show; unisex where they disagree or there are none."""
     words = {token.text.lower() for token in parse.tokens}
@@ -125,7 +119,7 @@ def _is_plain_place(parse: Text, index: int) -> bool:
     token = parse.tokens[index]
     alone = stands_in("plain-place", parse, index) and not parse.is_compound_part(index)
     placed = token.dep in ("pobj", "dobj", "poss") or token.text in lexicon.listed_places()
-    return alone and placed and _looks_like_name(token.text)
+    return alone and placed and token.text[1:].islower() and token.text.isalpha()
 
 
 _FIGURE = re.compile(r"(?<![\d.,:/-])[1-9]\d{0,11}(?![\d:/-]|[.,]\d)")
@@ -306,21 +300,12 @@ def _pronoun(parse: Text, index: int) -> dict[int, str]:
 
 def _phrase(parse: Text, index: int) -> Span | None:
     """The noun with all its dependents; None where that asks, counts or cannot be replaced as a whole."""
-    token, span = parse.tokens[index], parse.subtree(index)
-    # A unit only counts: it will cost 11 million euros.
-    if span is None or token.entity in _MEASURES or edit.lemma_of(token.text, "noun") in _units():
+    span = parse.subtree(index)
+    if span is None or stands_in("measure", parse, index):
         return None
     opens = span.start <= parse.sentence_of(index).start
     tied = not opens and stands_in("tied-before", parse, span.start - 1)
     return span if not tied and stands_in("pronoun-phrase", parse, span.start, span.end) else None
-
-
-@cache
-def _units() -> frozenset[str]:
-    kinds = ("currencies", "spans of time", "long spans of time")
-    groups = [(group["kind"], group["terms"]) for group in lexicon.jsonl_file("words", "siblings")]
-    units = [terms for kind, terms in groups if kind in kinds or kind.startswith("units of")]
-    return frozenset(term for terms in units for term in terms)
 
 
 def _referent(parse: Text, index: int) -> str | None:
@@ -380,6 +365,6 @@ def _is_beside_verb(parse: Text, index: int, span: Span) -> bool:
         return False  # said the owner; in June Seehofer spoke
     between = tokens[span.end : token.head]
     direct = all(t.head == token.head and t.dep in ("aux", "auxpass", "neg", "advmod") for t in between)
-    adjuncts = [t for t in tokens[: span.start] if t.head == token.head and t.dep in ("npadvmod", "dep")]
-    loose = any(t.entity not in ("DATE", "TIME") for t in adjuncts)
+    before = [tokens[i] for i in parse.dependents(token.head) if i < span.start]
+    loose = any(t.dep in ("npadvmod", "dep") and t.entity not in ("DATE", "TIME") for t in before)
     return direct and not loose and all(t.text != "," for t in between)

@@ -67,19 +67,14 @@ def _has_certain_number(parse: Text, index: int) -> bool:
     """Whether a finite verb has a subject, and only one number is right for it."""
     token = parse.tokens[index]
     head = token.head if token.dep in ("aux", "auxpass") else index
-    dependents, governor = parse.children(head), parse.tokens[head]
-    if any(t.dep == "mark" and t.text.lower() in ("if", "though") for t in dependents):
-        return False  # "if it were" is right in either number
-    subjects = [t for t in dependents if t.dep in ("nsubj", "nsubjpass", "expl")]
-    if not subjects and governor.dep == "conj" and governor.head < head:
-        return _has_certain_number(parse, governor.head)
-    if len(subjects) != 1 or subjects[0].entity in ("ORG", "NORP") or subjects[0].tag == "CD":
+    governor, subject = parse.tokens[head], parse.child(head, *edit.SUBJECTS)
+    if not stands_in("certain-number", parse, head):
         return False
-    noun = parse.tokens[governor.head] if subjects[0].tag == "WDT" else subjects[0]
-    if noun.tag in ("NN", "NNS") and token.tag == {"NN": "VBP", "NNS": "VBZ"}[noun.tag]:
-        return False  # technology that cause: wrong already
-    collective = template_words("collective") | word_set("checklist", "nouns", "groups")
-    return subjects[0].text.lower() not in collective  # "the team are" is British
+    if subject is None:
+        return governor.dep == "conj" and governor.head < head and _has_certain_number(parse, governor.head)
+    noun = parse.tokens[governor.head if parse.tokens[subject].tag == "WDT" else subject]
+    # Technology that cause: wrong already.
+    return noun.tag not in ("NN", "NNS") or token.tag != {"NN": "VBP", "NNS": "VBZ"}[noun.tag]
 
 
 @edit.template("drop-articles", "fluency")
@@ -88,7 +83,7 @@ def DropArticles(parse: Text, rng: Random) -> Mapping[int, str]:
     known, mass = word_set("words", "articles"), word_set("checklist", "nouns", "mass")
     abstract = word_list("checklist", "nouns", "abstract_endings")
     articles = [i for i, t in enumerate(parse.tokens) if t.tag == "DT" and t.text.lower() in known]
-    outside = [i for i in articles if not stands_in("title-article", parse, i)]
+    outside = [i for i in articles if stands_in("loose-article", parse, i)]
     nouns = [parse.tokens[parse.tokens[i].head] for i in outside]
     # "The bats", "the water", "a stew", "the production" and "a company and (a) section" are fine without.
     counted = [noun for noun in nouns if noun.tag == "NN" and noun.text.lower() not in mass]
@@ -112,30 +107,17 @@ def DropPrepositions(parse: Text, rng: Random) -> Mapping[int, str]:
 def DropStopWords(parse: Text, rng: Random) -> Mapping[int, str]:
     """Function words left out; in a question the question word goes too (table 5, answerability).
 
-    Words that deny stay: without them the text would say the contrary, which is no error of fluency.
+    Words that deny stay, don't among them: without them the text would say the contrary, which is no error
+    of fluency. So does a name: The Copper Kettle, Mark Can.
     """
     known = word_set("words", "stop_words") - template_words("negations")
     targets: list[int] = []
     for index, token in enumerate(parse.tokens):
-        # The end of a contraction goes with its stem; a name stays whole: The Copper Kettle, Mark Can.
-        follows = targets[-1:] == [index - 1] and _ends_contraction(parse, index)
-        in_title = token.entity in ("ORG", "WORK_OF_ART", "FAC") and token.text[0].isupper()
-        if follows or (token.text.lower() in known and token.pos != "PROPN" and not in_title):
+        # The end of a contraction goes with its stem.
+        follows = targets[-1:] == [index - 1] and stands_in("contraction-end", parse, index)
+        if follows or (token.text.lower() in known and stands_in("loose-stop-word", parse, index)):
             targets.append(index)
-    whole = [i for i in targets if _is_contracted(parse, i) or not parse.is_joined(i)]
-    return edit.dropped(whole) if set(parse.word_indices()) - set(targets) else {}
-
-
-def _ends_contraction(parse: Text, index: int) -> bool:
-    token = parse.tokens[index]
-    return not parse.tokens[index - 1].space and (token.text[0] in "'’" or edit.is_clitic(token))
-
-
-def _is_contracted(parse: Text, index: int) -> bool:
-    """Whether a token is the stem or the end of a contraction, a possessive apart."""
-    tokens = parse.tokens
-    stem = index + 1 < len(tokens) and _ends_contraction(parse, index + 1) and tokens[index + 1].tag != "POS"
-    return stem or (index > 0 and _ends_contraction(parse, index) and tokens[index].tag != "POS")
+    return edit.dropped(targets) if set(parse.word_indices()) - set(targets) else {}
 
 
 @edit.template("misplaced-punctuation", "fluency")

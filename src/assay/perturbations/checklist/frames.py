@@ -164,6 +164,7 @@ _SHAPES: Mapping[str, Callable[[Token], bool]] = {
     "digit": lambda token: any(map(str.isdigit, token.text)),
     "short": lambda token: len(token.text) < 3,
     "address": edit.is_address,
+    "clitic": edit.is_clitic,
     "spaced": lambda token: token.space != "",
 }
 # The words at a place, from the start and the end of a phrase; an index beyond the text has the value END.
@@ -196,4 +197,5 @@ _PLACES: Mapping[str, Callable[[Text, int, int], Iterable[int]]] = {
 
 
 def _dependents(parse: Text, heads: Collection[int]) -> list[int]:
-    return [i for i, token in enumerate(parse.tokens) if token.head in heads and i not in heads]
+    found = (i for head in heads for i in parse.dependents(head) if i not in heads)
+    return sorted(found) if len(heads) > 1 else list(found)

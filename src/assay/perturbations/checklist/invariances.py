@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import pairwise
 from random import Random
 
 from assay.datasets import lexicon
-from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import listed, rewording_rows, stands_in
+from assay.perturbations.checklist.frames import rewording_rows, stands_in
 from assay.perturbations.edit import Text
 
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
@@ -130,88 +128,6 @@ def QuotationStyle(text: str, rng: Random) -> str:
     return opened.replace('"', "”").replace("'", "’")
 
 
-@edit.template("optional-commas", "invariance", expect="same")
-def OptionalCommas(parse: Text, rng: Random) -> Mapping[int, str]:
-    """Commas that may stand or not: before the "and" of a list, after a short opening phrase, before too."""
-    changes: dict[int, str] = {}
-    lists: dict[int, str] = {}
-    for sentence in parse.sentences:
-        for index in range(sentence.start + 1, sentence.end - 1):
-            lists |= _list_comma(parse, index)
-            changes |= _comma_before_too(parse, index)
-        changes |= _opening_comma(parse, sentence)
-    # The lists of a text are all written in one way.
-    closing = len(re.findall(r",(?= [^,.;:!?]{1,30}, (?:and|or)\b)", parse.text))
-    alike = closing == sum(word == "" for word in lists.values()) and len({*map(bool, lists.values())}) < 2
-    return changes | lists if alike else changes
-
-
-def _list_comma(parse: Text, index: int) -> dict[int, str]:
-    """The comma before the conjunction of a list of three or more."""
-    token, tokens = parse.tokens[index], parse.tokens
-    if token.text not in ("and", "or") or token.dep != "cc":
-        return {}
-    items = _list_items(parse, token.head)
-    if len(items) < 3 or not items[-2] < index < items[-1] or items[-1] - items[0] > 5 * len(items):
-        return {}
-    inside, has_comma = tokens[items[0] : items[-1]], tokens[index - 1].text == ","
-    gaps = [sum(t.text == "," for t in tokens[a:b]) for a, b in pairwise(items)]
-    regular = gaps == [1] * (len(gaps) - 1) + [int(has_comma)]
-    alike = {tokens[i].pos.replace("PROPN", "NOUN") for i in items} in ({"NOUN"}, {"ADJ"})
-    marked = any(t.text in ';:(-–"“' for t in inside)
-    nested = any(t.dep in ("relcl", "appos", "nsubj", "cc") for t in inside if t is not token)
-    after = tokens[items[-1] + 1 : items[-1] + 2]
-    # A subject behind an opening phrase: With Ann, Bob and Carl sang.
-    root = parse.root_of(parse.sentence_of(index))
-    before = root is not None and items[-1] < root
-    divided = tokens[items[0]].dep == "pobj" and (before or any(t.pos in ("VERB", "AUX") for t in after))
-    if not regular or not alike or marked or nested or divided:
-        return {}
-    return _toggled_comma(parse, index - 1 if has_comma else index)
-
-
-def _toggled_comma(parse: Text, index: int) -> dict[int, str]:
-    """The comma at an index left out, or one put in before the word there."""
-    tokens = parse.tokens
-    return {index: ""} if tokens[index].text == "," else {index - 1: f"{tokens[index - 1].text},"}
-
-
-def _list_items(parse: Text, item: int) -> list[int]:
-    """The heads of a list, in order, from one of them."""
-    while parse.tokens[item].dep == "conj":
-        item = parse.tokens[item].head
-    items = [item]
-    while (more := parse.child(items[-1], "conj")) is not None and more > items[-1]:
-        items.append(more)
-    return items
-
-
-def _opening_comma(parse: Text, sentence: Span) -> dict[int, str]:
-    """The comma after a short phrase of time or place that opens a sentence: In 2019, he; In 2019 he."""
-    tokens, first = parse.tokens, sentence.start
-    span, root = parse.subtree(first), tokens[first].head
-    if tokens[first].text.lower() not in listed("openers") or tokens[first].dep != "prep" or span is None:
-        return {}
-    if not 2 <= span.end - first <= 4 or span.end + 1 >= sentence.end or root < span.end:
-        return {}
-    inside, has_comma = tokens[first + 1 : span.end], tokens[span.end].text == ","
-    plain = all(t.pos in ("DET", "NOUN", "PROPN", "NUM", "ADJ") for t in inside)
-    plain = plain and tokens[root].dep == "ROOT" and inside[-1].text not in ("time", "moment")
-    follows = tokens[span.end + has_comma]
-    subject = follows.dep in ("nsubj", "nsubjpass", "expl", "det") and follows.tag in ("PRP", "EX", "DT")
-    dated = all(t.entity == "DATE" for t in inside)  # On one flight he made: a flight that he made
-    return _toggled_comma(parse, span.end) if plain and subject and (dated or not has_comma) else {}
-
-
-def _comma_before_too(parse: Text, index: int) -> dict[int, str]:
-    """The comma before a final "too"."""
-    tokens = parse.tokens
-    if tokens[index].text != "too" or tokens[index + 1].text not in (".", "!") or index < 3:
-        return {}
-    at = index - 1 if tokens[index - 1].text == "," else index
-    return _toggled_comma(parse, at) if edit.is_word(tokens[at - 1]) else {}
-
-
 @edit.template("equal-phrases", "invariance", expect="same")
 def EqualPhrases(parse: Text, rng: Random) -> Mapping[int, str]:
     """Phrases replaced by others of the same meaning: in spite of, despite; everyone, everybody."""
@@ -235,7 +151,11 @@ def _phrase_matches(parse: Text) -> Iterator[tuple[int, int, str]]:
                 break
 
 
-_FULL = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will"}
+# What the end of a contraction may stand for; the first that fits its frame is taken.
+_FULL = {
+    "'m": ("am",), "'re": ("are",), "'ve": ("have",), "'ll": ("will",),
+    "'s": ("has", "is"), "'d": ("had", "would"),
+}  # fmt: skip
 
 
 @edit.template("contractions", "invariance", expect="same")
@@ -263,34 +183,10 @@ def _contraction(parse: Text, index: int) -> str | None:
     if not short or not (first.space or pair == "cannot"):
         return None
     if second.text == "not":
-        return first.text[0] + short[1:] if first.pos == "AUX" and _is_plain_not(parse, index + 1) else None
-    personal = first.tag in ("PRP", "EX")
-    asking = parse.word_at(index) in listed("contracted_with")
-    known = personal or (asking and second.text.lower() in ("is", "will"))
-    helping = second.pos == "AUX" and (second.lemma == "be" or second.dep in ("aux", "auxpass"))
-    stranded = index + 2 >= len(parse.tokens) or not edit.is_word(parse.tokens[index + 2]) or not second.space
-    if not known or not helping or stranded or _is_elliptic(parse, index + 1):
-        return None
-    if second.lemma != "be" and parse.word_at(index + 2) == "not":
-        return None  # they wouldn't, not they'd not
-    spoken = first.tag != "PRP" or first.text.lower() == "it"
-    if spoken and second.text.lower() in ("will", "would", "had"):
-        return None  # it'll is for speech alone
-    return first.text + short[len(first.text) :]
-
-
-def _is_plain_not(parse: Text, index: int) -> bool:
-    """Whether a "not" denies its verb alone: not "not only", "or not", "do not!"."""
-    after = parse.word_at(index + 1)
-    return after not in ("only", "just", "least", "merely", "so") and after[:1].isalnum()
-
-
-def _is_elliptic(parse: Text, index: int) -> bool:
-    """Whether the verb's complement is before it: what it is worth."""
-    token = parse.tokens[index]
-    later = {t.dep for i, t in enumerate(parse.tokens) if i > index and t.head in (index, token.head)}
-    complements = later & {"attr", "acomp", "prep", "advmod", "neg", "nsubj"}
-    return token.dep not in ("aux", "auxpass") and not complements
+        return first.text[0] + short[1:] if stands_in("contracted-not", parse, index, index + 2) else None
+    whole = stands_in("contracted-verb", parse, index, index + 2)
+    whole = whole and not stands_in("elliptic", parse, index + 1)
+    return first.text + short[len(first.text) :] if whole else None
 
 
 @edit.template("expansions", "invariance", expect="same")
@@ -301,56 +197,24 @@ def Expansions(parse: Text, rng: Random) -> Mapping[int, str]:
 
 
 def _expansion(parse: Text, index: int) -> dict[int, str]:
-    token, before = parse.tokens[index], parse.tokens[index - 1]
-    word = token.text.lower().replace("’", "'")
-    follows = parse.tokens[index + 1] if index + 1 < len(parse.tokens) else None
-    if before.space or follows is None or not token.space or not edit.is_word(follows):
+    word = parse.word_at(index).replace("’", "'")
+    if not stands_in("expandable", parse, index):
         return {}
-    if follows.text[:1].isupper() and follows.pos != "PROPN" and follows.text != "I":
-        return {}  # a title
     if word == "n't":
         return _expanded_not(parse, index)
-    if token.pos not in ("AUX", "VERB") or follows.text.lower() in ("up", "about"):  # What's up?
-        return {}
-    full = _FULL.get(word)
-    if word in ("'s", "'d"):
-        known = word == "'d" or before.text.lower() in listed("before_clitic")
-        full = (_is_or_has(parse, index) if word == "'s" else _had_or_would(parse, index)) if known else None
+    certain = (form for form in _FULL.get(word, ()) if stands_in(f"short-for-{form}", parse, index))
+    full = next(certain, None) if stands_in("short-verb", parse, index) else None
     return {index: f" {full}"} if full else {}
 
 
 def _expanded_not(parse: Text, index: int) -> dict[int, str]:
     """n't to not, in statements: "Why do you not come" is no invitation, "Do not worry" no comfort."""
-    stem, after = parse.tokens[index - 1], parse.tokens[index + 1]
+    stem = parse.tokens[index - 1]
     full = edit.FULL_STEMS.get(stem.text.lower(), stem.text)
     if stem.text.lower() not in edit.FULL_STEMS and stem.text.lower() + "n't" not in lexicon.contractions():
         return {}
-    verb = stem.head if stem.dep in ("aux", "auxpass") else index - 1
-    subject = parse.child(verb, "nsubj", "nsubjpass", "expl")
-    if subject is None or subject > index or after.tag == "PRP":
+    subject = parse.child(stem.head if stem.dep in ("aux", "auxpass") else index - 1, *edit.SUBJECTS)
+    if subject is None or subject > index or parse.tokens[index + 1].tag == "PRP":
         return {}
     cased = full if stem.text[0].islower() else full.capitalize()
     return {index - 1: cased, index: "not" if cased.lower() == "can" else " not"}
-
-
-def _is_or_has(parse: Text, index: int) -> str | None:
-    token = parse.tokens[index]
-    perfect = "been" in (parse.word_at(index + 1), parse.word_at(index + 2))
-    if perfect or (token.dep == "aux" and parse.tokens[token.head].tag == "VBN"):
-        return "has"
-    beside = [t for t in parse.tokens if t.head == token.head]
-    if token.dep == "auxpass" and any(t.text == "been" for t in beside):
-        return "has"
-    doubtful = parse.word_at(index - 1) == "who" and parse.tokens[token.head].tag == "VBN"  # who's tried
-    if doubtful and not any(t.dep == "agent" for t in beside):
-        return None
-    if token.dep == "auxpass" and any(t.dep in ("dobj", "dative") for t in beside):  # he's owed me a shift
-        return "has" if any(t.tag == "PRP" and t.dep == "dative" for t in beside) else None
-    return "is" if token.tag == "VBZ" else None
-
-
-def _had_or_would(parse: Text, index: int) -> str | None:
-    head, after = parse.tokens[parse.tokens[index].head], parse.word_at(index + 1)
-    if after == "better" or (head.tag == "VBN" and after != "have"):
-        return "had"
-    return "would" if head.tag == "VB" or after == "have" else None

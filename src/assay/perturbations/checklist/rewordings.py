@@ -17,7 +17,7 @@ from assay.perturbations.negation import garbled
 
 Changes = Mapping[int, str]
 SHORTEST, LONGEST = 0.6, 1.7  # words of an alternative, as a multiple of the text's own
-LEAST_RECALL = 0.5  # of a text's content words that an alternative must have
+LEAST_RECALL = 0.65  # of a text's content words that an alternative must have
 LEAST_KNOWN = 0.75  # of an alternative's content words that the text or another reference must have
 STEM = 4  # letters that two forms of a word have in common
 _WORD = re.compile(r"[^\W_]+")
@@ -28,11 +28,11 @@ _QUOTES = ('"', "“", "”", "'", "‘", "’", "``", "''")
 
 @edit.template("optional-that", "invariance", expect="same")
 def OptionalThat(parse: Text, rng: Random) -> Changes:
-    """An optional "that" put in or left out: I think (that) it works; the book (that) I read."""
+    """An optional "that" put in or left out: I think (that) it works."""
     changes: dict[int, str] = {}
     for sentence in parse.sentences:
         for index in range(sentence.start + 1, sentence.end):
-            changes |= _clause_that(parse, index, sentence) or _relative_that(parse, index)
+            changes |= _clause_that(parse, index, sentence)
     return changes
 
 
@@ -43,7 +43,7 @@ def _clause_that(parse: Text, index: int, sentence: Span) -> Changes:
     if clause.dep != "ccomp" or clause.pos not in ("VERB", "AUX") or governor >= index:
         return {}
     asked = any(t.tag in edit.QUESTION_TAGS for t in tokens[sentence.start : index])
-    subject = parse.child(index, "nsubj", "nsubjpass", "expl")
+    subject = parse.child(index, *edit.SUBJECTS)
     span = parse.subtree(subject) if subject is not None else None
     if asked or span is None or not stands_in("takes-clause", parse, governor):
         return {}
@@ -56,8 +56,8 @@ def _clause_that(parse: Text, index: int, sentence: Span) -> Changes:
     if mark is not None:
         bare = tokens[mark].text == "that" and mark == at and span.start == mark + 1
         return {mark: ""} if bare and span.end - span.start <= 3 else {}
-    verbs = [t for t in tokens if t is clause or (tokens[t.head] is clause and t.dep in ("aux", "auxpass"))]
-    finite = any(t.tag in edit.FINITE_TAGS for t in verbs)  # not: may I know your order please
+    helpers = [t for t in parse.children(index) if t.dep in ("aux", "auxpass")]
+    finite = any(t.tag in edit.FINITE_TAGS for t in (clause, *helpers))  # not: may I know your order please
     stranded = tokens[parse.word_indices(sentence)[-1]].tag == "IN"  # tell me the bill would come to
     speech = tokens[governor - 1].text in (*_QUOTES, ",") if governor else False  # ”, said the owner
     lemma = edit.lemma_of(tokens[governor].text, "verb")
@@ -69,29 +69,9 @@ def _clause_that(parse: Text, index: int, sentence: Span) -> Changes:
     return {at: f"that {parse.uncapitalised(Span(at, at + 1))}"}
 
 
-def _relative_that(parse: Text, index: int) -> Changes:
-    """The relative pronoun that is an object: the book (that) I read."""
-    tokens, verb = parse.tokens, parse.tokens[index]
-    noun, subject = verb.head, parse.child(index, "nsubj")
-    if verb.dep != "relcl" or subject is None or tokens[subject].tag != "PRP" or noun >= index:
-        return {}
-    before = tokens[subject - 1]
-    if before.text == "that" and before.tag == "WDT" and subject - 2 == noun:
-        objects = [t for t in parse.children(index) if t.dep in ("dobj", "ccomp")]
-        spoken = tokens[tokens[tokens[noun].head].head].lemma in listed("speech_verbs")  # told the board that
-        whole = before.dep in ("dobj", "pobj") and all(t is before for t in objects)
-        cleft = any(t.text.lower() == "it" for t in parse.children(tokens[noun].head))  # it is a rule that
-        return {subject - 1: ""} if whole and not spoken and not cleft else {}
-    asked = any(t.tag in edit.QUESTION_TAGS for t in parse.children(index))
-    adverbial = before.text.lower() in ("way", "time", "reason", "day")
-    aside = tokens[subject].text.lower() == "you" and verb.lemma in ("see", "know")  # it's hard, you see
-    fits = subject - 1 == noun and before.tag in ("NN", "NNS") and not (adverbial or aside)
-    return {subject: f"that {tokens[subject].text}"} if fits and not asked else {}
-
-
 @edit.template("caption-form", "invariance", expect="same")
 def CaptionForm(record: Record, rng: Random) -> str | None:
-    """A caption in another of the usual forms: A dog runs; A dog is running; There is a dog running."""
+    """A caption in another of the usual forms: A dog runs; A dog is running; A dog running."""
     if record.task != "image-captioning":
         return None
     parse, changes = edit.read(record.gold), dict[int, str]()
@@ -99,22 +79,8 @@ def CaptionForm(record: Record, rng: Random) -> str | None:
         inside = parse.tokens[sentence.start : sentence.end - 1]
         plain = all(edit.is_word(token) or token.text in ",-'’" for token in inside)
         if plain and not garbled(parse, sentence):
-            changes |= _without_there(parse, sentence) or _other_tense(parse, sentence)
+            changes |= _other_tense(parse, sentence)
     return edit.rewrite(parse, changes)
-
-
-def _without_there(parse: Text, sentence: Span) -> Changes:
-    """There is a dog running: A dog is running."""
-    tokens, start = parse.tokens, sentence.start
-    be = parse.word_at(start + 1)
-    noun = parse.child(start + 1, "attr")
-    verb = parse.child(noun, "acl") if noun is not None else None
-    if parse.word_at(start) != "there" or be not in ("is", "are") or noun is None or verb is None:
-        return {}
-    whole = all(start + 1 < tokens[i].head < verb for i in range(start + 2, verb) if i != noun)
-    if not whole or tokens[verb].tag != "VBG" or be != _be(parse, noun):
-        return {}
-    return {start: "", start + 1: "", verb: f"{be} {tokens[verb].text}"}
 
 
 def _be(parse: Text, noun: int) -> str:
@@ -176,29 +142,6 @@ def _fragment_to_sentence(parse: Text, sentence: Span, noun: int) -> Changes:
     return {verb: f"{_be(parse, noun)} {tokens[verb].text}"}
 
 
-@edit.template("in-or-wearing", "invariance", expect="same")
-def InOrWearing(parse: Text, rng: Random) -> Changes:
-    """Someone in a red shirt, someone wearing a red shirt."""
-    changes: dict[int, str] = {}
-    for index, token in enumerate(parse.tokens):
-        other = {("in", "prep"): "wearing", ("wearing", "acl"): "in"}.get((token.text, token.dep))
-        person = index == token.head + 1 and parse.word_at(token.head) in listed("wearers")
-        garment = parse.child(index, "pobj", "dobj")
-        worn = garment is not None and stands_in("garment", parse, garment)
-        if other and person and garment is not None and worn and _is_garment(parse, index, garment):
-            changes[index] = other
-        elif worn and token.text in ("in", "wearing"):
-            return {}  # all in one way
-    return changes
-
-
-def _is_garment(parse: Text, index: int, noun: int) -> bool:
-    """A single garment with an article or adjective: no list of things worn, no clause behind it."""
-    token, span = parse.tokens[noun], parse.subtree(noun)
-    plain = span == Span(index + 1, noun + 1) and (token.tag == "NNS" or noun > index + 1)
-    return plain and parse.word_at(noun + 1) not in ("and", "or", "while", "as")
-
-
 @edit.template(
     "alternative-reference", "invariance", expect="same", reads="references", languages=None, seeded=False
 )
@@ -208,8 +151,8 @@ def AlternativeReference(record: Record, rng: Random) -> str | None:
     It must agree with the text and with the other references in most of its content words, since some
     references err or tell of other things; of those that do, it is the one that agrees best.
     """
-    # Another reference must be left to compare with.
-    if len(set(record.references)) < 2:
+    # Another reference must be left to compare with. Two good replies or summaries seldom say the same.
+    if len(set(record.references)) < 2 or record.task in ("dialogue", "summarisation"):
         return None
     equal = [text for text in dict.fromkeys(record.references) if _is_equal(record, text)]
     shared = {text: content_recall(record.gold, text) + content_recall(text, record.gold) for text in equal}
@@ -231,11 +174,14 @@ def _is_equal(record: Record, text: str) -> bool:
 
 
 def _conflict(gold: str, text: str) -> bool:
-    """Whether a text names a person of another gender, or denies where the gold does not, or the reverse."""
+    """Whether a text names another gender or direction than the gold, or one of them denies."""
     words = [set(_TOKEN.findall(version.lower())) for version in (gold, text)]
     genders = [{lexicon.gendered(word) for word in version} for version in words]
     denials = [bool(version & lexicon.template_words("denying")) for version in words]
-    return not genders[1] <= {*genders[0], None} or denials[0] != denials[1]
+    alone, other = words[0] - words[1], words[1] - words[0]
+    pairs = lexicon.toml_file("checklist", "rewordings")["directions"]
+    turned = any(a in alone and b in other for pair in pairs for a, b in (pair, pair[::-1]))
+    return not genders[1] <= {*genders[0], None} or denials[0] != denials[1] or turned
 
 
 def _errs(text: str) -> bool:

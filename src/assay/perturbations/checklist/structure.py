@@ -48,25 +48,17 @@ def _whole_sentences(parse: Text) -> list[Span]:
 
 
 def _leans(parse: Text, sentence: Span) -> bool:
-    """Whether a sentence refers to an earlier one, by a pronoun, connective or half of a name."""
+    """Whether a sentence opens with a pronoun or connective, or with "the" where "a" was said before."""
     first = parse.first_word(sentence)
     if first is None or len(parse.word_indices(sentence)) < 2:
         return False
-    word, names_ = parse.word_at(first), names(parse)
-    if word in template_words("leaning_openings"):
-        return parse.tokens[first].tag not in ("PRP", "PRP$") or _has_antecedent(parse, sentence, first)
-    pronoun = next((i for i in range(first, sentence.end) if parse.tokens[i].tag in ("PRP", "PRP$")), None)
-    named = range(first, sentence.end if pronoun is None else pronoun)
-    if pronoun is not None and all(parse.tokens[i].pos not in ("NOUN", "PROPN") for i in named):
-        return _has_antecedent(parse, sentence, pronoun)
-    if word == "the":  # a lady; the lady
+    if parse.word_at(first) == "the":  # a lady; the lady
         head = next((parse.tokens[c.end - 1].text for c in parse.chunks if c.start == first), None)
         new = [c for c in parse.chunks if c.end <= first and parse.word_at(c.start) in ("a", "an")]
         return any(parse.tokens[c.end - 1].text == head for c in new)
-    mention = next((name for name in names_ if name.start == first), None)
-    if mention is None or mention.end - mention.start > 1 or mention.label != PERSON:
-        return False
-    return any(n.end - n.start > 1 and n.end <= first and parse.word_at(n.end - 1) == word for n in names_)
+    pronoun = parse.tokens[first].tag in ("PRP", "PRP$")
+    leans = parse.word_at(first) in template_words("leaning_openings")
+    return leans and (not pronoun or _has_antecedent(parse, sentence, first))
 
 
 def _has_antecedent(parse: Text, sentence: Span, pronoun: int) -> bool:
@@ -77,8 +69,7 @@ def _has_antecedent(parse: Text, sentence: Span, pronoun: int) -> bool:
         return persons or any(t.tag == "NN" and (t.lemma in people() or gendered(t.lemma)) for t in earlier)
     if word[:3] == "the":
         return any(t.tag == "NNS" or t.dep == "conj" or t.lemma in people() for t in earlier)
-    weather = parse.tokens[parse.tokens[pronoun].head].lemma in ("rain", "seem")
-    return word in ("it", "its") and not weather
+    return word in ("it", "its") and not stands_in("dummy-it", parse, pronoun)
 
 
 @edit.template("repeat-sentences", "non-redundancy", languages=None)
@@ -135,11 +126,8 @@ def _is_statement(sentence: str) -> bool:
     if not 3 <= len(sentence.split()) <= 30 or not sentence.endswith("."):
         return False
     parse = edit.read(sentence)
-    tokens, root = parse.tokens, parse.root_of(Span(0, len(parse.tokens))) or 0
-    whole = any(t.dep in ("nsubj", "nsubjpass", "expl") for t in parse.children(root))
-    continues = tokens[0].pos == "CCONJ" or tokens[0].text in ("So", "Then", "Yet", "Nor")
-    calls = tokens[0].pos in ("ADJ", "INTJ") and tokens[1].text == ","
-    return whole and not continues and not calls
+    root = parse.root_of(Span(0, len(parse.tokens))) or 0
+    return parse.child(root, *edit.SUBJECTS) is not None and stands_in("own-statement", parse, 0)
 
 
 @edit.template("random-text", "relevance", reads="others", languages=None)
@@ -235,37 +223,22 @@ def DropModifiers(parse: Text, rng: Random) -> Mapping[int, str]:
 
 @edit.template("drop-details", "interestingness")
 def DropDetails(record: Record, rng: Random) -> str | None:
-    """Only the first full statement left, without loose phrases and modifiers (ours, for interestingness).
+    """The reply ends after its first full statement (ours, for interestingness).
 
-    Something must go that says more than the turn before did.
+    What goes must say more than that statement and the turn before did.
     """
     parse = edit.read(record.gold)
     first = next((s for s in parse.sentences if len(parse.word_indices(s)) >= _SHORTEST), None)
-    if first is None or not is_substantial(parse, first) or not _stands_alone(parse, first):
+    plain = first is not None and stands_in("plain-statement", parse, first.start, first.end)
+    if first is None or not plain or not is_substantial(parse, first):
         return None
-    phrases = [s for s in loose_phrases(parse) if first.start <= s.start and s.end <= first.end]
-    phrases += _later_clauses(parse, first)
-    denied = {parse.word_at(i) for i in range(first.start, first.end)} & template_words("denying")
-    loose = [] if denied else range(first.start, first.end)  # I don't know (clearly); no (new) news
-    modifiers = [i for i in loose if _is_loose_modifier(parse, i)]
-    others = [span for span in parse.sentences if span != first]
     last = edit.read(record.context[-1] if record.context else "")
-    known = template_words("empty_words") | {
-        w for t in last.tokens for w in (t.text.lower(), t.lemma.lower())
-    }
-    said = {span: content(parse, [span]) - known for span in (*others, *phrases)}
-    told = any(w and (s in phrases or len(w) > 1 or len(parse.word_indices(s)) > 3) for s, w in said.items())
-    told |= bool({parse.word_at(i) for i in modifiers} - known)
-    left = len(parse.word_indices(first)) - sum(len(parse.word_indices(s)) for s in phrases) - len(modifiers)
-    if not told or left < _SHORTEST:
-        return None
-    return _ended(edit.rewrite(parse, edit.dropped([*others, *phrases, *modifiers])))
-
-
-def _stands_alone(parse: Text, sentence: Span) -> bool:
-    """Whether a statement is plain, and the next sentence does not take it back: but it is too late."""
-    turned = parse.word_at(sentence.end) in ("but", "however", "though")
-    return stands_in("plain-statement", parse, sentence.start, sentence.end) and not turned
+    known = {word for t in last.tokens for word in (t.text.lower(), t.lemma.lower())}
+    known |= content(parse, [first]) | template_words("empty_words")
+    later = [s for s in parse.sentences if s.start >= first.end and len(parse.word_indices(s)) >= _SHORTEST]
+    told = any(content(parse, [s]) - known for s in later if "?" not in parse.piece(s))
+    turned = parse.word_at(first.end) in ("but", "however", "though")  # which takes the statement back
+    return parse.piece(Span(0, first.end)) if told and not turned else None
 
 
 def _is_loose_modifier(parse: Text, index: int) -> bool:
@@ -274,34 +247,6 @@ def _is_loose_modifier(parse: Text, index: int) -> bool:
         return False
     noun = parse.tokens[parse.tokens[index].head]
     return sum(t.lemma == noun.lemma for t in parse.tokens) == 1  # not: a man; the injured man
-
-
-def _later_clauses(parse: Text, sentence: Span) -> list[Span]:
-    """The last clause of a statement, if it has its own subject: I like it, (but it is too expensive)."""
-    root, last = parse.root_of(sentence), parse.word_indices(sentence)[-1]
-    for index in range(sentence.start, sentence.end):
-        token, span = parse.tokens[index], parse.subtree(index)
-        if token.head != root or token.dep not in ("conj", "advcl") or span is None:
-            continue
-        joint = parse.tokens[span.start - 1] if token.dep == "conj" else parse.tokens[span.start]
-        own = parse.child(index, "nsubj", "nsubjpass", "expl") is not None
-        later = span.start - sentence.start > 3 and span.end > last and _says(parse, sentence, span)
-        if own and later and joint.text.lower() in template_words("clause_links"):
-            return [Span(span.start - (token.dep == "conj"), last + 1)]
-    for index in range(sentence.start + 4, last - 1):  # it was late, we went home
-        tags = [t.tag for t in parse.tokens[index : index + 3]]
-        whole = any(t.dep == "nsubj" and t.head < index for t in parse.tokens[sentence.start : index])
-        opens = parse.tokens[sentence.start].pos not in ("SCONJ", "ADP")
-        finite = tags[0] == "," and tags[1] in ("PRP", "EX") and tags[2] in edit.FINITE_TAGS
-        finite &= parse.tokens[index - 1].text.lower() != "that"  # I am glad that, I could come
-        if finite and whole and opens and _says(parse, sentence, Span(index, last)):
-            return [Span(index, last + 1)]
-    return []
-
-
-def _says(parse: Text, sentence: Span, later: Span) -> bool:
-    """Whether a sentence says something before its later clause: not "I don't know, there is no list"."""
-    return bool(content(parse, [Span(sentence.start, later.start)]) - template_words("empty_words"))
 
 
 def content(parse: Text, spans: Sequence[Span]) -> set[str]:
@@ -319,7 +264,7 @@ def is_substantial(parse: Text, sentence: Span) -> bool:
     if root is None or len(parse.word_indices(sentence)) < 4 or "?" in parse.piece(sentence):
         return False
     polite = {t.lemma.lower() for t in parse.tokens[sentence.start : sentence.end]} & template_words("polite")
-    stated = any(token.dep in ("nsubj", "nsubjpass", "expl") for token in parse.children(root))
+    stated = parse.child(root, *edit.SUBJECTS) is not None
     return parse.tokens[root].pos in ("VERB", "AUX") and stated and not polite
 
 
@@ -378,9 +323,8 @@ def _is_missed(parse: Text, span: Span) -> bool:
 def _is_separate(parse: Text, index: int, span: Span) -> bool:
     """Whether the neighbours surely do not belong to the phrase, whatever the parse says."""
     sentence, inside = parse.sentence_of(span.start), parse.tokens[span.start : span.end]
-    if span.end > sentence.end or parse.word_at(span.start - 1) in template_words("phrase_bound_before"):
-        return False
-    if any(t.text in _BRACKETS for t in inside):
+    bound = parse.word_at(span.start - 1) in template_words("phrase_bound_before")
+    if bound or span.end > sentence.end or any(t.text in _BRACKETS for t in inside):
         return False
     if span.end == sentence.end:
         return True
