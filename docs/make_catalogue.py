@@ -18,8 +18,8 @@ Every template is aimed at a criterion of a task, after the perturbation checkli
 items of the embedded corpus that the template can change; where it is below 20%, a line says why.
 *real* is that share on public data, where it was measured: WMT21 and TED, CNN/DM, DailyDialog++ (replies, and
 its questions for question generation), Flickr8k, and sentences of WikiText for data-to-text.
-Outputs on such data were read twice, strictly and apart, by language models, not by people. Two models that had
-no part in the templates read most; where a template was mended after that, the model that mended it read
+Outputs on such data were read twice, strictly and apart, by language models, not by people. Two models that
+had no part in the templates read most; where a template was mended after that, the model that mended it read
 new outputs in two readings of its own, and the line says so.
 """
 
