@@ -16,11 +16,11 @@ Every template is aimed at a criterion of a task, after the perturbation checkli
 *lower*: the score should fall; *same*: it should stay. *severity* is how much people should mind, from 0 to
 10: defaults of assay's own, which `assay run checklist --human FILE` replaces. *applies* is the share of the
 items of the embedded corpus that the template can change; where it is below 20%, a line says why.
-*real* is that share on public data, where it was measured: WMT21 and TED, CNN/DM, DailyDialog++ (replies, and
-its questions for question generation), Flickr8k, and sentences of WikiText for data-to-text.
-Outputs on such data were read twice, strictly and apart, by language models, not by people. Two models that
-had no part in the templates read most; where a template was mended after that, the model that mended it read
-new outputs in two readings of its own, and the line says so.
+*real* is that share on 160 items or more of public data, where it was measured: WMT21 and TED, CNN/DM,
+DailyDialog++ (replies, and its questions for question generation), Flickr8k, and sentences of WikiText for
+data-to-text. Outputs on such data were read by language models, not by people. Two models that had no part in
+the templates read most of them, each by itself; where a template was mended after that, the model that mended
+it judged new outputs, by what the template promises and then once more strictly, and the line says so.
 """
 
 

@@ -93,7 +93,8 @@ def _turns() -> tuple[tuple[str, str], ...]:
 
 def _kind_of_turn(turn: str) -> str:
     """The kind of replies that fit a turn, by its last sentence."""
-    text = re.sub(r"\s+([.,!?])", r"\1", turn.replace("’", "'")).strip().lower()
+    plain = re.sub(r"\s*'\s*(?=(?:t|s|m|re|ve|ll|d)\b)", "'", turn.replace("’", "'"))  # don ’ t
+    text = re.sub(r"\s+([.,!?])", r"\1", plain).strip().lower()
     pieces = [piece.strip() for piece in re.split(r"(?<=[.!?])\s+", text) if any(map(str.isalpha, piece))]
     last = pieces[-1] if pieces else ""
     return next((kind for kind, pattern in _turns() if re.match(pattern, last)), "statement")
