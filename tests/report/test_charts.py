@@ -117,6 +117,11 @@ def test_a_curve_with_a_start_shows_change_in_percent_and_its_verdict(planted: R
     ]
     assert {row["verdict"] for row in panel.rows if row["metric"] == "soft"} == {"fail"}
     assert panel.spec["encoding"]["y"]["field"] == "change"
+    import vl_convert
+
+    lines = [row["metric"] for row in panel.rows if row["at"] == "gold"]
+    assert len(lines) == 3
+    assert vl_convert.vegalite_to_svg(panel.whole).count('aria-roledescription="line mark"') == len(lines)
 
 
 def test_a_curve_without_another_statistic_reads_the_number_in_the_slice() -> None:

@@ -142,6 +142,8 @@ def test_metrics_without_a_model_answer_before_the_edits_and_judges_keep_to_a_bu
     ]
     assert order == ["metrics", "bleu", "edits", "bleu", "Slow", "Slow", "Judge"]
     assert lines[-1]["budget"] == f"{JUDGE_CALLS - 1} of {JUDGE_CALLS} calls left"
+    ranges = {line["metric"].rpartition(":")[2]: line.get("log") for line in lines if "score" in line}
+    assert ranges == {"bleu": False, "Slow": True, "Judge": None}  # perplexities are compared by logarithm
     live.calls = 0
     assert "--max-calls" in list(live.stream(record, []))[-1]["why"]
 
@@ -155,6 +157,7 @@ from assay.models.budget import Price, current_budget
 class Slow(Metric):
     name = "slow"
     backbone = "model"
+    heavy_tailed = True
     def score(self, samples):
         return [0.5 for _ in samples]
 
@@ -322,16 +325,16 @@ def test_the_playground_fits_a_phone_and_a_keyboard(address: str, browser: Any, 
     page.wait_for_selector("#changes tbody tr")
     screenshot(page, "playground-phone")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.locator("#form summary").focus()
-    page.keyboard.press("Enter")
-    expect(page.locator("#source")).to_be_visible()
-    for _ in range(3):
-        page.keyboard.press("Tab")
+    page.locator("#references").focus()
+    page.keyboard.press("Tab")
     expect(page.locator("input[name=metric]").first).to_be_focused()
     page.keyboard.press("Space")
     expect(page.locator("tr[data-metric=bleu]")).to_have_count(0, timeout=30_000)
     page.uncheck("input[name=metric][value=chrf]")
     expect(page.locator("#verdict")).to_have_text("Choose at least one metric.")
+    page.locator("#form summary").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#source")).to_be_visible()
     context.close()
 
 

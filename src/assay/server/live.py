@@ -114,8 +114,10 @@ class Live:
             return row | {"why": str(error)}
         row |= {"score": score, "explanation": _explanation(item, samples[0])}
         if _is_judge(item):
-            return row | {"budget": f"{self.calls} of {JUDGE_CALLS} calls left"}
-        return row | {"worthless": ends_scored[0], "best": ends_scored[-1] if record.references else score}
+            why = None if score is not None else "the judge's answer names no grade"
+            return row | {"why": why, "budget": f"{self.calls} of {JUDGE_CALLS} calls left"}
+        row |= {"worthless": ends_scored[0], "best": ends_scored[-1] if record.references else score}
+        return row | {"log": item.metric.heavy_tailed}  # as audits compute effects
 
     def _values(self, item: Measure, samples: Sequence[Sample]) -> list[float | None]:
         with self.lock:

@@ -6,12 +6,12 @@ function chartRows(chart) {
   return chart.rows.filter((row) => !("metric" in row) || wanted.metrics.has(row.metric) || !run.metrics.includes(row.metric));
 }
 
-function themed(spec) {
+function themed(spec, width) {
   const dark = document.documentElement.dataset.theme === "dark";
   const ink = dark ? "#c9d0d9" : "#3a414a", line = dark ? "#343b45" : "#e1e5ea";
   const text = { labelColor: ink, titleColor: ink };
   return { ...spec, $schema: "https://vega.github.io/schema/vega-lite/v6.json", background: "transparent", width: "container",
-    config: { aria: false, axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 11, labelLimit: 190 },
+    config: { aria: false, axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 11, labelLimit: Math.max(150, 0.55 * width) },
       axisX: { titleAnchor: "end" }, legend: text, view: { stroke: null }, rule: { color: ink }, font: "system-ui, sans-serif", line: { color: ink } } };
 }
 
@@ -21,7 +21,7 @@ const loadVega = () => (vega ||= unpack("vega").then((text) => document.head.app
 
 async function draw(figure, chart) {
   await loadVega();
-  const rows = chartRows(chart), spec = structuredClone(themed(chart.spec));
+  const rows = chartRows(chart), spec = structuredClone(themed(chart.spec, figure.clientWidth));
   spec.data = { values: rows };
   if (spec.encoding?.shape) spec.encoding.shape = { ...spec.encoding.shape, legend: null, scale: { domain: run.metrics, range: Object.keys(SHAPES) } };
   if (spec.height.step) spec.height = spec.height.step * Math.max(1, new Set(rows.map((row) => row.label || row.slice)).size);
@@ -67,10 +67,10 @@ function groupView(audit, title, charts) {
   const csv = el("button", { type: "button", class: "csv", text: "CSV" });
   csv.addEventListener("click", () => downloadCsv(`assay-${audit}-${title}.csv`.replaceAll(" ", "-"), ["panel", ...Object.keys(charts[0].rows[0])],
     charts.flatMap((chart) => chartRows(chart).map((row) => [chart.title, ...Object.values(row)]))));
-  return el("div", { class: "group" }, el("h3", null, inWords(title) + " ", csv), legend(charts), el("div", { class: "panels" }, ...charts.map(chartView)));
+  return el("div", { class: "group" }, el("h3", null, inWords(title) + " ", csv), legend(charts), el("div", { class: `panels${"label" in charts[0].rows[0] ? " wide" : ""}` }, ...charts.map(chartView)));
 }
 
-const MARKS = { fail: " ✗", pass: " ✓", inconclusive: " ?", insensitive: " –" };
+const MARKS = { fail: "\u00a0✗", pass: "\u00a0✓", inconclusive: "\u00a0?", insensitive: "\u00a0–" };  // on the line of their number
 function cellView(cell, column) {
   if (!cell) return el("td", { class: "none", text: "·" });
   const [text, i] = cell, verdict = named("verdict", i);

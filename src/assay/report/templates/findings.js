@@ -55,13 +55,13 @@ const place = (i) => inWords(named("slice", i)).replaceAll("/", " › ");
 const mayOffend = (i) => run.questions[named("audit", i)] === "fairness";
 
 // A finding in one line: the sentence of a failed one, else its number and where it was measured.
-const says = (i) => f.sentences[i] || `${named("metric", i)}: ${inWords(named("statistic", i))} ${amount(i)}`;
+const says = (i) => f.sentences[i] || `${named("metric", i)}, ${place(i)}: ${inWords(named("statistic", i))} ${amount(i)}`;
 
 // Roles may end in the seed that made the text, which says nothing to a reader.
 const ROLES = { gold: "clean text", worthless: "worthless text (for the scale)", perturbed: "changed text" };
 function roleName(role) {
   const name = role.replace(/\/\d+$/, "").replaceAll("_", " ");
-  return ROLES[name] || (/^[\d.]+$/.test(name) ? `changed text, level ${name}` : name);
+  return ROLES[name] || (/^[\d.]+$/.test(name) ? `changed text, level ${name}` : name.includes("/") ? `changed text (${name.replaceAll("/", ", ")})` : name);
 }
 
 // The references and the source that a text was scored with; a role has them where they are not those of the case.

@@ -22,14 +22,20 @@ function typed() {
 
 // --- what is shown ---
 
-const percent = (row, value) => 100 * (value - row.worthless) / (row.best - row.worthless);
-const hasRange = (row) => row && typeof row.score === "number" && typeof row.worthless === "number" 
-  && row.best - row.worthless > TELLS * Math.max(Math.abs(row.best), Math.abs(row.worthless));
+// Perplexities span decades: their range is a logarithmic one.
+const scaled = (row, value) => row.log ? -Math.log(-value) : value;
+const range = (row) => [scaled(row, row.worthless), scaled(row, row.best)];
+const percent = (row, value) => { const [low, high] = range(row); return 100 * (scaled(row, value) - low) / (high - low); };
+const hasRange = (row) => {
+  if (!row || typeof row.score !== "number" || typeof row.worthless !== "number") return false;
+  const [low, high] = range(row);
+  return high - low > TELLS * Math.max(Math.abs(high), Math.abs(low));
+};
 
 function scoreRow(metric) {
   const row = known.rows.get(metric), view = el("tr", { "data-metric": metric }, el("th", { scope: "row", text: nameOf(metric) }));
   if (!row) return view.append(el("td", null, el("span", { class: "spinner" })), el("td", { class: "meaning", text: "waiting" })), view;
-  if (row.score === null) return view.append(el("td"), el("td", { class: "meaning", text: row.why || "no score" })), view;
+  if (row.score === null) return view.append(el("td"), el("td", { class: "meaning", text: [row.why || "no score", row.budget].filter(Boolean).join("; ") })), view;
   const cell = el("td");
   if (hasRange(row)) {
     const bar = el("span", { class: "bar", title: `worthless words ${number(row.worthless)}, reference ${number(row.best)}` });
@@ -78,10 +84,14 @@ function reactions() {
   return rows.filter(Boolean).sort((a, b) => b.order - a.order || a.at - b.at);
 }
 
+// The metrics that can say something of edits; a judge is asked about the text alone.
+const isShown = (metric) => isWaiting(metric) || (known.after.has(metric) && hasRange(known.rows.get(metric)));
+
 function editRow({ edit, cells }) {
   const should = edit.expect === "lower" ? "should fall" : "should stay";
   return el("tr", null, el("th", { scope: "row" }, el("details", null, el("summary", null, edit.name.replaceAll("-", " "), " ", el("small", { text: should })), el("div", { class: "case" }, markedText(known.base, edit.text)))),
     ...cells.map((cell, column) => {
+      if (!isShown(known.metrics[column])) return null;
       if (!cell) return isWaiting(known.metrics[column]) ? el("td", { class: "none" }, el("span", { class: "spinner small-spinner" })) : el("td", { class: "none", text: "–" });
       const view = el("td", { class: cell.right ? "good" : "bad", text: `${cell.moved > 0.005 ? "+" : ""}${Number(cell.moved.toFixed(Math.abs(cell.moved) < 10 ? 2 : 1))} ${cell.right ? "✓" : "✗"}` });
       view.style.setProperty("--depth", Math.min(1, Math.abs(cell.moved) / 40).toFixed(2));
@@ -96,12 +106,13 @@ let all = false, done = false;
 function showChanges() {
   if (!known.edits.length) { field("changes").replaceChildren(el("p", { class: "meaning", text: "No edit applies to this text." })); return; }
   const rows = reactions(), shown = all ? rows : rows.slice(0, SHOWN);
-  const head = el("tr", null, el("th", { scope: "col", text: "edit" }), ...known.metrics.map((metric) => el("th", { scope: "col", text: nameOf(metric) })));
+  const left = known.metrics.filter((metric) => !isShown(metric)).map(nameOf).join(", ");
+  const head = el("tr", null, el("th", { scope: "col", text: "edit" }), ...known.metrics.filter(isShown).map((metric) => el("th", { scope: "col", text: nameOf(metric) })));
   const more = el("button", { type: "button", text: all ? "Show fewer" : `Show all ${rows.length} edits` });
   more.addEventListener("click", () => { all = !all; showChanges(); });
   field("changes").replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Edits and metrics" }, el("table", { class: "edits" },
     el("caption", { class: "hidden", text: "Change of each metric's score under each edit, in percent of its range" }), el("thead", null, head), el("tbody", null, ...shown.map(editRow)))),
-  rows.length > SHOWN ? more : null);
+  rows.length > SHOWN ? more : "", left ? el("p", { class: "meaning", text: `Not in this table: ${left} (a judge, which is asked about the text alone, or a metric without a range here).` }) : "");
 }
 
 // One sentence: who reacts best, who misses most, what they disagree about.
@@ -207,7 +218,7 @@ function fill({ hypothesis, references, source, task }) {
 
 let waiting = null;
 const soon = () => { clearTimeout(waiting); waiting = setTimeout(refresh, 350); };
-field("form").addEventListener("input", (event) => { if (event.target.id !== "example") { field("example").value = ""; if (event.target.name !== "metric") original = null; soon(); } });
+field("form").addEventListener("input", (event) => { if (event.target.id !== "example") { if (event.target.name !== "metric") { field("example").value = ""; original = null; } soon(); } });
 field("example").addEventListener("change", () => { if (field("example").value) { fill(EXAMPLES[Number(field("example").value)]); refresh(); } });
 field("form").addEventListener("submit", (event) => { event.preventDefault(); refresh(); });
 const root = document.documentElement;
