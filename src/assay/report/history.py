@@ -21,6 +21,7 @@ def history(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
     for place, run in enumerate(named):
         before = named[place - 1] if place else None
         comparison = compare(before, run) if before else None
+        notes = comparison.notes if comparison else ()
         lines = {line.metric: line for ranking in rankings(run)[:1] for line in ranking.lines}
         known = profiles(run)
         for metric in (metric for metric in run.metrics if metric in entries):
@@ -34,7 +35,7 @@ def history(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
                     "about": f"assay {run.about.get('assay')}, size {run.about.get('size', 'full')}",
                     "line": lines.get(metric), "profile": known[metric],
                     "changes": _changes(comparison, metric) if comparison else {},
-                    "notes": [*changed, *(comparison.notes if comparison else ())],
+                    "notes": [*changed, *(note for note in notes if " is not compared: " in note)],
                 }
             )  # fmt: skip
     return entries
