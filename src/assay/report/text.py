@@ -22,7 +22,7 @@ def number(value: float | None) -> str:
     >>> number(14.5278), number(-0.01234), number(-2.8e-14), number(None)
     ('14.5', '-0.0123', '0', '')
     """
-    if value is None or abs(value) < ROUNDING:
+    if value is None or abs(value) < 1e-6:  # float32 leaves more of 0 than ROUNDING
         return "" if value is None else "0"
     return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 

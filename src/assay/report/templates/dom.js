@@ -14,7 +14,7 @@ function el(tag, attributes, ...children) {
 
 function number(value) {
   if (value === null || value === undefined) return "";
-  if (Math.abs(value) < 1e-9) return "0";  // what rounding left of 0
+  if (Math.abs(value) < 1e-6) return "0";  // what rounding left of 0
   return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
 }
 
