@@ -48,13 +48,6 @@ class Panel:
         return self.spec | {"data": {"values": list(self.rows)}}
 
     @property
-    def coloured_by(self) -> str:
-        """The field that colours the marks; empty where none does."""
-        views = [self.spec, *self.spec.get("layer", ())]
-        colours = (view.get("encoding", {}).get("color", {}) for view in views)
-        return next((colour["field"] for colour in colours if colour), "")
-
-    @property
     def is_flat(self) -> bool:
         """Whether all marks lie on one spot or one level, so that there is nothing to see."""
         drawn = ("x", "y") if self.rows and "y" in self.rows[0] else ("value",)

@@ -146,7 +146,7 @@ def _drawings(
             flat.setdefault(panel.group, []).append(panel.title)
         else:
             shown = {"title": panel.title, "spec": panel.spec, "rows": panel.rows}
-            groups.setdefault(panel.group, []).append(shown | {"colouredBy": panel.coloured_by})
+            groups.setdefault(panel.group, []).append(shown)
     drawn = tables(audit, [row for row in rows if row["audit"] == audit.name], run.metrics)
     return {
         "groups": groups,
@@ -155,7 +155,8 @@ def _drawings(
             {
                 "title": table.title, "meaning": table.meaning, "columns": table.columns,
                 "left_out": table.left_out, "labels": [label for label, _ in table.lines],
-                "cells": [[cell and (cell.text, places[id(cell.row)]) for cell in c] for _, c in table.lines],
+                "cells": [[row and places[id(row)] for row in cells] for _, cells in table.lines],
+                "starred": table.is_starred,
             }
             for table in drawn
         ],

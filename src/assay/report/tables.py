@@ -7,18 +7,10 @@ from dataclasses import dataclass
 from itertools import compress
 
 from assay.core import Statistic
-from assay.report.text import heading, number
+from assay.report.text import heading
 from assay.report.verdicts import AuditInfo, Row, grouped, is_check
 
 MOST_LINES = 150
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A value as shown, and the finding that it comes from."""
-
-    text: str
-    row: Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +20,9 @@ class Table:
     title: str
     meaning: str
     columns: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[Cell | None, ...]], ...]  # label, cells
-    left_out: int
+    lines: tuple[tuple[str, tuple[Row | None, ...]], ...]  # label, findings
+    left_out: int = 0
+    is_starred: bool = False  # stars say how sure a difference between metrics is
 
 
 def tables(audit: AuditInfo, rows: Sequence[Row], metrics: Sequence[str]) -> list[Table]:
@@ -72,7 +65,7 @@ def _by_slice(statistic: Statistic, rows: Sequence[Row], metrics: Sequence[str])
     made = tuple(
         (
             f"{slice_} ({versus})" if several and versus else slice_,
-            tuple(_cell(table.get((slice_, versus, metric))) for metric in columns),
+            tuple(table.get((slice_, versus, metric)) for metric in columns),
         )
         for slice_, versus in lines[:MOST_LINES]
     )
@@ -81,25 +74,16 @@ def _by_slice(statistic: Statistic, rows: Sequence[Row], metrics: Sequence[str])
 
 
 def _by_pair(statistic: Statistic, rows: Sequence[Row]) -> list[Table]:
-    """One table per slice of a statistic that compares two metrics; stars say how sure a difference is."""
+    """One table per slice of a statistic that compares two metrics."""
     how = "The metric of the line is compared with that of the column. * p < .05, ** p < .01."
     drawn = []
     for slice_, listed in grouped(rows, lambda row: row["slice"]).items():
         here = {(row["metric"], row["versus"]): row for row in listed}
         columns = tuple(dict.fromkeys(versus for _, versus in here))
         lines = tuple(
-            (metric, tuple(_cell(here.get((metric, versus)), starred=True) for versus in columns))
+            (metric, tuple(here.get((metric, versus)) for versus in columns))
             for metric in dict.fromkeys(metric for metric, _ in here)
         )
         title = f"{heading(statistic)}, {slice_}"
-        drawn.append(Table(title, f"{statistic.meaning} {how}".strip(), columns, lines, 0))
+        drawn.append(Table(title, f"{statistic.meaning} {how}".strip(), columns, lines, is_starred=True))
     return drawn
-
-
-def _cell(row: Row | None, *, starred: bool = False) -> Cell | None:
-    """A finding of one metric, or a starred one of two metrics."""
-    if row is None:
-        return None
-    p_value = row["p_value"] if starred and row["p_value"] is not None else 1.0
-    stars = "**" if p_value < 0.01 else "*" if p_value < 0.05 else ""
-    return Cell(number(row["value"]) + stars, row)

@@ -53,7 +53,6 @@ function chartView(chart) {
 }
 
 function legend(charts) {
-  if (charts[0].colouredBy !== "verdict") return null;
   const present = new Set(charts.flatMap((chart) => chart.rows.map((row) => row.verdict)));
   return el("div", { class: "legend" }, ...Object.entries(run.colours).filter(([verdict]) => present.has(verdict)).map(([verdict, colour]) => {
     const dot = el("i");
@@ -71,9 +70,10 @@ function groupView(audit, title, charts) {
 }
 
 const MARKS = { fail: "\u00a0✗", pass: "\u00a0✓", inconclusive: "\u00a0?", insensitive: "\u00a0–" };  // on the line of their number
-function cellView(cell, column) {
-  if (!cell) return el("td", { class: "none", text: "·" });
-  const [text, i] = cell, verdict = named("verdict", i);
+function cellView(i, column, starred) {
+  if (i === null) return el("td", { class: "none", text: "·" });
+  const verdict = named("verdict", i), p = starred ? f.p_value[i] ?? 1 : 1;
+  const text = number(f.value[i]) + (p < 0.01 ? "**" : p < 0.05 ? "*" : "");
   return el("td", { class: slug(verdict), "data-sort": f.value[i] },
     el("a", { href: findingLink(i), title: `${column}: ${verdict}, ${factLine(i)}`, text: text + (MARKS[verdict] || "") }));
 }
@@ -82,14 +82,14 @@ function tableView(table, open) {
   const columns = table.columns.map((name, at) => [name, at]).filter(([name]) => !run.metrics.includes(name) || wanted.metrics.has(name));
   const words = wanted.words.split(/\s+/).filter(Boolean);
   const lines = table.labels.map((label, at) => [label, columns.map(([, column]) => table.cells[at][column])]).filter(([label, cells]) =>
-    (!wanted.verdict || cells.some((cell) => cell && named("verdict", cell[1]) === wanted.verdict))
+    (!wanted.verdict || cells.some((cell) => cell !== null && named("verdict", cell) === wanted.verdict))
     && words.every((word) => inWords(`${label} ${table.title}`).toLowerCase().includes(inWords(word)) || columns.some(([name]) => name.toLowerCase().includes(word))));
   if (!lines.length) return null;
   const body = el("table", { class: "heat sortable" },
     el("caption", { class: "hidden", text: table.title }),
     el("thead", null, el("tr", null, el("th", { scope: "col", text: "slice" }), ...columns.map(([name]) => el("th", { scope: "col", text: name })))),
     el("tbody", null, ...lines.map(([label, cells]) => el("tr", null, el("th", { scope: "row", text: inWords(label).replaceAll("/", " › ") }),
-      ...cells.map((cell, at) => cellView(cell, columns[at][0]))))));
+      ...cells.map((cell, at) => cellView(cell, columns[at][0], table.starred))))));
   makeSortable(body);
   return el("details", { class: "matrix", open }, el("summary", { text: table.title }),
     table.meaning ? el("p", { class: "meaning", text: table.meaning }) : null, el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": table.title }, body),
