@@ -34,7 +34,7 @@ def watched() -> Stopwatch:
     watch.watch(nlp, "parse", "spaCy")
     watch.watch(local, "evaluate", _kind)
     watch.watch(scoring, "_compute_grid", lambda measure, metric, *_: _kind(metric))
-    for name in ("get", "put", "get_grid", "put_grid", "book"):
+    for name in ("get", "put", "book"):
         watch.watch(ScoreCache, name, "store")
     watch.watch(pipeline, "_explain", "explaining")
     watch.watch(report, "write_report", "report")

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import resource
+import runpy
 import shutil
 import signal
 import subprocess
@@ -20,11 +21,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).parent))
 import misbehaving
+
+import assay.cli.audit
+import assay.run.bulk  # noqa: F401  (so that forks need not import it)
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -32,7 +38,7 @@ MAIN = "from assay.cli import main; main()"
 COMMAND = [sys.executable, "-c", MAIN]
 KILLS, SAVES = int(os.environ.get("REDTEAM_KILLS", "50")), int(os.environ.get("REDTEAM_SAVES", "25"))
 ROWS = int(os.environ.get("REDTEAM_ROWS", "1000000"))
-ENGINES = {"local": [], "workers": ["--workers", "2"], "ray": ["--ray", "local"]}
+ENGINES: dict[str, list[str]] = {"local": [], "workers": ["--workers", "2"]}
 Row = tuple[str, bool, str]
 
 
@@ -64,13 +70,22 @@ def main() -> int:
 def tests() -> Iterator[Row]:
     """The tests of this folder, of the faults and of security, one row per file."""
     folders = HERE, ROOT / "tests" / "faults", ROOT / "tests" / "security"
-    for file in (file for folder in folders for file in sorted(folder.glob("test_*.py"))):
-        if file.name in ("test_install.py", "test_pythons.py"):  # make install-test and make soak have these
-            continue
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        last = (done.stdout.strip() or done.stderr).splitlines()[-1]
-        yield f"{file.parent.name}/{file.name}", done.returncode == 0, last.strip("= ")
+    elsewhere = "test_install.py", "test_pythons.py"  # make install-test and make soak have these
+    files = [
+        file for folder in folders for file in sorted(folder.glob("test_*.py")) if file.name not in elsewhere
+    ]
+    with tempfile.TemporaryDirectory() as scratch:
+        results = Path(scratch, "results.xml")
+        options = ["-q", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", f"--junitxml={results}"]
+        subprocess.run([sys.executable, "-m", "pytest", *options, *map(str, files)], cwd=ROOT,
+                       stdout=subprocess.DEVNULL, check=False)  # fmt: skip
+        cases = list(ElementTree.parse(results).iter("testcase"))
+    for file in files:
+        name = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+        own = [case for case in cases if case.get("classname", "").startswith(name)]
+        failed = [case.get("name") for case in own if {"failure", "error"} & {part.tag for part in case}]
+        detail = f"{len(own)} tests" + (f", failed: {failed}" if failed else "")
+        yield f"{file.parent.name}/{file.name}", bool(own) and not failed, detail
 
 
 def folders() -> Iterator[Row]:
@@ -176,40 +191,57 @@ def metrics() -> Iterator[Row]:
         texts = [f"text {n}" if n != 77 else misbehaving.BAD for n in range(2100)]
         rows = [{"id": f"id{n}", "hypothesis": text, "references": ["r"]} for n, text in enumerate(texts)]
         (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        for engine, options in ENGINES.items():
-            expected = misbehaving.EXPECTED | ({} if engine == "local" else {"Crashes": "id77"})
-            for name, words in expected.items():
-                done = _score(folder, [name], *options)
-                is_ok = done.returncode == (0 if words is None else 2) and (words or "") in done.stderr
-                is_ok &= (
-                    name not in misbehaving.RAISED or "id77" in done.stderr
-                ) and "bug" not in done.stderr
-                is_ok &= words is None or not done.stdout
-                yield (
-                    f"{name} on {engine}",
-                    is_ok,
-                    "" if is_ok else f"exit {done.returncode}: {done.stderr[-200:]}",
-                )
-            yield _skipped(folder, engine, options)
+        with cluster() as address:
+            for engine, options in {**ENGINES, "ray": ["--ray", address]}.items():
+                expected = misbehaving.EXPECTED | ({} if engine == "local" else {"Crashes": "id77"})
+                for name, words in expected.items():
+                    code, out, errors = score(folder, [name], *options)
+                    is_ok = code == (0 if words is None else 2) and (words or "") in errors
+                    is_ok &= (name not in misbehaving.RAISED or "id77" in errors) and "bug" not in errors
+                    is_ok &= words is None or not out
+                    yield f"{name} on {engine}", is_ok, "" if is_ok else f"exit {code}: {errors[-200:]}"
+                yield _skipped(folder, engine, options)
+            yield _skipped(folder, "a Ray of its own", ["--ray", "local"])
 
 
-def _score(folder: Path, names: list[str], *options: str) -> subprocess.CompletedProcess[str]:
+@contextmanager
+def cluster() -> Iterator[str]:
+    """The address of a Ray on loopback that all commands share: each would start one of its own for seconds."""
+    code = """import sys; from ray.cluster_utils import Cluster
+small = {"num_cpus": 2, "object_store_memory": 80_000_000, "include_dashboard": False}
+cluster = Cluster(initialize_head=True, head_node_args=small)
+print(cluster.address, flush=True); sys.stdin.read(); cluster.shutdown()"""
+    settings = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    head = subprocess.Popen([sys.executable, "-c", code], env=os.environ | settings, text=True, **pipes)
+    yield head.stdout.readline().strip()
+    head.communicate()
+
+
+def score(folder: Path, names: list[str], *options: str) -> tuple[int, str, str]:
+    """Exit, stdout and stderr of `assay score`, in a fork of this process: its imports are done."""
     chosen = [word for name in names for word in ("-m", f"{HERE / 'misbehaving.py'}:{name}")]
     words = ["score", *chosen, "--data", "rows.jsonl", "--cache", "none", "--timeout", "2", *options]
-    return subprocess.run(
-        [*COMMAND, *words], cwd=folder, capture_output=True, text=True, check=False, timeout=1800
-    )
+    child = os.fork()
+    if not child:
+        os.chdir(folder)
+        for descriptor, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), descriptor)
+        sys.argv = ["assay", *words]
+        runpy.run_module("assay", run_name="__main__")
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return code, (folder / "stdout").read_text(), (folder / "stderr").read_text()
 
 
 def _skipped(folder: Path, engine: str, options: list[str]) -> Row:
     """All of them in one command that leaves out what fails: one empty cell each, and a note that says so."""
     names = [name for name, words in misbehaving.EXPECTED.items() if words]
-    done = _score(folder, names, "--on-error", "skip", *options)
-    rows = list(csv.reader(io.StringIO(done.stdout)))
+    code, out, errors = score(folder, names, "--on-error", "skip", *options)
+    rows = list(csv.reader(io.StringIO(out)))
     empty = [sum(not row[column] for row in rows[1:]) for column in range(1, len(names) + 1)] if rows else []
     wrong = [f"{name} {count}" for name, count in zip(names, empty, strict=False) if count != 1]
-    is_ok = done.returncode == 0 and len(rows) == 2101 and len(empty) == len(names) and not wrong
-    detail = "" if is_ok else f"exit {done.returncode}, empty: {wrong}: {done.stderr[-300:]}"
+    is_ok = code == 0 and len(rows) == 2101 and len(empty) == len(names) and not wrong
+    detail = "" if is_ok else f"exit {code}, empty: {wrong}: {errors[-300:]}"
     return f"{len(names)} metrics with --on-error skip on {engine}", is_ok, detail
 
 

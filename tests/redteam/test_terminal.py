@@ -81,3 +81,23 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted_in_csv_and_not_in_json(tm
     for name in names[:-1]:
         assert f"'{name}".encode() in done.stdout
     assert b"'plain" not in done.stdout
+
+
+def test_no_command_on_a_run_lets_an_escape_through(tmp_path: Path) -> None:
+    names = {"stereotype": f"old {ESCAPE}", "anti_stereotype": "young", "reference": f"one {ESCAPE}"}
+    rows = [{"id": f"{ESCAPE}{n}", "attribute": f"{ESCAPE}age", **names} for n in range(12)]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = ["run", "stereotype", "-m", "bleu", "--data", "pairs.jsonl", "--cache", "none", "--out", "run"]
+    for words in (
+        [*run, "--rule", "paper"],
+        ["report", "run", "--format", "md"],
+        ["compare", "run", "run"],
+        ["panel", "run"],
+        ["card", "run"],
+        ["gate", "run", "--fail-on", "fail"],
+    ):
+        said = on_terminal(words, tmp_path)
+        assert said, words
+        for sign in (b"\x1b]0;", b"\x07", "\x9b".encode()):
+            assert sign not in said, words
+    assert b"OWNED" in (tmp_path / "run" / "cases.parquet").read_bytes(), "the run holds it"

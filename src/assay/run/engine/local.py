@@ -102,8 +102,9 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     """Processes that live as long as this one, so that each worker loads a model once per run."""
     threads = str(max(1, (os.cpu_count() or 1) // workers))
     before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, threads))  # numpy reads them when a worker imports it
+    os.environ.update(dict.fromkeys(_THREADS, threads))  # numpy reads them when it is imported, once for all
     try:
+        multiprocessing.set_forkserver_preload([score_piece.__module__])
         forkserver.ensure_running()
     finally:
         for name, value in before.items():
