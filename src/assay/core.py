@@ -261,6 +261,12 @@ class Explanation:
     columns: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
 
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> Explanation:
+        """The explanation from its fields as JSON has them."""
+        values = tuple(map(tuple, fields["values"]))
+        return cls(fields["kind"], tuple(fields["rows"]), tuple(fields["columns"]), values)
+
 
 class _Scorer(Recipe):
     """What sample metrics and set metrics declare alike."""

@@ -7,13 +7,13 @@ Loopback only, bounded; `python tests/redteam/run.py kills zoo` runs these parts
 
 from __future__ import annotations
 
+import atexit
 import csv
 import io
 import json
 import os
 import re
 import resource
-import runpy
 import shutil
 import signal
 import subprocess
@@ -29,8 +29,8 @@ from xml.etree import ElementTree
 sys.path.insert(0, str(Path(__file__).parent))
 import misbehaving
 
-import assay.cli.audit
-import assay.run.bulk  # noqa: F401  (so that forks need not import it)
+import assay.cli
+import assay.run.bulk  # so that forks need not import it
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -228,7 +228,15 @@ def score(folder: Path, names: list[str], *options: str) -> tuple[int, str, str]
         for descriptor, name in ((1, "stdout"), (2, "stderr")):
             os.dup2(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), descriptor)
         sys.argv = ["assay", *words]
-        runpy.run_module("assay", run_name="__main__")
+        ended = 0
+        try:
+            assay.cli.main()
+        except SystemExit as error:
+            ended = int(error.code or 0)
+        finally:  # nothing of the process that was forked may be cleared away here
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            os._exit(ended)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return code, (folder / "stdout").read_text(), (folder / "stderr").read_text()
 

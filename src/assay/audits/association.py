@@ -46,6 +46,7 @@ class Association(DataAudit):
     question = "fairness"
     title, advice, statistics = declared("association")
     quick_options = {"templates": 2}
+    compares = True
 
     data: tuple[Path, ...] = ()  # files or folders in the SEAT form
     limit: int | None = None  # words per set

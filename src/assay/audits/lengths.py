@@ -25,6 +25,7 @@ class IdentityLength(BlindSpot, DataAudit):
     name = "identity-length"
     title, advice, statistics = declared("identity-length")
     quick_options = {"limit": 12, "lengths": (8, 32, 128)}
+    compares = True
 
     limit: int | None = 60
     task: tuple[str, ...] = ()

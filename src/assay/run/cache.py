@@ -178,6 +178,20 @@ class ScoreCache:
         packed.sort(key=itemgetter(1))  # in the order of the tree: fewer pages are written twice
         self._write("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)", packed)
 
+    def get_text(self, signature: str, key: bytes) -> str | None:
+        """A text that was put for a key; None if there is none, or it is damaged."""
+        query = "SELECT notes, checksum FROM scores WHERE signature = ? AND key = ?"
+        for text, checksum in self._rows(query, (self._id(signature), key)):
+            if zlib.crc32(key + text.encode(), zlib.crc32(signature.encode())) == checksum:
+                return str(text)
+        return None
+
+    def put_text(self, signature: str, key: bytes, text: str) -> None:
+        """Remember a text, as a row without scores."""
+        checksum = zlib.crc32(key + text.encode(), zlib.crc32(signature.encode()))
+        row = (self._id(signature), key, b"", text, checksum)
+        self._write("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)", [row])
+
     def book(self, metric: str, characters: int, seconds: float) -> None:
         """Note how fast a metric was; older runs count half, so that the pace follows the machine."""
         statement = (

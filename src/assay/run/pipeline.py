@@ -26,6 +26,7 @@ from assay.models.weights import CARRIERS, present
 from assay.names.inventory import lacking
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, build, check_numbers, measure
+from assay.run.cache import ScoreCache
 from assay.run.data import (
     check_used,
     data_digests,
@@ -220,7 +221,8 @@ def execute(
     own = data_notes(audits)  # in a run of several audits, the first thing to know
     notes = [*own, *changed, *notes] if len(audits) > 1 else [*notes, *own]
     all_cases = {name: _all_cases(work[name], scored[name]) for name in audits}
-    explained = _explain(findings, all_cases, measures)
+    explained = _explain(findings, all_cases, measures, session.cache)
+    session.cache.close()
     about = _describe_run(audits, measures, scored, session, size) | ({"spent": spent} if spent else {})
     about["seconds"]["wall"] = time.perf_counter() - began
     about["notes"] = [*left_out, *notes, *_scoring_notes(scored), *session.failures[:_FAILURES]]
@@ -274,7 +276,10 @@ def _all_cases(items: Sequence[Case | Grid], scored: Sequence[Scored]) -> list[C
 
 
 def _explain(
-    findings: Sequence[Finding], cases: Mapping[str, Sequence[Case]], measures: Sequence[Measure]
+    findings: Sequence[Finding],
+    cases: Mapping[str, Sequence[Case]],
+    measures: Sequence[Measure],
+    cache: ScoreCache,
 ) -> list[Explained]:
     """Explanations of the evidence of failed findings, made now because the report computes nothing."""
     by_label = {given.label: given for given in measures if isinstance(given.metric, Metric)}
@@ -289,7 +294,7 @@ def _explain(
     explained: list[Explained] = []
     for metric, name, case in wanted:
         samples = by_id[name][case].samples
-        reasons = explain_samples(by_label[metric], samples.values())
+        reasons = explain_samples(by_label[metric], samples.values(), cache)
         explained += [
             Explained(metric, name, case, role, reason)
             for role, reason in zip(samples, reasons, strict=True)

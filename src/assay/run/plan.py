@@ -18,7 +18,9 @@ from assay.run.session import Session
 from assay.run.unfold import unusual_reasons
 
 Work = Mapping[str, Sequence[Case | Grid]]  # what must be scored, by audit
-QUICK_TOKENS = 45_000  # through the causal language model at --size quick
+# Through a causal language model at --size quick. It is enough for swap, attention, frequent-ngram and
+# truncation-direction; copy-source alone would take 13,000 more, for two verdicts.
+QUICK_TOKENS = 22_000
 _ROUNDS = 200  # of a search
 _CAUSAL = ("likelihood", "generation", "judge")  # one forward pass per sample, none shared between samples
 _CHARACTERS_PER_TOKEN = 4.3  # English under the encoders' word pieces, measured on the embedded corpora

@@ -338,11 +338,7 @@ def _check_about(about: Any) -> None:
 
 def _parse_explained(line: str) -> Explained:
     fields = json.loads(line)
-    inner = fields.pop("explanation")
-    explanation = Explanation(
-        inner["kind"], tuple(inner["rows"]), tuple(inner["columns"]), tuple(map(tuple, inner["values"]))
-    )
-    return Explained(**fields, explanation=explanation)
+    return Explained(**fields | {"explanation": Explanation.read(fields["explanation"])})
 
 
 def findings_frame(findings: Iterable[Finding]) -> pl.DataFrame:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from assay.core import Case, Explanation, Floats, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.errors import AuditError, MetricError
-from assay.run.cache import Integers, Table
+from assay.run.cache import Integers, ScoreCache, Table
 from assay.run.engine.batch import Batch, as_numbers, call_metric, quote, rare_collections
 from assay.run.session import Session
 from assay.run.unfold import FAILED, score_sets, unfold
@@ -271,17 +272,27 @@ def score_cases(
     return scored
 
 
-def explain_samples(measure: Measure, samples: Iterable[Sample]) -> list[Explanation | None]:
+def explain_samples(
+    measure: Measure, samples: Iterable[Sample], cache: ScoreCache | None = None
+) -> list[Explanation | None]:
     """Why the scores are as they are, to show beside findings; None where the metric cannot say."""
     metric = measure.metric
     if not isinstance(metric, Metric):
         return [None for _ in samples]
-    explanations: list[Explanation | None] = []
-    for sample in samples:
-        projected = project(metric, sample)
-        try:
-            call = partial(metric.explain, projected) if projected is not None else lambda: None
-            explanations.append(call_metric(metric, call, "while it explained a score"))
-        except AuditError:
-            explanations.append(None)  # a failed explanation must not cost the findings
-    return explanations
+    store = cache if cache is not None and metric.cacheable else ScoreCache(None)
+    return [_explain(metric, project(metric, sample), store) for sample in samples]
+
+
+def _explain(metric: Metric, sample: Sample | None, cache: ScoreCache) -> Explanation | None:
+    if sample is None:
+        return None
+    signature, key = f"{metric.signature}|explained", bytes.fromhex(sample.key)
+    stored = cache.get_text(signature, key)
+    if stored is not None:
+        return Explanation.read(json.loads(stored)) if stored else None
+    try:
+        explanation = call_metric(metric, partial(metric.explain, sample), "while it explained a score")
+    except AuditError:
+        return None  # a failed explanation must not cost the findings
+    cache.put_text(signature, key, json.dumps(asdict(explanation)) if explanation else "")
+    return explanation
