@@ -16,6 +16,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from assay.models.lazy import wait_passively
+
 
 @dataclass(frozen=True, slots=True)
 class Bar:
@@ -67,6 +69,7 @@ BARS = (
 def race(name: str) -> dict[str, float]:
     """One race in a process of its own, so that no race finds what another left in memory."""
     code = f"import json, bench.{name} as race; print(); print(json.dumps(race.main()))"
+    wait_passively()  # as the command line does, before numpy is loaded
     quiet = os.environ | {"TOKENIZERS_PARALLELISM": "false"}
     done = subprocess.run(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=quiet, check=True

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.core import Case, Grid, Metric, Sample, Scores
+from assay.core import Case, Explanation, Grid, Metric, Sample, Scores
 from assay.errors import MetricError
 from assay.names.spec import measure, parse
 from assay.run.cache import ScoreCache
 from assay.run.engine.local import LocalEngine
-from assay.run.scoring import project, score_cases, score_grid, score_samples
+from assay.run.scoring import explain_samples, project, score_cases, score_grid, score_samples
 from assay.run.session import Session
 
 CALLS: list[int] = []
@@ -159,3 +159,20 @@ def test_score_reports_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFi
     assert "note: " in printed.err
     assert "2 of 3 samples" in printed.err
     assert "'bad one': ValueError: cannot read this" in printed.err
+
+
+@dataclass(frozen=True)
+class Explaining(Counting):
+    def explain(self, sample: Sample) -> Explanation | None:
+        CALLS.append(1)
+        return Explanation("tokens", ("a",), ("p",), ((0.5,),)) if "cat" in sample.hypothesis else None
+
+
+def test_an_explanation_is_made_once_ever(tmp_path: Path) -> None:
+    samples = _samples("the cat", "a dog")
+    for calls in (2, 3):  # what has no explanation is asked again
+        cache = ScoreCache(tmp_path)
+        made = explain_samples(measure(Explaining()), samples, cache)
+        assert made == [Explanation("tokens", ("a",), ("p",), ((0.5,),)), None]
+        assert len(CALLS) == calls
+        cache.close()

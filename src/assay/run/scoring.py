@@ -289,10 +289,11 @@ def _explain(metric: Metric, sample: Sample | None, cache: ScoreCache) -> Explan
     signature, key = f"{metric.signature}|explained", bytes.fromhex(sample.key)
     stored = cache.get_text(signature, key)
     if stored is not None:
-        return Explanation.read(json.loads(stored)) if stored else None
+        return Explanation.read(json.loads(stored))
     try:
         explanation = call_metric(metric, partial(metric.explain, sample), "while it explained a score")
     except AuditError:
         return None  # a failed explanation must not cost the findings
-    cache.put_text(signature, key, json.dumps(asdict(explanation)) if explanation else "")
+    if explanation is not None:
+        cache.put_text(signature, key, json.dumps(asdict(explanation)))
     return explanation
