@@ -56,7 +56,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'assay' has no attribute {name!r}")
     import importlib
 
-    from assay.models.lazy import wait_passively
-
-    wait_passively()  # before numpy is loaded, if nobody has
     return getattr(importlib.import_module(_LAZY[name]), name)
