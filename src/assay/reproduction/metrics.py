@@ -22,7 +22,6 @@ from typing import Literal
 from rapidfuzz.distance import LCSseq
 
 from assay.core import Metric, Sample
-from assay.errors import MetricError
 from assay.metrics.coco import JAVA_BATCH, java_meteor
 from assay.metrics.ngram import Matches, brevity_penalty, count_matches
 from assay.metrics.text import f_measure, grams, memo, tokens
@@ -58,20 +57,20 @@ def _jbleu(matches: Matches) -> float:
     return brevity_penalty(matches.length, matches.closest) * math.exp(logs / len(matches.correct))
 
 
-@cache
-def _stemmer() -> Callable[[str], str]:
-    """Porter's stem as first published, apart from irregular forms, which py-rouge lists in its package.
-
-    The lists are read from the installed package; nothing of it is run.
-    """
-    from nltk.stem.porter import PorterStemmer
-
+def _word_lists() -> list[Path]:
+    """The lists of irregular forms in the installed package py-rouge, of which nothing is run; or none."""
     package = importlib.util.find_spec("rouge")
     folders = package.submodule_search_locations if package else None
     paths = [Path(folder, name) for folder in folders or () for name in _LISTS]
-    if not paths or not all(path.is_file() for path in paths):
-        raise MetricError("this recipe needs the word list of py-rouge; run `pip install py-rouge`")
-    lines = [line.partition("|") for path in paths for line in path.read_text("utf-8").split()]
+    return paths if all(path.is_file() for path in paths) else []
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    """Porter's stem as first published, apart from irregular forms."""
+    from nltk.stem.porter import PorterStemmer
+
+    lines = [line.partition("|") for path in _word_lists() for line in path.read_text("utf-8").split()]
     irregular = {word: base for word, _, base in lines}
     porter = PorterStemmer(PorterStemmer.ORIGINAL_ALGORITHM)
     return lru_cache(maxsize=100_000)(lambda word: irregular.get(word) or str(porter.stem(word)))
@@ -98,6 +97,10 @@ class PyRouge(_Dialect):
     kind: Literal["1", "2", "l"] = "1"
     limit: int = 100
     weight: float = 1.2  # read by ROUGE-L too, though it is meant for ROUGE-W
+
+    @classmethod
+    def absent(cls) -> str | None:
+        return None if _word_lists() else "needs the word list of its package; run `pip install py-rouge`"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         pairs = [[self._pair(s.hypothesis, text) for text in s.references] for s in samples]

@@ -68,7 +68,7 @@ def _audits(
         files = [folder / path for path in options.pop("files", ())] if folder else options.pop("files", None)
         here = [path for path in files or () if isinstance(path, Path) and path.exists()]
         kind = audit_class(name)
-        if kind.needs_data and not here:
+        if options.pop("only_with_files", kind.needs_data) and not here:
             left_out[name] = f"it needs {', '.join(table['files'])} in a folder given with --data"
             continue
         quick = {key: value for key, value in kind.quick().items() if key != "skip"}
@@ -107,13 +107,15 @@ def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> d
     shown = [
         [name, *("" if value is None else number(value) for value in values)] for name, values in rows.items()
     ]
+    named = audit_class(given["audit"]).statistics
+    units = [one.unit.strip() for one in named if one.name == given["statistic"] and one.unit.strip()]
     ours = given["ours"].format(**_facts(rows, [r for r in wanted if r["verdict"] in _VERDICTS], given))
     return {
         **text,
         "ours": ours,
         "columns": list(given["columns"]),
         "rows": shown,
-        "unit": given["statistic"],
+        "unit": ", ".join([given["statistic"], *units]),
     }
 
 
