@@ -102,7 +102,9 @@ def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> d
     rows = {name: values for name, values in rows.items() if any(value is not None for value in values)}
     text = {key: given[key] for key in ("where", "heading", "found")}
     if not rows:
-        reason = left_out.get(given["audit"], "none of these metrics gives a figure here")
+        reason = left_out.get(given["audit"]) or given.get(
+            "without", "none of these metrics gives a figure here"
+        )
         return {**text, "ours": f"Not run: {reason}.", "columns": [], "rows": []}
     shown = [
         [name, *("" if value is None else number(value) for value in values)] for name, values in rows.items()
