@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -42,7 +42,7 @@ def reproduce(
 
     With -m your own metrics join a table, in the paper's protocol, and stand where their figures put them.
     """
-    from assay.reproduction import Place, find_recipe, recipes, reproduce
+    from assay.reproduction import Place, count, find_recipe, recipes, reproduce
     from assay.run.session import Session
 
     if all_ and recipe:
@@ -71,10 +71,14 @@ def reproduce(
         results[table.name] = reproduce(table, place, session)
         if not json:
             _print_table(table, results[table.name], latex)
+    every = [(name, item) for name, checked in results.items() for item in checked]
     if json:
-        _print_document(results)
+        rows = [
+            {"recipe": name, **_row(item), "kind": item.kind, "reason": item.reason} for name, item in every
+        ]
+        print_json({"cells": rows, "counts": count(item for _, item in every)})
     _write_pages(results, out, docs, quiet)
-    if all(cell.ours is None for checked in results.values() for cell in checked):
+    if all(item.ours is None for _, item in every):
         raise DataError(f"nothing was run on {data}, as said above; `assay reproduce` lists the files needed")
 
 
@@ -129,30 +133,31 @@ def _list_recipes(json: bool) -> None:
 
 def _print_plan(chosen: Sequence[Recipe], place: Place, machine: str, session: Session, json: bool) -> None:
     """What would run, what it would fetch and how long it would take, from stated rough rates."""
-    from assay.reproduction.own import gigabytes, steps
+    from assay.reproduction.own import size_of, steps
 
-    found = steps(chosen, place, machine, session)
-    ready = [step for step in found if not step.lacks]
-    fetch = {name: gigabytes(name) for step in ready for name in step.fetch}
+    planned = steps(chosen, place, machine, session)
+    ready = [step for step in planned if not step.lacks]
+    fetch = {name: size_of(name)[0] for step in ready for name in step.fetch}
     seconds = sum(step.seconds or 0.0 for step in ready)
     rows: list[dict[str, Any]] = [
         {
             "recipe": step.recipe, "cells": step.cells, "metric": step.metric,
-            "to fetch": ", ".join(f"{name} {gigabytes(name):.2g} GB" for name in step.fetch),
+            "to fetch": ", ".join(f"{name} {size_of(name)[0]:.2g} GB" for name in step.fetch),
             "minutes": "" if step.seconds is None else f"{step.seconds / 60:.2g}", "lacks": step.lacks,
         }
-        for step in found
+        for step in planned
     ]  # fmt: skip
     if json:
         print_json({"steps": rows, "fetch": fetch, "seconds": seconds, "machine": machine})
         return
     print_columns(rows)
-    runs = sum(step.cells for step in ready)
-    typer.echo(f"{runs} of {sum(step.cells for step in found)} cells would run, {sum(fetch.values()):.1f} GB")
+    hours = seconds / 3600
+    runs, cells = (sum(step.cells for step in listed) for listed in (ready, planned))
     typer.echo(
-        f"would be fetched, and models would work about {seconds / 3600:.2g} hours on {machine!r}: rough, by"
+        f"{runs} of {cells} cells would run, {sum(fetch.values()):.1f} GB\n"
+        f"would be fetched, and models would work about {hours:.2g} hours on {machine!r}: rough, by\n"
+        "the parameters and tokens read; it may be wrong by a factor of three"
     )
-    typer.echo("the parameters and tokens read; it may be wrong by a factor of three")
 
 
 def _print_own(
@@ -180,10 +185,11 @@ def _print_own(
         print_columns(rows)
 
 
-def _place(checked: Checked) -> dict[str, Any]:
-    """Where a published number stands, and the number."""
-    cell = checked.cell
-    return {"row": cell.row, "column": cell.column, "from": cell.source, "published": cell.published}
+def _row(item: Checked) -> dict[str, Any]:
+    """Where a published number stands, the number and ours."""
+    cell = item.cell
+    place = {"row": cell.row, "column": cell.column, "from": cell.source, "published": cell.published}
+    return {**place, "ours": item.ours, "difference": item.difference, "verdict": item.verdict}
 
 
 def _print_table(table: Recipe, checked: Sequence[Checked], latex: bool) -> None:
@@ -193,33 +199,19 @@ def _print_table(table: Recipe, checked: Sequence[Checked], latex: bool) -> None
         typer.echo(latex_table(table, checked))
         return
     rows = [
-        {
-            **_place(cell), "ours": cell.shown, "difference": f"{cell.difference:+.4g}",
-            "verdict": f"{cell.verdict}" + (f": {cell.reason}" if cell.reason else ""),
+        _row(item) | {
+            "ours": item.shown, "difference": f"{item.difference:+.4g}",
+            "verdict": f"{item.verdict}" + (f": {item.reason}" if item.reason else ""),
         }
-        for cell in checked
-        if cell.ours is not None
+        for item in checked
+        if item.ours is not None
     ]  # fmt: skip
     if rows:
         typer.echo(f"{table.name}: {table.title}")
         print_columns(rows)
     typer.echo(f"{table.name}: {summary(checked)}")
-    for reason in reasons([cell for cell in checked if cell.ours is None]):
+    for reason in reasons([item for item in checked if item.ours is None]):
         typer.echo(f"  {reason}")
-
-
-def _print_document(results: Mapping[str, Sequence[Checked]]) -> None:
-    from assay.reproduction import count
-
-    rows = [
-        {
-            "recipe": name, **_place(cell), "ours": cell.ours, "difference": cell.difference,
-            "verdict": cell.verdict, "kind": cell.kind, "reason": cell.reason,
-        }
-        for name, checked in results.items()
-        for cell in checked
-    ]  # fmt: skip
-    print_json({"cells": rows, "counts": count([cell for checked in results.values() for cell in checked])})
 
 
 def _write_pages(results: dict[str, list[Checked]], out: Path | None, docs: Path | None, quiet: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -164,12 +164,10 @@ def reproduce(recipe: Recipe, place: Place | Path, session: Session | None = Non
         if cells:
             results = _run_plan(plan, cells, place, session or Session.open())
             checked |= {item.cell: item for item in results}
+    by_place = {(cell.row, cell.source, cell.column): item for cell, item in checked.items()}
     for cell in recipe.runnable:
         if cell.of:
-            row = {
-                c.column: item for c, item in checked.items() if (c.row, c.source) == (cell.row, cell.source)
-            }
-            checked[cell] = _mean(cell, [row[name] for name in cell.of])
+            checked[cell] = _mean(cell, [by_place[cell.row, cell.source, name] for name in cell.of])
     return [checked[cell] for cell in recipe.cells]
 
 
@@ -214,16 +212,14 @@ def _prepared(plan: Plan, path: Path, copy: Path) -> Path:
             record = dict(row.values)
             if plan.first_reference:
                 record["references"] = record["references"][:1]
-            for single in _each_judgement(record) if plan.each_judgement else (record,):
-                out.write(json.dumps(single, ensure_ascii=True) + "\n")
+            ratings = record["human"] if plan.each_judgement else {}
+            for place in range(max(map(len, ratings.values()))) if ratings else ():
+                human = {name: given[place] for name, given in ratings.items() if place < len(given)}
+                single = {**record, "id": f"{record['id']}/{place}", "human": human}
+                out.write(json.dumps(single) + "\n")
+            if not ratings:
+                out.write(json.dumps(record) + "\n")
     return copy
-
-
-def _each_judgement(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    ratings = record["human"]
-    for place in range(max(map(len, ratings.values()))):
-        human = {name: given[place] for name, given in ratings.items() if place < len(given)}
-        yield {**record, "id": f"{record['id']}/{place}", "human": human}
 
 
 def _computed(

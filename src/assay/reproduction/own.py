@@ -17,7 +17,7 @@ from assay.reproduction.recipes import Cell, Plan, Recipe
 from assay.run.pipeline import estimate_cost
 from assay.run.session import Session
 
-_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+_ENDINGS = {0: "st", 1: "nd", 2: "rd"}  # of the place after so many
 _READERS = ("rouge1", "distinct-n")  # one that reads references, and one that reads the text alone
 _COUNTED = 100  # items of a file
 
@@ -36,17 +36,16 @@ def own_cells(recipe: Recipe, specs: Sequence[str], place: Place, session: Sessi
     return checked
 
 
-def _in_rows(recipe: Recipe) -> bool:
-    """Whether a table has a metric per row, rather than per column."""
-    seen: dict[str, set[str | None]] = {}
-    for cell in recipe.runnable:
-        seen.setdefault(cell.column, set()).add(cell.metric or cell.released)
-    return any(len(specs) > 1 for specs in seen.values())
+def _axes(recipe: Recipe) -> tuple[str, str]:
+    """What a table has per metric, a row or a column, and the other of the two."""
+    columns = {cell.column for cell in recipe.runnable}
+    in_rows = len({(cell.column, cell.metric or cell.released) for cell in recipe.runnable}) > len(columns)
+    return ("row", "column") if in_rows else ("column", "row")
 
 
 def _with_own(recipe: Recipe, specs: Sequence[str]) -> Recipe:
     """The table with the user's metrics alone: a line for each metric and protocol that the table has."""
-    line, across = ("row", "column") if _in_rows(recipe) else ("column", "row")
+    line, across = _axes(recipe)
     lines: dict[str, dict[str, Cell]] = {}
     for cell in recipe.runnable:
         lines.setdefault(getattr(cell, line), {}).setdefault(getattr(cell, across), cell)
@@ -73,7 +72,7 @@ def standing(mine: Checked, recipe: Recipe) -> str:
     """Where a user's figure would stand among those printed by the same protocol."""
     if mine.ours is None:
         return mine.reason
-    line, across = ("row", "column") if _in_rows(recipe) else ("column", "row")
+    line, across = _axes(recipe)
     others = {
         getattr(cell, line): cell.number
         for cell in recipe.cells
@@ -82,10 +81,9 @@ def standing(mine: Checked, recipe: Recipe) -> str:
     ranked = sorted(others.items(), key=lambda pair: pair[1])
     place = bisect_left([number for _, number in ranked], mine.ours)
     between = [f"{name} ({number:g})" for name, number in ranked[max(0, place - 1) : place + 1]]
-    rank = place + 1
-    ending = "th" if rank % 100 in (11, 12, 13) else _ENDINGS.get(rank % 10, "th")
-    where = "between " if 0 < place < len(ranked) else "below " if place == 0 else "above "
-    return f"{rank}{ending} lowest of {len(ranked) + 1}, {where}{' and '.join(between)}"
+    where = "between" if 0 < place < len(ranked) else "below" if place == 0 else "above"
+    ending = "th" if place % 100 in (10, 11, 12) else _ENDINGS.get(place % 10, "th")
+    return f"{place + 1}{ending} lowest of {len(ranked) + 1}, {where} {' and '.join(between)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,27 +104,25 @@ def steps(tables: Sequence[Recipe], place: Place, machine: str, session: Session
     if machine not in speeds:
         raise SpecError(f"unknown machine {machine!r}{suggest(machine, speeds)}; known: {', '.join(speeds)}")
     cells: dict[tuple[str, str, str], list[Cell]] = {}
-    for table in tables:
-        for cell in table.runnable:
-            if cell.metric and not cell.of:
-                cells.setdefault((table.name, cell.run, cell.metric), []).append(cell)
+    for name, cell in ((table.name, cell) for table in tables for cell in table.runnable):
+        if cell.metric and not cell.of:
+            cells.setdefault((name, cell.run, cell.metric), []).append(cell)
     plans = {(table.name, run): plan for table in tables for run, plan in table.runs.items()}
-    found, counted = [], dict[str, int | None]()
+    planned, counted = [], dict[str, int | None]()
     for (name, run, spec), listed in cells.items():
         plan = plans[name, run]
         names = [weight for part in place.parts(spec) for weight in place.weights_of(part)]
         lack = place.missing(plan, listed[0])
         tokens = None if lack else _tokens(plan, place, session, counted)
-        work = None if tokens is None else tokens * 2e6 * sum(map(parameters, names))
+        work = None if tokens is None else tokens * 2e6 * sum(size_of(name)[1] for name in names)
         seconds = None if work is None else work / (1e9 * speeds[machine])
-        absent = tuple(weight for weight in names if not _here(weight))
-        found.append(Step(name, spec, len(listed), ": ".join(lack or ()), absent, seconds))
-    return found
-
-
-def _here(weight: str) -> bool:
-    """Whether nothing is to be fetched: a file of the data folder is the user's to get."""
-    return present(weight) if weight in CARRIERS else weight.startswith("/") or on_disk(weight)
+        # A file of the data folder is the user's to get.
+        here = [
+            present(name) if name in CARRIERS else name.startswith("/") or on_disk(name) for name in names
+        ]
+        absent = tuple(name for name, known in zip(names, here, strict=True) if not known)
+        planned.append(Step(name, spec, len(listed), ": ".join(lack or ()), absent, seconds))
+    return planned
 
 
 def _tokens(plan: Plan, place: Place, session: Session, counted: dict[str, int | None]) -> int | None:
@@ -147,17 +143,9 @@ def _tokens(plan: Plan, place: Place, session: Session, counted: dict[str, int |
     return counted[key]
 
 
-def parameters(name: str) -> float:
-    """Millions of parameters of a checkpoint; a guess for a folder of the user's."""
+def size_of(name: str) -> tuple[float, float]:
+    """The gigabytes of a download and its millions of parameters; a guess for a folder of the user's."""
     if name in CARRIERS:
-        return (CARRIERS[name].parameters or 0) / 1e6
-    known = toml_file("recipes", "machines")["checkpoints"]
-    return float(known[name][1]) if name in known else 350.0
-
-
-def gigabytes(name: str) -> float:
-    """The size of a download."""
-    if name in CARRIERS:
-        return CARRIERS[name].megabytes / 1e3
-    known = toml_file("recipes", "machines")["checkpoints"]
-    return float(known[name][0]) if name in known else 0.0
+        return CARRIERS[name].megabytes / 1e3, (CARRIERS[name].parameters or 0) / 1e6
+    gigabytes, millions = toml_file("recipes", "machines")["checkpoints"].get(name, (0.0, 350.0))
+    return float(gigabytes), float(millions)
