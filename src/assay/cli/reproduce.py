@@ -141,7 +141,7 @@ def _print_plan(chosen: Sequence[Recipe], place: Place, machine: str, session: S
     seconds = sum(step.seconds or 0.0 for step in ready)
     rows: list[dict[str, Any]] = [
         {
-            "recipe": step.recipe, "cells": step.cells, "metric": step.metric,
+            "recipe": step.recipe, "run": step.run, "cells": step.cells, "metric": step.metric,
             "to fetch": ", ".join(f"{name} {size_of(name)[0]:.2g} GB" for name in step.fetch),
             "minutes": "" if step.seconds is None else f"{step.seconds / 60:.2g}", "lacks": step.lacks,
         }

@@ -91,6 +91,7 @@ class Step:
     """One metric of one run of a recipe: whether it would run, what it would fetch, how long it takes."""
 
     recipe: str
+    run: str
     metric: str
     cells: int
     lacks: str  # why it would not run
@@ -121,7 +122,7 @@ def steps(tables: Sequence[Recipe], place: Place, machine: str, session: Session
             present(name) if name in CARRIERS else name.startswith("/") or on_disk(name) for name in names
         ]
         absent = tuple(name for name, known in zip(names, here, strict=True) if not known)
-        planned.append(Step(name, spec, len(listed), ": ".join(lack or ()), absent, seconds))
+        planned.append(Step(name, run, spec, len(listed), ": ".join(lack or ()), absent, seconds))
     return planned
 
 
