@@ -116,7 +116,7 @@ class Place:
             return self._weights(named)
         for part in self.parts(cell.metric):
             if command := lacking(part.metric) or part.metric.absent():
-                return "package", f"{part.metric.name} {command if ' ' in command else ''}".strip()
+                return "package", f"{part.metric.name}: {command}"
             named += self.weights_of(part)
         return self._weights(named)
 

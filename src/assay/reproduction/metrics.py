@@ -100,7 +100,7 @@ class PyRouge(_Dialect):
 
     @classmethod
     def absent(cls) -> str | None:
-        return None if _word_lists() else "needs the word list of its package; run `pip install py-rouge`"
+        return None if _word_lists() else "its word list is missing; run `pip install py-rouge`"
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         pairs = [[self._pair(s.hypothesis, text) for text in s.references] for s in samples]
