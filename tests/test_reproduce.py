@@ -23,7 +23,6 @@ from assay.reproduction.metrics import CocoRouge, MultEvalBleu
 from assay.reproduction.own import own_cells, standing, steps
 from assay.reproduction.page import (
     document,
-    html_page,
     latex_table,
     matrix,
     measured_parts,
@@ -202,12 +201,11 @@ def test_a_wrong_name_suggests() -> None:
         find_recipe("unfair:tabel6")
 
 
-def test_pages_escape_and_join(folder: Path) -> None:
+def test_pages_escape_and_join() -> None:
     known = recipes()["unfair:table6"].cells[0]
     nasty = check(replace(known, row="<script>", why="a | b"), 99.0)
-    page = html_page({"unfair:table6": [nasty, not_run(known, "data", "<b>")]})
-    assert "<script>" not in page
-    assert "&lt;script&gt;" in page
+    page = document({"unfair:table6": [nasty, not_run(known, "data", "x")]})
+    assert "&lt;script>" in page
     columns, rows = matrix([nasty, not_run(known, "data", "x")])
     assert len(columns) == 1
     assert len(rows) == 2
@@ -222,13 +220,14 @@ def test_command_line(tmp_path: Path) -> None:
     listed = runner.invoke(app, ["--json"])
     assert {one["recipe"] for one in json.loads(listed.stdout)} == set(recipes())
     docs = tmp_path / "page.md"
-    asked = ["unfair:table6", "--data", str(tmp_path), "--out", str(tmp_path), "--docs", str(docs), "-q"]
+    asked = ["unfair:table6", "--data", str(tmp_path), "--docs", str(docs), "-q"]
     done = runner.invoke(app, [*asked, "--json"])
     assert "nothing was run" in str(done.exception)
     counts = json.loads(done.stdout)["counts"]
     assert counts == {"equal": 0, "within tolerance": 0, "differs": 0, "not run": 406}
-    assert "stereotype_pairs/gender.jsonl" in (tmp_path / "reproduction.html").read_text("utf-8")
-    assert "1 of" in measured_parts(docs.read_text("utf-8"))["total"]
+    parts = measured_parts(docs.read_text("utf-8"))
+    assert "stereotype_pairs/gender.jsonl" in parts["unfair:table6"]
+    assert "1 of" in parts["total"]
     assert isinstance(runner.invoke(app, ["unfair:table6"]).exception, SpecError)
     planned = runner.invoke(app, ["unfair:table6", "--plan", "-q"])  # needs no data: it says what to get
     assert "stereotype_pairs/gender.jsonl in the data folder" in planned.stdout

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from assay.reproduction.recipes import Recipe
     from assay.run.session import Session
 
-_PAGE = "reproduction.html"
-
 
 def reproduce(
     recipe: Annotated[list[str] | None, typer.Argument()] = None,
@@ -31,7 +29,6 @@ def reproduce(
     plan: bool = False,
     machine: str = "here",
     latex: bool = False,
-    out: Path | None = None,
     docs: Path | None = None,
     cache: str | None = None,
     workers: o.Workers = 1,
@@ -43,6 +40,8 @@ def reproduce(
     With -m your own metrics join a table, in the paper's protocol, and stand where their figures put them.
     """
     from assay.reproduction import Place, count, find_recipe, recipes, reproduce
+    from assay.reproduction.page import document
+    from assay.run.results import write_text
     from assay.run.session import Session
 
     if all_ and recipe:
@@ -77,7 +76,8 @@ def reproduce(
             {"recipe": name, **_row(item), "kind": item.kind, "reason": item.reason} for name, item in every
         ]
         print_json({"cells": rows, "counts": count(item for _, item in every)})
-    _write_pages(results, out, docs, quiet)
+    if docs:
+        write_text(docs, document(results, docs.read_text("utf-8") if docs.exists() else ""))
     if all(item.ours is None for _, item in every):
         raise DataError(f"nothing was run on {data}, as said above; `assay reproduce` lists the files needed")
 
@@ -212,17 +212,3 @@ def _print_table(table: Recipe, checked: Sequence[Checked], latex: bool) -> None
     typer.echo(f"{table.name}: {summary(checked)}")
     for reason in reasons([item for item in checked if item.ours is None]):
         typer.echo(f"  {reason}")
-
-
-def _write_pages(results: dict[str, list[Checked]], out: Path | None, docs: Path | None, quiet: bool) -> None:
-    from assay.reproduction.page import document, html_page
-    from assay.run.results import make_folder, write_text
-
-    if out:
-        make_folder(out)
-        write_text(out / _PAGE, html_page(results))
-        if not quiet:
-            typer.echo(f"page: {out / _PAGE}", err=True)
-    if docs:
-        before = docs.read_text("utf-8") if docs.exists() else ""
-        write_text(docs, document(results, before))

@@ -1,4 +1,4 @@
-"""Checked cells as pages: one matrix per table, in HTML for a report and in Markdown for the documentation.
+"""Checked cells as pages: one matrix per table, in Markdown for the documentation, or a table for LaTeX.
 
 `document` writes docs/reproduction.md: parts made from recipes alone, and parts measured with the published
 data. Measured parts stand between marks, so that a run without data keeps what was measured before.
@@ -10,8 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
-
-from jinja2 import Environment, StrictUndefined
 
 from assay.datasets.lexicon import toml_file
 from assay.report.plain import as_latex, markdown_table
@@ -108,15 +106,6 @@ def latex_table(recipe: Recipe, checked: Sequence[Checked]) -> str:
 
 def _latex(line: Sequence[str]) -> str:
     return " & ".join(map(as_latex, line)) + r" \\"
-
-
-def html_page(results: Mapping[str, Sequence[Checked]]) -> str:
-    """All results as one page that needs no network and runs nothing; everything is escaped."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    tables = [(name, recipes()[name].title, checked, *matrix(checked)) for name, checked in results.items()]
-    every = [item for checked in results.values() for item in checked]
-    environment.globals.update(summary=summary, reasons=reasons, shown=_shown)
-    return environment.from_string(_TEXTS["page"]).render(_TEXTS, tables=tables, every=every) + "\n"
 
 
 def document(results: Mapping[str, Sequence[Checked]], before: str = "") -> str:
