@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.core import Audit as Audit
     from assay.core import (
+        Audit,
         Case,
         Estimate,
         Finding,
@@ -29,31 +29,22 @@ if TYPE_CHECKING:
     from assay.run.session import Session
 
 __version__ = "0.2.0.dev0"
-_NOUNS = (
-    "Audit", "Case", "Estimate", "Finding", "Grid", "Judgement", "Metric", "Perturbation", "Record", "Sample",
-    "Scored", "SetMetric", "Statistic",
-)  # fmt: skip
-_LAZY = {
-    **dict.fromkeys(_NOUNS, "assay.core"),
-    **dict.fromkeys(("audit", "run", "score"), "assay.run.pipeline"),
-    "AuditError": "assay.errors",
-    "compare": "assay.report.compare",
-    "load_run": "assay.run.results",
-    "View": "assay.report.views",
-    "Session": "assay.run.session",
-    "wrap": "assay.names.plugins",
-}
 __all__ = [
     "Audit", "AuditError", "Case", "Estimate", "Finding", "Grid", "Judgement", "Metric", "Perturbation",
-    "Record", "Sample", "Scored", "Session", "SetMetric", "Statistic", "audit", "compare", "load_run",
-    "run", "score", "wrap",
+    "Record", "Sample", "Scored", "Session", "SetMetric", "Statistic", "audit", "compare", "load_run", "run",
+    "score", "wrap",
 ]  # fmt: skip
+_MODULES = {
+    **dict.fromkeys(("audit", "run", "score"), "run.pipeline"),
+    "AuditError": "errors", "compare": "report.compare", "load_run": "run.results", "Session": "run.session",
+    "View": "report.views", "wrap": "names.plugins",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """Load what is asked for when it is asked for, so that importing assay stays light."""
-    if name not in _LAZY:
+    if name not in (*__all__, *_MODULES):
         raise AttributeError(f"module 'assay' has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_LAZY[name]), name)
+    return getattr(importlib.import_module(f"assay.{_MODULES.get(name, 'core')}"), name)

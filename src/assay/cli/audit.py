@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from glob import glob
 from pathlib import Path
@@ -14,11 +14,12 @@ import typer
 from assay import vocabulary
 from assay.cli import options as o
 from assay.cli.output import finish, print_cost, print_json, print_notes
-from assay.errors import DataError, SpecError, suggest
+from assay.errors import SpecError
 
 if TYPE_CHECKING:
-    from assay.core import Measure, Perturbation, Record
-    from assay.datasets.ratings import Rated
+    import polars as pl
+
+    from assay.core import Perturbation, Record
     from assay.run.results import Run
 
 _LACKS = {
@@ -104,47 +105,39 @@ def score(
     With --out, --data takes many files (quote a pattern) of any size: each is read in blocks, and its
     scores go to a Parquet file of the same name. Started again, it goes on with the files that are missing.
     """
-    import polars as pl
-
     from assay.datasets.columns import parse_map
     from assay.datasets.frames import as_data
-    from assay.datasets.ratings import CHUNK, TEXTS, stream_samples
-    from assay.datasets.rows import first_rows, recognise
     from assay.names.spec import measure
-    from assay.run.bulk import Part, parts_of, score_parts
-    from assay.run.data import alias_notes, reads_images
-    from assay.run.pipeline import DEFAULT_METRICS, score_chunks
+    from assay.run.bulk import Part, parts_of, score_file, score_parts
+    from assay.run.data import reads_images
+    from assay.run.pipeline import DEFAULT_METRICS
     from assay.run.session import Session
 
     measures = [measure(spec) for spec in metric or DEFAULT_METRICS]
-    columns = parse_map(",".join(map or ()))
+    columns, files = parse_map(",".join(map or ())), _expand(data)
     skip = skip_missing or not reads_images(measures)
-    files = _expand(data)
-    if out is not None:
-        session = Session.open(workers=workers, ray=ray, quiet=quiet, timeout=timeout)
-        parts = parts_of(files, out, Part(out, out, columns, skip, on_error, timeout))
-        print_notes(score_parts(measures, parts, session).sentences(), quiet=quiet)
-        return
-    if len(files) > 1:
-        raise SpecError(f"--data names {len(files)} files; --out FOLDER scores many, each into a file there")
-    (file,) = as_data(files, columns)
-    stream = partial(stream_samples, file, skip_missing=skip, limit=limit)
     session = Session.open(
         cache=o.cache_path(cache), workers=workers, ray=ray, on_error=on_error, quiet=quiet, timeout=timeout
     )
-    ids, last = _checked(stream, measures, file)  # the file is read again to score it, unless it is small
-    chunks = stream() if len(ids) > CHUNK else [last]
-    samples = ([item.sample for item in chunk] for chunk in chunks)
-    frame, notes = score_chunks(measures, samples, session=session)
-    notes = [*alias_notes(file, recognise(first_rows(file, limit), TEXTS)), *notes]
-    if not json:  # a cell that starts like a formula is quoted: spreadsheets run it otherwise
-        ids = [f"'{name}" if name.startswith(tuple("=+-@\t\r")) else name for name in ids]
-    frame.insert_column(0, pl.Series("id", ids))
+    if out is not None:
+        parts = parts_of(files, out, Part(out, out, columns, skip, on_error, timeout))
+        notes = score_parts(measures, parts, session).sentences()
+    elif len(files) > 1:
+        raise SpecError(f"--data names {len(files)} files; --out FOLDER scores many, each into a file there")
+    else:
+        (file,) = as_data(files, columns)
+        frame, notes = score_file(measures, file, session, skip_missing=skip, limit=limit)
+        _print_scores(frame, notes, json=json)
+    print_notes(notes, quiet=quiet)
+
+
+def _print_scores(frame: pl.DataFrame, notes: list[str], *, json: bool) -> None:
     if json:
         print_json({"scores": frame.to_dicts(), "notes": notes})
-    else:
-        typer.echo(frame.write_csv(), nl=False)
-    print_notes(notes, quiet=quiet)
+        return
+    # A cell that starts like a formula is quoted: spreadsheets run it otherwise.
+    names = frame["id"].str.replace(r"^([=+\-@\t\r])", "'${1}")
+    typer.echo(frame.with_columns(names).write_csv(), nl=False)
 
 
 def _expand(patterns: Sequence[Path]) -> list[Path]:
@@ -155,41 +148,6 @@ def _expand(patterns: Sequence[Path]) -> list[Path]:
         matching = [path] if path.exists() else sorted(map(Path, glob(str(path))))
         files += matching or [path]  # the reader says what is wrong with it
     return list(dict.fromkeys(files))
-
-
-def _checked(
-    stream: Callable[[], Iterable[list[Rated]]], measures: Sequence[Measure], data: Path
-) -> tuple[list[str], list[Rated]]:
-    """The ids of a file and its last chunk; refuse a metric that can score no row for want of a field."""
-    from assay.run.unfold import missing_field
-
-    ids: list[str] = []
-    chunk: list[Rated] = []
-    lacks: list[set[str | None]] = [set() for _ in measures]
-    for chunk in stream():
-        ids += [item.id for item in chunk]
-        for measure, needs in zip(measures, lacks, strict=True):
-            needs |= {missing_field(measure.metric, item.sample) for item in chunk}
-    for measure, needs in zip(measures, lacks, strict=True):
-        if None not in needs:
-            raise DataError(f"{measure.label} needs {_explain_missing(sorted(filter(None, needs)), data)}")
-    return ids, chunk
-
-
-def _explain_missing(needs: Sequence[str], data: Path) -> str:
-    """Why the rows of a file lack what is needed: a column that is not there, or one without values."""
-    from assay.datasets.ratings import KNOWN
-    from assay.datasets.rows import first_rows
-
-    columns = list(dict.fromkeys(column for row in first_rows(data) for column in row.values))
-    absent = [need for need in needs if need not in columns and need.rstrip("s") not in columns]
-    if not absent:
-        empty = "the files are missing, or the column is empty" if "image" in needs else "the column is empty"
-        return f"{' and '.join(needs)}, which no row of {data} has: {empty}; fill it, or take another metric"
-    hints = [suggest(column, absent) for column in columns if column not in KNOWN]
-    advice = f"; name it with --map {absent[0]}=COLUMN, add a column {absent[0]}, or take another metric"
-    advice = next((hint for hint in hints if " mean " in hint), advice)
-    return f"{' and '.join(needs)}; {data} has columns {', '.join(columns)}{advice}"
 
 
 def perturb(

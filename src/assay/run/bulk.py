@@ -1,7 +1,7 @@
-"""Files larger than memory to scores: one Parquet file of scores per part, read and written in blocks.
+"""Files to scores: of one file as a table, of many larger than memory as one Parquet file of scores each.
 
-A part is written whole or not at all, so that a stopped run goes on with the parts that are missing. On a Ray
-cluster every part is one task: workers read and write their own files, and nothing passes through the driver.
+Files are read in blocks. A part is written whole or not at all, so that a stopped run goes on with the parts
+that are missing. On a Ray cluster every part is one task: workers read and write their own files.
 """
 
 from __future__ import annotations
@@ -9,22 +9,26 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from assay.core import Measure
+import polars as pl
+
+from assay.core import Measure, Sample
 from assay.datasets.columns import DataFile
-from assay.datasets.ratings import stream_samples
-from assay.errors import DataError, SpecError
+from assay.datasets.ratings import CHUNK, KNOWN, TEXTS, stream_samples
+from assay.datasets.rows import first_rows, recognise
+from assay.errors import DataError, SpecError, suggest
 from assay.models.weights import file_digest
 from assay.run.cache import ScoreCache
+from assay.run.data import alias_notes
 from assay.run.engine.local import LocalEngine
 from assay.run.engine.ray import RayEngine, map_tasks
-from assay.run.pipeline import score_counted
+from assay.run.pipeline import score_chunks, score_counted
 from assay.run.session import Session
-from assay.run.unfold import metric_notes
+from assay.run.unfold import metric_notes, missing_field
 from assay.vocabulary import OnError
 
 BLOCK = 20_000  # rows in memory at once
@@ -75,6 +79,41 @@ class Counts:
         kept = [f"{self.kept} parts were scored before and are kept"] if self.kept else []
         notes = [*metric_notes(self.notes, self.rows), *self.failures]
         return [*kept, *notes, f"{self.rows:,} rows have scores"]
+
+
+def score_file(
+    measures: Sequence[Measure], file: Path, session: Session, *, skip_missing: bool, limit: int | None = None
+) -> tuple[pl.DataFrame, list[str]]:
+    """The scores of a file beside its ids, and notes. Refuses a metric that can score no row of it."""
+    aliases = recognise(first_rows(file, limit), TEXTS)
+    ids: list[str] = []
+    lacks: list[set[str | None]] = [set() for _ in measures]
+
+    def samples() -> Iterator[list[Sample]]:
+        for chunk in stream_samples(file, skip_missing=skip_missing, limit=limit):
+            ids.extend(item.id for item in chunk)
+            for given, needs in zip(measures, lacks, strict=True):
+                needs |= {missing_field(given.metric, item.sample) for item in chunk}
+                if len(chunk) < CHUNK and None not in needs:  # the last chunk, mostly the only one
+                    raise DataError(f"{given.label} needs {_explain(sorted(filter(None, needs)), file)}")
+            yield [item.sample for item in chunk]
+
+    frame, notes = score_chunks(measures, samples(), session=session)
+    frame.insert_column(0, pl.Series("id", ids))
+    return frame, [*alias_notes(file, aliases), *notes]
+
+
+def _explain(needs: Sequence[str], data: Path) -> str:
+    """Why the rows of a file lack what is needed: a column that is not there, or one without values."""
+    columns = list(dict.fromkeys(column for row in first_rows(data) for column in row.values))
+    absent = [need for need in needs if need not in columns and need.rstrip("s") not in columns]
+    if not absent:
+        empty = "the files are missing, or the column is empty" if "image" in needs else "the column is empty"
+        return f"{' and '.join(needs)}, which no row of {data} has: {empty}; fill it, or take another metric"
+    hints = [suggest(column, absent) for column in columns if column not in KNOWN]
+    advice = f"; name it with --map {absent[0]}=COLUMN, add a column {absent[0]}, or take another metric"
+    advice = next((hint for hint in hints if " mean " in hint), advice)
+    return f"{' and '.join(needs)}; {data} has columns {', '.join(columns)}{advice}"
 
 
 def score_parts(measures: Sequence[Measure], parts: Sequence[Part], session: Session) -> Counts:
