@@ -153,7 +153,7 @@ def test_score_reports_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFi
     rows = [f'{{"hypothesis": "{text}", "references": ["a"]}}' for text in ("good", "bad one", "bad two")]
     (tmp_path / "texts.jsonl").write_text("\n".join(rows))
     spec = f"{tmp_path / 'broken.py'}:fussy"
-    score([tmp_path / "texts.jsonl"], metric=[spec], cache="none", on_error="skip")
+    score(data=[tmp_path / "texts.jsonl"], metric=[spec], cache="none", on_error="skip")
     printed = capsys.readouterr()
     assert [line.rpartition(",")[2] for line in printed.out.splitlines()[1:]] == ["1.0", "", ""]
     assert "note: " in printed.err

@@ -15,12 +15,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import TYPE_CHECKING, Any, get_args
+from unittest.mock import patch
 
-# Everything of assay is imported where it is used: pytest loads this file in every project.
+# What is of assay or slow is imported where it is used: pytest loads this file in every project.
 if TYPE_CHECKING:
     import pytest
 
@@ -98,8 +103,6 @@ def _problems(
 
 
 def _among(slice_: str, patterns: Sequence[str]) -> bool:
-    from fnmatch import fnmatchcase
-
     return any(fnmatchcase(slice_, pattern) for pattern in patterns)
 
 
@@ -140,22 +143,10 @@ def _check_metric_declarations(measured: Measure) -> None:
 
 def _check_construction(recipe: Any) -> None:
     """Building from fields opens nothing, and so does travel to another process."""
-    import pickle
-
-    with _no_files(recipe.name):
+    advice = f"{recipe.name} opens a file when it is constructed; open it in prepare() or score()"
+    with patch("builtins.open", side_effect=AssertionError(advice)):
         again = pickle.loads(pickle.dumps(recipe))
     _require(again == recipe, f"{recipe.name} is another one after pickling; keep all its state in fields")
-
-
-@contextmanager
-def _no_files(name: str) -> Iterator[None]:
-    from unittest.mock import patch
-
-    def refuse(*_: Any, **__: Any) -> None:
-        raise AssertionError(f"{name} opens a file when it is constructed; open it in prepare() or score()")
-
-    with patch("builtins.open", refuse):
-        yield
 
 
 def _samples() -> list[Sample]:
@@ -169,8 +160,6 @@ def _samples() -> list[Sample]:
 
 def _scores(measured: Measure, samples: Sequence[Sample]) -> Floats:
     """(samples, outputs), by the path that every run takes."""
-    from dataclasses import replace
-
     from assay.run.scoring import score_samples
     from assay.run.session import Session
 
@@ -197,16 +186,13 @@ def _check_scores(measured: Measure) -> None:
     low, high = measured.metric.range
     above = low is None or np.nanmin(values) >= low - _ROUNDING
     below = high is None or np.nanmax(values) <= high + _ROUNDING
-    _require(
-        above and below, f"{label}: scores {values.tolist()} leave the declared range {measured.metric.range}"
-    )
+    outside = f"{label}: scores {values.tolist()} leave the declared range {measured.metric.range}"
+    _require(above and below, outside)
     if getattr(measured.metric, "identity_highest", False):
         _check_identity(measured, samples)
 
 
 def _check_identity(measured: Measure, samples: Sequence[Sample]) -> None:
-    from dataclasses import replace
-
     for sample in samples:
         reference = sample.references[0]
         other = replace(sample, references=(reference,), rival=None)
@@ -241,10 +227,6 @@ def _check_hard_texts(measured: Measure) -> None:
 
 def check_perturbation(perturbation: Perturbation | str) -> None:
     """Raise AssertionError where a perturbation varies, changes nothing or fails on hard texts."""
-    from itertools import product
-    from random import Random
-    from typing import get_args
-
     from assay.core import Perturbation, Record
     from assay.datasets.lexicon import toml_file
     from assay.names.spec import perturbation as named

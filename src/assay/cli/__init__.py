@@ -52,6 +52,16 @@ def command_of(name: str) -> Any:
     return get_command(single)
 
 
+@contextmanager
+def _in_plain_words() -> Iterator[None]:
+    try:
+        yield
+    except _USAGE as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        raise SpecError(plain_words(error)) from error
+
+
 class Commands(Group):
     """The commands of `MODULES`, each imported when it is called; mistakes are told in plain words."""
 
@@ -68,14 +78,14 @@ class Commands(Group):
         command.name = cmd_name
         return command
 
+    @_in_plain_words()
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
-        with _in_plain_words():
-            return super().make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
 
+    @_in_plain_words()
     def invoke(self, ctx: Any) -> Any:
         try:
-            with _in_plain_words():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except (EOFError, SystemExit) as error:  # typer would end with status 1 or 0, which mean other things
             raise RuntimeError(f"a library raised {error!r}") from error
 
@@ -83,16 +93,6 @@ class Commands(Group):
         for listed in MODULES.values():
             with formatter.section(listed["heading"]):
                 formatter.write_dl(list(listed["commands"].items()))
-
-
-@contextmanager
-def _in_plain_words() -> Iterator[None]:
-    try:
-        yield
-    except _USAGE as error:
-        if type(error).__name__ == "NoArgsIsHelpError":
-            raise
-        raise SpecError(plain_words(error)) from error
 
 
 app = typer.Typer(

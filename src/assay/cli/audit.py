@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from assay import vocabulary
 from assay.cli import options as o
 from assay.cli.output import finish, print_cost, print_json, print_notes
 from assay.errors import SpecError
@@ -30,7 +29,7 @@ _LACKS = {
 }
 
 
-@o.with_request(size="quick")
+@o.with_request(size="quick", out=Path("assay-run"))
 def audit(request: o.Request, only: list[str] | None = None) -> None:
     """Audit metrics on embedded data (or yours) and write report.html.
 
@@ -42,7 +41,7 @@ def audit(request: o.Request, only: list[str] | None = None) -> None:
     _perform(request, only or [], request.fields(), partial(audit, only=tuple(only or ())))
 
 
-@o.with_request(size="full")
+@o.with_request(out=Path("assay-run"))
 def run(
     context: typer.Context,
     audit: str,
@@ -66,16 +65,11 @@ def _perform(
     """Run and finish, or with --dry-run print what it would cost. `execute` takes metrics and a session."""
     from assay.report.gate import parse_gates
     from assay.run.pipeline import DEFAULT_METRICS
-    from assay.run.session import Session
 
     gates = parse_gates(request.fail_on or (), "--fail-on")  # a mistake is found before anything is scored
     if request.verbose:
         logging.getLogger().setLevel(logging.INFO)
-    session = Session.open(
-        request.out, o.cache_path(request.cache), workers=request.workers, ray=request.ray,
-        on_error=request.on_error, quiet=request.quiet, timeout=request.timeout,
-        max_calls=request.max_calls, max_cost=request.max_cost,
-    )  # fmt: skip
+    session = request.session()
     metrics = o.read_specs(request.metric) or DEFAULT_METRICS
     if request.dry_run:
         print_cost(audits, metrics, fields, request.size, session)
@@ -85,21 +79,11 @@ def _perform(
     finish(run, form=form, fail_on=gates, quiet=request.quiet)
 
 
-def score(
-    data: Annotated[list[Path], typer.Option()],
-    metric: o.Metrics = None,
-    map: list[str] | None = None,
-    limit: o.Limit = None,
-    cache: str | None = None,
-    workers: o.Workers = 1,
-    ray: str | None = None,
-    on_error: vocabulary.OnError = "stop",
-    timeout: o.Timeout = None,
-    skip_missing: bool = False,
-    out: Path | None = None,
-    json: bool = False,
-    quiet: o.Quiet = False,
-) -> None:
+@o.with_request(
+    "data", "metric", "map", "limit", "cache", "workers", "ray", "on_error", "timeout", "skip_missing", "out",
+    "json", "quiet", data=typer.Option(...), out=None,
+)  # fmt: skip
+def score(request: o.Request) -> None:
     """Score a file; prints CSV, or JSON with --json.
 
     With --out, --data takes many files (quote a pattern) of any size: each is read in blocks, and its
@@ -111,24 +95,20 @@ def score(
     from assay.run.bulk import Part, parts_of, score_file, score_parts
     from assay.run.data import reads_images
     from assay.run.pipeline import DEFAULT_METRICS
-    from assay.run.session import Session
 
-    measures = [measure(spec) for spec in metric or DEFAULT_METRICS]
-    columns, files = parse_map(",".join(map or ())), _expand(data)
-    skip = skip_missing or not reads_images(measures)
-    session = Session.open(
-        cache=o.cache_path(cache), workers=workers, ray=ray, on_error=on_error, quiet=quiet, timeout=timeout
-    )
-    if out is not None:
-        parts = parts_of(files, out, Part(out, out, columns, skip, on_error, timeout))
-        notes = score_parts(measures, parts, session).sentences()
+    measures = [measure(spec) for spec in request.metric or DEFAULT_METRICS]
+    columns, files = parse_map(",".join(request.map or ())), _expand(request.data or ())
+    skip = request.skip_missing or not reads_images(measures)
+    if out := request.out:
+        template = Part(out, out, columns, skip, request.on_error, request.timeout)
+        notes = score_parts(measures, parts_of(files, out, template), request.session()).sentences()
     elif len(files) > 1:
         raise SpecError(f"--data names {len(files)} files; --out FOLDER scores many, each into a file there")
     else:
         (file,) = as_data(files, columns)
-        frame, notes = score_file(measures, file, session, skip_missing=skip, limit=limit)
-        _print_scores(frame, notes, json=json)
-    print_notes(notes, quiet=quiet)
+        frame, notes = score_file(measures, file, request.session(), skip_missing=skip, limit=request.limit)
+        _print_scores(frame, notes, json=request.json)
+    print_notes(notes, quiet=request.quiet)
 
 
 def _print_scores(frame: pl.DataFrame, notes: list[str], *, json: bool) -> None:

@@ -6,14 +6,13 @@ import importlib.util
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay import __version__, vocabulary
+from assay import __version__
 from assay.cli import options as o
-from assay.cli.output import print_columns, print_json, wrapped
+from assay.cli.output import print_columns, print_json, print_notes, wrapped
 from assay.datasets.lexicon import toml_file
 from assay.errors import WeightsError, install
 
@@ -91,34 +90,27 @@ def _score_golden(spec: str, known: Mapping[str, Any]) -> float:
     return float(score([spec], [sample], session=Session.open(cache=None))[spec][0])
 
 
+@o.with_request("data", "task", "seed", "limit", "size", "cache", "json")
 def calibrate(
     context: typer.Context,
     audit: str,
-    data: list[Path] | None = None,
+    request: o.Request,
     metric: Annotated[str | None, typer.Option("-m", "--metric")] = None,
     noise: Annotated[float | None, typer.Option(min=0.0)] = None,
     draws: Annotated[int, typer.Option(min=20)] = 100,
     only: list[str] | None = None,
-    task: list[str] | None = None,
-    seed: o.Seed = None,
-    limit: o.Limit = None,
-    size: vocabulary.Size = "full",
-    cache: str | None = None,
-    json: bool = False,
 ) -> None:
     """Simulate metrics with a defect of known size on your data, and count how often the audit finds it."""
     from assay.calibration.curve import calibrate
     from assay.run.session import Session
 
-    request = o.Request(data=data, task=task, seed=seed, limit=limit)
     options = o.audit_fields(context, audit, request.fields(only))
-    session = Session.open(cache=o.cache_path(cache))
+    session = Session.open(cache=o.cache_path(request.cache))
     curves, notes = calibrate(
-        audit, options, seeds=draws, noise=noise, metric=metric, session=session, size=size
+        audit, options, seeds=draws, noise=noise, metric=metric, session=session, size=request.size
     )
-    for note in notes:
-        typer.echo(f"note: {note}", err=True)
-    if json:
+    print_notes(notes)
+    if request.json:
         print_json({"curves": [curve.document() for curve in curves], "notes": notes})
     else:
         _print_curves(curves)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from assay import vocabulary
 from assay.cli.help import SHARED, STRAY, suggest_option
 from assay.errors import SpecError
+
+if TYPE_CHECKING:
+    from assay.run.session import Session
 
 Metrics = Annotated[list[str] | None, typer.Option("-m", "--metric")]
 _SEED = typer.Option(min=0)
@@ -31,7 +33,7 @@ MaxCost = Annotated[float | None, typer.Option(min=0.0)]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options that `assay audit` and `assay run` share; absent ones keep the audit's defaults."""
+    """The options that commands which score share; absent ones keep the audit's defaults."""
 
     metric: Metrics = None
     size: vocabulary.Size = "full"
@@ -42,7 +44,7 @@ class Request:
     rule: vocabulary.Rule | None = None
     seed: Seed = None
     limit: Limit = None
-    out: Path = Path("assay-run")
+    out: Path | None = None
     cache: str | None = None
     workers: Workers = 1
     ray: str | None = None
@@ -58,6 +60,15 @@ class Request:
     quiet: Quiet = False
     verbose: Verbose = False
 
+    def session(self) -> Session:
+        """The session that the options ask for."""
+        from assay.run.session import Session
+
+        return Session.open(
+            self.out, cache_path(self.cache), workers=self.workers, ray=self.ray, on_error=self.on_error,
+            quiet=self.quiet, timeout=self.timeout, max_calls=self.max_calls, max_cost=self.max_cost,
+        )  # fmt: skip
+
     def fields(self, only: list[str] | None = None) -> dict[str, Any]:
         """The given options, as fields of an audit."""
         given = {name: getattr(self, name) for name in ("references", "rule", "seed", "limit")}
@@ -67,31 +78,23 @@ class Request:
         return {name: value for name, value in given.items() if value not in (None, (), "", False)}
 
 
-def with_request(*, size: vocabulary.Size) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Spread the fields of `Request` over a command's options, in place of its parameter `request`."""
+def with_request(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Spread the fields of `Request`, or those named, over a command's options, in place of `request`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(command).parameters.values()]
-        hints = get_type_hints(Request, include_extras=True)
-        shared = [
-            inspect.Parameter(
-                field.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[field.name],
-                default=size if field.name == "size" else field.default,
-            )
-            for field in dataclasses.fields(Request)
-        ]  # fmt: skip
-        names = {parameter.name for parameter in shared}
+        own, fields = (dict(inspect.signature(f, eval_str=True).parameters) for f in (command, Request))
+        shared = {name: fields[name] for name in names or fields}
+        shared |= {name: shared[name].replace(default=value) for name, value in defaults.items()}
+        del own["request"]
 
-        @functools.wraps(command)
         def spread(**given: Any) -> None:
-            request = Request(**{name: given.pop(name) for name in names})
+            request = Request(**{name: given.pop(name, option.default) for name, option in shared.items()})
             command(**given, request=request)
 
-        keep = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.name != "request"]
-        spread.__signature__ = inspect.Signature([*keep, *shared])  # type: ignore[attr-defined]
-        spread.__annotations__ = {parameter.name: parameter.annotation for parameter in (*keep, *shared)}
-        del spread.__wrapped__
+        options = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (own | shared).values()]
+        spread.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        spread.__annotations__ = {option.name: option.annotation for option in options}
+        spread.__doc__ = command.__doc__
         return spread
 
     return decorate
@@ -146,13 +149,12 @@ def read_specs(given: list[str] | None) -> tuple[str, ...]:
 
     specs: list[str] = []
     for spec in given or ():
-        if not spec.startswith("@"):
-            specs.append(spec)
-            continue
-        try:
-            listed = tomllib.loads(read_text(Path(spec[1:]))).get("metrics")
-        except tomllib.TOMLDecodeError as error:
-            raise SpecError(f"{spec[1:]} is not TOML: {error}") from error
+        listed: Any = [spec]
+        if spec.startswith("@"):
+            try:
+                listed = tomllib.loads(read_text(Path(spec[1:]))).get("metrics")
+            except tomllib.TOMLDecodeError as error:
+                raise SpecError(f"{spec[1:]} is not TOML: {error}") from error
         if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
             raise SpecError(f'{spec[1:]} has no list of specs: write metrics = ["bleu", "chrf"]')
         specs += listed

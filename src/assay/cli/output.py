@@ -99,7 +99,7 @@ def finish(done: Run, *, form: str, fail_on: Sequence[Gate], quiet: bool) -> Non
         print_outcomes(outcomes(done, asked), ", ".join(fail_on), unchecked(done, asked))
 
 
-def print_notes(notes: Sequence[str], *, quiet: bool) -> None:
+def print_notes(notes: Sequence[str], *, quiet: bool = False) -> None:
     """Print notes about the run to stderr."""
     if quiet:
         return

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from assay import vocabulary
-from assay.cli.output import columns, print_columns, print_json, print_outcomes
+from assay.cli import options as o
+from assay.cli.output import columns, print_columns, print_json, print_notes, print_outcomes
 from assay.datasets.files import read_text
 from assay.errors import SpecError
 from assay.report import render, write_report
@@ -46,7 +47,7 @@ def report(run: list[Path], format: vocabulary.Format = "html", figures: Path | 
 def compare(
     before: Path,
     after: Path,
-    metric: Annotated[list[str] | None, typer.Option("-m", "--metric")] = None,
+    metric: o.Metrics = None,
     fail_on_worse: bool = False,
     json: bool = False,
 ) -> None:
@@ -62,8 +63,7 @@ def compare(
         print_json({"changes": changes, **counts, "notes": list(comparison.notes)})
     else:
         _print_comparison(comparison, shown_names(second))
-    for note in comparison.notes:
-        typer.echo(f"note: {note}", err=True)
+    print_notes(comparison.notes)
     if fail_on_worse and comparison.of("worse"):
         raise typer.Exit(1)
 
@@ -186,14 +186,11 @@ def _panel_document(panel: Panel) -> dict[str, Any]:
         "hybrid": hybrid
         and {"spec": hybrid.spec, "predicted": len(hybrid.notices), "gained": _spot_names(hybrid.gained)},
         "candidates": [
-            {
-                "metric": candidate.metric, "notices": len(candidate.notices),
-                "fairness": candidate.fairness, "unfair": list(candidate.unfair),
-                "seconds_per_1000_texts": candidate.seconds,
-            }
-            for candidate in panel.candidates
+            {"metric": each.metric, "notices": len(each.notices), "fairness": each.fairness}
+            | {"unfair": list(each.unfair), "seconds_per_1000_texts": each.seconds}
+            for each in panel.candidates
         ],
-    }  # fmt: skip
+    }
 
 
 def _spot_names(spots: frozenset[Spot]) -> list[str]:

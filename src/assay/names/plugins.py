@@ -6,13 +6,13 @@ an error that names the choices, unless `output` picks one.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -47,15 +47,11 @@ def load_metric_class(path: Path, identifier: str) -> type[Metric] | type[SetMet
 
 def missing_identifier(path: Path) -> SpecError:
     """The error for FILE.py without :NAME; it lists what the file holds, read but not run."""
-    try:
-        body = ast.parse(path.expanduser().read_bytes()).body
-    except (OSError, ValueError, RuntimeError, SyntaxError):
-        body = []
-    members = [node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
-    public = [name for name in members if not name.startswith("_")]
-    return SpecError(
-        f"{path} names a file alone: write {path}:NAME, a class or function in it{suggest('', public)}"
-    )
+    code = ""
+    with suppress(OSError, ValueError, RuntimeError):
+        code = path.expanduser().read_text("utf-8", "replace")
+    known = suggest("", re.findall(r"^(?:class|def) ([A-Za-z]\w*)", code, re.M))
+    return SpecError(f"{path} names a file alone: write {path}:NAME, a class or function in it{known}")
 
 
 def _load_module(path: Path, digest: str) -> Any:
@@ -164,12 +160,14 @@ def adapt(thing: Any, output: str | None, needs: Sequence[Need] | None) -> Adapt
         score = _text_by_text(lambda text, refs: _number(_after_update(thing, text, refs), output, thing))
         return Adapter(score, higher_is_better=getattr(thing, "higher_is_better", None) is not False)
     if hasattr(thing, "compute"):  # evaluate
-        return Adapter(_text_by_text(lambda text, refs: _computed(thing, text, refs, output)))
-    if hasattr(thing, "predict") and (
-        hasattr(thing, "requires_references") or hasattr(thing, "predict_step")
-    ):
+        called = output or getattr(thing, "name", None)
+        compute = thing.compute
+        score = _text_by_text(lambda t, r: _number(compute(predictions=[t], references=[r]), called, thing))
+        return Adapter(score)
+    has = {name for name in ("requires_references", "predict_step", "rank") if hasattr(thing, name)}
+    if hasattr(thing, "predict") and has & {"requires_references", "predict_step"}:
         return _comet(thing)
-    if hasattr(thing, "predict") and (hasattr(thing, "rank") or "CrossEncoder" in type(thing).__name__):
+    if hasattr(thing, "predict") and (has or "CrossEncoder" in type(thing).__name__):
         return Adapter(_by_pairs(thing, from_source=tuple(needs or ()) == ("source",)))
     if not callable(thing):
         raise SpecError(
@@ -191,11 +189,6 @@ def _after_update(metric: Any, text: str, references: list[str]) -> Any:
     value = metric.compute()
     metric.reset()
     return value
-
-
-def _computed(module: Any, text: str, references: list[str], output: str | None) -> float:
-    values = module.compute(predictions=[text], references=[references])
-    return _number(values, output or getattr(module, "name", None), module)
 
 
 def _comet(model: Any) -> Adapter:
