@@ -91,6 +91,39 @@ def test_the_action_audits_writes_a_summary_and_gates(tmp_path: Path) -> None:
     assert (tmp_path / "assay-run" / "assay.xml").exists()
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda p: p.name)
+def test_workflows_name_what_exists_and_keep_to_what_they_need(path: Path) -> None:
+    """Checks of our own; actionlint, whose package downloads a program, knows the rest."""
+    yaml = pytest.importorskip("yaml")
+    text = path.read_text("utf-8")
+    workflow = yaml.safe_load(text)
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        assert job["timeout-minutes"] <= 120
+        assert set(job) <= {
+            "runs-on",
+            "timeout-minutes",
+            "steps",
+            "needs",
+            "if",
+            "permissions",
+            "environment",
+            "strategy",
+        }
+        assert job.get("needs", "build") in workflow["jobs"] or "needs" not in job
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step)
+            assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v1)", step.get("uses", "a/b@v1"))
+            assert set(re.findall(r"\bmake ([\w-]+)", step.get("run", ""))) <= set(targets)
+            if step.get("uses", "").startswith("actions/checkout"):
+                assert step["with"] == {"persist-credentials": False}
+    for expression in re.findall(r"\$\{\{ (.+?) \}\}", text):
+        known = r"github\.ref|matrix\.(os|python)|hashFiles\('([\w/.]+)'\)"
+        assert (match := re.fullmatch(known, expression)), expression
+        assert match[2] is None or (ROOT / match[2]).is_file()
+
+
 def test_versions_agree() -> None:
     citation = (ROOT / "CITATION.cff").read_text("utf-8")
     assert re.search(r"^version: (.+)$", citation, re.M)[1] == assay.__version__

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -34,6 +36,15 @@ def test_every_help_has_examples_and_plain_values(words: tuple[str, ...]) -> Non
     assert not {"<str>", "<int range>", "<list[str]>", "<path>"} & set(text.split())
     assert "..." not in text.replace("]...", "").replace("RUN...", "")
     assert max(map(len, text.partition("Examples:")[0].splitlines())) <= 80
+
+
+@pytest.mark.parametrize("words", ["--version", "--help", "audit --help", "list weights", "list datasets"])
+def test_what_scores_nothing_starts_without_heavy_libraries(words: str) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "assay", *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "assay.cli" in loaded
+    assert not loaded & {"numpy", "polars", "scipy", "spacy", "torch", "pyarrow", "nltk"}
 
 
 def test_examples_name_commands_and_options_that_exist() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _WIDEST = 60  # characters of a cell, where lines are cut
 _MOST_FINDINGS, _MOST_OUTCOMES, _MOST_NOTES = 60, 20, 12  # lines printed
+_LONGEST_NOTE = 300  # characters
 
 
 def print_json(document: Any) -> None:
@@ -103,8 +104,8 @@ def print_notes(notes: Sequence[str], *, quiet: bool = False) -> None:
     """Print notes about the run to stderr."""
     if quiet:
         return
-    for note in notes[:_MOST_NOTES]:
-        typer.echo(f"note: {note}", err=True)
+    for note in notes[:_MOST_NOTES]:  # the report and --json have them whole
+        typer.echo(_cut(f"note: {note}", _LONGEST_NOTE), err=True)
     if len(notes) > _MOST_NOTES:
         typer.echo(f"note: and {len(notes) - _MOST_NOTES} more", err=True)
 
@@ -174,7 +175,7 @@ def _print_answers(done: Run) -> None:
 def _print_findings(done: Run) -> None:
     """Judged findings, failures first; all findings if none was judged."""
     from assay.report.names import shown
-    from assay.report.text import probability, shown_verdict
+    from assay.report.text import ROUNDING, probability, shown_verdict
 
     findings = list(shown(done).findings.iter_rows(named=True))
     judged = [row for row in findings if row["verdict"] != "not judged"]
@@ -183,7 +184,7 @@ def _print_findings(done: Run) -> None:
     rows = []
     for row in (judged or findings)[:_MOST_FINDINGS]:
         interval = "" if row["ci_low"] is None else f"{row['ci_low']:.3g} .. {row['ci_high']:.3g}"
-        value = f"{row['value']:.4g}" if abs(row["value"]) > 1e-9 else "0"  # rounding is no finding
+        value = f"{row['value']:.4g}" if abs(row["value"]) > ROUNDING else "0"
         labels = {name: row[name] for name in ("metric", "audit", "slice", "statistic")}
         numbers = {"value": value, "95% CI": interval, "q": probability(row["q_value"])}
         rows.append({"verdict": shown_verdict(row)} | labels | numbers)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from importlib.resources import files
 from typing import Any
 
-from assay.datasets.published.formats import form_rows
 from assay.errors import SpecError, install, suggest
 from assay.models.weights import CARRIERS, hub_answers, on_disk, present
 from assay.names.registry import Kind, load, names
@@ -26,7 +25,7 @@ def inventory(kind: str) -> Rows:
         "perturbations": _perturbations,
         "datasets": _datasets,
         "weights": _weights,
-        "formats": form_rows,
+        "formats": _formats,
     }
     if kind not in makers:
         raise SpecError(f"unknown list {kind!r}{suggest(kind, makers)}")
@@ -122,6 +121,12 @@ def _datasets() -> Rows:
         row = {"name": f"{folder}/{name.removesuffix(_CARD)}"}
         rows.append(row | {key: about.get(key) for key in ("title", "size", "language", "licence", "what")})
     return rows
+
+
+def _formats() -> Rows:
+    from assay.datasets.published.formats import form_rows  # loads numpy, which other lists do without
+
+    return form_rows()
 
 
 def _weights() -> Rows:

@@ -9,12 +9,14 @@ import importlib
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from assay.core import Audit, Perturbation
 from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
 from assay.vocabulary import QUESTION_ALIASES, QUESTIONS
+
+if TYPE_CHECKING:
+    from assay.core import Audit, Perturbation
 
 Kind = Literal["metrics", "audits", "perturbations"]
 

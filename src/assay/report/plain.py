@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from assay.datasets.lexicon import toml_file
 from assay.report.answers import answers
 from assay.report.names import shown
-from assay.report.text import number, probability, sentence, shown_verdict
+from assay.report.text import ROUNDING, number, probability, sentence, shown_verdict
 from assay.report.verdicts import QUESTION_TITLES, audits_of, rows_of, worst
 from assay.run.results import Run
 from assay.vocabulary import QUESTIONS
@@ -68,7 +68,8 @@ def _table(run: Run) -> list[tuple[str, ...]]:
     for row in rows_of(run):
         ends = [number(row[end]) for end in ("ci_low", "ci_high")]
         around = f"{ends[0]} to {ends[1]}" if all(ends) else ""
-        numbers = (f"{row['value']:.4g}", around, str(row["n"]), probability(row["q_value"]))
+        value = f"{row['value']:.4g}" if abs(row["value"]) > ROUNDING else "0"
+        numbers = (value, around, str(row["n"]), probability(row["q_value"]))
         lines.append((*(row[name] for name in _COLUMNS[:4]), *numbers, shown_verdict(row)))
     return lines
 
