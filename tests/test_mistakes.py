@@ -19,6 +19,7 @@ FILES = {
     "semicolon.csv": "id;hypothesis;references\n1;the cat;the dog\n",
     "own.csv": "id,words,other\n1,the cat,the dog\n",
     "scores.csv": "id,myscore\n1,3\n",
+    "swaps.csv": "a,b,reference\nHe is a doctor.,She is a doctor.,They are doctors.\n",
     "plain.py": "class Plain:\n    pass\n",
 }
 
@@ -92,6 +93,7 @@ def test_the_answer_says_what_to_write(words: str, answer: str) -> None:
     [
         "score --data semicolon.csv -m bleu",
         "perturb drop-articles --text The_cat. --task summarization",
+        "run stereotype --data swaps.csv -m bleu --dry-run",
         "audit -h",
         "run stress -m bleu --units --depth=ends --size quick --limit 2 --task translation --dry-run",
     ],

@@ -96,7 +96,7 @@ def _read(path: Path, skip_missing: bool) -> tuple[list[Pair], list[str]]:
         raise DataError(
             f"{path}: WinoBias; name its files pro_stereotyped_* and anti_stereotyped_*, side by side"
         )
-    rows = with_aliases(opened.records, ("references", "source"), KNOWN)
+    rows = with_aliases(opened.records, ("stereotype", "anti_stereotype", "references", "source"), KNOWN)
     missing = {row.line for row in rows if skip_missing and row.lacks_image()}
     notes = [f"{path}: {len(missing)} pairs left out, image missing"] if missing else []
     with naming_nearest(opened, "pairs"):
