@@ -70,7 +70,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(texts: Path, *measures: Measure, **asked: object):
-    options = {"limit": 12, "queries": 300, "judges": (), "held_out": 15} | asked
+    options = {"limit": 12, "queries": 300, "judges": ()} | asked
     return run("attack", measures, session=Session.open(cache=None), data=(texts,), **options)
 
 
@@ -95,16 +95,6 @@ def test_a_blind_metric_is_found(done) -> None:
     assert found["texts", "loss_share"]["value"] == pytest.approx(0.0)
     assert found["texts", "noise_ratio"]["value"] >= 0.15
     assert found["texts", "queries"]["value"] <= 300
-
-
-def test_the_kind_of_edit_generalises_as_a_rule(done) -> None:
-    found = {
-        slice_: row for (slice_, statistic), row in _of(done, "blind").items() if statistic == "rule_gain"
-    }
-    articles = [row for slice_, row in found.items() if slice_.startswith("texts/article/")]
-    assert articles
-    assert all(row["passed"] is False and row["value"] == pytest.approx(1.0) for row in articles)
-    assert all(row["p_value"] < 0.001 and row["n"] == 15 for row in articles)
 
 
 def test_metrics_that_see_every_edit_pass(done) -> None:
@@ -163,7 +153,7 @@ def test_the_paper_rule_takes_texts_as_they_are(texts: Path) -> None:
 
 
 def test_equal_runs_and_resumed_runs_are_equal(texts: Path, tmp_path: Path) -> None:
-    options = {"data": (texts,), "limit": 4, "queries": 60, "judges": (), "held_out": 5}
+    options = {"data": (texts,), "limit": 4, "queries": 60, "judges": ()}
     documents, computed = [], []
     for _ in range(2):
         done = run("attack", ["rougeL", "chrf"], session=Session.open(cache=tmp_path / "cache"), **options)
@@ -208,7 +198,6 @@ def test_a_dataset_of_one_item(tmp_path: Path) -> None:
     path.write_text(json.dumps({"id": "a", "gold": _text(1), "references": [_text(1)], "source": "s"}))
     done = _run(path, Measure("blind", Seeing(blind=True)), queries=20)
     assert set(done.findings["verdict"]) == {"not judged"}
-    assert any("no text is left" in note for note in done.notes)
 
 
 def test_random_noise_that_costs_nothing_is_noted(texts: Path) -> None:

@@ -1,4 +1,4 @@
-"""The parts of the attack audit: random edits, proposed words, kinds of edits, rules, judges and the gain."""
+"""The parts of the attack audit: random edits, proposed words, judges and the gain."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from assay.audits.attack.search import (
     apply,
     edits_needed,
     free,
-    kind_of,
     random_moves,
-    rules,
     words_of,
 )
 from assay.core import Case, Sample, Scored
@@ -47,25 +45,6 @@ def test_paraphrases_are_not_proposed() -> None:
     assert proposed
     assert not {core.lower() for core in proposed} & set(synonyms().get(("adj", "big"), ()))
     assert "big" not in proposed
-
-
-def test_kinds_are_named_as_readers_name_them() -> None:
-    text = "She did not give the seven keys to Maria in Paris."
-    kinds = {
-        Move(0, "replace", "he"): "pronoun/replace", Move(2, "delete"): "negation/delete",
-        Move(4, "replace", "a"): "article/replace", Move(5, "replace", "eight"): "number/replace",
-        Move(8, "delete"): "name/delete" if words_of(text)[8].category == "name" else "preposition/delete",
-        Move(3, "swap"): "order/swap", Move(3, "insert", "not"): "negation/insert",
-        Move(3, "insert", "give"): "repetition/insert",
-    }  # fmt: skip
-    assert {move: kind_of(text, move) for move in kinds} == kinds
-
-
-def test_rules_need_support() -> None:
-    once = [("She saw the dog run home.", (Move(2, "delete"),))]
-    assert rules(once, 2, 8) == []
-    both = [*once, ("He met the man at home.", (Move(2, "delete"),))]
-    assert [rule.kind for rule in rules(both, 2, 8)] == ["article/delete"]
 
 
 def test_a_judge_falls_by_its_own_measure() -> None:

@@ -3,13 +3,12 @@
 Small edits are chosen by the metric's own scores against the clean text, up to a least noise-ratio.
 `attack_gain` is the share of what random noise of the same ratio costs that the search avoids: 1 means that
 nothing is lost. A text counts only where other metrics notice its damage, and where they find the edits
-milder than random ones, less loss is due. Each kind of edit that worked is then tried as a rule on text that
-no search has seen (`rule_gain`).
+milder than random ones, less loss is due.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -30,8 +29,6 @@ from assay.statistics.permutation import sign_flip_test
 from assay.vocabulary import Share
 
 _SHORTEST = 4  # words: below, one edit is most of the text
-_RULES = 8
-_RULE_DRAWS = 3
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Attack(DataAudit):
     quick_options = {"skip": True}  # a search takes too long
     wants = f"an item needs a gold of {_SHORTEST} words or more"
 
-    limit: int | None = 20  # texts attacked; rules are tried on the others
+    limit: int | None = 20  # texts attacked
     only: tuple[str, ...] = ()  # kinds of edits: delete, replace, insert, swap
     task: tuple[str, ...] = ()
     queries: int = 2000  # texts tried per item, at most
@@ -57,8 +54,6 @@ class Attack(DataAudit):
     judges: tuple[str, ...] = ("rougeL", "greedy-matching", "gpt-ppl:scale=log")
     margin: float = 0.75  # share of random noise's cost avoided: more is a blind spot
     fall: Share = 0.25  # share of random noise's cost that a judge must lose to notice the damage
-    support: int = 3  # texts fooled by a kind of edit, for it to be tried as a rule
-    held_out: int = 40  # texts a rule is tried on
 
     @cached_property
     def _corpora(self) -> list[Corpus]:
@@ -77,29 +72,22 @@ class Attack(DataAudit):
         return [record for record in corpus.records if len(record.gold.split()) >= _SHORTEST]
 
     def _attacked(self, corpus: Corpus) -> list[Record]:
-        """At most half of a corpus, so that rules have text of their own."""
-        long = self._long(corpus)
-        most = max(1, (len(long) + 1) // 2)
-        return spread_out(long, most if self.limit is None else min(self.limit, most))
-
-    def _unseen(self, corpus: Corpus) -> list[Record]:
-        attacked = {record.gold for record in self._attacked(corpus)}
-        return spread_out([r for r in self._long(corpus) if r.gold not in attacked], self.held_out)
+        return spread_out(self._long(corpus), self.limit)
 
     def cases(self) -> Iterable[Case]:
         """The clean texts against themselves, and with random noise at the ratio of the attack."""
         for corpus in self._corpora:
             for record in self._attacked(corpus):
                 count = edits.edits_needed(record.gold.split(), self.ratio)
-                samples = self._noised(record, count, self.draws)
+                samples = self._noised(record, count)
                 yield Case(f"{corpus.name}:{record.id}", samples, corpus.name, {"edits": count})
 
-    def _noised(self, record: Record, count: int, draws: int) -> dict[str, Sample]:
+    def _noised(self, record: Record, count: int) -> dict[str, Sample]:
         """The clean text and random noises of it; the clean text is the reference, as in the paper."""
         words, known = record.gold.split(), " ".join(record.others).split()
         pool = list(dict.fromkeys(word.strip(".,;:!?\"'()").lower() for word in known))
         texts = {"gold": record.gold}
-        for draw in range(draws):
+        for draw in range(self.draws):
             rng = generator(self.seed, f"random-noise/{count}/{draw}", record.key)
             texts[f"random/{draw}"] = edits.apply(words, edits.random_moves(words, count, pool, rng))
         source = record.sample().source
@@ -116,45 +104,14 @@ class Attack(DataAudit):
         return () if self.rule == "paper" else self.judges
 
     def final(self, scored: Sequence[Scored]) -> Sequence[Case]:
-        """What each search found, and the rules drawn from it on other text: every metric scores both."""
-        cases: list[Case] = []
-        for answer in scored:
-            state = {} if answer.is_set else edits.searches(answer)
-            for item, search in state.items():
-                if search.found:
-                    cases.append(_found_case(answer.metric, item, search, search.found[1]))
-            for corpus in self._corpora if state else ():
-                for rule in edits.rules(self._successes(answer, corpus.name, state), self.support, _RULES):
-                    cases += self._rule_cases(answer.metric, corpus, rule)
-        return cases
-
-    def _successes(
-        self, answer: Scored, dataset: str, state: Mapping[str, edits.Search]
-    ) -> list[tuple[str, edits.Moves]]:
-        """Texts whose score fell by less than the margin leaves of what random noise costs them."""
-        fooled = []
-        for place, case in enumerate(answer.cases):
-            search = state.get(case.id)
-            if search is None or search.found is None or case.slice != dataset:
-                continue
-            gold = answer.values["gold"][place]
-            draws = [gold - answer.values[role][place] for role in case.samples if role.startswith("random/")]
-            if gold - search.found[0] < (1 - self.margin) * np.mean(draws):
-                fooled.append((search.gold, search.found[1]))
-        return fooled
-
-    def _rule_cases(self, metric: str, corpus: Corpus, rule: edits.EditRule) -> list[Case]:
-        cases, slice_ = [], f"{corpus.name}/{rule.kind}"
-        for record in self._unseen(corpus):
-            rng = generator(self.seed, f"rule/{rule.kind}", record.key)
-            moves = rule.moves(record.gold, self._source, self.ratio, rng)
-            text = edits.apply(record.gold.split(), moves)
-            if moves and text:
-                samples = self._noised(record, len(moves), _RULE_DRAWS)
-                samples["attack"] = replace(samples["gold"], hypothesis=text)
-                meta = {"metric": metric, "group": slice_, "changed": changes(record.gold, text)}
-                cases.append(Case(f"{slice_}:{record.id}/{metric}", samples, slice_, meta))
-        return cases
+        """What each search found: every metric scores it."""
+        return [
+            _found_case(answer.metric, item, search, search.found[1])
+            for answer in scored
+            if not answer.is_set
+            for item, search in edits.searches(answer).items()
+            if search.found
+        ]
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Each metric on what was found against it, with the others as judges."""
@@ -169,16 +126,12 @@ class Attack(DataAudit):
         return Judgement(findings, notes)
 
     def _data_notes(self) -> list[str]:
-        notes = []
-        for corpus in self._corpora:
-            short = len(corpus.records) - len(self._long(corpus))
-            if short:
-                notes.append(
-                    f"{corpus.name}: {short} texts of fewer than {_SHORTEST} words were not attacked"
-                )
-            if not self._unseen(corpus):
-                notes.append(f"{corpus.name}: no text is left to try rules on; give more than one")
-        return notes
+        short = {c.name: len(c.records) - len(self._long(c)) for c in self._corpora}
+        return [
+            f"{name}: {count} texts of fewer than {_SHORTEST} words were not attacked"
+            for name, count in short.items()
+            if count
+        ]
 
 
 def _found_case(metric: str, item: str, search: edits.Search, moves: edits.Moves) -> Case:
@@ -304,16 +257,15 @@ def _entails(judge: Scored) -> bool:
 def group_judgement(
     audit: Attack, answer: Scored, slice_: str, cases: Sequence[Case], scored: Sequence[Scored]
 ) -> Judgement:
-    """One metric on what its searches found in a dataset, or on one rule, with other metrics as judges."""
+    """One metric on what its searches found in a dataset, with other metrics as judges."""
     rows = losses(answer, [case.id for case in cases]).complete
     raw = gain(rows, audit.margin, audit.seed)
-    is_search = "queries" in cases[0].meta
-    statistic, paper = "attack_gain" if is_search else "rule_gain", audit.rule == "paper"
+    paper = audit.rule == "paper"
     if raw is None:
         flat = Estimate(0.0, len(rows.ids), sensitive=False)
         note = f"{answer.metric}: {slice_}: random noise does not surely cost any score: nothing to avoid"
         judged = len(rows.ids) >= FEWEST and not paper
-        return Judgement([Finding.of(answer, slice_, statistic, flat, judged=judged)], [note])
+        return Judgement([Finding.of(answer, slice_, "attack_gain", flat, judged=judged)], [note])
     judges = [] if paper else held_out(answer, scored)
     seen = confirmed(judges, rows.ids, audit.fall)
     share = damage(judges, rows.ids, audit.fall, audit.seed)
@@ -323,13 +275,11 @@ def group_judgement(
         map(_entails, judges)
     )
     headline = Finding.of(
-        answer, slice_, statistic,
+        answer, slice_, "attack_gain",
         _counted(due, raw, seen, share[0] / share[1], audit) if judges else raw, versus="random noise",
         evidence=[rows.ids[place] for place in best],
         judged=raw.n >= FEWEST and (paper or can_confirm),
     )  # fmt: skip
-    if not is_search:
-        return Judgement([headline])
     findings = [headline, Finding.of(answer, slice_, "loss_share", _lost(raw), versus="random noise")]
     if judges:
         names = ", ".join(judge.metric for judge in judges)

@@ -1,4 +1,4 @@
-"""Small edits of a text: what a search may try, edits back to texts, and rules drawn from edits that worked.
+"""Small edits of a text: what a search may try, edits back to texts, and the search itself.
 
 Places are those of the clean text's words, so that edits at different places commute and a set of them is a
 text.
@@ -7,8 +7,7 @@ text.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from random import Random
@@ -16,9 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from assay.audits.slices import grouped
 from assay.core import Case, Scored
-from assay.datasets.lexicon import antonyms, match_case, siblings, synonyms, toml_file, word_set
+from assay.datasets.lexicon import antonyms, match_case, siblings, synonyms
 from assay.models.fill import masked_words
 from assay.models.nlp import Token, parse_one
 from assay.models.vectors import embeddings
@@ -29,7 +27,6 @@ from assay.recipe import digest, generator
 Kind = Literal["delete", "replace", "insert", "swap"]
 KINDS: tuple[Kind, ...] = ("delete", "replace", "insert", "swap")
 _COMMON = 50_000  # GloVe is sorted by frequency: rarer neighbours are typos and names
-_TAGS = toml_file("lexicons", "tags")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -131,25 +128,6 @@ class Word:
     text: str
     token: Token | None
 
-    @property
-    def category(self) -> str:
-        """The kind of word, as a reader would name it."""
-        token, lower = self.token, core(self.text)
-        if token is None or not lower:
-            return "mark"
-        if lower in word_set("words", "articles"):
-            return "article"
-        if token.dep == "neg" or lower in ("not", "no", "never", "cannot") or "n't" in self.text.lower():
-            return "negation"
-        if lower.isdigit():
-            return "number"
-        demonstrative = token.pos == "DET" and lower in ("this", "these", "that", "those")
-        if demonstrative or token.tag in ("PRP$", "WP$"):
-            return "pronoun"
-        if token.entity in _TAGS["entities"]["names"] and token.pos == "PROPN":
-            return "name"
-        return str(_TAGS["categories"].get(token.pos, "other"))
-
 
 @lru_cache(maxsize=4096)
 def words_of(text: str) -> tuple[Word, ...]:
@@ -201,7 +179,8 @@ class Source:
 
 def _differs(word: Word, new: str, same: set[str]) -> bool:
     old = core(word.text)
-    respelt = old.isdigit() != new.isdigit() and word.category == "number"  # 7 and seven are one number
+    is_number = old.isdigit() or (word.token is not None and word.token.pos == "NUM")
+    respelt = old.isdigit() != new.isdigit() and is_number  # 7 and seven are one number
     return " " not in new and bool(core(new)) and core(new) not in same | {old} and not respelt
 
 
@@ -236,54 +215,6 @@ def _table(model: str) -> tuple[np.ndarray, Mapping[str, np.ndarray], list[str]]
     matrix = np.asarray(table.matrix[[table.rows[word] for word in names]], dtype=np.float32)
     unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
     return unit, dict(zip(names, unit, strict=True)), names
-
-
-@dataclass(frozen=True, slots=True)
-class EditRule:
-    """A kind of edit, and the substitutions of that kind which worked."""
-
-    kind: str
-    pairs: dict[str, tuple[str, ...]]
-
-    def moves(self, text: str, source: Source, ratio: float, rng: Random) -> Moves:
-        """Edits of this kind at random places of a text, at most as many as reach the noise-ratio."""
-        alike = (move for move in source.moves(text) if kind_of(text, move) == self.kind)
-        by_place = grouped(alike, lambda move: move.place)
-        places = sorted(by_place)
-        rng.shuffle(places)
-        chosen: list[Move] = []
-        for place in places:
-            # One of the substitutions that worked for this word, if any did; else any.
-            worked, here = self.pairs.get(core(words_of(text)[place].text), ()), by_place[place]
-            move = rng.choice([move for move in here if core(move.word) in worked] or here)
-            if len(chosen) < edits_needed(text.split(), ratio) and free(chosen, move):
-                chosen.append(move)
-        return tuple(sorted(chosen))
-
-
-def kind_of(text: str, move: Move) -> str:
-    """The kind of an edit: `article/delete`, `number/replace`, `order/swap`, `negation/insert`."""
-    word = words_of(text)[move.place]
-    if move.kind == "swap":
-        return "order/swap"
-    if move.kind == "insert":
-        return "repetition/insert" if core(move.word) == core(word.text) else "negation/insert"
-    return f"{word.category}/{move.kind}"
-
-
-def rules(successes: Iterable[tuple[str, Moves]], support: int, most: int) -> list[EditRule]:
-    """The kinds of edits in at least `support` of the texts that fooled a metric, commonest first."""
-    counts: Counter[str] = Counter()
-    pairs: dict[str, dict[str, list[str]]] = {}
-    for text, moves in successes:
-        by_move = {move: kind_of(text, move) for move in moves}
-        counts.update(set(by_move.values()))
-        for move, kind in by_move.items():
-            old = core(words_of(text)[move.place].text)
-            pairs.setdefault(kind, {}).setdefault(old, []).append(core(move.word))
-    common = sorted(counts, key=lambda kind: (-counts[kind], kind))
-    kinds = [kind for kind in common[:most] if counts[kind] >= support]
-    return [EditRule(kind, {old: tuple(new) for old, new in pairs[kind].items()}) for kind in kinds]
 
 
 QUERY = "attack"  # the role of a tried text
