@@ -148,7 +148,7 @@ def test_few_texts_get_no_verdict_and_no_sure_interval(tmp_path: Path) -> None:
     for finding in found:
         assert finding.verdict == "not judged"
         assert finding.ci is None or finding.ci[1] - finding.ci[0] > 0.3 or finding.statistic == "label_gain"
-        assert finding.p_value is None or finding.p_value >= 0.5 or finding.statistic == "williams_t"
+        assert finding.p_value is None or finding.p_value >= 0.5
 
 
 def test_a_perfect_order_of_systems_is_not_certain(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_equal_seeds_give_equal_findings(judged: tuple[Human, np.ndarray, Judgem
     assert judge(quick, good=noisy) == judge(quick, good=noisy)
 
 
-def test_top_systems_and_difference_curves(judged: tuple[Human, np.ndarray, Judgement]) -> None:
+def test_top_systems(judged: tuple[Human, np.ndarray, Judgement]) -> None:
     audit, noisy, judgement = judged
     found = judgement.findings
     human, metric = (
@@ -219,10 +219,6 @@ def test_top_systems_and_difference_curves(judged: tuple[Human, np.ndarray, Judg
     best = np.argsort(-human)[:4]
     top = one(found, "good", "system/overall/top-4", "spearman")
     assert top.value == pytest.approx(stats.spearmanr(metric[best], human[best]).statistic)
-    curve = [f for f in found if f.metric == "good" and f.statistic == "people_agree"]
-    assert sum(f.n for f in curve) == 15
-    right = sum(f.n * f.value for f in curve) / 15
-    assert right == pytest.approx(one(found, "good", "system/overall", "pairwise_accuracy").value)
 
 
 def test_few_labels_correct_a_biased_metric(tmp_path: Path) -> None:

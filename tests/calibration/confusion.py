@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from zoo import ZOO, Row, measures
@@ -34,6 +36,7 @@ SIZES: Mapping[str, Mapping[str, Any]] = {
     "identity-length": {},
 }
 FAIRNESS = tuple(name for name in SIZES if audit_class(name).question == "fairness")
+KEPT = ("metric", "audit", "slice", "statistic", "value", "n", "versus", "verdict")
 Verdicts = Mapping[str, Mapping[str, Sequence[Finding]]]  # by metric and audit: findings that were judged
 
 
@@ -42,22 +45,33 @@ def audit_zoo(
     sizes: Mapping[str, Mapping[str, Any]] = SIZES,
     *,
     session: Session | None = None,
+    folder: Path | None = None,
     say: Callable[[str], None] = print,
 ) -> Verdicts:
-    """The judged findings of the zoo (or of these metrics)."""
+    """The judged findings of the zoo (or of these metrics); kept in `folder`, where a later call goes on."""
     chosen = measures(labels)
     session = session or Session.open()
     verdicts: dict[str, dict[str, Sequence[Finding]]] = {measure.label: {} for measure in chosen}
     for name, options in sizes.items():
         began = time.monotonic()
+        kept = {measure.label: folder and folder / f"{name}-{measure.label}.json" for measure in chosen}
+        left = [measure for measure in chosen if not (path := kept[measure.label]) or not path.exists()]
         audit = make_audit(name, options)
-        work = {name: list(audit.cases())}
-        for measure in chosen:
+        work = {name: list(audit.cases()) if left else []}
+        for measure in left:
             with session:
                 scored, _ = score_all({name: audit}, work, [measure], session)
             findings = settle(audit, audit.judge(scored[name])) if scored[name] else []
-            verdicts[measure.label][name] = [f for f in findings if f.verdict != "not judged"]
-        say(f"{name}: {len(chosen)} metrics in {time.monotonic() - began:.0f} s")
+            judged = [finding for finding in findings if finding.verdict != "not judged"]
+            verdicts[measure.label][name] = judged
+            if path := kept[measure.label]:
+                path.write_text(json.dumps([[getattr(f, field) for field in KEPT] for f in judged]), "utf-8")
+        for label, path in kept.items():
+            if path:
+                verdicts[label][name] = [
+                    Finding(*row[:7], verdict=row[7]) for row in json.loads(path.read_text("utf-8"))
+                ]
+        say(f"{name}: {len(left)} metrics in {time.monotonic() - began:.0f} s")
     return verdicts
 
 

@@ -1,10 +1,12 @@
 """Write docs/calibration.md: the confusion table of the zoo, and operating curves of every audit.
 
 `make calibration` runs it. `python tests/calibration/page.py METRIC ...` prints the table of some metrics of the zoo.
+What is done is kept in the folder ASSAY_CALIBRATION, if set, and a run that was ended goes on from there.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -109,15 +111,21 @@ def main(labels: list[str]) -> None:
     def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    table = confusion.page(confusion.audit_zoo(labels, say=say))
+    kept = os.environ.get("ASSAY_CALIBRATION")
+    done = Path(kept or tempfile.mkdtemp())
+    done.mkdir(parents=True, exist_ok=True)
+    table = confusion.page(confusion.audit_zoo(labels, folder=done, say=say))
     if labels:
         print(table)
         return
     parts = [HEAD + table, READING, CURVES]
     with tempfile.TemporaryDirectory() as folder:
         for audit in WORLDS:
-            curves, _ = calibrate(audit, asked(audit, Path(folder)), seeds=DRAWS)
-            parts += [section(curve) for curve in curves]
+            drawn = done / f"curves-{audit}.md"
+            if not drawn.exists():
+                curves, _ = calibrate(audit, asked(audit, Path(folder)), seeds=DRAWS)
+                drawn.write_text("\n".join(map(section, curves)), "utf-8")
+            parts.append(drawn.read_text("utf-8"))
             say(f"curves of {audit}")
     without = ", ".join(f"`{name}`" for name in uncalibrated())
     parts.append(f"Not calibrated, for want of a verdict: {without}.\n")

@@ -153,21 +153,8 @@ def _is_clear(finding: Finding, audit: Audit) -> bool:
     return all(abs(end - statistic.centre - edge) > 0.25 * width for end in ci for edge in margins)
 
 
-KEEPS_OUTLIERS = {
-    "self-preference": "leaves out no document",
-}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=KEEPS_OUTLIERS[name]))
-        if name in KEEPS_OUTLIERS
-        else name
-        for name in SMALL
-        if name not in ("association", "judge-bias")  # a grid has no items, and a judge fewer than fifty
-    ],
-)
+# A grid has no items, and a judge fewer than fifty.
+@pytest.mark.parametrize("name", [name for name in SMALL if name not in ("association", "judge-bias")])
 def test_one_outlier_in_fifty_changes_no_verdict(name: str) -> None:
     audit, _ = work(name)
     for seed in range(METRICS):

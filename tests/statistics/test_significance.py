@@ -12,7 +12,6 @@ from assay.statistics.significance import (
     permutation_both,
     permutation_both_systems,
     swap_groups,
-    williams_test,
 )
 
 RNG = np.random.default_rng(7)
@@ -105,7 +104,7 @@ def test_a_scale_does_not_matter_and_a_constant_metric_is_undefined():
 
 
 def test_false_positive_rate_under_the_null_and_power():
-    null, real, williams = [], [], []
+    null, real = [], []
     for seed in range(300):
         rng = np.random.default_rng(seed)
         human = rng.normal(size=60)
@@ -113,29 +112,8 @@ def test_false_positive_rate_under_the_null_and_power():
         result = permutation_both(metrics, human, resamples=199, seed=seed)
         null.append(result.p_values[0, 1])
         real.append(result.p_values[0, 2])
-        r = np.corrcoef([human, metrics[0], metrics[2]])
-        williams.append(williams_test(r[0, 1], r[0, 2], r[1, 2], 60)[1])
     assert np.mean(np.array(null) <= 0.05) <= 0.09
-    # On normal, independent rows Williams's test is right, and swapping should lose nothing to it.
-    power, reference = (np.mean(np.array(p) <= 0.05) for p in (real, williams))
-    assert reference > 0.8
-    assert power == pytest.approx(reference, abs=0.04)
-
-
-def test_williams_under_the_null_and_by_hand():
-    p_values = []
-    for seed in range(500):
-        human, first, second = np.random.default_rng(seed).normal(size=(3, 30))
-        r = np.corrcoef([human, human + first, human + second])
-        p_values.append(williams_test(r[0, 1], r[0, 2], r[1, 2], 30)[1])
-    assert 0.02 <= np.mean(np.array(p_values) <= 0.05) <= 0.08
-    # t = .2 * sqrt(102 * 1.3) / sqrt(2 * K * 102 / 100 + .36 * .343), K = 1 - .49 - .25 - .09 + .21
-    result = williams_test(0.7, 0.5, 0.3, 103)
-    t = 0.2 * np.sqrt(102 * 1.3) / np.sqrt(2 * 0.38 * 1.02 + 0.36 * 0.343)
-    assert result == pytest.approx((t, 2 * ss.t.sf(t, 100)))
-    assert williams_test(0.5, 0.5, 1.0, 20)[1] == 1.0
-    with pytest.raises(ValueError, match="at least 4"):
-        williams_test(0.5, 0.4, 0.2, 3)
+    assert np.mean(np.array(real) <= 0.05) > 0.8
 
 
 def test_clusters():

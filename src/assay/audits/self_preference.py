@@ -182,18 +182,20 @@ class Evaluator:
 
 
 def evaluator_of(
-    answer: Scored, systems: Sequence[str], owners: Mapping[str, str], logs: bool
+    answer: Scored, systems: Sequence[str], owners: Mapping[str, str], careful: bool
 ) -> Evaluator | None:
     """A metric as an evaluator, on the documents where it scores every system; None on fewer than two.
 
-    Its own system is the one the user named, or the one that is named like its backbone. With `logs`
-    heavy-tailed scores are put on their log scale.
+    Its own system is the one the user named, or the one that is named like its backbone. If `careful`,
+    heavy-tailed scores are put on their log scale, and documents with an outlying score are left out.
     """
     absent = np.full(len(answer.cases), np.nan)
     columns = [answer.values.get(role, absent) for role in (*systems, gap.WORTHLESS)]
     every = np.stack(columns, axis=1)
-    every = gap.on_effect_scale(answer, every) if logs else every
+    every = gap.on_effect_scale(answer, every) if careful else every
     complete = np.isfinite(every[:, :-1]).all(axis=1)
+    if careful:
+        complete &= ~gap.outlying(list(every.T), every.ravel())
     if complete.sum() < 2:
         return None
     table = every[complete, :-1]

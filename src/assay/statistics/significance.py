@@ -8,13 +8,11 @@ people that was as likely as the observed difference. All pairs of metrics are t
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain, combinations
-from math import sqrt
 from typing import Literal
 
 import numpy as np
 import scipy  # scipy.stats takes 0.4 s to import, so it is loaded on first use
 from numpy.typing import ArrayLike
-from scipy.special import stdtr
 
 from assay.statistics import intervals
 from assay.statistics.correlation import Kind, correlate_rows, system_means
@@ -162,26 +160,6 @@ def swap_groups(by_group: ArrayLike, *, resamples: int = 9999, seed: Seed) -> Co
         half = (moved[:, i] - moved[:, j]) / 2.0
         deltas.append((middle + half) - (middle - half))
     return Comparison.of(deltas, len(values), n_units=n_groups, exact=exact)
-
-
-def williams_test(first: float, second: float, between: float, n: int) -> tuple[float, float]:
-    """Test that two metrics' Pearson correlations with people are equal (Williams, 1959): t and its p-value.
-
-    With r1 and r2 the correlations with people, r12 = `between` that of the two metrics, and
-    K = 1 - r1^2 - r2^2 - r12^2 + 2 r1 r2 r12:
-
-        t = (r1 - r2) sqrt((n - 1)(1 + r12) / (2 K (n - 1) / (n - 3) + ((r1 + r2) / 2)^2 (1 - r12)^3))
-
-    Valid for Pearson on n independent rows only.
-    """
-    if n < 4:
-        raise ValueError(f"Williams's test needs at least 4 rows, not {n}")
-    determinant = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
-    variance = 2 * determinant * (n - 1) / (n - 3) + ((first + second) / 2) ** 2 * (1 - between) ** 3
-    if first == second or variance <= 0:
-        return 0.0, 1.0
-    t = (first - second) * sqrt((n - 1) * (1 + between) / variance)
-    return t, 2.0 * float(stdtr(n - 3, -abs(t)))
 
 
 def metric_clusters(values: ArrayLike, apart: ArrayLike) -> tuple[int, ...]:

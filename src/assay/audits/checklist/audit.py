@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,6 @@ from assay.audits.base import TextAudit, check_known, declared
 from assay.audits.corpora import could_matter, equally_near, language_notes, noticed_finding, outlier_notes
 from assay.audits.gap import CLEAN, NOTICED, WORTHLESS, with_worthless
 from assay.audits.slices import (
-    EVIDENCE,
     FEWEST,
     SliceScores,
     difference,
@@ -119,7 +117,7 @@ class Checklist(TextAudit):
         every = read_slices(scored, self.seed, self.rule)
         slices = [scores for scores in every if "perturbed" in scores.columns]
         findings = [finding for scores in slices for finding in self._row_findings(scores)]
-        findings += [*criterion_profile(slices, self.seed), *complements(slices, self.seed)]
+        findings += criterion_profile(slices, self.seed)
         return Judgement(findings, [*self._notes(), *outlier_notes(slices)])
 
     def _row_findings(self, scores: SliceScores) -> Iterator[Finding]:
@@ -264,26 +262,6 @@ def _noticed(scores: SliceScores) -> Floats:
     """1 where the clean text scores higher than the perturbed one, half for a tie."""
     change = scores.columns["perturbed"] - scores.columns[CLEAN]
     return np.where(np.abs(change) <= 1e-9 * scores.gap.scale, 0.5, (change < 0).astype(np.float64))
-
-
-def complements(slices: Sequence[SliceScores], seed: int) -> Iterator[Finding]:
-    """For each pair of metrics, the share of harmful edits that either notices, minus the better one's."""
-    noticed: dict[str, dict[str, tuple[float, str]]] = {}
-    for scores in slices:
-        if is_harmful(scores.slice) and not scores.scored.is_set and scores.gap.sensitive:
-            rows = zip(scores.ids, _noticed(scores) == 1, scores.clusters, strict=True)
-            table = noticed.setdefault(scores.scored.metric, {})
-            table |= {case: (float(fell), cluster) for case, fell, cluster in rows}
-    for first, second in combinations(noticed, 2):
-        fell, fell_too = noticed[first], noticed[second]
-        shared = [case for case in fell if case in fell_too]
-        if not shared:
-            continue
-        left, right = (np.array([table[case][0] for case in shared]) for table in (fell, fell_too))
-        gain = np.maximum(left, right) - (left if left.mean() >= right.mean() else right)
-        missed = [case for case, gained in zip(shared, gain, strict=True) if gained][:EVIDENCE]
-        estimate = mean_estimate(gain, clusters=[fell[case][1] for case in shared], seed=seed)
-        yield Finding.of(first, "all", "complement_gain", estimate, versus=second, evidence=missed)
 
 
 Key = tuple[str, str]  # task, template

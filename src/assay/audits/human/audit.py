@@ -1,10 +1,10 @@
 """Agreement with people: how far, on which criterion, and is one metric really better than another?
 
 Slices: `example/CRITERION` (all texts), `example/CRITERION/by-document` (mean of documents' correlations),
-`system/CRITERION` (systems' means), `system/CRITERION/top-K`, `system/CRITERION/difference-LOW-HIGH`,
-`criteria/CRITERION`, `annotators/CRITERION`, `mean/CRITERION`. Where the data holds several datasets or
-language pairs, each has slices of its own, `system/PART:CRITERION`, and `system/average:CRITERION` is their
-average. Correlations and shares are given as they are, not times 100.
+`system/CRITERION` (systems' means), `system/CRITERION/top-K`, `criteria/CRITERION`, `annotators/CRITERION`,
+`mean/CRITERION`. Where the data holds several datasets or language pairs, each has slices of its own,
+`system/PART:CRITERION`, and `system/average:CRITERION` is their average. Correlations and shares are given as
+they are, not times 100.
 
 Every table also holds sentinels: baselines that compare the text with nothing. Only `over_sentinel` carries a
 verdict: a metric fails where its agreement surely lies below that of the best sentinel, and passes above it.
@@ -68,7 +68,7 @@ class Human(DataAudit):
     over: Over = "both"  # what is resampled: documents, systems or both (Deutsch, Dror & Roth, 2021)
     resamples: Annotated[int, Range(40)] = 1000
     sentinel_margin: float = 0.0  # how far above the best sentinel agreement must lie
-    details: bool = True  # top-k curves, difference curves, prediction-powered means
+    details: bool = True  # top-k curves, prediction-powered means
 
     @cached_property
     def _read(self) -> Items:
@@ -177,7 +177,6 @@ class Human(DataAudit):
         if self.level != "system":
             agreements = list(levels.example_agreements(full))
             findings += self._agreement_findings(full, agreements, notes)
-            findings += compare.williams_findings(study)
         if self.level != "example":
             agreements = list(levels.system_agreements(full))
             findings += self._agreement_findings(full, agreements, notes)
@@ -188,7 +187,7 @@ class Human(DataAudit):
                     "judged are needed (column 'system')"
                 )
             elif self.details:
-                findings += use.top_findings(full) + use.curve_findings(full)
+                findings += use.top_findings(full)
         return Judgement(findings + (use.label_findings(study) if self.details else []), notes)
 
     def _agreement_findings(

@@ -25,7 +25,7 @@ from assay.audits.human.sentinels import SENTINELS
 from assay.audits.slices import grouped, interval_estimate
 from assay.core import Estimate, Finding, Floats
 from assay.statistics import significance
-from assay.statistics.correlation import correlate, system_means
+from assay.statistics.correlation import system_means
 from assay.statistics.estimates import mde_interval, smallest_p
 from assay.statistics.intervals import Interval, bootstrap_p_value
 from assay.statistics.resampled import Draws, average_interval, soft_accuracy_draws
@@ -135,28 +135,8 @@ def _between_systems(study: Study, varying: np.ndarray) -> Floats | None:
     return significance.permutation_both_systems(*tables, audit.headline, **audit.drawing).p_values
 
 
-def williams_findings(study: Study) -> list[Finding]:
-    """Williams's test of two Pearson correlations: valid only where every row is a document of its own."""
-    if study.items.grouped or study.audit.each_judgement:
-        return []
-    findings, names = [], study.metrics
-    for i, j in combinations(range(len(names)), 2):
-        rows = np.isfinite(study.scores[[i, j]]).all(axis=0) & np.isfinite(study.human)
-        first, second, human = study.scores[i, rows], study.scores[j, rows], study.human[rows]
-        if human.size < 4:
-            continue
-        sides = (first, human), (second, human), (first, second)
-        r, s, between = (correlate(x, y, "pearson") for x, y in sides)
-        if r is not None and s is not None and between is not None and abs(between) <= 1 - 1e-12:
-            t, p_value = significance.williams_test(r, s, between, human.size)
-            estimate, slice_ = Estimate(t, human.size, p_value=p_value), f"example/{study.label}"
-            findings.append(Finding.of(names[i], slice_, "williams_t", estimate, versus=names[j]))
-    return findings
-
-
 AVERAGE = "average"
 BASELINES = "the best baseline of each part"
-_NOT_AVERAGED = ("cluster", "williams_t", "reliable_difference")
 _LEVELS = ("example/{}", "example/{}/by-document", "system/{}")
 
 
@@ -165,7 +145,7 @@ def average_findings(findings: Sequence[Finding], parts: Sequence[str], criterio
     averages: list[Finding] = []
     for level in _LEVELS:
         slices = [level.format(labelled(part, criterion)) for part in parts]
-        listed = [f for f in findings if f.slice in slices and f.statistic not in _NOT_AVERAGED]
+        listed = [f for f in findings if f.slice in slices and f.statistic != "cluster"]
         slice_ = level.format(labelled(AVERAGE, criterion))
         for statistic in dict.fromkeys(f.statistic for f in listed):
             averages += _averaged([f for f in listed if f.statistic == statistic], slice_)

@@ -1,22 +1,16 @@
-"""What a metric's agreement is good for: the best systems, small differences, and few human labels."""
+"""What a metric's agreement is good for: the best systems, and few human labels."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
-from assay.audits.human.levels import FEWEST_SYSTEMS, Agreement, Study, interval
+from assay.audits.human.levels import FEWEST_SYSTEMS, Agreement, Study
 from assay.audits.slices import interval_estimate
 from assay.core import Finding, Floats
-from assay.statistics.correlation import system_means, weighted_system_means
-from assay.statistics.intervals import draw_counts, ratio
+from assay.statistics.correlation import system_means
 from assay.statistics.ratings import prediction_powered_mean
 from assay.statistics.resampled import system_draws
 
-RELIABLE = 0.9  # the share of pairs people must agree with for a difference to be called real
-_BINS = 5
-_FEWEST_PAIRS = 10
 _FEWEST_LABELS = 10
 
 
@@ -38,71 +32,6 @@ def top_findings(study: Study) -> list[Finding]:
                 estimate = interval_estimate(value, k, agreement.interval(index))
                 findings.append(Finding.of(metric, slice_, audit.headline, estimate, judged=False))
     return findings
-
-
-def curve_findings(study: Study) -> list[Finding]:
-    """Share of system pairs that people rank the same way, binned by metric difference.
-
-    Bins hold equal numbers of pairs. `reliable_difference` is the smallest difference from which on people
-    agree with at least nine pairs in ten.
-    """
-    human_gaps = _gaps(system_means(study.human_table))
-    findings = []
-    for metric, table in zip(study.metrics, study.tables, strict=True):
-        gaps = _gaps(system_means(table))
-        used = np.isfinite(gaps + human_gaps) & (gaps != 0) & (human_gaps != 0)
-        if used.sum() >= _FEWEST_PAIRS:
-            same = np.sign(gaps[used]) == np.sign(human_gaps[used])
-            findings += _curve(study, metric, gaps, same, used)
-            findings += _reliable(study, metric, np.abs(gaps[used]), same)
-    return findings
-
-
-def _curve(study: Study, metric: str, gaps: Floats, same: np.ndarray, used: np.ndarray) -> list[Finding]:
-    sizes = np.abs(gaps[used])
-    edges = np.unique(np.quantile(sizes, np.linspace(0.0, 1.0, _BINS + 1)))
-    edges[-1] = np.nextafter(edges[-1], np.inf)  # the last bin holds its upper bound
-    weight, right = _agreeing(study, gaps, used)
-    findings = []
-    for low, high in pairwise(edges.tolist()):
-        inside = (sizes >= low) & (sizes < high)
-        n = int(inside.sum())
-        if not n:
-            continue
-        shares = ratio((weight * right)[:, inside].sum(axis=1), weight[:, inside].sum(axis=1))
-        estimate = interval_estimate(same[inside].mean(), n, interval(shares, n, study.audit.rule))
-        slice_ = f"system/{study.label}/difference-{low:.3g}-{high:.3g}"
-        findings.append(Finding.of(metric, slice_, "people_agree", estimate))
-    return findings
-
-
-def _reliable(study: Study, metric: str, sizes: Floats, right: np.ndarray) -> list[Finding]:
-    order = np.argsort(-sizes, kind="stable")
-    counts = np.arange(1, order.size + 1)
-    enough = np.flatnonzero((np.cumsum(right[order]) / counts >= RELIABLE) & (counts >= _FEWEST_PAIRS))
-    if not enough.size:
-        return []
-    value, slice_ = float(sizes[order][enough[-1]]), f"system/{study.label}"
-    return [Finding.of(metric, slice_, "reliable_difference", value, n=int(enough[-1]) + 1)]
-
-
-def _gaps(values: Floats) -> Floats:
-    i, j = np.triu_indices(values.size, 1)
-    return values[i] - values[j]
-
-
-def _agreeing(study: Study, gaps: Floats, used: np.ndarray) -> tuple[Floats, Floats]:
-    """Resample documents and systems: the weight of each pair, and whether people then agree with it."""
-    human, resamples = study.human_table, study.audit.resamples
-    rng = np.random.default_rng(study.audit.seed)
-    systems = draw_counts(len(human), resamples, rng)
-    documents = draw_counts(human.shape[1], resamples, rng)
-    means = weighted_system_means(human, documents)
-    i, j = (side[used] for side in np.triu_indices(len(human), 1))
-    moved = means[:, i] - means[:, j]
-    weight = systems[:, i] * systems[:, j] * (np.isfinite(moved) & (moved != 0))
-    right: Floats = (np.sign(moved) == np.sign(gaps[used])).astype(np.float64)
-    return weight, right
 
 
 def label_findings(study: Study) -> list[Finding]:

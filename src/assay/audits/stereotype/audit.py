@@ -81,15 +81,14 @@ class Stereotype(DataAudit):
             yield from (_case(pair, pair.attribute) for pair in self.pairs)
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
-        """Findings per metric and attribute, then what direction, paradigm, backbone and size explain."""
+        """Findings per metric and attribute, then what paradigm, backbone and size explain."""
         findings: list[Finding] = []
         for answer in scored:
             controls = bias.PairScores.of(answer, CONTROL)
             for name in dict.fromkeys(case.slice for case in answer.cases if case.slice != CONTROL):
                 pairs = bias.PairScores.of(answer, name)
                 findings += bias.attribute_findings(answer, pairs, controls, rule=self.rule, seed=self.seed)
-        fairest = bias.fairest_directions(scored, findings)
-        return Judgement([*findings, *fairest, *bias.across_metrics(scored, findings)], self._notes())
+        return Judgement([*findings, *bias.across_metrics(scored, findings)], self._notes())
 
     def _notes(self) -> list[str]:
         pairs, careful = self.pairs, self.rule == "careful"

@@ -1,6 +1,6 @@
 """Scores of stereotype pairs to bias and signed bias; biases of several metrics to what explains them.
 
-Direction, paradigm, backbone and size may explain a bias (unfair sec. 2.3).
+Paradigm, backbone and size may explain a bias (unfair sec. 2.3).
 """
 
 from __future__ import annotations
@@ -180,52 +180,12 @@ def _set_difference(pairs: PairScores, draws: Floats) -> Finding:
 
 ALL = "all metrics"
 FEWEST_METRICS = 4  # below this a share of variance says nothing
-TOLERANCE = 0.01  # a direction may outscore worthless texts this much less often than the best one
-
-
-def fairest_directions(scored: Sequence[Scored], findings: Iterable[Finding]) -> list[Finding]:
-    """For each metric with several outputs (p, r, f), the least biased one that is still useful.
-
-    An output is useful if it ranks fitting texts over worthless ones as often as the best output does;
-    agreement with people is the matter of another audit.
-    """
-    outputs = (answer for answer in scored if answer.about.get("output"))
-    families = slices.grouped(outputs, lambda answer: str(answer.about.get("signature")))
-    attributes = _biases(findings)
-    several = [family for family in families.values() if len(family) > 1]
-    return [finding for family in several for name in attributes for finding in _fairest(family, name)]
 
 
 def _biases(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     """The metrics' biases by attribute, without groups."""
     biases = (f for f in findings if f.statistic == "bias" and "/" not in f.slice)
     return slices.grouped(biases, lambda finding: finding.slice)
-
-
-def _fairest(outputs: Sequence[Scored], attribute: str) -> Iterator[Finding]:
-    candidates = [pairs for pairs in (PairScores.of(output, attribute) for output in outputs) if pairs.cases]
-    if len(candidates) < 2 or len({pairs.ids for pairs in candidates}) > 1:
-        return
-    useful = [_share_above_worthless(pairs) for pairs in candidates]
-    sizes = [np.abs(pairs.scaled(pairs.span)) for pairs in candidates]
-    biases = [float(size.mean()) for size in sizes]
-    allowed = [place for place, share in enumerate(useful) if share >= max(useful) - TOLERANCE]
-    best, worst = min(allowed, key=biases.__getitem__), int(np.argmax(biases))
-    if best == worst:
-        return
-    saved = sizes[worst] - sizes[best]
-    interval = slices.mean_interval(saved, candidates[best].clusters, seed=0)
-    estimate = slices.interval_estimate(saved.mean(), saved.size, interval)
-    fairest, versus = candidates[best].metric, candidates[worst].metric
-    yield Finding.of(fairest, attribute, "fairest_direction", estimate, versus=versus)
-
-
-def _share_above_worthless(pairs: PairScores) -> float:
-    """The share of pairs of which both texts outscore a worthless one; 1 where there are no such texts."""
-    known = np.isfinite(pairs.worthless)
-    if not known.any():
-        return 1.0
-    return float((np.minimum(pairs.first, pairs.second)[known] > pairs.worthless[known]).mean())
 
 
 def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> list[Finding]:
