@@ -1,4 +1,4 @@
-"""Ten seeds of four audits at quick size: does a pass turn into a fail, and does a fail come again?
+"""Ten seeds of five audits at quick size: does a pass turn into a fail, and does a fail come again?
 
 Run it as `python tests/calibration/seeds.py [SEEDS]`; it prints the counts and every finding that turns.
 """
@@ -12,7 +12,7 @@ from assay.names.spec import Specifiable
 from assay.run.pipeline import audit
 from assay.run.session import Session
 
-AUDITS = ("stress", "checklist", "position", "injection")
+AUDITS = ("stress", "checklist", "position", "injection", "stereotype")
 METRICS: tuple[Specifiable, ...] = ("bleu", "chrf", "rougeL", "bleu+chrf+rougeL")
 
 
