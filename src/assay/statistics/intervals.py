@@ -6,7 +6,7 @@ The array types, checks, cluster labels and seeds that every module of this fold
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -119,18 +119,9 @@ class Interval:
         return self.low, self.high
 
 
-class Options(TypedDict, total=False):
-    """The options of every bootstrap; see Plan for their meaning and defaults."""
-
-    level: float
-    resamples: int
-    method: Literal["percentile", "bca"]
-    correction: Literal["t", "none"]
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How an interval is computed.
+    """How an interval is computed: the `options` of every bootstrap.
 
     `correction="t"` widens the tails from z to t * sqrt(n / (n - 1)), n the number of clusters: the
     plain bootstrap is too narrow by about that much where clusters are few (Hesterberg, 2015).
@@ -161,7 +152,7 @@ def bootstrap_mean(
     clusters: Labels | None = None,
     weights: ArrayLike | None = None,  # how many units each row stands for
     seed: Seed,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> Interval | None:
     """Return an interval for a mean, resampling clusters of rows; None below two clusters."""
     plan, row = Plan(**options), vector(values)
@@ -185,7 +176,7 @@ def bootstrap_weighted(
     clusters: Labels | None = None,
     crossed: Labels | None = None,
     seed: Seed,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> Interval | None:
     """Return an interval for a statistic of weights (resamples x n rows), one value per resample.
 
@@ -226,7 +217,7 @@ def resampled_means(
     return _resample(means, n_clusters, resamples, np.random.default_rng(seed))
 
 
-def interval_of(draws: ArrayLike, *, n_clusters: int, **options: Unpack[Options]) -> Interval | None:
+def interval_of(draws: ArrayLike, *, n_clusters: int, **options: Any) -> Interval | None:
     """Return the percentile interval of resampled values that come from `n_clusters` clusters, if any."""
     return percentile_interval(np.asarray(draws, dtype=np.float64), n_clusters, Plan(**options))
 

@@ -100,12 +100,8 @@ def bradley_terry(wins: ArrayLike, *, prior: float = 0.0) -> Floats:
         raise ValueError(
             "some contestants never lose to the others, or never beat them; set a prior, say 0.1"
         )
-    return _fit(padded)
-
-
-def _fit(wins: Floats) -> Floats:
-    """Run Hunter's (2004) MM algorithm: s_i = wins_i / sum over j of games_ij / (s_i + s_j)."""
-    games, won = wins + wins.T, wins.sum(axis=1)
+    # Hunter's (2004) MM algorithm: s_i = wins_i / sum over j of games_ij / (s_i + s_j).
+    games, won = padded + padded.T, padded.sum(axis=1)
     strength = np.ones_like(won)
     for _ in range(_ROUNDS):
         rate = (games / (strength[:, None] + strength)).sum(axis=1)

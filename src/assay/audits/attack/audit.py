@@ -283,7 +283,9 @@ def group_judgement(
     findings = [headline, Finding.of(answer, slice_, "loss_share", _lost(raw), versus="random noise")]
     if judges:
         names = ", ".join(judge.metric for judge in judges)
-        findings.append(Finding.of(answer, slice_, "hit_share", _success(due, seen, audit), versus=names))
+        hits, n = int((due.fooled(audit.margin) & seen).sum()), len(due.ids)
+        success = interval_estimate(hits / n, n, proportion_interval(hits, n))
+        findings.append(Finding.of(answer, slice_, "hit_share", success, versus=names))
     for name in ("noise_ratio", "queries"):
         values = np.array([case.meta[name] for case in cases], dtype=np.float64)
         findings.append(Finding.of(answer, slice_, name, mean_estimate(values, seed=0)))
@@ -306,11 +308,6 @@ def _lost(raw: Estimate) -> Estimate:
     """The loss as a share of random noise's, whether or not any judge confirms the damage."""
     ci = None if raw.ci is None else (1 - raw.ci[1], 1 - raw.ci[0])
     return Estimate(1 - raw.value, raw.n, ci, mde=raw.mde)
-
-
-def _success(rows: Losses, seen: Flags, audit: Attack) -> Estimate:
-    hits, n = int((rows.fooled(audit.margin) & seen).sum()), len(rows.ids)
-    return interval_estimate(hits / n, n, proportion_interval(hits, n))
 
 
 def _most_convincing(rows: Losses, hits: Flags) -> list[int]:
