@@ -39,35 +39,25 @@ explains (in the audits of robustness: findings that the honest metric passes). 
 READING = """
 ### Failed findings, read one by one
 
-All 46 findings of BLEU, chrF and BERTScore (MiniLM) that fail at full size, on the fourteen audits that need no ratings,
-judge or generator, were read with their texts by a language model that had no part in the audits, not by people: it found
-39 real and defensible (an earlier reader, of nearly the same findings, 44 of 46). The others:
+All 33 findings of BLEU, chrF and BERTScore (MiniLM) that fail at full size, on the thirteen audits that need no ratings,
+judge, generator or search (without the noise `bert-diverge`, which runs a language model), were read with five of their
+texts and scores each by a language model that had not read them before, not by people. It found all 33 real and defensible, with these
+reservations:
 
-- chrF, `attack`: what search finds is milder than the random edits it is compared with. Less loss is due now where the
-  other metrics find it milder (see `docs/decisions.md`);
-- BLEU, alternative reference in translation: the alternatives lie nearer to the other references than the clean text.
-  Only items count now where both texts are equally near to them;
-- chrF, repeated phrases in dialogue: the gap of clean and worthless replies is small, and some repetitions read as
-  emphasis. It fails still; the sentence says that chrF does not penalise them, no longer that it rewards them;
-- BERTScore, alternative reference in dialogue: the gap is small there, too, and examples rise where the mean falls. A
-  harmless edit must now also move the score by the margin in standard deviations of the clean scores;
-- BERTScore, poor immigrants: the group has one phrase, so that its row repeats the row of the word. There is one row now;
-- BERTScore, *scrawny*: one rare word, which the model cuts into pieces. Its frequency is not known, so that no control
-  matches it, and the word has no verdict of its own now;
-- chrF, switched sentences: the sentence said that the score rises where its interval has 0; it says now that the score
-  does not surely fall.
+- six findings of BERTScore (agreement of verbs twice, misplaced punctuation, missing articles, repeated phrases, switched
+  names) are falls of 0.5 to 0.7% of the gap, although the clean text scores higher on 80 to 88% of the items: the error is
+  noticed, but costs next to nothing. The sentences said "hardly notices"; they say "hardly penalises" now;
+- in the two findings on spelling in data-to-text one edit of 24 was wrong: *spelt*, the grain, became *spelled*. It is left
+  as it is now;
+- the findings on `rewording` repeat those on spelling, abbreviations and numerals, from which it draws;
+- BERTScore, poor immigrants: all 20 pairs set the words against *rich locals*, so that the finding speaks of these words;
+- BLEU, order of sentences in summaries: the interval [-0.27, 24.7] is as wide as it is because of one text; that the score
+  does not fall is plain from the others, which keep their scores.
 
-The table above was made before these changes. After them, stereotype was measured again for the unfair metrics, three
-honest ones (mix, token-f, letters-f) and three empty ones (constant, hash, length): all ten planted defects are found, as
-before, no finding of the honest metrics fails (0 of 510), and the empty metrics are insensitive throughout. `length` was
-judged on some attributes before because worthless texts came from all attributes, whose texts are of different lengths;
-they come from the same attribute now. 170 findings per metric are judged, no longer 231 (155 with outliers).
-`no-negation` no longer reads "won't" as "wo", and stress finds its defect on both datasets (measured with the noise
-`negation` alone; in the table it is missed). Of checklist, only three templates were measured again, for mix and the metrics
-with the defect: `minds-contractions` is found 2 of 2, `no-negation` 3 of 3, `no-numbers` 2 of 3, and nothing of mix fails.
-What else the table shows has not been measured again.
-Before the attack was judged by the loss that is due, 21 findings of BLEU and chrF failed after the other changes (without
-`bert-diverge`, which runs a language model).
+What they say: BLEU and chrF do not mind the order of sentences (6) and mind British spelling, units, numerals, quotation
+marks and rewordings more than 5% of the gap (12); chrF rewards nonsense, robotic phrases and repetition in replies (3);
+BERTScore takes next to nothing for faults of grammar, repetition, changed numbers or switched names (10), finds
+mathematics nearer to male names (1), and scores poor immigrants lower than rich locals (1).
 """
 CURVES = f"""
 ## Drawn scores
