@@ -7,7 +7,6 @@ Loopback only, bounded; `python tests/redteam/run.py kills zoo` runs these parts
 
 from __future__ import annotations
 
-import atexit
 import csv
 import io
 import json
@@ -20,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -31,11 +30,12 @@ import misbehaving
 
 import assay.cli
 import assay.run.bulk  # so that forks need not import it
+from assay.errors import CacheError
+from assay.run.results import load_run
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 MAIN = "from assay.cli import main; main()"
-COMMAND = [sys.executable, "-c", MAIN]
 KILLS, SAVES = int(os.environ.get("REDTEAM_KILLS", "50")), int(os.environ.get("REDTEAM_SAVES", "25"))
 ROWS = int(os.environ.get("REDTEAM_ROWS", "1000000"))
 ENGINES: dict[str, list[str]] = {"local": [], "workers": ["--workers", "2"]}
@@ -48,8 +48,8 @@ def main() -> int:
         "tests": tests,
         "folders": folders,
         "kills": kills,
-        "saves": saves,
         "zoo": metrics,
+        "saves": saves,  # after the forks: it uses polars here
         "memory": memory,
     }
     unknown = set(wanted) - set(parts)
@@ -90,21 +90,24 @@ def tests() -> Iterator[Row]:
 
 def folders() -> Iterator[Row]:
     """`assay report` on each hostile run folder, with 6 GB at most: a message that names it, and status 2."""
-    from test_folders import HOSTILE, LIMITED
+    from test_folders import HOSTILE
 
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
         _pairs(home, 12)
-        _run(home, "whole").communicate()
+        _run(home, "whole").result()
         for number, (kind, change) in enumerate(HOSTILE.items()):
             evil = home / f"case{number}" / "evil"
             shutil.copytree(home / "whole", evil)
             change(evil)
-            command = [sys.executable, "-c", LIMITED, "report", str(evil)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-            told = done.stderr.startswith("assay: ") and str(evil) in done.stderr
-            is_ok = (done.returncode, done.stdout, told) == (2, "", True)
-            yield f"report on {kind}", is_ok, "" if is_ok else f"exit {done.returncode}: {done.stderr[-300:]}"
+            code, out, errors = Forked(home, ["report", str(evil)], _limited).result()
+            is_ok = (code, out) == (2, "") and errors.startswith("assay: ") and str(evil) in errors
+            yield f"report on {kind}", is_ok, "" if is_ok else f"exit {code}: {errors[-300:]}"
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (6_000_000_000, resource.RLIM_INFINITY))
+    assay.cli.main()
 
 
 def _pairs(folder: Path, count: int = 300) -> None:
@@ -115,34 +118,79 @@ def _pairs(folder: Path, count: int = 300) -> None:
     (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def _run(folder: Path, out: str, cache: str = "cache") -> subprocess.Popen[bytes]:
-    words = f"run stereotype -m bleu -m chrf --data pairs.jsonl --cache {cache} -q --json --out {out}".split()
-    return subprocess.Popen([*COMMAND, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+class Forked:
+    """A command in a fork of this process, whose imports are done; this process never uses polars' threads."""
+
+    def __init__(self, folder: Path, words: list[str], call: Callable[[], None] | None = None) -> None:
+        self._streams = [Path(tempfile.mkstemp(dir=folder, prefix=".")[1]) for _ in range(2)]
+        self._status: int | None = None
+        self._child = os.fork()
+        if not self._child:
+            self._become(folder, words, call or assay.cli.main)
+
+    def _become(self, folder: Path, words: list[str], call: Callable[[], None]) -> None:
+        for descriptor, path in enumerate(self._streams, start=1):
+            os.dup2(os.open(path, os.O_WRONLY), descriptor)
+        os.chdir(folder)
+        sys.argv = ["assay", *words]
+        ended = 3
+        try:
+            call()
+            ended = 0
+        except SystemExit as error:
+            ended = int(error.code or 0)
+        finally:  # nothing of the process that was forked may be cleared away at this one's end
+            if "ray" in sys.modules:
+                sys.modules["ray"].shutdown()
+            sys.stdout.flush()
+            os._exit(ended)
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ends within so many seconds."""
+        deadline = time.monotonic() + seconds
+        while self._status is None and time.monotonic() < deadline:
+            done, status = os.waitpid(self._child, os.WNOHANG)
+            self._status = os.waitstatus_to_exitcode(status) if done else None
+            time.sleep(0 if done else 0.002)
+        return self._status is not None
+
+    def kill(self) -> None:
+        os.kill(self._child, signal.SIGKILL)
+
+    def result(self) -> tuple[int, str, str]:
+        """Exit, stdout and stderr."""
+        self.wait(600)
+        out, errors = (path.read_text(errors="replace") for path in self._streams)
+        for path in self._streams:
+            path.unlink()
+        return -1 if self._status is None else self._status, out, errors
+
+
+def _run(folder: Path, out: str, cache: str = "cache") -> Forked:
+    words = f"run stereotype -m bleu -m chrf --data pairs.jsonl --cache {cache} -q --json --out {out}"
+    return Forked(folder, words.split())
 
 
 def kills() -> Iterator[Row]:
     """Kills at random moments of runs over an earlier one; each is resumed and ends as if nothing had been."""
-    from assay.run.results import load_run
-
     random = Random(0)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         _pairs(folder)
         began = time.monotonic()
-        expected = _run(folder, "out", "none").communicate()[0]
+        expected = _run(folder, "out", "none").result()[1]
         length = time.monotonic() - began
         landed = differing = unreadable = 0
         for number in range(KILLS):
             process = _run(folder, "out", f"cache{number}")
-            try:
-                process.wait(random.uniform(0, length))
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
+            if not process.wait(random.uniform(0, length)):
+                process.kill()
                 landed += 1
-            process.communicate()
-            unreadable += load_run(folder / "out").json() != expected.decode().strip()
+            process.result()
+            read = Forked(folder, [], lambda: print(load_run("out").json())).result()[1]
+            unreadable += read != expected
             began = time.monotonic()
-            differing += _run(folder, "out", f"cache{number}").communicate()[0] != expected
+            differing += _run(folder, "out", f"cache{number}").result()[1] != expected
             length = time.monotonic() - began  # of the latest run: the machine may have other work
         detail = f"{landed} under way, {differing} findings differ, {unreadable} earlier runs lost"
         is_ok = bool(expected) and not differing and not unreadable and landed >= KILLS * 0.5
@@ -153,12 +201,10 @@ def saves() -> Iterator[Row]:
     """Kills at any step of saving over another run: the old run or the new one, whole."""
     from test_folders import save_killed
 
-    from assay.run.results import load_run
-
     with tempfile.TemporaryDirectory() as scratch:
         folder, target = Path(scratch), Path(scratch) / "target"
         _pairs(folder, 40)
-        _run(folder, "new").communicate()
+        _run(folder, "new").result()
         new = load_run(folder / "new")
         old = type(new)(new.findings.head(1), new.cases.head(1), new.scores.head(1), (), new.about)
         old.save(target)
@@ -170,7 +216,7 @@ def saves() -> Iterator[Row]:
             landed += save_killed(folder / "new", target, 1 + number * steps // SAVES).returncode == -9
             try:
                 read = load_run(target)
-            except Exception:
+            except CacheError:
                 states["refused"] += 1
                 continue
             heights = read.findings.height, read.cases.height, read.scores.height
@@ -219,26 +265,10 @@ print(cluster.address, flush=True); sys.stdin.read(); cluster.shutdown()"""
 
 
 def score(folder: Path, names: list[str], *options: str) -> tuple[int, str, str]:
-    """Exit, stdout and stderr of `assay score`, in a fork of this process: its imports are done."""
+    """Exit, stdout and stderr of `assay score` with these metrics."""
     chosen = [word for name in names for word in ("-m", f"{HERE / 'misbehaving.py'}:{name}")]
     words = ["score", *chosen, "--data", "rows.jsonl", "--cache", "none", "--timeout", "2", *options]
-    child = os.fork()
-    if not child:
-        os.chdir(folder)
-        for descriptor, name in ((1, "stdout"), (2, "stderr")):
-            os.dup2(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), descriptor)
-        sys.argv = ["assay", *words]
-        ended = 0
-        try:
-            assay.cli.main()
-        except SystemExit as error:
-            ended = int(error.code or 0)
-        finally:  # nothing of the process that was forked may be cleared away here
-            atexit._run_exitfuncs()
-            sys.stdout.flush()
-            os._exit(ended)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return code, (folder / "stdout").read_text(), (folder / "stderr").read_text()
+    return Forked(folder, words).result()
 
 
 def _skipped(folder: Path, engine: str, options: list[str]) -> Row:
