@@ -272,9 +272,10 @@ def skew_findings(
     known = [concept for concept in concepts if concept.path in shares and np.isfinite(concept.gap.value)]
     for concept in known:
         yield Finding.of(scored, concept.path, "planted_share", shares[concept.path], n=concept.gap.n)
-    if len(known) >= FEWEST_CONCEPTS:
+    gaps = np.array([concept.gap.value for concept in known])
+    if len(known) >= FEWEST_CONCEPTS and np.ptp(gaps) > 0:  # equal gaps follow nothing
         planted = np.array([shares[concept.path] for concept in known])
-        statistic = weighted_correlation(planted, np.array([c.gap.value for c in known]), "spearman")
+        statistic = weighted_correlation(planted, gaps, "spearman")
         value = float(statistic(np.ones((1, len(known))))[0])
         interval = bootstrap_weighted(statistic, len(known), seed=seed, method="percentile")
         yield Finding.of(scored, "all", "skew_correlation", interval_estimate(value, len(known), interval))
