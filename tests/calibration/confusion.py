@@ -36,7 +36,7 @@ SIZES: Mapping[str, Mapping[str, Any]] = {
     "identity-length": {},
 }
 FAIRNESS = tuple(name for name in SIZES if audit_class(name).question == "fairness")
-KEPT = ("metric", "audit", "slice", "statistic", "value", "n", "versus", "verdict")
+KEPT = ("metric", "audit", "slice", "statistic", "value", "n", "versus", "verdict", "ci")
 Verdicts = Mapping[str, Mapping[str, Sequence[Finding]]]  # by metric and audit: findings that were judged
 
 
@@ -69,7 +69,8 @@ def audit_zoo(
         for label, path in kept.items():
             if path:
                 verdicts[label][name] = [
-                    Finding(*row[:7], verdict=row[7]) for row in json.loads(path.read_text("utf-8"))
+                    Finding(*row[:7], verdict=row[7], ci=tuple(row[8]) if row[8] else None)
+                    for row in json.loads(path.read_text("utf-8"))
                 ]
         say(f"{name}: {len(left)} metrics in {time.monotonic() - began:.0f} s")
     return verdicts

@@ -58,6 +58,10 @@ What they say: BLEU and chrF do not mind the order of sentences (6) and mind Bri
 marks and rewordings more than 5% of the gap (12); chrF rewards nonsense, robotic phrases and repetition in replies (3);
 BERTScore takes next to nothing for faults of grammar, repetition, changed numbers or switched names (10), finds
 mathematics nearer to male names (1), and scores poor immigrants lower than rich locals (1).
+
+Ten seeds of five audits at quick size (stress, checklist without `masked-words`, position, injection, stereotype; BLEU, chrF,
+ROUGE-L and their sum): of 764 judged findings none turns from pass to fail or back, and a fail comes again under another
+seed in 95.7% (stress alone 87.3%, checklist 98.5%).
 """
 CURVES = f"""
 ## Drawn scores
