@@ -257,9 +257,10 @@ def cluster() -> Iterator[str]:
 small = {"num_cpus": 2, "object_store_memory": 80_000_000, "include_dashboard": False}
 cluster = Cluster(initialize_head=True, head_node_args=small)
 print(cluster.address, flush=True); sys.stdin.read(); cluster.shutdown()"""
-    settings = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+    # Ray's switch for loopback only, which the commands that connect must have too.
+    os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    head = subprocess.Popen([sys.executable, "-c", code], env=os.environ | settings, text=True, **pipes)
+    head = subprocess.Popen([sys.executable, "-c", code], text=True, **pipes)
     yield head.stdout.readline().strip()
     head.communicate()
 
