@@ -64,6 +64,11 @@ def test_the_table_is_in_the_signature_and_travels():
     assert copy == one
 
 
+def test_the_texts_of_one_shared_set_are_documents() -> None:
+    shared = ("a dog runs", "a cat sleeps", "a bird sings")
+    assert Cider().fitted([shared]).table == Cider().fitted([(text,) for text in shared]).table
+
+
 @pytest.mark.parametrize("metric", [Cider(), CiderPlain(), Cider().fitted([("only one item",)])])
 def test_no_silent_zero_without_document_frequencies(metric):
     with pytest.raises(MetricError, match="at least two items"):

@@ -113,6 +113,8 @@ class _Consensus(JavaBacked, Metric):
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
         tokenize: Tokenize = self.tokenize
+        if len(references) == 1:  # one set of texts that all items share: each of them is a document
+            references = [(text,) for text in references[0]]
         if self.backend == "coco":
             prepared = ptb_prepared([Sample("", texts) for texts in references])
             references, tokenize = [sample.references for sample in prepared], "split"
