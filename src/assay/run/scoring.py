@@ -279,21 +279,21 @@ def explain_samples(
     metric = measure.metric
     if not isinstance(metric, Metric):
         return [None for _ in samples]
-    store = cache if cache is not None and metric.cacheable else ScoreCache(None)
+    store = cache if metric.cacheable else None
     return [_explain(metric, project(metric, sample), store) for sample in samples]
 
 
-def _explain(metric: Metric, sample: Sample | None, cache: ScoreCache) -> Explanation | None:
+def _explain(metric: Metric, sample: Sample | None, cache: ScoreCache | None) -> Explanation | None:
     if sample is None:
         return None
     signature, key = f"{metric.signature}|explained", bytes.fromhex(sample.key)
-    stored = cache.get_text(signature, key)
+    stored = cache.get_text(signature, key) if cache else None
     if stored is not None:
         return Explanation.read(json.loads(stored))
     try:
         explanation = call_metric(metric, partial(metric.explain, sample), "while it explained a score")
     except AuditError:
         return None  # a failed explanation must not cost the findings
-    if explanation is not None:
+    if cache and explanation is not None:
         cache.put_text(signature, key, json.dumps(asdict(explanation)))
     return explanation
