@@ -126,7 +126,7 @@ def test_captions_are_chosen_before_their_images_are_looked_for(tmp_path: Path) 
 
 def test_captions_of_the_wrong_form_are_named(tmp_path: Path) -> None:
     wrong = written(tmp_path / "ok.jsonl", [{"id": "1", "hypothesis": "It rains.", "references": ["Rain."]}])
-    with pytest.raises(DataError, match=r"ok\.jsonl: no caption differs .* a row needs id, hypothesis"):
+    with pytest.raises(DataError, match=r"ok\.jsonl: captioner ok: none of 1 captions names one gender"):
         list(Caption(captions=(wrong,)).cases())
     with pytest.raises(DataError, match="--only chooses among captions of --data"):
         list(Caption(captions=(wrong,), only=("doctor",)).cases())

@@ -107,7 +107,7 @@ def refuse_other_devices(module: Any, args: Any, kwargs: Any) -> None:
 @pytest.fixture
 def on_meta(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every model is put on the meta device, which stands for a GPU, and stops at its first call."""
-    for module in ("models.torch", "models.encoder", "metrics.regression", "mitigation.propagate"):
+    for module in ("models.torch", "models.encoder", "metrics.regression", "models.captioner"):
         monkeypatch.setattr(f"assay.{module}.device", lambda: "meta")
     before = torch.nn.Module.to
 
@@ -178,7 +178,7 @@ def test_comet_works_on_the_device(name: str, kind: str, hub: Hub, on_meta: None
 def test_attention_masked_words_and_generators_work_on_the_device(
     hub: Hub, on_meta: None, tmp_path: Path
 ) -> None:
-    from assay.mitigation.propagate import Scene, load_generator
+    from assay.models.captioner import load_captioner
     from assay.models.encoder import attention_blocks
     from assay.models.fill import masked_words
 
@@ -188,8 +188,6 @@ def test_attention_masked_words_and_generators_work_on_the_device(
         attention_blocks(str(folder), ["the cat sat"])
     with pytest.raises(Reached):
         masked_words(str(folder), "the cat sat", 3)
-    generator = load_generator(str(hub.add("facebook/bart-large-cnn")))
-    scene = Scene("a", "female", "the cat", "a cat", ("a cat",))
+    captioner = load_captioner(str(hub.add("facebook/bart-large-cnn")))
     with pytest.raises(Reached):
-        generator.log_probability([scene], ["a cat"])
-    assert generator.inputs([scene])["input_ids"].device.type == "meta"
+        captioner.log_probability([Sample("", ("a cat",), source="the cat")], ["a cat"])

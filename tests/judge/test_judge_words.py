@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -47,16 +48,19 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_score_shows_unread_answers_and_the_bill(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = inspect.signature(score_command.score).parameters.values()
+    options = {p.name: p.default for p in given} | {"data": [data], "cache": "none"}
+    del options["metric"]
     with proxied(NOWHERE, ["rambling", "four", "four"]) as (_, endpoint):
         spec = f"judge:endpoint={endpoint},model=m"
-        score_command.score([data], metric=[spec], cache="none")
+        score_command.score(**options, metric=[spec])
     said = capsys.readouterr()
     assert [line.rpartition(",")[2] for line in said.out.splitlines()[1:]] == ["", "0.75", "0.75"]
     assert f"note: {spec}: 1 unparsed" in said.err
     assert f"note: {spec}: no score for 1 of 3 samples: no grade in the answer" in said.err
     assert "judges: 3 questions" in said.err
     with proxied(NOWHERE, ["rambling"] * 3) as (_, endpoint):
-        score_command.score([data], metric=[f"judge:endpoint={endpoint},model=m"], cache="none", quiet=True)
+        score_command.score(**options | {"quiet": True}, metric=[f"judge:endpoint={endpoint},model=m"])
     assert capsys.readouterr().err == ""
 
 
