@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: audit test check bench soak redteam lock check-lock install-locked install-test docs calibration parity clean
+.PHONY: audit test check bench soak redteam lock check-lock install-locked install-test docs calibration parity atlas clean
 
 audit: $(STAMP)
 	$(BIN)/assay audit --out assay-run
@@ -56,6 +56,11 @@ parity: $(DEV)
 # The site, in site/; needs no network once its packages are installed.
 docs: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Every metric that runs here, measured and packed into the package (hours; can be stopped and started again).
+atlas: $(DEV)
+	$(BIN)/python -m bench.atlas
+	$(BIN)/python docs/make_atlas.py
 
 # The simulations of docs/calibration.md, about half an hour on two cores.
 calibration: $(DEV)

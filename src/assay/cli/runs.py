@@ -46,8 +46,9 @@ def report(run: list[Path], format: vocabulary.Format = "html", figures: Path | 
 
 def compare(
     before: Path,
-    after: Path,
+    after: Annotated[Path | None, typer.Argument()] = None,
     metric: o.Metrics = None,
+    atlas: bool = False,
     fail_on_worse: bool = False,
     json: bool = False,
 ) -> None:
@@ -55,6 +56,13 @@ def compare(
 
     Audits whose size, seed, limit, other options or texts differ are not compared.
     """
+    if atlas:
+        from assay.cli.atlas import load_atlas, print_placements
+
+        print_placements(load_run(before), load_atlas(), json=json)
+        return
+    if after is None:
+        raise SpecError("give two run folders, or one and --atlas")
     first, second = load_run(before), load_run(after)
     comparison = compare_runs(first, second, _renamed(metric or [], first.metrics))
     if json:

@@ -127,19 +127,22 @@ def _key(row: Row, names: Mapping[str, str]) -> Key:
 
 def unlike(before: Run, after: Run, audit: str) -> list[str]:
     """In what an audit differs between two runs, so that its findings cannot be compared."""
-    runs = (before, after)
-    sizes = [str(run.about.get("size", "full")) for run in runs]
+    texts = [_texts(run, audit) for run in (before, after)]
+    shared = texts[0].select("slice").unique().join(texts[1].select("slice").unique(), on="slice")
+    here, there = (frame.join(shared, on="slice").sort(pl.all()) for frame in texts)
+    return [*differing_options(before, after, audit), *([] if here.equals(there) else ["other texts"])]
+
+
+def differing_options(before: Run, after: Run, audit: str) -> list[str]:
+    """The size and options in which an audit differs between two runs, whatever the texts."""
+    sizes = [str(run.about.get("size", "full")) for run in (before, after)]
     reasons = [f"size {sizes[0]} and {sizes[1]}"] if sizes[0] != sizes[1] else []
-    first, second = (run.about["audits"].get(audit, {}).get("options", {}) for run in runs)
-    reasons += [
+    first, second = (run.about["audits"].get(audit, {}).get("options", {}) for run in (before, after))
+    return reasons + [
         f"{option} {first.get(option)} and {second.get(option)}"
         for option in dict.fromkeys([*first, *second])
         if option not in _CHOOSING and first.get(option) != second.get(option)
     ]
-    texts = [_texts(run, audit) for run in runs]
-    shared = texts[0].select("slice").unique().join(texts[1].select("slice").unique(), on="slice")
-    here, there = (frame.join(shared, on="slice").sort(pl.all()) for frame in texts)
-    return reasons if here.equals(there) else [*reasons, "other texts"]
 
 
 def _texts(run: Run, audit: str) -> pl.DataFrame:

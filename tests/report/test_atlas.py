@@ -1,0 +1,176 @@
+"""The atlas: what is stored, and where a metric stands in it, with numbers worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from assay.cli import app
+from assay.errors import SpecError
+from assay.report import atlas as module
+from assay.report.atlas import (
+    FILES,
+    blind_together,
+    condensed,
+    load_atlas,
+    merged,
+    objections,
+    options_of,
+    place,
+)
+from assay.run.results import CASES, FINDINGS, SCORES, Run
+
+SLICES = tuple(f"translation/edit-{number}" for number in range(20))
+DECLARED = {
+    "question": "robustness", "title": "Edits", "options": {"limit": "150", "seed": "0"},
+    "statistics": [{"name": "change", "meaning": "", "unit": "% of the gap", "bad": "high", "margin": -1.0, "headline": True}],
+}  # fmt: skip
+
+
+def run_of(noticed: dict[str, int], *, limit: str = "150", version: str = "1") -> Run:
+    """Metrics that notice the first so many of twenty edits, and are blind to the others."""
+    rows = [
+        {"metric": metric, "audit": "edits", "slice": slice_, "statistic": "change", "value": -9.0 if place < count else 0.0,
+         "n": 20, "ci_low": -10.0, "ci_high": -8.0, "verdict": "pass" if place < count else "fail",
+         "passed": place < count, "sentence": "", "evidence": []}
+        for metric, count in noticed.items()
+        for place, slice_ in enumerate(SLICES)
+    ]  # fmt: skip
+    audits = {"edits": {**DECLARED, "options": {**DECLARED["options"], "limit": limit}}}
+    about = {
+        "assay": version,
+        "size": "quick",
+        "limit": 150,
+        "metrics": {m: {"signature": m} for m in noticed},
+        "audits": audits,
+        "notes": [],
+    }
+    empty = pl.DataFrame(schema=CASES), pl.DataFrame(schema=SCORES)
+    return Run(pl.DataFrame(rows, schema=FINDINGS), *empty, about=about)
+
+
+def test_a_metric_stands_where_its_share_of_passed_slices_puts_it() -> None:
+    known = run_of({"weak": 2, "middle": 10, "strong": 15, "equal": 12})
+    (placement,), notes = place(run_of({"mine": 12}), known)
+    (standing,) = placement.standings
+    assert (standing.share.good, standing.share.bad, standing.share.total) == (12, 8, 20)
+    assert standing.percentile == pytest.approx(100 * 2.5 / 4)  # above two of four, equal to one
+    assert notes == []
+    assert not placement.alone
+    assert not placement.joins
+    # Of 8 errors that mine or equal misses, both miss 8; with strong 5 of 8; with weak 8 of 18.
+    assert [(n.metric, n.shared.good, n.shared.total) for n in placement.neighbours] == [
+        ("middle", 8, 10),
+        ("weak", 8, 18),
+    ]
+
+
+def test_what_only_one_metric_notices_brings_it_into_the_panel() -> None:
+    (placement,), _ = place(run_of({"mine": 18}), run_of({"weak": 2, "strong": 15}))
+    assert placement.alone == tuple(("edits", slice_) for slice_ in sorted(SLICES[15:18]))
+    assert placement.joins
+    assert placement.panel.members == ("mine",)
+
+
+def test_a_metric_is_not_compared_with_itself() -> None:
+    (placement,), _ = place(run_of({"weak": 2}), run_of({"weak": 2, "strong": 15}))
+    assert [neighbour.metric for neighbour in placement.neighbours] == ["strong"]
+    assert placement.standings[0].metrics == 1
+
+
+def test_blind_spots_are_shared_among_what_either_misses() -> None:
+    first = {
+        ("a", name): outcome
+        for name, outcome in zip("wxyz", ("pass", "fail", "fail", "inconclusive"), strict=True)
+    }
+    second = {
+        ("a", name): outcome for name, outcome in zip("wxyv", ("fail", "fail", "pass", "fail"), strict=True)
+    }
+    shared = blind_together(first, second, [("a", name) for name in "vwxyz"])
+    assert (shared.good, shared.total) == (1, 3)  # v and z were asked of one metric only
+
+
+def test_other_options_are_not_compared() -> None:
+    with pytest.raises(SpecError, match=r"limit 150 and 20.*--size quick --limit 150"):
+        place(run_of({"mine": 3}, limit="20"), run_of({"weak": 2}))
+
+
+def test_objections_name_everything_that_stands_in_the_way() -> None:
+    known = run_of({"weak": 2})
+    assert objections(run_of({"mine": 3}), known) == []
+    reasons = objections(run_of({"weak": 3}, limit="20", version="2"), known)
+    assert reasons == [
+        "made by assay 2, the atlas by 1",
+        "edits: limit 150 and 20",
+        "weak is in the atlas already",
+    ]
+
+
+def test_merging_keeps_every_metric_and_the_first_description_of_an_audit() -> None:
+    together = merged([run_of({"weak": 2}), run_of({"mine": 3}, limit="20")])
+    assert together.metrics == ["weak", "mine"]
+    assert together.about["audits"]["edits"]["options"]["limit"] == "150"
+    assert together.findings.height == 2 * len(SLICES)
+
+
+def test_stored_numbers_have_four_digits() -> None:
+    run = run_of({"mine": 1})
+    changed = run.findings.with_columns(value=pl.lit(1.234567))
+    assert set(condensed(Run(changed, run.cases, run.scores, about=run.about))["value"]) == {1.235}
+
+
+def test_the_shipped_atlas_is_whole_and_small() -> None:
+    known, folder = load_atlas(), Path(module.__file__).parents[1] / "data" / "atlas"
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 4_000_000
+    assert {path.stem for path in folder.glob("*.parquet")} == set(FILES)
+    assert set(known.findings["metric"]) <= set(known.metrics)
+    assert len(known.metrics) >= 30
+    for about in known.about["metrics"].values():
+        assert about["signature"]
+        assert about["command"].startswith("assay audit -m ")
+    for name in ("numpy", "scipy", "spacy"):
+        assert known.about["packages"][name]
+
+
+def test_the_page_is_up_to_date() -> None:
+    import runpy
+
+    docs = Path(__file__).parents[2] / "docs"
+    made = runpy.run_path(str(docs / "make_atlas.py"))
+    assert (docs / "atlas.md").read_text("utf-8") == made["page"]()
+    pages = made["site_pages"]()
+    assert len([path for path in pages if path.startswith("atlas/metrics/")]) == len(load_atlas().metrics)
+
+
+def test_the_command_prints_rankings_and_placements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = CliRunner()
+    printed = runner.invoke(app, ["atlas", "--task", "summarisation"])
+    assert printed.exit_code == 0, printed.output
+    assert "bertscore-f [minilm]" in printed.stdout
+    assert "texts/s" in printed.stdout
+    ranked = json.loads(runner.invoke(app, ["atlas", "--json"]).stdout)
+    assert ranked["task"] == "all tasks"
+    assert ranked["metrics"][0]["rank"] == 1
+    unknown = runner.invoke(app, ["atlas", "--task", "poetry"])
+    assert "has no task 'poetry'" in str(unknown.exception)
+    known = run_of({"weak": 2, "strong": 15})
+    monkeypatch.setattr("assay.cli.atlas.load_atlas", lambda: known)
+    folder = run_of({"mine": 18}).save(tmp_path / "mine").folder
+    placed = runner.invoke(app, ["compare", str(folder), "--atlas"])
+    assert "only it notices: translation/edit-15 (edits)" in placed.stdout
+    assert "belongs to the smallest fair panel, which notices 18 of 20 kinds of error: mine" in placed.stdout
+    checked = runner.invoke(app, ["atlas", "--check", str(folder)])
+    assert checked.exit_code == 0
+    assert "can be added to the atlas" in checked.stdout
+    taken = run_of({"weak": 18}).save(tmp_path / "taken").folder
+    refused = runner.invoke(app, ["atlas", "--check", str(taken)])
+    assert refused.exit_code == 1
+    assert "weak is in the atlas already" in refused.stderr
+
+
+def test_options_of_the_atlas_are_those_of_the_command_line() -> None:
+    assert options_of(run_of({"weak": 2})) == "--size quick --limit 150"
