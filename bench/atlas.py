@@ -91,8 +91,8 @@ def profile_table(run: Run) -> pl.DataFrame:
         for line in ranking.lines:
             ends = (*line.noticed.ends, *line.steady.ends)
             rows.append(
-                (line.metric, ranking.task, line.rank, line.noticed.good, line.noticed.bad, line.noticed.total,
-                 *ends[:2], line.steady.good, line.steady.bad, line.steady.total, *ends[2:])
+                (line.metric, ranking.task, line.rank, line.noticed.good, line.noticed.bad,
+                 line.noticed.total, *ends[:2], line.steady.good, line.steady.bad, line.steady.total, *ends[2:])
             )  # fmt: skip
     names = ("noticed", "blind", "errors", "noticed_low", "noticed_high")
     names += ("steady", "over_sensitive", "harmless", "steady_low", "steady_high")

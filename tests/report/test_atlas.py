@@ -159,6 +159,7 @@ def test_the_command_prints_rankings_and_placements(tmp_path: Path, monkeypatch:
     assert "has no task 'poetry'" in str(unknown.exception)
     known = run_of({"weak": 2, "strong": 15})
     monkeypatch.setattr("assay.cli.atlas.load_atlas", lambda: known)
+    monkeypatch.setattr("assay.report.atlas.load_atlas", lambda: known)
     folder = run_of({"mine": 18}).save(tmp_path / "mine").folder
     placed = runner.invoke(app, ["compare", str(folder), "--atlas"])
     assert "only it notices: translation/edit-15 (edits)" in placed.stdout

@@ -57,7 +57,8 @@ def compare(
     Audits whose size, seed, limit, other options or texts differ are not compared.
     """
     if atlas:
-        from assay.cli.atlas import load_atlas, print_placements
+        from assay.cli.atlas import print_placements
+        from assay.report.atlas import load_atlas
 
         print_placements(load_run(before), load_atlas(), json=json)
         return
