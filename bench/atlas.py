@@ -20,17 +20,23 @@ from typing import Any
 
 import polars as pl
 
+from assay.core import Sample
+from assay.datasets.records import embedded_records
 from assay.report.atlas import condensed, merged, save_atlas
 from assay.report.evidence import examples
 from assay.report.names import shown
 from assay.report.ranking import profiles, rankings
 from assay.report.text import sentence
 from assay.report.verdicts import audits_of, rows_of, worst
+from assay.run.pipeline import score
 from assay.run.results import FINDINGS, Run, load_about, load_run
+from assay.run.session import Session
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent / "src" / "assay" / "data" / "atlas"
 CONTRIBUTED = HERE / "contributed"  # run folders of metrics that cannot be run from a fresh installation
+TIMED = 80  # texts that are scored to measure a metric's pace
+SLOW = ("gpt-ppl",)
 GRAVEST = 4  # findings per metric that come with an example
 KEPT = ("assay", "python", "packages", "weights", "machine", "size")
 
@@ -108,6 +114,26 @@ def cost_table(run: Run) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
+def timed(metrics: Sequence[str]) -> tuple[dict[str, float], dict[str, int]]:
+    """Seconds of scoring and texts scored per metric, on clean texts and with nothing cached."""
+    records = embedded_records("summarisation")[:TIMED]
+    seconds, computed = {}, {}
+    for place, metric in enumerate(metrics):
+        # Other texts for each, since metrics on one model share what it made of a text.
+        texts = [(f"{record.gold} {place}", f"{record.references[0]} {place}") for record in records]
+        samples = [
+            Sample(text, (reference,), record.source)
+            for (text, reference), record in zip(texts, records, strict=True)
+        ]
+        with Session.open(cache=None) as session:
+            score([metric], samples[:1], session=session)  # loads
+            few = samples[: TIMED // 10] if metric in SLOW else samples
+            began = time.perf_counter()
+            score([metric], few, session=session)
+        seconds[metric], computed[metric] = time.perf_counter() - began, len(few)
+    return seconds, computed
+
+
 def example_table(runs: Sequence[Run]) -> pl.DataFrame:
     """The gravest findings of each metric with the texts and scores of one case."""
     rows = []
@@ -120,7 +146,7 @@ def example_table(runs: Sequence[Run]) -> pl.DataFrame:
                     for role, text in known["roles"].items():
                         rows.append(
                             (metric, row["audit"], row["slice"], sentence(audits[row["audit"]], row), case,
-                             role, text["text"], known["references"], text["scores"].get(places[metric]))
+                             role, text["text"], known["references"], text["scores"][places[metric]] if text["scores"] else None)
                         )  # fmt: skip
     texts = dict.fromkeys(("metric", "audit", "slice", "sentence", "case", "role", "text"), pl.String)
     schema = {**texts, "references": pl.List(pl.String), "score": pl.Float64}
@@ -135,6 +161,8 @@ def main() -> None:
     facts = tomllib.loads((HERE / "atlas.toml").read_text("utf-8"))
     runs = measure(facts, given.work, given.only)
     about = about_of(runs, facts)
+    seconds, computed = timed(list(about["metrics"]))
+    about |= {"seconds": {"scoring": seconds}, "computed": computed}
     light = [
         Run(condensed(run).pipe(whole), run.cases.clear(), run.scores.clear(), about=run.about)
         for run in runs
