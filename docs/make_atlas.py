@@ -385,15 +385,6 @@ def metric_page(metric: str) -> str:
         "",
     ]
     places = outcomes().get(metric, {})
-    for title, wanted in (("Errors it notices", "pass"), ("Errors it is blind to", "fail"),
-                          ("Harmless edits that move it", "over-sensitive"), ("Unknown", "inconclusive")):  # fmt: skip
-        listed = sorted(p for p, o in places.items() if o == wanted and audits[p[0]].question == "robustness")
-        lines += [
-            f"## {title} ({len(listed)})",
-            "",
-            ", ".join(f"{slice_} ({audit})" for audit, slice_ in listed) or "None.",
-            "",
-        ]
     failed = gravest_first(
         atlas(), [r for r in own if r["verdict"] == "fail" and audits[r["audit"]].question == "fairness"]
     )
@@ -405,7 +396,17 @@ def metric_page(metric: str) -> str:
     ]
     if not failed:
         lines += [f"No slice failed. {known()[metric].effect[:1].upper()}{known()[metric].effect[1:]}", ""]
-    return "\n".join([*lines, *example_lines(about, metric), ""])
+    lines += example_lines(about, metric)
+    for title, wanted in (("Errors it is blind to", "fail"), ("Harmless edits that move it", "over-sensitive"),
+                          ("Unknown", "inconclusive"), ("Errors it notices", "pass")):  # fmt: skip
+        listed = sorted(p for p, o in places.items() if o == wanted and audits[p[0]].question == "robustness")
+        lines += [
+            f"## {title} ({len(listed)})",
+            "",
+            ", ".join(f"{slice_} ({audit})" for audit, slice_ in listed) or "None.",
+            "",
+        ]
+    return "\n".join([*lines, ""])
 
 
 def example_lines(about: dict[str, Any], metric: str) -> list[str]:
@@ -524,12 +525,12 @@ def map_page() -> str:
         while any(abs(level - other) < 12 and abs(x - at) < 170 for at, other in taken):
             level += 12
         taken.append((x, level))
-        colour = "#b5651d" if metric in pretrained() else "#2b6cb0" if metric in surface() else "#2f855a"
+        colour = "#2f855a" if metric in static() else "#2b6cb0" if metric in surface() else "#b5651d"
         marks.append(
-            f'<circle cx="{x:.0f}" cy="{y:.0f}" r="4" fill="{colour}"/><text x="{x + 7:.0f}" y="{level + 4:.0f}" font-size="11" fill="currentColor">{html.escape(metric)}</text>'
+            f'<line x1="{x:.0f}" y1="{y:.0f}" x2="{x + 6:.0f}" y2="{level:.0f}" stroke="{colour}" stroke-width=".5"/><circle cx="{x:.0f}" cy="{y:.0f}" r="4" fill="{colour}"/><text x="{x + 7:.0f}" y="{level + 4:.0f}" font-size="11" fill="currentColor">{html.escape(metric)}</text>'
         )
     height = max(600, int(max(level for _, level in taken)) + 30)
-    said = f"Two metrics are near where they miss the same errors; the plane keeps {kept:.0%} of the distances. Blue: surface metrics; green: static word vectors; brown: pretrained models."
+    said = f"Two metrics are near where they miss the same errors; the plane keeps {kept:.0%} of the distances. Blue: surface metrics; green: static word vectors; brown: pretrained models and hybrids with them."
     svg = f'<svg viewBox="0 0 1000 {height}" role="img" aria-label="Map of metrics by shared blind spots" width="100%">{"".join(marks)}</svg>'
     return f"# Map of metrics by shared blind spots\n\n{said}\n\n{svg}\n"
 
