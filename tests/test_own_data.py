@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 import assay
-from assay.datasets.frames import as_data
+from assay.datasets.columns import as_data
 from assay.datasets.rows import read_rows
 from assay.errors import DataError, MetricError, SpecError
 from assay.names.registry import names

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.datasets.columns import ALIASES, DataFile, parse_map
-from assay.datasets.frames import as_data
+from assay.datasets.columns import ALIASES, DataFile, as_data, parse_map
 from assay.datasets.pairs import read_pair_files
 from assay.datasets.ratings import read_samples
 from assay.datasets.records import guess_task, read_records

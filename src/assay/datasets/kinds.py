@@ -12,8 +12,8 @@ from assay.datasets.lexicon import toml_file
 from assay.datasets.published.formats import Gives, matching
 from assay.datasets.published.opened import PICKLES, Opened
 from assay.datasets.published.pairs import is_winobias
+from assay.datasets.published.ratings import RATINGS
 from assay.datasets.published.translation import SCORES
-from assay.datasets.published.webnlg import RATINGS
 from assay.datasets.rows import Row, read_rows, recognise, with_aliases
 from assay.vocabulary import DataKind, Task
 

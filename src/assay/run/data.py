@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Audit, Measure, Sample
-from assay.datasets.columns import parse_map, table_of
-from assay.datasets.frames import as_data
+from assay.datasets.columns import as_data, parse_map, table_of
 from assay.datasets.kinds import Described, describe_data
 from assay.datasets.ratings import read_samples
 from assay.errors import DataError, SpecError

@@ -11,8 +11,8 @@ from typing import Any
 
 from assay.core import Sample
 from assay.datasets.files import read_json, text_lines
+from assay.datasets.published.mapped import Compared, outcomes
 from assay.datasets.published.opened import Opened
-from assay.datasets.published.preferences import Compared, outcomes
 from assay.datasets.ratings import Rated, by_criterion
 from assay.datasets.rows import Row, entries, read_rows
 from assay.errors import DataError

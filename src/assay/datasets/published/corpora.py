@@ -13,7 +13,7 @@ from assay.datasets import records as own
 from assay.datasets.files import read_text
 from assay.datasets.published.formats import malformed, naming_nearest, recognise
 from assay.datasets.published.opened import Opened
-from assay.datasets.published.webnlg import texts_and_triples
+from assay.datasets.published.ratings import texts_and_triples
 from assay.datasets.rows import entries
 from assay.errors import DataError
 from assay.vocabulary import Task

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from assay.core import Sample
-from assay.datasets.published import translation, webnlg
+from assay.datasets.files import read_json, read_text
+from assay.datasets.published import translation
 from assay.datasets.published.formats import malformed, naming_nearest, recognise
-from assay.datasets.published.mapped import read_mapped
+from assay.datasets.published.mapped import named_ratings, read_mapped, read_preferences
 from assay.datasets.published.opened import PICKLES, Opened
-from assay.datasets.published.preferences import read_preferences
-from assay.datasets.ratings import Rated, by_criterion, read_samples, unique
-from assay.datasets.rows import Row
+from assay.datasets.ratings import Rated, by_criterion, ratings, read_samples, unique
+from assay.datasets.rows import Row, below, entries
 from assay.errors import DataError
+
+RATINGS = "_humeval_data_all_teams.json"
+_CRITERIA = ("correctness", "data coverage", "fluency", "relevance", "text structure")
 
 
 def read_annotated(opened: Opened) -> Iterator[Rated]:
@@ -23,9 +26,9 @@ def read_annotated(opened: Opened) -> Iterator[Rated]:
         context, response = _context(entry), entry.maybe("response")
         # FED writes the speaker before the response.
         turn = response.removeprefix("System:").strip() if response else context
-        human = _numbers(entry.object("annotations"))
-        if not response:
-            human = {f"dialogue:{criterion}": numbers for criterion, numbers in human.items()}
+        entry.object("annotations")  # raises where there is none
+        judged = {"" if response else "dialogue:": "annotations"}
+        human = by_criterion(entry, named_ratings(entry, {"judged": judged, "numbers": True}))
         references = tuple(text for text in entry.texts("reference") if text.strip() not in ("", "NO REF"))
         system = entry.maybe("system") or entry.maybe("model")
         name = f"{entry.file.stem}-{entry.line}"
@@ -41,13 +44,68 @@ def _context(entry: Row) -> str:
     return "\n".join(f"{turn.maybe('speaker') or '-'}: {turn.text('text').strip()}" for turn in turns)
 
 
-def _numbers(entry: Row) -> dict[str, tuple[float, ...]]:
-    """Ratings by criterion; words among them ("N/A - Invalid") do not count."""
-    human = {}
-    for name, value in entry.values.items():
-        listed = value if isinstance(value, list) else [value]
-        human[name.strip()] = [item for item in listed if type(item) in (int, float)]
-    return by_criterion(entry, human)
+def read_webnlg(opened: Opened) -> Iterator[Rated]:
+    """The English ratings of the repository, else the Russian ones; or those of the file that is given."""
+    if not opened.path.is_dir():
+        return _webnlg_rated(opened.path)
+    results = opened.path / "evaluation" / "human-evaluation" / "results"
+    return _webnlg_rated(sorted(results.glob(f"*/*{RATINGS}"))[0])
+
+
+def _webnlg_rated(path: Path) -> Iterator[Rated]:
+    """Read ratings with their texts, which are line `sample_id` of the system's `primary` file."""
+    root, code = path.parents[4], path.parent.name
+    references = texts_and_triples(root / "evaluation" / "references" / f"references-{code}.json")
+    texts: dict[str, list[str]] = {}
+    for entry in entries(read_json(path), path):
+        system, number = entry.text("submission_id"), entry.text("sample_id")
+        if system not in texts:
+            texts[system] = _submission(root, code, system, len(references))
+        # At most nine digits: int() refuses thousands of them, and isdigit() accepts "²".
+        if not number.isdecimal() or len(number) > 9 or not 0 < int(number) <= len(texts[system]):
+            raise entry.fail(f"sample {number[:40]!r} is not a line of {system}'s submission")
+        texts_of_people, triples = references.get(number, ((), None))
+        sample = Sample(texts[system][int(number) - 1], texts_of_people, triples)
+        # "data coverage" is the column DataCoverage.
+        columns = {name: entry.values.get(name.title().replace(" ", "")) for name in _CRITERIA}
+        human = {name: ratings(entry, name, value) for name, value in columns.items()}
+        meta = {key: entry.values[key] for key in ("category", "size", "domain") if key in entry.values}
+        yield Rated(f"{number}/{system}", sample, system, number, human, meta)
+
+
+def _submission(root: Path, code: str, system: str, count: int) -> list[str]:
+    """A system's texts, one per reference; empty lines at the end of the file do not count."""
+    path = below(root / "submissions" / "rdf2text" / code, system, f"primary.{code}")
+    if path is None or not path.is_file():
+        what = (
+            f"no submission {path}" if path else f"the submission {system!r} names a file outside its folder"
+        )
+        raise DataError(f"{what}; keep the folders of the challenge's repository together")
+    lines = read_text(path).removesuffix("\n").split("\n")
+    while len(lines) > count and not lines[-1].strip():
+        lines.pop()
+    if len(lines) != count:
+        raise DataError(
+            f"{path} has {len(lines)} texts where the references have {count}; one per line is needed"
+        )
+    return lines
+
+
+def texts_and_triples(path: Path) -> dict[str, tuple[tuple[str, ...], str]]:
+    """Sample id to its references and its triples, one triple per line."""
+    references = {}
+    for numbered in entries(read_json(path), path, under="entries"):
+        for number, value in numbered.values.items():
+            entry = numbered.inner(value, number)
+            parts, triples = ("subject", "property", "object"), entry.members("modifiedtripleset")
+            lines = [" | ".join(triple.text(part) for part in parts) for triple in triples]
+            references[number] = (tuple(map(_lex, entry.members("lexicalisations"))), "\n".join(lines))
+    return references
+
+
+def _lex(entry: Row) -> str:
+    inner = next((v for v in entry.values.values() if isinstance(v, Mapping)), None)  # {"1": {"lex": ...}}
+    return entry.text("lex") if inner is None else entry.inner(inner, "lexicalisations").text("lex")
 
 
 CHOSEN_BY = ("domain", "document", "human_system")  # in `meta`, for a choice among texts
@@ -73,8 +131,8 @@ def _read(path: Path, skip_missing: bool, reference: str | None) -> list[Rated]:
     opened = Opened(path, reference)
     if path.name.endswith(translation.SCORES) and path.parent.name == "human-scores":
         return unique(translation.read_folder(opened, [path]), path)
-    if path.name.endswith(webnlg.RATINGS):
-        return unique(webnlg.read_webnlg(opened), path)
+    if path.name.endswith(RATINGS):
+        return unique(read_webnlg(opened), path)
     form = recognise(opened, "ratings", "preferences")
     if form is not None and form.reader:
         return unique(form.read(opened), path)
