@@ -49,6 +49,12 @@ CERTAIN = [
     ("contractions", "I will call you tomorrow.", "I'll call you tomorrow."),
     ("expansions", "We don't have any grapes.", "We do not have any grapes."),
     ("expansions", "It's been a long time.", "It has been a long time."),
+    ("equal-phrases", "It was founded in 1968.", "It was established in 1968."),
+    ("equal-phrases", "He died in World War II.", "He died in the Second World War."),
+    ("equal-phrases", "He won the following year.", "He won the next year."),
+    ("abbreviations", "The loaf weighs 650 grams.", "The loaf weighs 650 g."),
+    ("abbreviations", "It dates from the 19th century.", "It dates from the nineteenth century."),
+    ("synonyms", "The film opened in May.", "The movie opened in May."),
     ("synonyms", "A completely separate page.", "A totally separate page."),
 ]  # fmt: skip
 
@@ -124,7 +130,7 @@ def test_captions_take_another_form(gold: str, expected: str | None) -> None:
     assert changed("caption-form", gold, "image-captioning") == expected
 
 
-@pytest.mark.parametrize(("task", "least"), [("question-generation", 0.3), *((t, 0.49) for t in TASKS if t != "question-generation")])  # fmt: skip
+@pytest.mark.parametrize(("task", "least"), [("question-generation", 0.3), *((t, 0.5) for t in TASKS if t != "question-generation")])  # fmt: skip
 def test_most_texts_have_another_wording(task: Task, least: float) -> None:
     records = embedded_records(task)
     template = perturbation_class("rewording")()

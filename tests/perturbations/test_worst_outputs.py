@@ -36,8 +36,6 @@ def made(name: str, gold: str, task: Task = "translation", **fields: object) -> 
         ("question-to-statement", "What does your mother do, may I ask?"),
         ("drop-questions", "Can I join your family?"),
         ("drop-questions", "Well! Do you want to eat it here?"),
-        ("drop-details", "Okay! Have a nice day."),
-        ("drop-details", "But! Why?"),
         ("antonyms", "Domestic violence matters."),
         ("antonyms", "It comes complete with a lamp."),
         ("antonyms", "The gap is 100ft wide."),
@@ -48,10 +46,6 @@ def made(name: str, gold: str, task: Task = "translation", **fields: object) -> 
         ("change-verbs", "What do you raise by 4%?"),
         ("drop-modifiers", "He allegedly stole it."),
         ("change-names", "Ciro Immobile scored."),
-        ("drop-details", "Well! Your body language does all the talking."),
-        ("drop-details", "Honestly, it took quite long."),
-        ("drop-details", "If you want, I can help you with that."),
-        ("drop-details", "My God! It is late already, I fear."),
         ("drop-questions", "Did you call me? I lost my phone so I didn't know that you called me."),
         ("drop-questions", "What can I say about it? It happened all of a sudden."),
         ("change-question-word", "Which flavour you do not like?"),
@@ -76,6 +70,23 @@ def made(name: str, gold: str, task: Task = "translation", **fields: object) -> 
         ("antonyms", "It is located directly south of the lake."),
         ("antonyms", "Her position was confirmed in the spring."),
         ("siblings", "The euro qualifier sold out."),
+        ("siblings", "Swimming the breaststroke leg, she won."),
+        ("siblings", "His second wife, Elinore, died in Rome."),
+        ("siblings", "She was saving for her babies grave stone."),
+        ("siblings", "The blood parrot cichlid waits in his hand."),
+        ("siblings", "They burned the royal palace."),
+        ("siblings", "A man was swept away at noon."),
+        ("siblings", "She is not happy with how they are shown."),
+        ("siblings", "He is the father of modern farming."),
+        ("siblings", "The robbery was caught on camera."),
+        ("question-to-statement", "What is closing time of the gallery?"),
+        ("question-to-statement", "What specific places do you wish to visit?"),
+        ("question-to-statement", "What's special about it except its pleasant smell?"),
+        ("drop-stop-words", "She ’ s your sister and he asked for duck soup."),
+        ("drop-stop-words", "It's ok, just leave it."),
+        ("contractions", "Who did it is a mystery."),
+        ("contractions", "How many tickets do we have left?"),
+        ("quotation-style", "Neymar and Alves support Barcelona 's basketball ."),
         ("siblings", "There is some dispute about this pyramid."),
         ("siblings", "They flew over the baltic river."),
         ("siblings", "He obliterated him with German Suplexes."),
@@ -92,8 +103,6 @@ def made(name: str, gold: str, task: Task = "translation", **fields: object) -> 
         ("drop-modifiers", "He paid with a red card."),
         ("antonyms", "They built a new toll road."),
         ("antonyms", "It was an unofficial and unauthorised report."),
-        ("drop-details", "Because I lost my keys in the park. They were under the bench."),
-        ("drop-details", "I wanted to call my brother yesterday. But the line was dead all night."),
         (
             "split-sentence",
             "Continuing east, the freeway crosses into Greenwich Township and has an interchange.",
@@ -110,13 +119,15 @@ def test_is_left_alone(name: str, gold: str) -> None:
         ("negation", "But she hopes they stay.", "But she does not hope they stay."),
         ("question-to-statement", "How much did it cost for the roof?", "It cost something for the roof."),
         ("drop-questions", "That's great news! When is the wedding?", "That's great news!"),
-        ("drop-details", "Okay! I like the market. It smells of fresh bread.", "Okay! I like the market."),
         ("nouns-to-pronouns", "Children who took the pills as babies were ill.", None),
         ("nouns-to-pronouns", "Naoki Ogane says that the club sold it.", None),
         ("nouns-to-pronouns", "Liverpool forwards Raheem Sterling and Jordan Moss were seen.", None),
         ("drop-stop-words", "Nobody saw the dog, and it did not bark.", "Nobody saw dog, not bark."),
-        ("drop-details", "I like the crowd, it is mesmerizing.", None),
-        ("drop-stop-words", "I don't know him.", "Don't know."),
+        ("drop-stop-words", "I don't know him or his tall sister.", "Don't know tall sister."),
+        ("drop-stop-words", "A man is riding on his back tire.", "Man riding back tire."),
+        ("drop-stop-words", "We had lunch together in the old park.", "Lunch together old park."),
+        ("drop-stop-words", "Russia and the US come into contact often.", "Russia US come contact often."),
+        ("drop-stop-words", "The areas do n't get much sun.", "Areas do n't get much sun."),
         ("drop-question-word", "Fine. When will I get it?", "Fine. Will I get it?"),
         (
             "agreement",
@@ -172,21 +183,25 @@ def test_what_refers_to_an_earlier_sentence_comes_first() -> None:
 @pytest.mark.parametrize(
     ("turn", "replies"),
     [
-        ("Who spoke first?", {"That's a good question.", "Let me think.", "Good question."}),
-        ("How much are the grapes?", {"Let me think.", "Good question."}),
         ("Could you open my account?", {"Sure.", "Yes, of course.", "Certainly."}),
-        ("Do you like it here?", {"I think so.", "I guess so.", "I believe so."}),
+        ("Do you like it here?", {"Yes.", "Oh, yes.", "Well, yes."}),
         ("Would you mind waiting?", {"No, not at all.", "No, go ahead."}),
         ("Tea or coffee?", {"Either is fine with me."}),
         ("How about next week?", {"That sounds good.", "Sounds fine to me."}),
         ("Why don't we walk?", {"That sounds good.", "That would be fine."}),
-        ("I turned it off early.", {"I see.", "Okay."}),
-        ("A: I'd like a hat, please.", {"Sure.", "Certainly."}),
+        ("I turned it off early.", {"I see.", "Oh, I see."}),
+        ("It is incredible.", {"Yeah.", "Right."}),
+        ("A: Show me a hat, please.", {"Sure.", "Certainly."}),
+        ("Yes, take your time, please.", {"Sure.", "Certainly."}),
     ],
 )
 def test_a_generic_reply_fits_the_kind_of_the_last_turn(turn: str, replies: set[str]) -> None:
     texts: set[str | None] = set()
-    for gold in ("It was Ben from the shop.", "They are cheap in the market.", "I left it there for you."):
+    for gold in (
+        "It was Ben who closed the shop.",
+        "Grapes are cheap in the market.",
+        "I left the red coat in Ann's car.",
+    ):
         texts |= made("generic-reply", gold, "dialogue", context=("Hm.", turn))
     assert replies <= texts
     assert texts <= set(_listed(next(iter(replies))))
@@ -195,10 +210,12 @@ def test_a_generic_reply_fits_the_kind_of_the_last_turn(turn: str, replies: set[
 @pytest.mark.parametrize(
     "turn",
     ["Thanks a million.", "Hello, Anna.", "I'm so sorry.", "Good night, Ben.", "Congratulations on the house.",
-     "How are you?", "Have a good day.", "What about your daughter?", "How about the price?"],
+     "How are you?", "Have a good day.", "What about your daughter?", "How about the price?",
+     "When's your birthday?", "What was the weather like in Rome?", "You really know your stuff!",
+     "Won't you watch TV?", "I'd like a hat, please.", "I'm not sure I understand."],
 )  # fmt: skip
 def test_no_generic_reply_where_one_is_apt(turn: str) -> None:
-    gold = "It was Ben who left it there."
+    gold = "It was Ben who left the red coat there."
     assert made("generic-reply", gold, "dialogue", context=("Hm.", turn)) == {None}
 
 
@@ -230,11 +247,32 @@ def test_a_reply_that_may_fit_by_chance_is_not_unrelated(reply: str) -> None:
 @pytest.mark.parametrize(
     "reference",
     ["A woman walks her dog in the park.", "A man does not walk his dog in the park.",
-     "A boat sails along the coast at night."],
+     "A boat sails along the coast at night.", "A man waits to walk his dog in the park.",
+     "A man lies with his dog in the park.", "A man walks his cat in the park.", "An man walks his dog in the park."],
 )  # fmt: skip
 def test_a_reference_that_says_something_else_is_no_alternative(reference: str) -> None:
     gold, short = "A man walks his dog in the park.", "A dog."
     assert made("alternative-reference", gold, "image-captioning", references=(reference, short)) == {None}
+
+
+@pytest.mark.parametrize(("colour", "told"), [("orange", False), ("brown", True)])
+def test_an_alternative_has_no_other_colour(colour: str, told: bool) -> None:
+    gold = "A brown and white dog chases a ball on the grass."
+    reference = f"An {colour} dog chases a ball on the grass.".replace("An b", "A b")
+    expected = reference if told else None
+    assert made("alternative-reference", gold, "image-captioning", references=(reference, "A dog.")) == {
+        expected
+    }
+
+
+def test_two_siblings_never_become_one() -> None:
+    for text in made("siblings", "Italy let them in. In January it was cold. In March it was warm."):
+        months = [
+            word
+            for word in (text or "").rstrip(".").split()
+            if word in ("January", "February", "March", "April")
+        ]
+        assert len(set(months)) == 2
 
 
 def _listed(reply: str) -> list[str]:

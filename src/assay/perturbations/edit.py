@@ -7,6 +7,7 @@ function; the `draw_` functions choose what to change.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,6 +33,8 @@ QUESTION_TAGS = frozenset(["WDT", "WP", "WP$", "WRB"])
 DO_FORMS: Mapping[str, str] = {"VBZ": "does", "VBP": "do", "VBD": "did"}
 DO_TAGS: Mapping[str, str] = {form: tag for tag, form in DO_FORMS.items()}
 FULL_STEMS: Mapping[str, str] = {"ca": "can", "wo": "will", "sha": "shall"}  # before n't
+
+APART = re.compile(r"\s['’]\s")  # It ’ s: the parser cannot read it
 
 _OPENING = frozenset("([{“‘«$£€#")
 _CLOSING = frozenset(")]}”’».,;:!?%…")

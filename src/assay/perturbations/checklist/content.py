@@ -33,9 +33,9 @@ def Antonyms(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, st
 
 @edit.template("siblings", "correctness")
 def Siblings(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
-    """A share of the words replaced by others of their kind (the paper's hyponyms): musician, dancer."""
-    named = {i for i in range(len(parse.tokens)) if stands_in("in-lower-name", parse, i)}
-    return _exchanged(parse, lexicon.siblings(), share, rng, skip=named)
+    """A share of the words replaced by others of their kind, one per sentence: musician, dancer."""
+    bound = {i for i in range(len(parse.tokens)) if not stands_in("takes-sibling", parse, i)}
+    return _exchanged(parse, lexicon.siblings(), share, rng, skip=bound, single=True)
 
 
 def _exchanged(
@@ -43,8 +43,8 @@ def _exchanged(
 ) -> dict[int, str]:
     """Exchange a share of the words in a table, in the form of the old ones.
 
-    A repeated word is exchanged for the same word everywhere, never for one that the text has already. A word
-    that must stay in one place stays in all. With `single`, only one word of a sentence changes.
+    A repeated word is exchanged for the same word everywhere, never for one that the text has or was given.
+    A word that must stay in one place stays in all. With `single`, only one word of a sentence changes.
     """
     indices = [i for i in range(len(parse.tokens)) if i not in skip]
     options = {i: forms for i in indices if (forms := _forms(parse, i, table))}
@@ -53,7 +53,8 @@ def _exchanged(
         places[token.text.lower()].append(index)
     changes: dict[int, str] = {}
     for word in edit.draw_share([w for w in places if options.keys() >= set(places[w])], share, rng):
-        fresh = [other for other in options[places[word][0]] if other.lower() not in places]
+        taken = places.keys() | {new.lower() for new in changes.values()}
+        fresh = [other for other in options[places[word][0]] if other.lower() not in taken]
         changed = {*places[word], *changes}
         crowded = any(sum(s.start <= i < s.end for i in changed) > 1 for s in parse.sentences)
         if fresh and not (single and crowded):

@@ -51,8 +51,7 @@ def _contrary(sentence: str) -> str | None:
     parse = edit.read(sentence)
     short = len(sentence.split()) < 4 or sentence.lower().startswith(("yes", "no,"))
     joined = any(t.dep == "conj" and parse.tokens[t.head].dep == "ROOT" for t in parse.tokens)
-    apart = re.search(r"\s['’]\s", sentence) is not None  # It ’ s: the parser cannot read it
-    undenied = joined or apart or not stands_in("lasting-claim", parse, 0)
+    undenied = joined or edit.APART.search(sentence) or not stands_in("lasting-claim", parse, 0)
     if short or not sentence.endswith((".", "!")) or len(parse.sentences) != 1 or undenied:
         return None
     changes = negation(parse, parse.sentences[0])
@@ -77,11 +76,13 @@ def BackOff(text: str, rng: Random) -> str | None:
 def GenericReply(record: Record, rng: Random) -> str | None:
     """A listed reply that fits any turn of the last one's kind (sec. 5.2; ours for engagingness).
 
-    Not where such a reply would be as good as any: after thanks and greetings, or for a text of a few words.
+    Not where such a reply would be as good as any, after thanks or for a text that says little, nor where it
+    would not fit: to "When is your birthday?" or to a compliment.
     """
     last = _SPEAKER.sub("", record.context[-1]) if record.context else ""
     options = replies("generic", _kind_of_turn(last))
-    return rng.choice(options) if options and len(record.gold.split()) >= _TELLING else None
+    telling = len(record.gold.split()) >= _TELLING and len(_told(record.gold)) > 2
+    return rng.choice(options) if options and telling else None
 
 
 @cache

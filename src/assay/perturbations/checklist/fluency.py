@@ -15,6 +15,7 @@ from assay.perturbations.edit import Text
 _BE = {"is": "are", "are": "is", "am": "is", "was": "were", "were": "was"}
 _CONTRACTED = {"'s": " are", "'re": " is", "'m": " is", "'ve": " has"}
 _PLAIN_WORD = re.compile(r"(?<!\S)\w+([-'’]\w+)*(?!\S)")  # touches no mark
+_FEWEST = 4  # words that are missed as a sentence: "Ok, just leave." is good English
 _TRIES = 8  # at misspelling a word so that it is not another word
 
 
@@ -117,7 +118,9 @@ def DropStopWords(parse: Text, rng: Random) -> Mapping[int, str]:
         follows = targets[-1:] == [index - 1] and stands_in("contraction-end", parse, index)
         if follows or (token.text.lower() in known and stands_in("loose-stop-word", parse, index)):
             targets.append(index)
-    return edit.dropped(targets) if set(parse.word_indices()) - set(targets) else {}
+    rest = set(parse.word_indices()) - set(targets)
+    apart = edit.APART.search(parse.text)
+    return edit.dropped(targets) if len(rest) >= _FEWEST and not apart else {}
 
 
 @edit.template("misplaced-punctuation", "fluency")

@@ -121,7 +121,9 @@ def QuotationStyle(text: str, rng: Random) -> str:
     """Straight quotation marks and apostrophes become curly ones, or curly ones straight."""
     if re.search("[“”‘’]", text):
         return text.translate(str.maketrans("“”‘’", "\"\"''"))
-    if text.count('"') % 2 or re.search(r"\d['\"]|(^|[\s(])'\d|``|''|\s['\"]\s|\b[A-Z] '\w|\w 't\b", text):
+    if text.count('"') % 2 or re.search(
+        r"\d['\"]|(^|[\s(])'\d|``|''|\s['\"]\s|\b[A-Z] '\w|\w '(t|s|m|d|re|ve|ll)\b", text
+    ):
         return text  # feet, decades, an unpaired mark, tokenised text
     opened = re.sub(r'(^|[\s(\[—–-])"', r"\1“", text)
     opened = re.sub(r"(^|[\s(\[—–“-])'(?!(?:tis|twas|em|til|cause|n)\b)", r"\1‘", opened)

@@ -23,6 +23,7 @@ STEM = 4  # letters that two forms of a word have in common
 _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"n['’]t\b|\w+?(?=n['’]t\b|\b)")
 REWORDINGS = lexicon.word_list("checklist", "rewordings", "rewordings")  # that `rewording` draws from
+_ARTICLE = re.compile(r"\b([Aa]n?) (\w+)")
 _QUOTES = ('"', "“", "”", "'", "‘", "’", "``", "''")
 
 
@@ -174,14 +175,18 @@ def _is_equal(record: Record, text: str) -> bool:
 
 
 def _conflict(gold: str, text: str) -> bool:
-    """Whether a text names another gender or direction than the gold, or one of them denies."""
+    """Whether a text names another gender, thing, direction, posture or colour, or one of them denies."""
     words = [set(_TOKEN.findall(version.lower())) for version in (gold, text)]
     genders = [{lexicon.gendered(word) for word in version} for version in words]
-    denials = [bool(version & lexicon.template_words("denying")) for version in words]
+    looks = [version & lexicon.template_words("attributes_safe") for version in words]
     alone, other = words[0] - words[1], words[1] - words[0]
-    pairs = lexicon.toml_file("checklist", "rewordings")["directions"]
-    turned = any(a in alone and b in other for pair in pairs for a, b in (pair, pair[::-1]))
-    return not genders[1] <= {*genders[0], None} or denials[0] != denials[1] or turned
+    data = lexicon.toml_file("checklist", "rewordings")
+    turned = any(a in alone and b in other for pair in data["directions"] for a, b in (pair, pair[::-1]))
+    claims = [lexicon.template_words("denying"), *map(set, data["postures"])]
+    unlike = any(words[0].isdisjoint(claim) != words[1].isdisjoint(claim) for claim in claims)
+    unlike |= any(not other.isdisjoint(lexicon.siblings().get(("noun", word), ())) for word in alone)
+    recoloured = bool(looks[0]) and not looks[1] <= looks[0]
+    return not genders[1] <= {*genders[0], None} or turned or unlike or recoloured
 
 
 def _errs(text: str) -> bool:
@@ -190,8 +195,9 @@ def _errs(text: str) -> bool:
         return True
     if language_of(text) not in ("en", ""):
         return False
-    parse = edit.read(text)
-    return any(garbled(parse, sentence) for sentence in parse.sentences)
+    parse, articles = edit.read(text), _ARTICLE.findall(text)
+    misfit = any(lexicon.indefinite_article(word) != article.lower() for article, word in articles)
+    return misfit or any(garbled(parse, sentence) for sentence in parse.sentences)
 
 
 def content_recall(gold: str, text: str) -> float:

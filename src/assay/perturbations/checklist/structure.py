@@ -19,7 +19,6 @@ _NOUNS = ("NN", "NNS", "NNP", "NNPS")
 _TIMES = ("DATE", "TIME")
 _MARKS = frozenset(",;:.!?…")
 _BRACKETS = frozenset('()[]"“”')
-_SHORTEST = 4  # words of a statement that stands alone
 _QUOTES = ('"', "”", "'", "’")
 
 
@@ -219,26 +218,6 @@ def _nouns(parse: Text, span: Span) -> set[str]:
 def DropModifiers(parse: Text, rng: Random) -> Mapping[int, str]:
     """Adjectives and adverbs of manner left out: the sign, not the no-parking sign."""
     return edit.dropped(i for i in range(len(parse.tokens)) if _is_loose_modifier(parse, i))
-
-
-@edit.template("drop-details", "interestingness")
-def DropDetails(record: Record, rng: Random) -> str | None:
-    """The reply ends after its first full statement (ours, for interestingness).
-
-    What goes must say more than that statement and the turn before did.
-    """
-    parse = edit.read(record.gold)
-    first = next((s for s in parse.sentences if len(parse.word_indices(s)) >= _SHORTEST), None)
-    plain = first is not None and stands_in("plain-statement", parse, first.start, first.end)
-    if first is None or not plain or not is_substantial(parse, first):
-        return None
-    last = edit.read(record.context[-1] if record.context else "")
-    known = {word for t in last.tokens for word in (t.text.lower(), t.lemma.lower())}
-    known |= content(parse, [first]) | template_words("empty_words")
-    later = [s for s in parse.sentences if s.start >= first.end and len(parse.word_indices(s)) >= _SHORTEST]
-    told = any(content(parse, [s]) - known for s in later if "?" not in parse.piece(s))
-    turned = parse.word_at(first.end) in ("but", "however", "though")  # which takes the statement back
-    return parse.piece(Span(0, first.end)) if told and not turned else None
 
 
 def _is_loose_modifier(parse: Text, index: int) -> bool:
