@@ -41,11 +41,16 @@ def test_the_tokenizer_of_another_model_is_needed_too(monkeypatch: pytest.Monkey
     }
 
 
-def test_missing_packages_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_is_named_only_if_it_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    state = inventory.readiness(MetricX)
-    assert state["runs"] == "after"
-    assert state["state"].startswith("after: pip install ")
+    monkeypatch.setattr(inventory, "on_disk", lambda name: name == "google/mt5-xl")
+    monkeypatch.setattr(inventory, "hub_answers", lambda: True)
+    assert inventory.readiness(MetricX) == {
+        "runs": "after",
+        "state": "after: pip install 'nlg-assay[neural]'; fetches google/metricx-23-large-v2p0 at first use",
+    }
+    monkeypatch.setattr(inventory, "hub_answers", lambda: False)
+    assert inventory.readiness(MetricX)["runs"] == "never"
 
 
 def test_an_offline_setting_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:

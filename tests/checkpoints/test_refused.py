@@ -97,6 +97,10 @@ def no_tensors(folder: Path) -> None:
     torch.save({"epoch": 3}, folder / "pytorch_model.bin")
 
 
+def a_list(folder: Path) -> None:
+    torch.save([torch.ones(3)], folder / "pytorch_model.bin")
+
+
 DAMAGES: dict[Callable[[Path], None], str] = {
     half: r"pytorch_model\.bin is damaged or only partly downloaded \([^.]*\); fetch it again",
     pointer: r"pytorch_model\.bin is a pointer of Git LFS.*git lfs pull",
@@ -107,6 +111,7 @@ DAMAGES: dict[Callable[[Path], None], str] = {
     no_tokenizer: r"/model has no tokenizer: none of .*save it there with tokenizer\.save_pretrained",
     other_architecture: r"cannot be loaded as AutoModelForSequenceClassification|lacks .* tensors",
     other_weights: r"/model lacks \d+ tensors .*Use a checkpoint trained for this task",
+    a_list: r"pytorch_model\.bin holds no tensors; give the checkpoint of a trained model",
     no_tensors: r"pytorch_model\.bin holds no tensors; give the checkpoint of a trained model",
 }
 

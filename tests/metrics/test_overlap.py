@@ -221,16 +221,16 @@ def test_sari_is_the_published_example():
         "95 species are now accepted.",
     )
     sample = Sample("About 95 you now get in.", references, source="About 95 species are currently accepted.")
-    assert Sari().score([sample])[0] == pytest.approx(26.953601953601954, abs=1e-9)
+    assert Sari().score([sample]).values[0] == pytest.approx(26.953601953601954, abs=1e-9)
 
 
 def test_sari_by_hand():
     """One word kept, one deleted, one added, all of them right; words only."""
     sample = Sample("cat ran", ("cat ran",), source="cat sat")
-    assert Sari(n=1, tokenize="split").score([sample]) == [pytest.approx(100.0)]
+    assert Sari(n=1, tokenize="split").score([sample]).values == [pytest.approx(100.0)]
     copied = Sample("cat sat", ("cat ran",), source="cat sat")
     # Keeping: precision 1/2, recall 1, F 2/3. Deleting: nothing deleted scores 1. Adding: precision 1, recall 0.
-    assert Sari(n=1, tokenize="split").score([copied]) == [pytest.approx(100 * (2 / 3 + 1 + 0) / 3)]
+    assert Sari(n=1, tokenize="split").score([copied]).values == [pytest.approx(100 * (2 / 3 + 1 + 0) / 3)]
 
 
 def test_spbleu_is_sacrebleus(tmp_path, monkeypatch):

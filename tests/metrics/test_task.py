@@ -6,9 +6,11 @@ from collections import Counter
 import pytest
 
 from assay.core import Sample
-from assay.errors import MetricError
+from assay.errors import TextError
 from assay.metrics.ngram import DistinctN, NgramEntropy, Rep4Gram
-from assay.metrics.task import Parent, QBleu, QRouge, question_parts
+from assay.metrics.task import Parent, QBleu, QRouge, Sari, question_parts
+from assay.run.pipeline import audit, score_chunks
+from assay.run.session import Session
 
 
 def test_diversity_by_hand():
@@ -26,10 +28,10 @@ def test_a_text_without_ngrams_has_no_diversity(metric):
 
 def test_question_parts():
     parts = question_parts("What year did the Eiffel Tower open in Paris")
-    assert parts.question == "What year"
-    assert parts.entities == "Eiffel Tower Paris"
-    assert parts.content == "open"
-    assert parts.function == "did the in"
+    assert parts["question"] == "What year"
+    assert parts["entities"] == "Eiffel Tower Paris"
+    assert parts["content"] == "open"
+    assert parts["function"] == "did the in"
 
 
 def test_answerability_weighs_the_parts():
@@ -117,13 +119,38 @@ def slow_parent(hypothesis, reference, values, weight=0.5, smoothing=1e-5):
 )
 def test_parent(hypothesis, source, values):
     reference = "you can eat lebanese dishes at the copper kettle"
-    found = Parent().score([Sample(hypothesis, (reference,), source)])[0]
+    found = Parent().score([Sample(hypothesis, (reference,), source)]).values[0]
     assert found == pytest.approx(
         slow_parent(hypothesis.lower().split(), reference.split(), values), abs=1e-9
     )
 
 
-def test_parent_needs_a_table_it_can_read():
-    with pytest.raises(MetricError, match=r"attribute \| value"):
-        Parent().score([Sample("a", ("a",), "just some text")])
-    assert Parent().score([Sample("a", ("a",), "")]) == [None]
+def test_a_source_that_is_no_table_is_counted_as_absent():
+    table = Sample("a b c d", ("a b c d",), "letters | a b c d")
+    answer = Parent().score([Sample("a", ("a",), "just some text"), Sample("a", ("a",), ""), table])
+    assert answer.values[:2] == [None, None]
+    assert answer.values[2] == pytest.approx(1.0, abs=1e-4)
+    assert answer.notes == {"no_table": [1, 1, 0]}
+
+
+def test_a_source_in_another_script_is_counted_as_absent():
+    foreign = Sample("The stone bridge is old.", ("The bridge is old.",), "这座石桥是明朝修建的。")
+    answer = Sari().score([foreign, Sample("cat ran", ("cat ran",), "cat sat")])
+    assert answer.values == [None, pytest.approx(100.0)]
+    assert answer.notes == {"foreign_source": [1, 0]}
+    with pytest.raises(TextError, match="give tokenize=char, zh for Chinese"):
+        Sari().score([Sample("石桥很老。", ("石桥很老。",), "这座石桥是明朝修建的。")])
+
+
+def test_an_audit_goes_on_where_no_source_can_be_read():
+    run = audit(["bleu", "parent", "sari"], only=("copy-source",), limit=2, session=Session.open(cache=None))
+    reason = "needs a table as source, `attribute | value` or `head | relation | tail` per line"
+    assert f"parent gives copy-source no score: {reason}" in run.notes
+    assert run.metrics == ["bleu", "sari"]
+
+
+def test_what_is_absent_is_said_once():
+    samples = [Sample("a", ("a",), "just some text")]
+    _, notes = score_chunks(["parent"], [samples], session=Session.open(cache=None))
+    (note,) = notes
+    assert note.startswith("parent: no score for 1 of 1 samples: needs a table as source")

@@ -143,6 +143,19 @@ def test_a_stopped_training_ends_where_it_would_have(tiny: Path, material: Mater
         assert torch.allclose(tensor, adapters.state(taken_up.model)[name], atol=1e-6), name
 
 
+def test_half_a_course_is_begun_anew(tiny: Path, material: Material, tmp_path: Path) -> None:
+    whole = trainer(tiny, material, tmp_path / "whole")
+    whole.run(QUIET)
+    file = whole.scratch / "course.json"
+    file.write_text(file.read_text("utf-8")[:20], "utf-8")
+    again = trainer(tiny, material, tmp_path / "whole")
+    again.run(QUIET)
+    assert again.course.step == PLAN.steps
+    assert json.loads(file.read_text("utf-8"))["step"] == PLAN.steps
+    for name, tensor in adapters.state(whole.model).items():
+        assert torch.allclose(tensor, adapters.state(again.model)[name], atol=1e-6), name
+
+
 def test_an_adapter_of_another_model_is_refused(
     tiny: Path, stranger: Path, material: Material, tmp_path: Path
 ) -> None:

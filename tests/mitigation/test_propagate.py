@@ -119,6 +119,25 @@ def test_training_asks_for_as_many_rewards_as_the_options_say(way: Way, world) -
     assert replace(options, epochs=0.5).updates_on(len(training)) == 18  # 52 of 104 scenes, three at a time
 
 
+@pytest.mark.parametrize("way", ["minimum-risk", "self-critical"])
+def test_a_price_on_divergence_keeps_the_captioner_near_what_it_was(way: Way, world) -> None:
+    base, training, test = world
+
+    def prefers_early_letters(inputs, texts):
+        return np.array([-float(ord(text[-1])) if text else 0.0 for text in texts])
+
+    def drift(price: float) -> float:
+        tuned = deepcopy(base)
+        options = replace(SMALL, epochs=0.5, samples=4, kl=price)
+        train_on_reward(tuned, inputs(training), prefers_early_letters, options, 0, way)
+        texts = [text for some in tuned.sample(inputs(test), 4, 0) for text in some]
+        with torch.no_grad():
+            logs = [one.log_probability(inputs(test), texts) for one in (tuned, base)]
+        return float((logs[0] - logs[1]).mean())
+
+    assert drift(1.0) < drift(0.0)
+
+
 def test_a_generator_that_names_no_gender_is_refused(world) -> None:
     base, training, test = world
 

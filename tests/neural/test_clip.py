@@ -17,6 +17,7 @@ from assay.errors import DataError
 from assay.metrics.caption import ClipScore, RefClipScore, VilbertScore, image_vectors, text_vectors
 from assay.models import weights
 from assay.models.memory import BoundedCache
+from assay.models.vision import plain_processor
 from assay.run.pipeline import run
 from assay.run.session import Session
 
@@ -155,3 +156,12 @@ def test_vilbertscore_matches_tokens_read_with_the_image(vilt: Path, pictures: l
     assert other[2] < 0.99
     elsewhere = metric.score([Sample("the cat sat", ("a dog ran", "no"), image=pictures[1])]).values[0]
     assert elsewhere != pytest.approx(other, abs=1e-6)
+
+
+def test_pictures_of_any_size_are_read_by_a_miniature() -> None:
+    from PIL import Image as Pillow
+
+    square, wide = (Pillow.new("RGB", size, "red") for size in ((32, 32), (50, 40)))
+    batch = plain_processor(32)(images=[square, wide], return_tensors="pt")["pixel_values"]
+    assert batch.shape == (2, 3, 32, 32)
+    assert np.allclose(batch[0], batch[1])

@@ -65,6 +65,20 @@ def test_nli_aggregates_as_summac_and_by_document(nli: Path) -> None:
     assert NliFaithful(model=str(nli)).score([Sample("", source="the cat.")]).values == [None]
 
 
+def test_nli_by_chunks_takes_the_best_piece_of_whole_sentences(bert: Callable[..., Path]) -> None:
+    nli = bert("BertForSequenceClassification", name="long-nli", limit=2048, id2label=LABELS)
+    sentence = "the firm made a profit today ok. "  # 7 words, so that 350 is the end of one
+    source = sentence * 50 + "the dog sat on a mat. " + "a man rose. " * 4
+    pieces = (sentence * 50).strip(), "the dog sat on a mat. " + " ".join(["a man rose."] * 4)
+    claims = "the cat sat.", "the shares rose, no profit."
+    table = np.array([[entails(nli, piece, claim) for piece in pieces] for claim in claims])
+    metric = NliFaithful(model=str(nli), by="chunks")
+    scores = metric.score([Sample(" ".join(claims), source=source), Sample(claims[0], source=sentence * 51)])
+    assert scores.values[0] == pytest.approx(table.max(axis=1).mean(), abs=1e-5)
+    one_more = [entails(nli, piece, claims[0]) for piece in (pieces[0], sentence.strip())]
+    assert scores.values[1] == pytest.approx(max(one_more), abs=1e-5)
+
+
 def test_nli_needs_a_label_that_means_entailment(bert: Callable[..., Path]) -> None:
     folder = bert("BertForSequenceClassification", name="topics", id2label={0: "sport", 1: "news"})
     with pytest.raises(WeightsError, match="label=NAME"):

@@ -193,6 +193,22 @@ def test_bartscore_by_hand_in_all_directions(bart: Path) -> None:
     )
 
 
+def test_a_prefix_stands_before_what_the_encoder_reads_and_nowhere_else(bart: Path) -> None:
+    sample = Sample("A cat.", ("The cat sat.",), source="A long tale of cats.")
+    before = "summarize: "
+    p = seq2seq_logs(bart, f"{before}The cat sat.", "A cat.").mean()
+    r = seq2seq_logs(bart, f"{before}A cat.", "The cat sat.").mean()
+    both = BartScore(model=str(bart), prefix=before)
+    assert np.allclose(both.score([sample]).values[0], [p, r, (p + r) / 2], atol=1e-5)
+    metric = BartScoreFaithful(model=str(bart), prefix=before, prompt="in short")
+    logs = seq2seq_logs(bart, f"{before}{sample.source} in short", "A cat.")
+    assert metric.score([sample]).values[0] == pytest.approx(logs.mean(), abs=1e-5)
+    explained = metric.explain(sample)
+    assert explained is not None
+    assert np.allclose(np.log(explained.values).flatten(), logs, atol=1e-4)
+    assert metric.signature != BartScoreFaithful(model=str(bart), prompt="in short").signature
+
+
 def test_bartscore_in_batches_equals_alone(bart: Path) -> None:
     metric = BartScoreFaithful(model=str(bart))
     samples = [Sample(t, source=s) for t, s in zip(TEXTS, reversed(TEXTS), strict=True)]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core import Explanation, Floats, Sample, Scores
+from assay.core import Explanation, Floats, Scores
 from assay.errors import MetricError
 from assay.metrics.common import metric
 from assay.metrics.text import Reduce, reduced, segments
@@ -119,9 +119,11 @@ def softmax(logits: Floats) -> Floats:
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
 
-def reduced_scores(values: Floats, cuts: Sequence[int], samples: Sequence[Sample], reduce: Reduce) -> Scores:
-    """Return one score per sample from one value and one count of cut tokens per (sample, reference)."""
-    parts = segments(len(sample.references) for sample in samples)
+def reduced_scores(
+    values: Floats, cuts: Sequence[int], read: Iterable[Sequence[Any]], reduce: Reduce
+) -> Scores:
+    """Return one score per sample from one value and one count of cut tokens for each thing read of it."""
+    parts = segments(map(len, read))
     return scored((reduced(values[part], reduce), sum(cuts[part])) for part in parts)
 
 

@@ -102,9 +102,9 @@ def cider_scores(
     return values
 
 
-@dataclass(frozen=True)
-class _Consensus(JavaBacked, Metric):
-    """The fields and formula of both CIDErs."""
+@metric("cider")
+class Cider(JavaBacked, Metric):
+    """CIDEr-D, as pycocoevalcap and everyone runs it; `backend=coco` tokenises with its Java tokeniser."""
 
     clipped: ClassVar[bool]
     tokenize: Tokenize = "ptb"
@@ -129,13 +129,8 @@ class _Consensus(JavaBacked, Metric):
         return cider_scores(samples, self.table, self.tokenize, clipped=self.clipped)
 
 
-@metric("cider")
-class Cider(_Consensus):
-    """CIDEr-D, as pycocoevalcap and everyone runs it; `backend=coco` tokenises with its Java tokeniser."""
-
-
 @metric("cider-plain")
-class CiderPlain(_Consensus):
+class CiderPlain(Cider):
     """CIDEr without clipping and length penalty, in 0..10."""
 
 

@@ -176,20 +176,19 @@ def clusters(vectors: Floats, count: int, seed: int) -> np.ndarray:
     return np.asarray(means.index.search(points, 1)[1][:, 0])
 
 
-def frontier(p: Floats, q: Floats) -> tuple[Floats, Floats]:
-    """Return exp(-c KL(q|r)) and exp(-c KL(p|r)) for mixtures r from all q to all p."""
+def area(p: Floats, q: Floats) -> float:
+    """Return the area under the frontier from (1, 0) to (0, 1), the mean of the two ways to integrate.
+
+    The frontier is exp(-c KL(q|r)) and exp(-c KL(p|r)) for mixtures r from all q to all p.
+    """
     shares = np.linspace(1e-6, 1 - 1e-6, _POINTS)[:, None]
     mixtures = shares * p + (1 - shares) * q
-    return np.exp(-_SCALING * _divergence(q, mixtures)), np.exp(-_SCALING * _divergence(p, mixtures))
 
+    def height(side: Floats) -> Floats:
+        some = side > 0
+        divergence = (side[some] * np.log(side[some] / mixtures[:, some])).sum(axis=1)
+        return np.asarray(np.exp(-_SCALING * divergence))
 
-def _divergence(p: Floats, mixtures: Floats) -> Floats:
-    some = p > 0
-    return np.asarray((p[some] * np.log(p[some] / mixtures[:, some])).sum(axis=1))
-
-
-def area(p: Floats, q: Floats) -> float:
-    """Return the area under the frontier from (1, 0) to (0, 1), the mean of the two ways to integrate."""
-    x, y = frontier(p, q)
+    x, y = height(q), height(p)
     x, y = np.concatenate([[1.0], x, [0.0]]), np.concatenate([[0.0], y, [1.0]])
     return (abs(float(np.trapezoid(y, x))) + abs(float(np.trapezoid(x, y)))) / 2

@@ -89,7 +89,7 @@ class NliFaithful(_Entailment):
     """How far each sentence of the hypothesis follows from the source, on average.
 
     `summac`: the best of the source's sentences for each (SummaC, zero-shot). `chunks`: the best of its
-    pieces of 350 words (AlignScore, MiniCheck). `document`: the whole source at once.
+    pieces of whole sentences, up to 350 words (AlignScore). `document`: the whole source at once.
     """
 
     model: str = "cross-encoder/nli-deberta-v3-small"
@@ -108,8 +108,7 @@ class NliFaithful(_Entailment):
             return split_sentences(source)
         if self.by == "document":
             return (source,) if source.strip() else ()
-        words = source.split()
-        return tuple(" ".join(words[at : at + _CHUNK_WORDS]) for at in range(0, len(words), _CHUNK_WORDS))
+        return whole_pieces(source, _CHUNK_WORDS)
 
 
 def _best_support(jobs: Sequence[Job], chances: Floats, cuts: list[int]) -> Scores:

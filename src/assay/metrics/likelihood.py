@@ -262,17 +262,17 @@ class BartScore(_Rewriting):
         return self._explain(sample.references[0], sample.hypothesis)
 
     def differentiable(self) -> Differentiable:
-        return Differentiable(self.load_model, _both_ways_with_gradients)
+        return Differentiable(self.load_model, self._both_ways_with_gradients)
+
+    def _both_ways_with_gradients(self, loaded: Loaded, pairs: Texts) -> torch.Tensor:
+        back = [(self._given(reference), hypothesis) for hypothesis, reference in pairs]
+        forth = [(self._given(hypothesis), reference) for hypothesis, reference in pairs]
+        precision, recall = (_log_likelihoods(loaded, side, self.average) for side in (back, forth))
+        return torch.stack([precision, recall, (precision + recall) / 2], dim=1)
 
 
-def _both_ways_with_gradients(loaded: Loaded, pairs: Texts) -> torch.Tensor:
-    precision = _mean_log_likelihood(loaded, [(reference, hypothesis) for hypothesis, reference in pairs])
-    recall = _mean_log_likelihood(loaded, list(pairs))
-    return torch.stack([precision, recall, (precision + recall) / 2], dim=1)
-
-
-def _mean_log_likelihood(loaded: Loaded, pairs: Texts) -> torch.Tensor:
-    """Return the mean log p of the tokens of the second text, given the first."""
+def _log_likelihoods(loaded: Loaded, pairs: Texts, average: bool) -> torch.Tensor:
+    """Return the log p of the tokens of the second text, given the first: their mean, or their sum."""
     sources, targets = (
         loaded.tokenizer(list(side), truncation=True, max_length=loaded.limit)["input_ids"]
         for side in zip(*pairs, strict=True)
@@ -281,7 +281,7 @@ def _mean_log_likelihood(loaded: Loaded, pairs: Texts) -> torch.Tensor:
     labels, label_mask = padded(targets, loaded.pad, loaded.device)
     logits: torch.Tensor = loaded.model(input_ids=ids, attention_mask=mask, labels=labels).logits.float()
     logs = logits.gather(2, labels[..., None])[..., 0] - logits.logsumexp(-1)
-    return (logs * label_mask).sum(1) / label_mask.sum(1)
+    return (logs * label_mask).sum(1) / (label_mask.sum(1) if average else 1)
 
 
 @neural("bartscore-faithful", "adapter", "cut", "precision", "prefix")

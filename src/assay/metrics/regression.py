@@ -7,9 +7,7 @@ texts; a unified metric reads the texts as one sequence; XCOMET, unified too, al
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, cast
 
@@ -17,23 +15,13 @@ import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import SpecError, WeightsError
-from assay.metrics.base import Cut, Neural, neural, reduced_scores, scored
+from assay.metrics.base import Cut, Neural, neural, reduced_scores
 from assay.metrics.common import metric, tables
-from assay.metrics.text import Reduce, reduced, segments
+from assay.metrics.text import Reduce
 from assay.models.encoder import Differentiable, Texts, logits
-from assay.models.estimator import Estimator, checkpoint_digest, load_estimator
+from assay.models.estimator import Estimator, Reading, checkpoint_digest, load_estimator, read_groups
 from assay.models.lazy import torch
-from assay.models.torch import (
-    Loaded,
-    Overlong,
-    Precision,
-    content_ids,
-    device,
-    forward_rows,
-    framed_rows,
-    ids_within,
-    within,
-)
+from assay.models.torch import Loaded, Precision, device, forward_rows, framed_rows, ids_within
 from assay.vocabulary import Need, NonNegative
 
 
@@ -61,7 +49,7 @@ class _Regressor(Neural, Metric):
     def score(self, samples: Sequence[Sample]) -> Scores:
         pairs = [(sample.hypothesis, text) for sample in samples for text in sample.references]
         values, cuts = logits(self.load_model(), *self._ordered(pairs), self.overlong)
-        return reduced_scores(values[:, 0], cuts, samples, self.reduce)
+        return reduced_scores(values[:, 0], cuts, [sample.references for sample in samples], self.reduce)
 
     def differentiable(self) -> Differentiable:
         return Differentiable(self.load_model, self._with_gradients)
@@ -199,8 +187,7 @@ class MetricX(Neural, Metric):
             return values
 
         values = np.array(forward_rows(loaded, rows, forward))
-        scores, parts = -np.clip(values, 0.0, 25.0), segments(map(len, texts))
-        return scored((reduced(scores[part], self.reduce), sum(cuts[part])) for part in parts)
+        return reduced_scores(-np.clip(values, 0.0, 25.0), cuts, texts, self.reduce)
 
 
 Group = list[tuple[str, ...]]  # texts that are read jointly, hypothesis first; the last tuple holds all texts
@@ -218,25 +205,36 @@ class _Comet(Neural, Metric):
         self.load_checkpoint()
 
     def load_checkpoint(self) -> Estimator:
-        """Load the checkpoint; subclasses refuse one of another kind."""
-        return load_estimator(self.model, device())
+        """Load the checkpoint; refuse one of the other kind."""
+        estimator = load_estimator(self.model, device())
+        if "references" in self.needs and not estimator.reads_reference:
+            raise WeightsError(f"{self.model} is a {estimator.kind}, which reads no reference; use comet-qe")
+        if "references" not in self.needs and not estimator.reads_source_alone:
+            raise WeightsError(f"{self.model} reads a reference; use comet")
+        return estimator
 
-    @abstractmethod
     def groups(self, estimator: Estimator, sample: Sample) -> Iterator[Group]:
-        """Iterate over what is read for one score: hypothesis and source, or per reference."""
+        """Iterate over what is read for one score: the hypothesis with the source, or with each reference."""
+        hypothesis, source = sample.hypothesis, sample.source or ""
+        if "references" not in self.needs:
+            yield [(hypothesis, source)]
+            return
+        for reference in sample.references:
+            if estimator.reads_jointly and "src" not in estimator.segments:
+                yield [(hypothesis, reference)]
+            else:
+                yield [(hypothesis, source), (hypothesis, reference), (hypothesis, source, reference)]
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         estimator = self.load_checkpoint()
         groups = [list(self.groups(estimator, sample)) for sample in samples]
         compute = self._joint_scores if estimator.reads_jointly else self._vector_scores
-        values, cuts = compute(estimator, list(chain.from_iterable(groups)))
-        parts = segments(map(len, groups))
-        return scored((reduced(values[part], self.reduce), sum(cuts[part])) for part in parts)
+        return reduced_scores(*compute(estimator, list(chain.from_iterable(groups))), groups, self.reduce)
 
     def _joint_scores(self, estimator: Estimator, groups: Sequence[Group]) -> tuple[Floats, list[int]]:
         """Return one score per list of texts that are read jointly, and the ids cut."""
         distinct = list(dict.fromkeys(group for some in groups for group in some))
-        known = dict(zip(distinct, _read_groups(estimator, distinct, self.overlong), strict=True))
+        known = dict(zip(distinct, read_groups(estimator, distinct, self.overlong), strict=True))
         readings = [[known[group] for group in some] for some in groups]
         if estimator.kind == "xcomet_metric":
             values = [_xcomet_score(estimator, some) for some in readings]
@@ -249,7 +247,7 @@ class _Comet(Neural, Metric):
         estimator = self.load_checkpoint()
         if estimator.tagger is None:
             return None
-        readings = _read_groups(estimator, next(self.groups(estimator, sample)), self.overlong)
+        readings = read_groups(estimator, next(self.groups(estimator, sample)), self.overlong)
         labels = _label_table(readings)
         if labels is None:
             return None
@@ -276,54 +274,6 @@ class _Comet(Neural, Metric):
         return np.asarray(values), [sum(cut[text] for text in texts) for *_, texts in groups]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """One joint reading of some texts: its score, and the labels' probabilities of the hypothesis' tokens."""
-
-    score: float
-    labels: Floats | None
-    ids: tuple[int, ...]
-    cut: int
-
-
-def _read_groups(estimator: Estimator, groups: Sequence[Sequence[str]], overlong: Overlong) -> list[_Reading]:
-    """Read each group of texts, the hypothesis first, as one sequence joined as the tokenizer joins pairs."""
-    encoder = estimator.encoder
-    between = _separator(estimator)
-    texts = list(dict.fromkeys(text for group in groups for text in group))
-    known = dict(zip(texts, content_ids(encoder, texts), strict=True))
-    rows, cuts, heads = [], [], []
-    for group in groups:
-        joined = list(known[group[0]])
-        for text in group[1:]:
-            joined += [*between, *known[text]]
-        # What does not fit is cut at the end, as Unbabel's code does.
-        inner, cut = within(encoder, joined, encoder.room, overlong, group[0])
-        rows.append(encoder.framed(inner))
-        cuts.append(cut)
-        heads.append(len(encoder.framing.prefix) + len(known[group[0]]) + len(encoder.framing.suffix))
-
-    def forward(ids: torch.Tensor, mask: torch.Tensor) -> list[tuple[float, Floats | None]]:
-        scores, labels = estimator.read_jointly(ids, mask)
-        tables = [None] * len(ids) if labels is None else list(labels.double().cpu().numpy())
-        return list(zip(scores.double().tolist(), tables, strict=True))
-
-    answers = forward_rows(encoder, rows, forward)
-    return [
-        _Reading(score, None if table is None else table[: min(head, len(row))], tuple(row[:head]), cut)
-        for (score, table), row, head, cut in zip(answers, rows, heads, cuts, strict=True)
-    ]
-
-
-def _separator(estimator: Estimator) -> list[int]:
-    """Find out on one word what the tokenizer puts between two texts."""
-    encoder = estimator.encoder
-    word = content_ids(encoder, ["a"])[0]
-    pair = list(encoder.tokenizer("a", "a")["input_ids"])
-    start = len(encoder.framing.prefix) + len(word)
-    return pair[start : len(pair) - len(encoder.framing.suffix) - len(word)]
-
-
 # XCOMET's weights: of the scores from source, reference and both, and of the errors (Guerreiro et al. 2024).
 _SCORE_WEIGHTS = (0.12, 0.33, 0.33)
 _ERROR_WEIGHT = 0.22
@@ -332,7 +282,7 @@ _PENALTIES = {"minor": 1, "major": 5, "critical": 10}
 _WORST = 25
 
 
-def _label_table(readings: Sequence[_Reading]) -> Floats | None:
+def _label_table(readings: Sequence[Reading]) -> Floats | None:
     """Return the labels' probabilities of the hypothesis' tokens, weighted over its readings."""
     tables = [reading.labels for reading in readings if reading.labels is not None]
     if not tables:
@@ -358,7 +308,7 @@ def error_spans(labels: Floats, names: Sequence[str]) -> list[tuple[int, int, st
     return spans
 
 
-def _xcomet_score(estimator: Estimator, readings: Sequence[_Reading]) -> float:
+def _xcomet_score(estimator: Estimator, readings: Sequence[Reading]) -> float:
     """Return the weighted mean of the scores, each at most 1, and of 1 minus the errors' penalty."""
     scores = [min(reading.score, 1.0) for reading in readings]
     weights = _SCORE_WEIGHTS if len(scores) == len(_SCORE_WEIGHTS) else (sum(_SCORE_WEIGHTS),)
@@ -375,33 +325,9 @@ class Comet(_Comet):
 
     model: str = "Unbabel/wmt22-comet-da"
 
-    def load_checkpoint(self) -> Estimator:
-        estimator = super().load_checkpoint()
-        if not estimator.reads_reference:
-            raise WeightsError(f"{self.model} is a {estimator.kind}, which reads no reference; use comet-qe")
-        return estimator
-
-    def groups(self, estimator: Estimator, sample: Sample) -> Iterator[Group]:
-        """Read the hypothesis with the source, with the reference and with both, for each reference."""
-        hypothesis, source = sample.hypothesis, sample.source or ""
-        for reference in sample.references:
-            if estimator.reads_jointly and "src" not in estimator.segments:
-                yield [(hypothesis, reference)]
-            else:
-                yield [(hypothesis, source), (hypothesis, reference), (hypothesis, source, reference)]
-
 
 @neural("comet-qe", "cut")
 class CometQe(_Comet):
     """COMET without reference, from [hyp; src; hyp*src; |hyp-src|]; CometKiwi and XCOMET read jointly."""
 
     model: str = "Unbabel/wmt20-comet-qe-da"
-
-    def load_checkpoint(self) -> Estimator:
-        estimator = super().load_checkpoint()
-        if not estimator.reads_source_alone:
-            raise WeightsError(f"{self.model} reads a reference; use comet")
-        return estimator
-
-    def groups(self, estimator: Estimator, sample: Sample) -> Iterator[Group]:
-        yield [(sample.hypothesis, sample.source or "")]

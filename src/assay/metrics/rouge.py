@@ -14,16 +14,7 @@ from rapidfuzz.distance import LCSseq
 
 from assay.core import Answer, Metric, Sample
 from assay.metrics.common import metric
-from assay.metrics.text import (
-    Counts,
-    Reduce,
-    Tokenize,
-    compare_references,
-    f_measure,
-    memo,
-    tokens,
-    word_counts,
-)
+from assay.metrics.text import Reduce, Tokenize, compare_references, f_measure, memo, tokens, word_counts
 from assay.models.nlp import split_sentences
 from assay.vocabulary import NonNegative
 
@@ -43,7 +34,7 @@ class Rouge(Metric):
     def pair(self, hypothesis: str, reference: str) -> float: ...
 
 
-def _shared_f(hyp: Counts, ref: Counts) -> float:
+def _shared_f(hyp: Counter[tuple[str, ...]], ref: Counter[tuple[str, ...]]) -> float:
     """Return F of the n-grams that two texts share, each counted as often as both have it."""
     common = hyp.keys() & ref.keys()
     shared = sum(map(min, map(hyp.__getitem__, common), map(ref.__getitem__, common)))
@@ -136,7 +127,7 @@ def common_places(words: Sequence[str], other: Sequence[str]) -> list[int]:
 
 
 @memo(budget=200_000)
-def skip_counts(text: str, gap: int, tokenize: Tokenize, stemmer: bool) -> Counts:
+def skip_counts(text: str, gap: int, tokenize: Tokenize, stemmer: bool) -> Counter[tuple[str, ...]]:
     """Count words, and pairs of words in order with at most `gap` words between them."""
     words = tokens(text, tokenize, False, stemmer)
     pairs = (pair for step in range(1, gap + 2) for pair in zip(words, words[step:], strict=False))

@@ -24,23 +24,13 @@ from assay.models.weights import pin
 Rows = Mapping[str, list[int]]  # of the vectors, by text
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A text as rows of the embeddings, in order, and how many of its words have none."""
-
-    rows: list[int]
-    missing: int
-
-
-def known_words(text: str, tokenize: Tokenize, table: Embeddings) -> Known:
-    """Return the words of a text that have a vector; the vocabulary is lower-case."""
+def known_words(text: str, tokenize: Tokenize, table: Embeddings) -> list[int]:
+    """Return a text as rows of the embeddings, without the words that have none; they are lower-case."""
     try:
-        words = tokens(text, tokenize, True)
+        return table.known(tokens(text, tokenize, True))
     except TextError as error:  # characters have no vectors, so another tokeniser alone would not help
         advice = "give word vectors of its language (model=) with tokenize=zh or char, or take chrf"
         raise TextError(error.problem, advice, text) from error
-    rows = table.known(words)
-    return Known(rows, len(words) - len(rows))
 
 
 @dataclass(frozen=True)
@@ -64,13 +54,15 @@ class Static(Metric):
         """Compare where both texts have known words; count the unknown words of all texts of a sample."""
         table = embeddings(self.model)
         known = {text: known_words(text, self.tokenize, table) for text in distinct_texts(samples)}
-        compare = self.comparison({text: words.rows for text, words in known.items() if words.rows}, table)
+        compare = self.comparison({text: rows for text, rows in known.items() if rows}, table)
 
         def compare_known(hyp: str, ref: str) -> float | None:
-            return compare(hyp, ref) if known[hyp].rows and known[ref].rows else None
+            return compare(hyp, ref) if known[hyp] and known[ref] else None
 
-        counts = {"out_of_vocabulary": lambda text: known[text].missing}
-        return compare_references(samples, compare_known, self.reduce, **counts)
+        def unknown(text: str) -> int:
+            return len(tokens(text, self.tokenize, True)) - len(known[text])
+
+        return compare_references(samples, compare_known, self.reduce, out_of_vocabulary=unknown)
 
     @abstractmethod
     def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
@@ -95,7 +87,7 @@ class _Pooled(Static):
         absent = np.full(table.matrix.shape[1], np.nan)
 
         def stacked(texts: Sequence[str]) -> Floats:
-            known = [known_words(text, self.tokenize, table).rows for text in texts]
+            known = [known_words(text, self.tokenize, table) for text in texts]
             return np.stack([unit(self.pool(table.vectors(words))) if words else absent for words in known])
 
         return np.asarray(stacked(rows) @ stacked(columns).T)
@@ -245,7 +237,7 @@ class SentenceMovers(Static):
 
     def _sentences(self, text: str, table: Embeddings) -> tuple[Floats, Floats]:
         """Return sentence vectors, and their weights by the share of the words."""
-        words = (known_words(part, self.tokenize, table).rows for part in _SENTENCE_END.split(text))
+        words = (known_words(part, self.tokenize, table) for part in _SENTENCE_END.split(text))
         rows = [part for part in words if part]
         counts = np.array([len(part) for part in rows], dtype=np.float64)
         vectors = np.array([table.vectors(part).mean(axis=0) for part in rows])

@@ -6,15 +6,14 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from operator import attrgetter, mul
+from operator import mul
 
 from rapidfuzz.distance import LCSseq
 
-from assay.core import Metric, Sample
+from assay.core import Metric, Sample, Scores
 from assay.datasets.lexicon import toml_file
-from assay.errors import MetricError
+from assay.errors import TextError
 from assay.metrics.common import metric
 from assay.metrics.ngram import coco_bleu, count_matches
 from assay.metrics.text import Counts, Tokenize, f_measure, memo, reduced, segments, tokens, word_counts
@@ -31,19 +30,12 @@ def _lexicon() -> dict[str, frozenset[str]]:
     return {name: frozenset(words) for name, words in lists.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A question's words by what they do, each part joined to a text."""
-
-    content: str
-    entities: str
-    question: str
-    function: str
-
-
 @memo(budget=500_000)
-def question_parts(text: str) -> Parts:
-    """Split as the authors' scorer: a capital letter marks an entity, `what` takes its next word along."""
+def question_parts(text: str) -> dict[str, str]:
+    """Return a question's words by what they do, each part joined to a text, as the authors' scorer.
+
+    A capital letter marks an entity, `what` takes its next word along.
+    """
     lexicon, words = _lexicon(), text.split()
     asking: list[str] = []
     for at, word in enumerate(words):
@@ -54,7 +46,8 @@ def question_parts(text: str) -> Parts:
     named = words[1:] if words and words[0].lower() in lexicon["question"] else words
     entities = [word for word in named if word[0].isupper()]
     function = [word.lower() for word in words if word.lower() in lexicon["function"]]
-    return Parts(" ".join(content), " ".join(entities), " ".join(asking), " ".join(function))
+    parts = {"content": content, "entities": entities, "question": asking, "function": function}
+    return {name: " ".join(part) for name, part in parts.items()}
 
 
 def _agreements(pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -69,8 +62,8 @@ def _agreements(pairs: Sequence[tuple[str, str]]) -> list[float]:
 def answerability(pairs: Sequence[tuple[str, str]]) -> list[float]:
     """Return the weighted agreement of the four parts."""
     parts = [(question_parts(hypothesis), question_parts(reference)) for hypothesis, reference in pairs]
-    kinds = map(attrgetter, _WEIGHTS)
-    agreements = zip(*(_agreements([(of(hyp), of(ref)) for hyp, ref in parts]) for of in kinds), strict=True)
+    kinds = (_agreements([(hyp[name], ref[name]) for hyp, ref in parts]) for name in _WEIGHTS)
+    agreements = zip(*kinds, strict=True)
     return [sum(map(mul, _WEIGHTS.values(), row)) for row in agreements]
 
 
@@ -117,17 +110,12 @@ class QRouge(_Answerability):
 
 
 def table_values(source: str) -> list[list[str]]:
-    """Return a table's values; each line is `attribute | value` or `head | relation | tail`."""
-    values = []
-    for line in filter(str.strip, source.splitlines()):
-        cells = [cell.split() for cell in line.lower().replace("|||", "|").split("|")]
-        if len(cells) not in (2, 3):
-            raise MetricError(
-                "parent reads a table from the source, `attribute | value` or `head | relation | tail` "
-                f"per line; {line[:60]!r} is neither"
-            )
-        values.append(cells[1] if len(cells) == 2 else cells[0] + cells[2])
-    return values
+    """Return a table's values, none unless each line is `attribute | value` or `head | relation | tail`."""
+    lines = filter(str.strip, source.lower().replace("|||", "|").splitlines())
+    rows = [[cell.split() for cell in line.split("|")] for line in lines]
+    if any(len(cells) not in (2, 3) for cells in rows):
+        return []
+    return [cells[1] if len(cells) == 2 else cells[0] + cells[2] for cells in rows]
 
 
 def _entailed(gram: tuple[str, ...], known: frozenset[str]) -> float:
@@ -169,13 +157,14 @@ class Parent(Metric):
     table_weight: float = 0.5
     smoothing: float = 1e-5
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        """Return the score against the best reference, per sample; None without a table."""
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """Return the score against the best reference, per sample; None without a table, which is counted."""
         tables = [table_values(sample.source or "") for sample in samples]
-        return [
+        values = [
             reduced([self._pair(s.hypothesis, text, table) for text in s.references if table], "max")
             for s, table in zip(samples, tables, strict=True)
         ]
+        return Scores(values, {"no_table": [int(not table) for table in tables]})
 
     def _pair(self, hypothesis: str, reference: str, values: list[list[str]]) -> float:
         known = frozenset(word for value in values for word in value)
@@ -203,8 +192,20 @@ class Sari(Metric):
     lowercase: bool = True
     n: int = 4
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        return [self._sentence(sample) if sample.references else None for sample in samples]
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """Return one score per sample; None (counted) for a source in another script than its text."""
+        values = [self._sentence(sample) if self._reads_source(sample) else None for sample in samples]
+        return Scores(values, {"foreign_source": [int(value is None) for value in values]})
+
+    def _reads_source(self, sample: Sample) -> bool:
+        """Whether the tokeniser reads the source; where it reads no text at all, it is the wrong one."""
+        for text in (sample.hypothesis, *sample.references):
+            tokens(text, self.tokenize, self.lowercase)
+        try:
+            tokens(sample.source or "", self.tokenize, self.lowercase)
+        except TextError:
+            return False
+        return True
 
     def _sentence(self, sample: Sample) -> float:
         parts = [0.0, 0.0, 0.0]

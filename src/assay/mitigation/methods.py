@@ -49,11 +49,7 @@ class Method:
 
 
 def methods(
-    spec: str,
-    *,
-    folders: Sequence[Path] = (),
-    models: Sequence[str] = (),
-    session: Session,
+    spec: str, *, folders: Sequence[Path] = (), models: Sequence[str] = (), session: Session
 ) -> list[Method]:
     """The metric itself first, then every method that applies to it."""
     for folder in folders:

@@ -318,9 +318,12 @@ class Trainer:
         file = self.scratch / "course.json"
         if not file.is_file():
             return
-        course: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        if course.pop("plan") != self._name():
-            progress.say("Found a checkpoint with different settings; restarting")
+        try:
+            course: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        except ValueError:  # half a file
+            course = {}
+        if course.pop("plan", None) != self._name():
+            progress.say("Found a checkpoint that is damaged or has different settings; restarting")
             shutil.rmtree(self.scratch)
             return
         self.course = Course(**course)

@@ -163,7 +163,18 @@ def read_card(folder: Path) -> Card:
 def attach(model: Any, folder: Path) -> None:
     """Put a saved adapter into a freshly loaded model; refuses another model than it was trained for."""
     card = read_card(folder)
-    _check(model, card, folder)
+    sizes, count = fingerprint(model), len(places(model))
+    same_count = len(sizes) == len(card.fingerprint)
+    if not same_count or not np.allclose(sizes, card.fingerprint, rtol=_TOLERANCE, atol=0.0):
+        raise WeightsError(
+            f"the adapter in {folder} was trained for {card.model} and does not fit this model; "
+            f"use model={card.model}, or train one with assay debias"
+        )
+    if count != card.places:
+        raise WeightsError(
+            f"the adapter in {folder} has {card.places} layers, this model has {count}; "
+            f"use the layer it was trained for: {card.metric}"
+        )
     insert(model, card.bottleneck)
     restore(model, folder / TENSORS)
 
@@ -185,19 +196,3 @@ def folder_digest(folder: str) -> str:
             f"no *.safetensors in {folder}; give an adapter's folder, as assay debias writes it"
         )
     return "sha256:" + ",".join(file_digest(path) for path in files)
-
-
-def _check(model: Any, card: Card, folder: Path) -> None:
-    sizes = fingerprint(model)
-    same_count = len(sizes) == len(card.fingerprint)
-    if not same_count or not np.allclose(sizes, card.fingerprint, rtol=_TOLERANCE, atol=0.0):
-        raise WeightsError(
-            f"the adapter in {folder} was trained for {card.model} and does not fit this model; "
-            f"use model={card.model}, or train one with assay debias"
-        )
-    count = len(places(model))
-    if count != card.places:
-        raise WeightsError(
-            f"the adapter in {folder} has {card.places} layers, this model has {count}; "
-            f"use the layer it was trained for: {card.metric}"
-        )

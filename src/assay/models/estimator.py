@@ -15,12 +15,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from assay.core import Floats
 from assay.errors import WeightsError
 from assay.models import weights
 from assay.models.encoder import Pool, pool_states
 from assay.models.lazy import torch, transformers
 from assay.models.loading import SAFE, check_complete, convert_file, folder_of, read_tensors
-from assay.models.torch import Loaded, framing, load_tokenizer
+from assay.models.torch import Loaded, Overlong, content_ids, forward_rows, framing, load_tokenizer, within
 from assay.recipe import digest
 
 _DEFAULTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -189,3 +190,45 @@ def _sparsemax(scores: torch.Tensor) -> torch.Tensor:
     ranks = torch.arange(1, len(scores) + 1)
     support = int((ordered * ranks > total).sum())
     return (scores - total[support - 1] / support).clamp_min(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One joint reading of some texts: its score, and the labels' probabilities of the hypothesis' tokens."""
+
+    score: float
+    labels: Floats | None
+    ids: tuple[int, ...]
+    cut: int
+
+
+def read_groups(estimator: Estimator, groups: Sequence[Sequence[str]], overlong: Overlong) -> list[Reading]:
+    """Read each group of texts, the hypothesis first, as one sequence joined as the tokenizer joins pairs."""
+    encoder = estimator.encoder
+    # What the tokenizer puts between two texts, found out on one word.
+    word, pair = content_ids(encoder, ["a"])[0], list(encoder.tokenizer("a", "a")["input_ids"])
+    start = len(encoder.framing.prefix) + len(word)
+    between = pair[start : len(pair) - len(encoder.framing.suffix) - len(word)]
+    texts = list(dict.fromkeys(text for group in groups for text in group))
+    known = dict(zip(texts, content_ids(encoder, texts), strict=True))
+    rows, cuts, heads = [], [], []
+    for group in groups:
+        joined = list(known[group[0]])
+        for text in group[1:]:
+            joined += [*between, *known[text]]
+        # What does not fit is cut at the end, as Unbabel's code does.
+        inner, cut = within(encoder, joined, encoder.room, overlong, group[0])
+        rows.append(encoder.framed(inner))
+        cuts.append(cut)
+        heads.append(len(encoder.framing.prefix) + len(known[group[0]]) + len(encoder.framing.suffix))
+
+    def forward(ids: torch.Tensor, mask: torch.Tensor) -> list[tuple[float, Floats | None]]:
+        scores, labels = estimator.read_jointly(ids, mask)
+        tables = [None] * len(ids) if labels is None else list(labels.double().cpu().numpy())
+        return list(zip(scores.double().tolist(), tables, strict=True))
+
+    answers = forward_rows(encoder, rows, forward)
+    return [
+        Reading(score, None if table is None else table[: min(head, len(row))], tuple(row[:head]), cut)
+        for (score, table), row, head, cut in zip(answers, rows, heads, cuts, strict=True)
+    ]

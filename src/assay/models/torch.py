@@ -105,20 +105,15 @@ def load(
     folder = loading.folder_of(weights.resolve(name), base)
     if adapter:
         adapters.folder_digest(adapter)  # raises where the folder is not an adapter's
-    return _load(kind, folder, device(), precision, adapter, unused, layers, tokenizer)
+    return _load(kind, folder, device(), (precision, adapter, unused, layers, tokenizer))
+
+
+_How = tuple[Precision, str | None, tuple[str, ...], int | None, str | None]
 
 
 @lru_cache(maxsize=4)
-def _load(
-    kind: str,
-    folder: Path,
-    place: str,
-    precision: Precision,
-    adapter: str | None,
-    unused: tuple[str, ...],
-    layers: int | None,
-    spare: str | None,
-) -> Loaded:
+def _load(kind: str, folder: Path, place: str, how: _How) -> Loaded:
+    precision, adapter, unused, layers, spare = how
     tokenizer = load_tokenizer(folder, spare)
     model = loading.read_model(kind, folder, precision, unused)
     if layers is not None:

@@ -135,11 +135,10 @@ def special_ids(tokenizer: Any) -> dict[str, int]:
 
 
 def plain_processor(size: int) -> Any:
-    """An image processor that scales pixels to -1..1 and crops nothing."""
-    half = [0.5] * 3
-    return transformers.CLIPImageProcessorPil(
-        do_resize=False, do_center_crop=False, size={"shortest_edge": size}, image_mean=half, image_std=half
-    )
+    """An image processor that scales pixels to -1..1, and pictures of other sizes to a square of `size`."""
+    half, square = [0.5] * 3, {"height": size, "width": size}
+    sizes = {"size": {"shortest_edge": size}, "crop_size": square}
+    return transformers.CLIPImageProcessorPil(**sizes, image_mean=half, image_std=half)
 
 
 def train_small(
