@@ -90,7 +90,7 @@ def test_a_blind_metric_is_found(done) -> None:
     row = found["texts", "attack_gain"]
     assert row["value"] == pytest.approx(1.0)  # articles cost it nothing
     assert row["passed"] is False
-    assert row["p_value"] < 0.001
+    assert row["p_value"] < 0.05
     assert found["texts", "hit_share"]["value"] == 1.0
     assert found["texts", "loss_share"]["value"] == pytest.approx(0.0)
     assert found["texts", "noise_ratio"]["value"] >= 0.15

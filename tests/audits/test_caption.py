@@ -149,6 +149,9 @@ def test_random_numbers_and_constants_are_insensitive() -> None:
         Scored(f"random-{number}", cases, {role: rng.normal(size=len(cases)) for role in roles})
         for number in range(4)
     ]
+    texts = [{role: sample.hypothesis for role, sample in case.samples.items()} for case in cases]
+    lengths = {role: np.array([float(len(text.get(role, ""))) for text in texts]) for role in roles}
+    scored.append(Scored("length", cases, lengths))  # worthless texts are as long as captions
     scored.append(Scored("constant", cases, {role: np.full(len(cases), 0.5) for role in roles}))
     for answer in scored:
         verdicts = {f.verdict for f in settle(audit, audit.judge([answer]))}

@@ -81,7 +81,7 @@ def test_a_known_favour_is_found_with_its_reversals(outputs: Path) -> None:
     found = _run(outputs, _measure("vain", own="ash", favour=1.0), _measure("judge"), self=("vain=ash",))
     row = found["vain", "diagonal_advantage"]
     assert row["verdict"] == "fail"
-    assert row["p_value"] < 0.001
+    assert row["p_value"] < 0.01
     assert row["versus"] == "judge"
     assert row["n"] == 40
     # ash minus the others: 1 - 0.45 of a gap of 0.3 + 1 + 1/3, against -0.45 of a gap of 1.3

@@ -11,7 +11,7 @@ from assay.audits.gap import tells_apart
 from assay.audits.slices import Clusters, hardly_falls
 from assay.audits.stereotype.audit import Stereotype
 from assay.audits.stereotype.groups import Controls, Effects, is_known
-from assay.core import Case, Estimate, Finding, Sample, Scored
+from assay.core import Case, Estimate, Finding, Judgement, Sample, Scored
 from assay.run.settle import settle
 
 
@@ -56,6 +56,32 @@ def test_the_only_word_of_a_group_is_not_said_twice() -> None:
     assert "appearance/group/tall" in found
     assert "appearance/word/tall" not in found
     assert "appearance/word/short" in found  # one of two words of its group
+
+
+def test_a_sentence_names_whom_a_group_is_compared_with() -> None:
+    found = _families([_pair(n, "tall", "short" if n % 2 else "small", "tall") for n in range(24)])
+    assert found["appearance/group/tall"].versus == "others"  # the name of the one other group
+    assert found["appearance/word/short"].versus == "small, tall"
+    estimate = Estimate(-8.3, 20, (-13.1, -3.4))
+    rows = {
+        ("intersection/group/poor immigrants", "rich locals"): "about poor immigrants 8.3% of the gap lower than "
+        "the same texts about rich locals (intersection).",
+        ("disability/group/blind", "sighted"): "about blind people 8.3% of the gap lower than the same texts "
+        "about sighted people (disability).",
+        ("gender/word/she", "he, they"): "that say “she” 8.3% of the gap lower than the same texts that say "
+        "“he” or “they” (gender).",
+        ("religion/group/muslim", None): "about muslim people 8.3% of the gap lower than the same texts about "
+        "others (religion).",
+    }  # fmt: skip
+    findings = [Finding.of("m", name, "group_effect", estimate, versus=versus) for name, versus in rows]
+    said = [finding.sentence for finding in settle(Stereotype(), Judgement(findings))]
+    assert said == [f"m scores texts {words}" for words in rows.values()]
+
+
+def test_many_counterparts_are_others() -> None:
+    words = ("short", "small", "old", "young")
+    found = _families([_pair(n, "tall", words[n % 4], "tall") for n in range(48)])
+    assert found["appearance/word/short"].versus is None
 
 
 def test_a_word_of_unknown_frequency_has_no_verdict_of_its_own() -> None:

@@ -130,23 +130,23 @@ class Association(DataAudit):
         if outcome is None:
             return [Finding.of(answer, test.name, "out_of_vocabulary", measured.absent)]
         n, one_sided = outcome.n_x + outcome.n_y, outcome.one_sided.p_value
-        sides = {"two-sided": outcome.two_sided.p_value, "one-sided": one_sided}
-        used, other = ("one-sided", "two-sided") if self.rule == "paper" else ("two-sided", "one-sided")
+        sides, paper = {"two-sided": outcome.two_sided.p_value, "one-sided": one_sided}, self.rule == "paper"
         ci = None  # by the paper's rule, and for a test where all words score alike
-        if self.rule != "paper" and not outcome.degenerate:
+        if not paper and not outcome.degenerate:
             ci = weat.effect_interval(outcome.effect_size, outcome.n_x, outcome.n_y, level=self._level(test))
         mde = detectable_effect(sqrt(1 / outcome.n_x + 1 / outcome.n_y))
         effect = Estimate(
-            outcome.effect_size, n, ci, sides[used], mde, paper=one_sided > PAPER_ALPHA, sensitive=gap != 0
-        )
+            outcome.effect_size, n, ci, one_sided if paper else None, mde, paper=one_sided > PAPER_ALPHA,
+            sensitive=gap != 0,
+        )  # fmt: skip
         names = [getattr(test, key).category for key in KEYS]
         versus = f"{test.label}: {names[0]}, {names[1]} | {names[2]}, {names[3]}"
         return [
             Finding.of(
                 answer, test.name, "effect_size", effect, versus=versus, evidence=measured.evidence,
-                judged=test.label not in INNOCUOUS and (self.rule == "paper" or not _is_small(outcome, gap)),
+                judged=test.label not in INNOCUOUS and (paper or not _is_small(outcome, gap)),
             ),
-            Finding.of(answer, test.name, "p_value", sides[other], n=n, versus=other),
+            *(Finding.of(answer, test.name, "p_value", p, n=n, versus=side) for side, p in sides.items()),
         ]  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from scipy.special import stdtrit
 from assay.core import Estimate, Floats, Sample, Scored
 from assay.recipe import generator
 from assay.statistics import intervals
-from assay.statistics.estimates import detectable_effect, smallest_p
-from assay.statistics.intervals import Interval, bootstrap_p_value, interval_of, weighted_mean
+from assay.statistics.estimates import detectable_effect
+from assay.statistics.intervals import Interval, interval_of, weighted_mean
 from assay.statistics.permutation import signed_rank_p
 
 UNIT = "% of the gap"
@@ -126,13 +126,13 @@ class Gap:
             ends = intervals.simultaneous_intervals(centre, shares, n_clusters=clusters)
         estimates = []
         for place, interval in enumerate(ends):
-            column = shares[:, place]
-            p_value = max(bootstrap_p_value(column), smallest_p(clusters[place])) if interval else None
-            error = float(np.nanstd(column, ddof=1))
-            mde = detectable_effect(error, n_clusters=clusters[place]) if interval else None
-            ci = interval.pair if interval else None
             value, n = float(centre[place]), counts[place]
-            estimates.append(Estimate(value, n, ci, p_value, mde, sensitive=self.sensitive))
+            estimate = Estimate(value, n, sensitive=self.sensitive)
+            if interval is not None:
+                error = float(np.nanstd(shares[:, place], ddof=1))
+                mde = detectable_effect(error, n_clusters=clusters[place])
+                estimate = replace(estimate, ci=interval.pair, p_value=interval.p_value, mde=mde)
+            estimates.append(estimate)
         return estimates
 
 

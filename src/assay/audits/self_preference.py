@@ -25,7 +25,6 @@ from assay.errors import DataError, suggest
 from assay.models.fill import continuations, tuned_copy
 from assay.statistics.estimates import detectable_effect
 from assay.statistics.intervals import interval_of, resampled_means
-from assay.statistics.permutation import sign_flip_test
 
 _PROMPT_WORDS = 15
 _SLICE = "outputs"
@@ -256,7 +255,7 @@ def preference_findings(
 
 
 def _advantage(evaluator: Evaluator, neutral: Sequence[Evaluator], names: str | None, seed: int) -> Finding:
-    """The preference for the own system beyond that of neutral evaluators, tested by swapping them.
+    """The preference for the own system beyond that of neutral evaluators.
 
     A more sensitive evaluator than the neutral ones also prefers a better system more. So it fails only where
     neutral evaluators do not surely prefer its system themselves; neutral ones that notice nothing cannot
@@ -272,7 +271,7 @@ def _advantage(evaluator: Evaluator, neutral: Sequence[Evaluator], names: str | 
     advantage = _beyond(np.stack([100 * contrast / gaps.mean() for contrast, gaps in sides], axis=1))
     mde = detectable_effect(float(_beyond(draws).std(ddof=1)), n_clusters=n)
     estimate = interval_estimate(
-        value[0], n, ci, p_value=sign_flip_test(advantage, seed=seed).p_value, mde=mde,
+        value[0], n, ci, p_value=ci and ci.p_value, mde=mde,
         decisive=(-np.inf, ci.high) if ci and preferred and preferred.low > 0 else None,
         sensitive=evaluator.sensitive,
     )  # fmt: skip

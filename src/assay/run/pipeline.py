@@ -355,15 +355,16 @@ def _provenance() -> dict[str, Any]:
         "command": command,
         "python": platform.python_version(),
         "packages": {
-            name: number for name in toml_file("run", "run")["packages"] if (number := _version(name))
+            name: number for name in toml_file("run", "run")["packages"] if (number := version_of(name))
         },
         "weights": {each.name: f"{each.packages[0][0]} sha256:{each.pin}" for each in weights},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str:
+    """The installed version of a package; empty where there is none."""
     try:
         return version(package)
     except PackageNotFoundError:
-        return None
+        return ""

@@ -154,7 +154,7 @@ class Run:
         """Write all but run.json; returns their digests."""
         for name in TABLES:
             getattr(self, name).write_parquet(scratch / f"{name}.parquet")
-        lines = (json.dumps(dataclasses.asdict(e), ensure_ascii=True) for e in self.explanations)
+        lines = (json.dumps(dataclasses.asdict(each), ensure_ascii=True) for each in self.explanations)
         (scratch / _EXPLANATIONS).write_text("".join(f"{line}\n" for line in lines), "utf-8")
         return {path.name: file_digest(path) for path in sorted(scratch.iterdir())}
 

@@ -1,15 +1,13 @@
 """Findings to verdicts: q-values, verdicts and sentences of every audit, by one rule.
 
-A statistic with a bad side is judged by its interval against the audit's margin: *fail* where the whole
-interval lies beyond the margin, *pass* where it lies within, *inconclusive* otherwise; *insensitive* where
-the metric does not tell clean from worthless texts on these items, so that it can be neither praised nor
-blamed. q-values (Benjamini-Hochberg over one metric and one audit) stand beside the verdict and decide
-nothing. Under `--rule paper` the paper's own criterion takes the interval's place.
+A statistic with a bad side fails where its whole interval lies beyond the audit's margin and passes where it
+lies within; it is *insensitive* where the metric does not tell clean from worthless texts on these items.
+q-values (Benjamini-Hochberg over one metric and one audit) stand beside the verdict and decide nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,11 +28,13 @@ def settle(audit: Audit, judgement: Judgement, *, held_back: Sequence[str] = ())
         q_values = benjamini_hochberg([finding.p_value for finding in findings])
         for finding, q_value in zip(findings, q_values, strict=True):
             statistic = declared(audit, finding)
-            named = replace(
-                finding, audit=audit.name, q_value=None if finding.p_value is None else float(q_value)
-            )
             withheld = metric in held_back or not finding.judged
-            settled.append(_judged(audit, statistic, named, withheld=withheld))
+            verdict: Verdict = "not judged" if withheld else verdict_of(audit, statistic, finding)
+            q = None if finding.p_value is None else float(q_value)
+            evidence = () if verdict == "pass" else finding.evidence  # a pass needs no examples
+            named = replace(finding, audit=audit.name, q_value=q, verdict=verdict, evidence=evidence)
+            sentence = sentence_of(audit, statistic, named) if verdict == "fail" else ""
+            settled.append(replace(named, sentence=sentence))
     return settled
 
 
@@ -49,13 +49,6 @@ def declared(audit: Audit, finding: Finding) -> Statistic:
         f"audit {audit.name} reports {finding.statistic!r} but does not declare it; add "
         f"Statistic({finding.statistic!r}, ...) to its `statistics`"
     )
-
-
-def _judged(audit: Audit, statistic: Statistic, finding: Finding, *, withheld: bool) -> Finding:
-    verdict: Verdict = "not judged" if withheld else verdict_of(audit, statistic, finding)
-    evidence = () if verdict == "pass" else finding.evidence  # a pass needs no examples
-    judged = replace(finding, verdict=verdict, evidence=evidence)
-    return replace(judged, sentence=sentence_of(audit, statistic, judged)) if verdict == "fail" else judged
 
 
 def verdict_of(audit: Audit, statistic: Statistic, finding: Finding) -> Verdict:
@@ -102,14 +95,13 @@ def margin_of(audit: Audit, statistic: Statistic) -> float:
 
 
 def sentence_of(audit: Audit, statistic: Statistic, finding: Finding) -> str:
-    """A finding in one sentence: the statistic's own, or a plain one."""
+    """A failed finding in one sentence: the statistic's own, or a plain one."""
     if statistic.sentence is not None:
         return statistic.sentence(finding)
-    verb = {"pass": "passes", "fail": "fails"}.get(finding.verdict, "is inconclusive on")
     unit = f" {statistic.unit}" if statistic.unit else ""
     heading = (audit.title or audit.name.replace("-", " ")).lower()
     name = statistic.name.replace("_", " ")
-    return f"{finding.metric} {verb} {heading} ({finding.slice}): {name} is {finding.value:.3g}{unit}."
+    return f"{finding.metric} fails {heading} ({finding.slice}): {name} is {finding.value:.3g}{unit}."
 
 
 def describe(audit: Audit) -> dict[str, Any]:
@@ -118,20 +110,11 @@ def describe(audit: Audit) -> dict[str, Any]:
         "question": QUESTION_ALIASES.get(audit.question, audit.question),
         "title": audit.title or audit.name.replace("-", " ").capitalize(),
         "options": audit.parameters_text,
-        "statistics": [_described(audit, statistic) for statistic in audit.statistics],
+        "statistics": [
+            {name: getattr(statistic, name) for name in statistic.__slots__ if name != "sentence"}
+            | {"margin": None if statistic.bad is None else margin_of(audit, statistic)}
+            for statistic in audit.statistics
+        ],
         "advice": audit.advice,
         "charts": [{name: getattr(chart, name) for name in chart.__slots__} for chart in audit.charts],
-    }
-
-
-def _described(audit: Audit, statistic: Statistic) -> Mapping[str, Any]:
-    return {
-        "name": statistic.name,
-        "meaning": statistic.meaning,
-        "unit": statistic.unit,
-        "bad": statistic.bad,
-        "margin": None if statistic.bad is None else margin_of(audit, statistic),
-        "centre": statistic.centre,
-        "headline": statistic.headline,
-        "within": statistic.within,
     }

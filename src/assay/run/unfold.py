@@ -217,6 +217,6 @@ def note_sentences(counts: Mapping[str, int], samples: int) -> list[str]:
         elif name in _SENTENCES:
             touched = counts[_SAMPLES_WITH + name]
             sentences.append(_SENTENCES[name].format(count=count, touched=touched, samples=samples))
-        elif name != FAILED and not name.startswith(_SAMPLES_WITH):
+        elif name not in _REASONS and not name.startswith(_SAMPLES_WITH):
             sentences.append(f"{count} {name}")
     return sentences

@@ -20,7 +20,7 @@ from scipy.special import stdtrit
 
 from assay.statistics import correlation, intervals
 from assay.statistics.correlation import Kind, correlate_rows, system_means, weighted_system_means
-from assay.statistics.estimates import proportion_interval, smallest_p
+from assay.statistics.estimates import proportion_interval
 from assay.statistics.intervals import Floats, Integers, Interval, Labels, draw_counts, interval_of, pieces
 from assay.statistics.significance import better_p_values
 
@@ -206,10 +206,7 @@ def difference(draws: Draws) -> Difference:
         return Difference(None, None, None)
     x, y = draws.draws
     interval, *sides = (interval_of(side, n_clusters=draws.clusters) for side in (x - y, x, y))
-    p_value = (
-        None if interval is None else max(intervals.bootstrap_p_value(x - y), smallest_p(draws.clusters))
-    )
-    return Difference(value, interval, p_value, (sides[0], sides[1]))
+    return Difference(value, interval, None if interval is None else interval.p_value, (sides[0], sides[1]))
 
 
 def _systems(metrics: ArrayLike, human: ArrayLike) -> tuple[Floats, Floats]:

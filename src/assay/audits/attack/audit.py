@@ -25,7 +25,6 @@ from assay.perturbations.ratio import alignment, edit_ratio
 from assay.recipe import generator
 from assay.statistics.estimates import detectable_effect, proportion_interval
 from assay.statistics.intervals import bootstrap_mean, interval_of, resampled_means
-from assay.statistics.permutation import sign_flip_test
 from assay.vocabulary import Share
 
 _SHORTEST = 4  # words: below, one edit is most of the text
@@ -188,8 +187,7 @@ def losses(scored: Scored, ids: Sequence[str]) -> Losses:
 def gain(rows: Losses, margin: float, seed: int) -> Estimate | None:
     """The share of random noise's loss that the attack avoids: 0 is no better than chance, 1 loses nothing.
 
-    None where random noise does not surely cost anything. The p-value is that the attack loses at least
-    (1 - margin) of what random noise does.
+    None where random noise does not surely cost anything.
     """
     n = len(rows.ids)
     if n < 2:
@@ -200,10 +198,9 @@ def gain(rows: Losses, margin: float, seed: int) -> Estimate | None:
         return None
     shares = 1 - draws[:, 0] / draws[:, 1]
     ci = interval_of(shares, n_clusters=n)
-    test = sign_flip_test((1 - margin) * rows.random - rows.attack, alternative="greater", seed=seed)
     value = 1 - float(rows.attack.mean() / rows.random.mean())
     mde = detectable_effect(float(shares.std(ddof=1)), n_clusters=n)
-    return Estimate(value, n, ci.pair if ci else None, test.p_value, mde, paper=value <= margin)
+    return interval_estimate(value, n, ci, p_value=ci and ci.p_value, mde=mde, paper=value <= margin)
 
 
 def held_out(attacked: Scored, others: Sequence[Scored]) -> list[Scored]:

@@ -69,9 +69,12 @@ class Caption(DataAudit):
     skip_missing: bool = False
 
     @cached_property
+    def _embedded(self) -> list[Row]:
+        return embedded_captions(frames=self.rule == "careful" and not self.images and not self.scenes)
+
+    @cached_property
     def _read(self) -> tuple[list[Row], list[str]]:
-        wordings = self.rule == "careful" and self.images is None
-        rows: list[Row] = [] if self.data or self.captions else embedded_captions(frames=wordings)
+        rows: list[Row] = [] if self.data or self.captions else self._embedded
         notes: list[str] = []
         if self.scenes:
             if self.data or self.images:
@@ -124,7 +127,8 @@ class Caption(DataAudit):
         """Both captions of each row, against its references and neutral ones; then those of captioners."""
         if self.items:
             _ = self.groups  # refuse data with another number of groups before anything is scored
-        others = [row.good for row in (self._read[0] if self.data else embedded_captions())]
+        # Worthless texts are as long as captions: wordings that are shorter would let mere length tell them.
+        others = [row.good for row in (self._read[0] if self.data else self._embedded)]
         yield from (_case(row, others, careful=self.rule == "careful") for row in self.items)
         if self._captioners:
             differing = list(captioner_cases(self._captioners))

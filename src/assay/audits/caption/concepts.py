@@ -92,13 +92,10 @@ class Concept:
         return f"{self.category}/{self.name}"
 
     @property
-    def images(self) -> list[int]:
-        return [accuracy.n for accuracy in self.accuracies.values()]
-
-    @property
     def has_enough(self) -> bool:
         """Whether both groups have images enough for a verdict."""
-        return min(self.images) >= FEWEST and bool(np.isfinite(self.gap.value))
+        fewest = min(accuracy.n for accuracy in self.accuracies.values())
+        return fewest >= FEWEST and bool(np.isfinite(self.gap.value))
 
     def is_biased(self, margin: float, rule: Rule) -> bool:
         """Whether the gap surely exceeds the margin; by the paper's rule, whether it is significant."""
@@ -178,14 +175,16 @@ def _accuracies(
     for groups, drawn, interval in zip(concepts, draws, intervals, strict=True):
         gap, sizes = groups[0].accuracy - groups[1].accuracy, [group.images for group in groups]
         own: list[Interval | None] = [None, None]
-        p_value = None
+        fair = gap == 0.0
         if drawn is not None:
             own = [interval_of(values, n_clusters=size) for values, size in zip(drawn, sizes, strict=True)]
-            p_value = bootstrap_p_value(drawn[0] - drawn[1])
+            fair = bootstrap_p_value(drawn[0] - drawn[1]) >= ALPHA
         pairs = zip(groups, own, strict=True)
         accuracies = [interval_estimate(group.accuracy, group.images, ends) for group, ends in pairs]
-        more = {"p_value": p_value, "paper": gap == 0.0 if p_value is None else p_value >= ALPHA}
-        estimates.append((accuracies, interval_estimate(gap, sum(sizes), interval, with_mde=True, **more)))
+        estimate = interval_estimate(
+            gap, sum(sizes), interval, with_mde=True, p_value=interval and interval.p_value, paper=fair
+        )
+        estimates.append((accuracies, estimate))
     return estimates
 
 
@@ -286,18 +285,14 @@ def reads_images(scored: Scored) -> bool:
 
     A metric that gives all images of a caption one score has not looked at any.
     """
-    answers: dict[tuple[str, tuple[str, ...]], set[float]] = {}
-    images: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+    answers: dict[tuple[str, tuple[str, ...]], dict[str, float]] = {}  # by caption and image
     for case, value in zip(scored.cases, scored.values.get("good", ()), strict=False):
         sample = case.samples.get("good")
         if sample is not None and sample.image is not None and np.isfinite(value):
             caption = (sample.hypothesis, sample.references)
-            answers.setdefault(caption, set()).add(float(value))
-            images.setdefault(caption, set()).add(sample.image.digest)
-    several = [caption for caption, seen in images.items() if len(seen) > 1]
-    if not several:
-        return bool(images)
-    return any(len(answers[caption]) > 1 for caption in several)
+            answers.setdefault(caption, {})[sample.image.digest] = float(value)
+    several = [set(scores.values()) for scores in answers.values() if len(scores) > 1]
+    return any(len(values) > 1 for values in several) if several else bool(answers)
 
 
 def _prefers_captions(scored: Scored) -> bool:
@@ -337,12 +332,12 @@ def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int)
         return np.stack([means(at & first) - means(at & ~first) for at in here.values()], axis=1)
 
     values = gaps(np.ones((1, len(cases))))[0]
-    sizes = [min(len(np.unique(code[at])) for code, _ in codes) for at in here.values()]
+    sizes = [len(np.unique(codes[0][0][at])) for at in here.values()]
     intervals = simultaneous_intervals(values, gaps(weights), n_clusters=sizes)
     sensitive = _prefers_captions(scored)
     ties_here = (scored.values["good"] == scored.values["bad"])[rows]
-    for (name, at), value, interval in zip(here.items(), values.tolist(), intervals, strict=True):
-        n_concepts = len({concept for concept, there in zip(concepts, at, strict=True) if there})
+    rows_of_slices = zip(here.items(), values.tolist(), intervals, sizes, strict=True)
+    for (name, at), value, interval, n_concepts in rows_of_slices:
         wrong = np.where(at & (first == (value < 0)), 1 - outcomes, 0.0)
         estimate = interval_estimate(value, int(at.sum()), interval, with_mde=True, sensitive=sensitive)
         yield Finding.of(

@@ -50,7 +50,7 @@ def _edit(finding: Finding) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Checklist(TextAudit):
-    """Fifty-one templates on the criteria of six tasks."""
+    """Templates on the criteria of six tasks."""
 
     name = "checklist"
     reads = "records"

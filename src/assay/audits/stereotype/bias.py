@@ -138,18 +138,13 @@ def _paper_statistics(pairs: PairScores, clusters: slices.Clusters | None, seed:
     differences = pairs.scaled(pairs.span)
     sizes = np.abs(differences)
     yield pairs.finding("bias", _mean(sizes, clusters, seed), sizes)
-    p_value = _sign_flip_p(differences, clusters, seed)
+    # A test of its own may contradict the interval: it stands where the paper's rule asks for it alone.
+    p_value = sign_flip_test(differences, seed=seed).p_value if clusters is None else None
     mde = mde_mean(differences, clusters=clusters.rows if clusters else None)
     signed = replace(_mean(differences, clusters, seed), p_value=p_value, mde=mde)
     towards = 1.0 if signed.value >= 0 else -1.0
     yield pairs.finding("signed_bias", signed, differences * towards)
     yield pairs.finding("stereotype_share", _stereotype_share(differences, clusters, seed))
-
-
-def _sign_flip_p(differences: Floats, clusters: slices.Clusters | None, seed: int) -> float:
-    """Sign-flip p-values clustered by template and by identity word; the larger (conservative) one."""
-    ways = [None] if clusters is None else [clusters.rows, *([clusters.crossed] if clusters.crossed else [])]
-    return max(sign_flip_test(differences, clusters=way, seed=seed).p_value for way in ways)
 
 
 def _stereotype_share(differences: Floats, clusters: slices.Clusters | None, seed: int) -> Estimate:
@@ -164,8 +159,7 @@ def _stereotype_share(differences: Floats, clusters: slices.Clusters | None, see
 
     n, ways = int(untied.sum()), clusters or slices.Clusters()
     interval = bootstrap_weighted(share, signs.size, clusters=ways.rows, crossed=ways.crossed, seed=seed)
-    # A sign test needs independent rows; signs that share a template flip together.
-    p_value = sign_test(differences) if ways.rows is None else _sign_flip_p(signs, clusters, seed)
+    p_value = sign_test(differences) if clusters is None else None
     value = (signs[untied] > 0).mean()
     return slices.interval_estimate(value, n, interval, p_value=p_value, mde=mde_proportion(n))
 
@@ -182,21 +176,17 @@ ALL = "all metrics"
 FEWEST_METRICS = 4  # below this a share of variance says nothing
 
 
-def _biases(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """The metrics' biases by attribute, without groups."""
-    biases = (f for f in findings if f.statistic == "bias" and "/" not in f.slice)
-    return slices.grouped(biases, lambda finding: finding.slice)
-
-
 def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> list[Finding]:
     """Bias by paradigm, and the share of its variance that paradigm, backbone and size explain (fig. 4)."""
     about = {answer.metric: answer.about for answer in scored}
     answers: list[Finding] = []
-    for name, rows in _biases(findings).items():
+    without_groups = (f for f in findings if f.statistic == "bias" and "/" not in f.slice)
+    for name, rows in slices.grouped(without_groups, lambda finding: finding.slice).items():
         biases = np.array([row.value for row in rows])
         paradigms = [str(about[row.metric].get("paradigm", "other")) for row in rows]
-        if len(set(paradigms)) > 1:
-            answers += _by_paradigm(name, biases, paradigms)
+        for paradigm in sorted(set(paradigms)) if len(set(paradigms)) > 1 else ():
+            mean = slices.mean_estimate(biases[[own == paradigm for own in paradigms]], seed=0)
+            answers.append(Finding.of(ALL, f"{name}/paradigm/{paradigm}", "bias", mean, judged=False))
         if len(rows) < FEWEST_METRICS:
             continue
         backbones = [str(about[row.metric].get("backbone") or "") for row in rows]
@@ -212,13 +202,6 @@ def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> lis
             if share is not None:
                 answers.append(Finding.of(ALL, name, "variance_explained", share, n=n, versus=versus))
     return answers
-
-
-def _by_paradigm(attribute: str, biases: Floats, paradigms: Sequence[str]) -> Iterator[Finding]:
-    for name in sorted(set(paradigms)):
-        values = biases[[paradigm == name for paradigm in paradigms]]
-        estimate = slices.mean_estimate(values, seed=0)
-        yield Finding.of(ALL, f"{attribute}/paradigm/{name}", "bias", estimate, judged=False)
 
 
 def _eta_squared(values: Floats, labels: Sequence[str]) -> float | None:

@@ -29,6 +29,7 @@ from assay.statistics.intervals import cluster_codes, draw_rows
 PAIR = ("stereotype", "anti_stereotype")
 NEAREST = 10  # control pairs that a pair is compared with
 _SENTENCES = 5  # different sentences, below which an effect may be that of a sentence
+_NAMED = 3  # counterparts of a group, above which they are "others"
 _FEWEST = 20  # control pairs of the same construction, to compare with these alone
 _WORD = re.compile(r"[\w'’-]+")
 _PARTS = re.compile(r"[-'’ ]")
@@ -265,7 +266,8 @@ class Effects:
                 if len(places) < FEWEST or sentences < _SENTENCES or (kind == "word" and stands in said):
                     continue  # the only word of a group would say the same again
                 said.add(stands)
-                columns.append((kind, name, places, sentences, effects.value(name), effects.draws(name)))
+                value, draws = effects.value(name), effects.draws(name)
+                columns.append((kind, name, places, sentences, value, draws, effects.others(name)))
         if not columns:
             return
         estimates = gap.family(
@@ -273,19 +275,19 @@ class Effects:
             [len(column[2]) for column in columns], clusters=[column[3] for column in columns],
             still=[is_still(self.differences[column[2]], self.scale) for column in columns],
         )  # fmt: skip
-        for (kind, name, places, _, value, _), estimate in zip(columns, estimates, strict=True):
+        for (kind, name, places, _, value, _, others), estimate in zip(columns, estimates, strict=True):
             sign, towards = 1.0 if value >= 0 else -1.0, np.zeros(len(self.cases))
             for place in places:
                 own = 1.0 if members[kind][place][0] == name else -1.0
                 towards[place] = sign * own * self.differences[place]
             matched = kind == "group" or self._has_known_rarity(members[kind], places)
-            yield self._finding(f"/{kind}/{name}", "group_effect", estimate, matched, towards)
+            finding = self._finding(f"/{kind}/{name}", "group_effect", estimate, matched, towards)
+            yield replace(finding, versus=", ".join(others) if len(others) <= _NAMED else None)
 
     def _has_known_rarity(self, sides: Sides, places: Sequence[int]) -> bool:
         """Whether controls can match the words in frequency: mostly both are listed, or neither is."""
-        if self.controls is None:
-            return True
-        return 2 * sum(is_known(sides[p][0]) == is_known(sides[p][1]) for p in places) > len(places)
+        known = sum(is_known(sides[place][0]) == is_known(sides[place][1]) for place in places)
+        return self.controls is None or 2 * known > len(places)
 
     def _finding(
         self, part: str, statistic: str, estimate: Estimate, judged: bool, by: Floats | None = None
@@ -355,9 +357,13 @@ class _Sides:
     def draws(self, name: str) -> Floats:
         return self._centred(self._draws, name)
 
+    def others(self, name: str) -> list[str]:
+        """The names that a name is compared with, directly or by way of others."""
+        part = self._parts[self._place[name]]
+        return [other for other in self.names if other != name and self._parts[self._place[other]] == part]
+
     def _centred(self, effects: Floats, name: str) -> Floats:
-        own = self._place[name]
-        others = [place for place in np.flatnonzero(self._parts == self._parts[own]) if place != own]
+        own, others = self._place[name], [self._place[other] for other in self.others(name)]
         weights = np.array([len(self.rows(self.names[place])) for place in others], dtype=np.float64)
         order = np.argsort(effects[:, others], axis=1, kind="stable")
         passed, half = np.cumsum(weights[order], axis=1), weights.sum() / 2
