@@ -50,9 +50,19 @@ def test_a_rank_counts_all_metrics_of_better_ranks_also_where_ties_overlap() -> 
 
 
 def test_a_better_rank_stands_above_a_larger_share_that_is_less_certain() -> None:
-    rows = [*noticing("many", 95, 5), *noticing("few", 1, 1), *noticing("some", 60, 40)]
+    rows = [*noticing("many", 61, 39), *noticing("fewer", 20, 30), *noticing("some", 41, 59)]
     (ranking,) = rankings(judged_run({Checklist(): rows}))
-    assert [(line.metric, line.rank) for line in ranking.lines] == [("many", 1), ("few", 1), ("some", 3)]
+    assert [(line.metric, line.rank) for line in ranking.lines] == [("many", 1), ("fewer", 1), ("some", 3)]
+
+
+def test_a_metric_of_which_few_kinds_of_error_were_judged_is_not_ranked() -> None:
+    rows = [*noticing("many", 10, 90), *noticing("few", 49, 0), *noticing("half", 40, 10)]
+    rows += [effect("few", f"translation/seen-{n}", "change", 0, half=50) for n in range(49, 60)]  # unknown
+    run = judged_run({Checklist(): rows})
+    (ranking,) = rankings(run)
+    lines = [(line.metric, line.rank) for line in ranking.lines]
+    assert lines == [("half", 1), ("many", 2), ("few", None)]
+    assert "too few to rank" in render(run, "html")
 
 
 def test_the_advice_says_where_most_of_fairness_is_unknown() -> None:
@@ -101,6 +111,14 @@ def test_the_advice_names_the_smallest_panel_and_what_nobody_notices() -> None:
         == "it notices 20 of 22 kinds of error (all metrics together 21); fairness is not settled"
     )
     assert ranking.unnoticed == ("fluency: hard",)
+
+
+def test_the_advice_is_no_surer_than_the_ranks() -> None:
+    (sure,) = rankings(judged_run({Checklist(): [*noticing("a", 20, 0), *noticing("b", 4, 16)]}))
+    assert sure.advice == "use a"
+    run = judged_run({Checklist(): [*noticing("a", 20, 0), *noticing("b", 18, 2)]})
+    assert rankings(run)[0].advice == "begin with a (2 metrics share rank 1)"
+    assert "Begin with a (2 metrics share rank 1) for translation:" in render(run, "html")
 
 
 def test_an_unfair_metric_is_left_out_of_the_advice_and_its_profile_says_why() -> None:

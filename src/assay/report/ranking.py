@@ -23,6 +23,7 @@ from assay.statistics.estimates import proportion_interval
 from assay.vocabulary import TASKS
 
 EVERYTHING = "all tasks"
+JUDGED = 0.5  # of the kinds of error judged of the metric with most: with fewer, a metric is not ranked
 ENOUGH = 0.95  # of what all metrics notice together: a panel that reaches it needs no further member
 
 
@@ -51,7 +52,7 @@ class Line:
     metric: str
     noticed: Share  # harmful edits that lower the score
     steady: Share  # harmless edits that leave it alone
-    rank: int = 1
+    rank: int | None = 1  # None where too few kinds of error were judged to rank it
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,11 @@ class Ranking:
     panel: str  # "bleu and chrf"; empty where none can be recommended
     reason: str  # empty where nothing was asked about errors
     unnoticed: tuple[str, ...]
+
+    @property
+    def advice(self) -> str:
+        tied = sum(line.rank == 1 for line in self.lines)
+        return f"use {self.panel}" if tied < 2 else f"begin with {self.panel} ({tied} metrics share rank 1)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,20 +144,24 @@ def _ranked(
 ) -> tuple[Line, ...]:
     """The best first; a metric is behind those whose whole interval lies above its own.
 
-    Those behind equally many are tied; a rank is one more than the number of metrics of better ranks.
+    Those behind equally many are tied; a rank is one more than the number of metrics of better ranks. Metrics
+    without a rank come last.
     """
-    lines = []
+    lines, judged = [], {}
     for metric in (metric for metric in run.metrics if metric in outcomes):
         here = {p: o for p, o in outcomes[metric].items() if task in (EVERYTHING, p[1].partition("/")[0])}
-        sides = ([o for p, o in here.items() if (p in errors) == harmful] for harmful in (True, False))
-        noticed, steady = (_share(side) for side in sides)
+        harmful, harmless = ([o for p, o in here.items() if (p in errors) == side] for side in (True, False))
         if here:
-            lines.append(Line(metric, noticed, steady))
-    lows = [line.noticed.ends[0] for line in lines]
+            lines.append(Line(metric, _share(harmful), _share(harmless)))
+            judged[metric] = len(harmful) - harmful.count("inconclusive")
+    fewest = JUDGED * max(judged.values(), default=0)
+    lows = [line.noticed.ends[0] for line in lines if judged[line.metric] >= fewest]
     above = {line.metric: sum(low > line.noticed.ends[1] for low in lows) for line in lines}
+    above |= {metric: len(lines) for metric, count in judged.items() if count < fewest}
     lines.sort(key=lambda line: (above[line.metric], -line.noticed.value, -line.steady.value))
     ordered = [above[line.metric] for line in lines]
-    return tuple(replace(line, rank=1 + ordered.index(above[line.metric])) for line in lines)
+    ranks = [None if behind == len(lines) else 1 + ordered.index(behind) for behind in ordered]
+    return tuple(replace(line, rank=rank) for line, rank in zip(lines, ranks, strict=True))
 
 
 def _share(outcomes: Sequence[Outcome]) -> Share:
