@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from assay.cli import main
-from assay.datasets.frames import as_data
+from assay.datasets.columns import as_data
 from assay.datasets.ratings import read_samples
 from assay.names.spec import measure
 from assay.run import bulk

@@ -83,7 +83,12 @@ def tests() -> Iterator[Row]:
     for file in files:
         name = ".".join(file.relative_to(ROOT).with_suffix("").parts)
         own = [case for case in cases if case.get("classname", "").startswith(name)]
-        failed = [case.get("name") for case in own if {"failure", "error"} & {part.tag for part in case}]
+        failed = {
+            case.get("name"): str(part.get("message"))[:200]
+            for case in own
+            for part in case
+            if part.tag in ("failure", "error")
+        }
         detail = f"{len(own)} tests" + (f", failed: {failed}" if failed else "")
         yield f"{file.parent.name}/{file.name}", bool(own) and not failed, detail
 
@@ -308,8 +313,10 @@ def memory() -> Iterator[Row]:
             ),
         ):
             with (folder / "out").open("wb") as out:
-                code = f"import resource, sys; {MAIN.replace('main()', '')}"
-                code += "\ntry:\n    main()\nfinally:\n    print('PEAK', resource.getrusage(0).ru_maxrss, file=sys.stderr)"
+                # Not ru_maxrss, which a program inherits from the process that started it.
+                code = f"import re, sys; {MAIN.replace('main()', '')}"
+                code += "\ntry:\n    main()\nfinally:\n    status = open('/proc/self/status').read()"
+                code += "\n    print('PEAK', re.search(r'VmHWM:\\s+(\\d+)', status)[1], file=sys.stderr)"
                 done = subprocess.run([sys.executable, "-c", code, *words], cwd=folder, stdout=out,
                                       stderr=subprocess.PIPE, text=True, check=False)  # fmt: skip
             match = re.search(r"PEAK (\d+)", done.stderr)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from assay.core import Sample
@@ -35,18 +38,41 @@ def test_a_table_with_a_column_twice_is_refused(tmp_path: Path) -> None:
         read_rows(tmp_path / "rows.csv")
 
 
-def test_a_server_reads_no_table_through_a_link(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["findings.parquet", "run.json"])
+def test_a_server_reads_nothing_of_a_run_through_a_link(name: str, tmp_path: Path) -> None:
     pytest.importorskip("fastapi")
     from assay.server.app import Shelf
 
     run("stereotype", ["bleu"], data=PAIRS, session=Session.open(tmp_path / "root" / "mine", cache=None))
     shelf = Shelf(tmp_path / "root")
     assert shelf.listed()[0]["verdicts"]
-    table = tmp_path / "root" / "mine" / "findings.parquet"
-    table.rename(tmp_path / "outside.parquet")
-    table.symlink_to(tmp_path / "outside.parquet")
+    file = tmp_path / "root" / "mine" / name
+    file.rename(tmp_path / "outside")
+    file.symlink_to(tmp_path / "outside")
     assert shelf.listed()[0]["size"] == "damaged"
+    assert not shelf.listed()[0]["metrics"]
     assert not shelf.listed()[0]["verdicts"]
+    with pytest.raises(CacheError, match=name):
+        shelf.open("mine")
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_data_that_never_ends_is_refused(kind: str, ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows.{ending}"
+    os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
+    with pytest.raises(DataError, match=r"rows\.\w+ is a pipe or a device; save what it gives"):
+        list(read_rows(path))
+
+
+def test_data_that_unpacks_to_gigabytes_is_refused(tmp_path: Path) -> None:
+    """One text of 20,000 letters, referred to 200,000 times: a few kilobytes on the disk."""
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 200_000, pa.int32()), pa.array(["x" * 20_000]))
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"hypothesis": texts, "references": texts}), path, compression="zstd")
+    assert path.stat().st_size < 100_000
+    with pytest.raises(DataError, match=r"rows\.parquet unpacks to more than"):
+        list(read_rows(path))
 
 
 @pytest.mark.parametrize("given", ["abc", "-5", "1.5"])

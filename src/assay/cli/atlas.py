@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from assay.cli.output import print_columns, print_json, print_notes
 from assay.errors import SpecError
 from assay.report.atlas import Placement, Standing, load_atlas, objections, options_of, place
 from assay.report.names import shown, shown_names
-from assay.report.ranking import Line, Share, profiles, rankings
+from assay.report.ranking import Line, Profile, Share, profiles, rankings
 from assay.report.verdicts import audits_of
 from assay.run.results import Run, load_run
 from assay.vocabulary import QUESTIONS
@@ -21,32 +20,21 @@ from assay.vocabulary import QUESTIONS
 _MOST = 8  # errors named that only one metric notices
 
 
-def atlas(
-    metric: o.Metrics = None,
-    task: str | None = None,
-    check: Path | None = None,
-    out: Path = Path("assay-run"),
-    cache: str | None = None,
-    workers: o.Workers = 1,
-    json: bool = False,
-    quiet: o.Quiet = False,
-) -> None:
+@o.with_request("metric", "out", "cache", "workers", "json", "quiet", out=Path("assay-run"))
+def atlas(request: o.Request, task: str | None = None, check: Path | None = None) -> None:
     """Show where metrics stand, by task; with -m, measure your metric and place it among them."""
     known = load_atlas()
     if check is not None:
         _check(load_run(check), known)
-    elif metric:
+    elif request.metric:
         from assay.run.pipeline import audit
-        from assay.run.session import Session
 
-        session = Session.open(out, o.cache_path(cache), workers=workers, quiet=quiet)
-        run = audit(
-            o.read_specs(metric), only=tuple(known.about["audits"]), size=known.about["size"],
-            limit=known.about["limit"], session=session,
-        )  # fmt: skip
-        print_placements(run, known, json=json, quiet=quiet)
+        options = {name: known.about[name] for name in ("size", "limit")}
+        metrics, only = o.read_specs(request.metric), tuple(known.about["audits"])
+        run = audit(metrics, only=only, session=request.session(), **options)
+        print_placements(run, known, json=request.json, quiet=request.quiet)
     else:
-        _print_ranking(known, task, json=json)
+        _print_ranking(known, task, json=request.json)
 
 
 def _print_ranking(known: Run, task: str | None, *, json: bool) -> None:
@@ -56,28 +44,25 @@ def _print_ranking(known: Run, task: str | None, *, json: bool) -> None:
     if not chosen:
         raise SpecError(f"the atlas has no task {task!r}; it has {', '.join(r.task for r in listed)}")
     (ranking,), about = chosen, profiles(known)
-    rows = [_cells(line) | {"fairness": about[line.metric].fairness.words} for line in ranking.lines]
-    speeds = [about[line.metric].speed for line in ranking.lines]
-    rows = [
-        row | {"texts/s": "" if speed is None else f"{speed:,.0f}"}
-        for row, speed in zip(rows, speeds, strict=True)
-    ]
+    rows = [_cells(line, about[line.metric]) for line in ranking.lines]
     if json:
         print_json({"task": ranking.task, "metrics": rows, "panel": ranking.panel, "reason": ranking.reason})
         return
     typer.echo(f"{ranking.task}: {len(rows)} metrics, assay {known.about['assay']}")
     print_columns(rows)
-    typer.echo(f"use {ranking.panel}: {ranking.reason}" if ranking.panel else ranking.reason)
+    typer.echo(f"{ranking.advice}: {ranking.reason}" if ranking.panel else ranking.reason)
     if ranking.unnoticed:
         typer.echo(f"noticed by none: {', '.join(ranking.unnoticed)}")
     if task is None:
         typer.echo(f"(--task NAME: {', '.join(each.task for each in listed[1:])})", err=True)
 
 
-def _cells(line: Line) -> dict[str, Any]:
+def _cells(line: Line, about: Profile) -> dict[str, Any]:
     return {
-        "rank": line.rank, "metric": line.metric, "errors noticed": _percent(line.noticed),
-        "harmless edits left alone": _percent(line.steady),
+        "rank": line.rank or "too few to rank", "metric": line.metric,
+        "errors noticed": _percent(line.noticed), "harmless edits left alone": _percent(line.steady),
+        "fairness": about.fairness.words,
+        "texts/s": "" if about.speed is None else f"{about.speed:,.0f}",
     }  # fmt: skip
 
 
@@ -128,7 +113,10 @@ def _print_placement(placement: Placement, run: Run, names: dict[str, str]) -> N
     listed = [f"{slice_} ({audit})" for audit, slice_ in placement.alone]
     more = f", and {len(listed) - _MOST} more" if len(listed) > _MOST else ""
     typer.echo(f"only it notices: {', '.join(listed[:_MOST]) or 'nothing'}{more}")
-    typer.echo(_panel_sentence(placement, names))
+    panel, verb = placement.panel, "belongs to" if placement.joins else "is not needed in"
+    size = f"{len(panel.covered)} of {len(panel.spots)} kinds of error"
+    members = " + ".join(names[member] for member in panel.members)
+    typer.echo(f"it {verb} the smallest fair panel, which notices {size}: {members}")
 
 
 def _standing_cells(standing: Standing, question: str) -> dict[str, Any]:
@@ -137,14 +125,6 @@ def _standing_cells(standing: Standing, question: str) -> dict[str, Any]:
         "failed": standing.share.bad,
         "percentile": f"{standing.percentile:.0f} of {standing.metrics} metrics",
     }  # fmt: skip
-
-
-def _panel_sentence(placement: Placement, names: dict[str, str]) -> str:
-    members: Sequence[str] = [names[member] for member in placement.panel.members]
-    panel = placement.panel
-    size = f"{len(panel.covered)} of {len(panel.spots)} kinds of error"
-    verb = "belongs to" if placement.joins else "is not needed in"
-    return f"it {verb} the smallest fair panel, which notices {size}: {' + '.join(members)}"
 
 
 def _check(run: Run, known: Run) -> None:

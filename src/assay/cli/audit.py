@@ -16,8 +16,6 @@ from assay.cli.output import finish, print_cost, print_json, print_notes
 from assay.errors import SpecError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from assay.core import Perturbation, Record
     from assay.run.results import Run
 
@@ -89,8 +87,7 @@ def score(request: o.Request) -> None:
     With --out, --data takes many files (quote a pattern) of any size: each is read in blocks, and its
     scores go to a Parquet file of the same name. Started again, it goes on with the files that are missing.
     """
-    from assay.datasets.columns import parse_map
-    from assay.datasets.frames import as_data
+    from assay.datasets.columns import as_data, parse_map
     from assay.names.spec import measure
     from assay.run.bulk import Part, parts_of, score_file, score_parts
     from assay.run.data import reads_images
@@ -107,17 +104,12 @@ def score(request: o.Request) -> None:
     else:
         (file,) = as_data(files, columns)
         frame, notes = score_file(measures, file, request.session(), skip_missing=skip, limit=request.limit)
-        _print_scores(frame, notes, json=request.json)
+        if request.json:
+            print_json({"scores": frame.to_dicts(), "notes": notes})
+        else:  # a cell that starts like a formula is quoted: spreadsheets run it otherwise
+            names = frame["id"].str.replace(r"^([=+\-@\t\r])", "'${1}")
+            typer.echo(frame.with_columns(names).write_csv(), nl=False)
     print_notes(notes, quiet=request.quiet)
-
-
-def _print_scores(frame: pl.DataFrame, notes: list[str], *, json: bool) -> None:
-    if json:
-        print_json({"scores": frame.to_dicts(), "notes": notes})
-        return
-    # A cell that starts like a formula is quoted: spreadsheets run it otherwise.
-    names = frame["id"].str.replace(r"^([=+\-@\t\r])", "'${1}")
-    typer.echo(frame.with_columns(names).write_csv(), nl=False)
 
 
 def _expand(patterns: Sequence[Path]) -> list[Path]:
@@ -130,20 +122,17 @@ def _expand(patterns: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
+@o.with_request("map", "seed", "limit", "json", seed=0)
 def perturb(
     name: str,
+    request: o.Request,
     text: str | None = None,
     data: Path | None = None,
     task: str = "translation",
-    map: list[str] | None = None,
-    seed: o.SeedNumber = 0,
-    limit: o.Limit = None,
-    json: bool = False,
 ) -> None:
     """Change a text, or the clean texts of a file, and print the result."""
     from assay.core import Record
-    from assay.datasets.columns import parse_map
-    from assay.datasets.frames import as_data
+    from assay.datasets.columns import as_data, parse_map
     from assay.datasets.published.corpora import read_records
     from assay.datasets.records import task_named
     from assay.names.spec import perturbation
@@ -151,19 +140,21 @@ def perturb(
     if name == "list":
         from assay.cli.inspect import list_
 
-        list_("perturbations", json=json)
+        list_("perturbations", json=request.json)
         return
     changer = perturbation(name)
     if text is None and data is None:
         raise SpecError("nothing to change: give --text TEXT or --data FILE")
     if text is not None and data is not None:
         raise SpecError("--text and --data exclude each other: give one of them")
-    files = as_data(data, parse_map(",".join(map or ())))
-    records = read_records(files[0])[:limit] if files else [Record("text", text or "", task_named(task))]
+    files = as_data(data, parse_map(",".join(request.map or ())))
+    records = (
+        read_records(files[0])[: request.limit] if files else [Record("text", text or "", task_named(task))]
+    )
     if data is None and (lack := _lack(changer, records[0])):
         raise SpecError(f"{name} cannot change this: {lack}; give a text, or records with --data")
-    changes = ((record, changer.perturb(record, seed)) for record in records)
-    if json:
+    changes = ((record, changer.perturb(record, request.seed or 0)) for record in records)
+    if request.json:
         rows = [{"id": record.id, "gold": record.gold, "perturbed": changed} for record, changed in changes]
         print_json({"texts": rows})
         return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,12 +49,16 @@ def health() -> list[dict[str, str]]:
     from assay.models.weights import CARRIERS, check_folder, present
     from assay.names.inventory import readiness
     from assay.names.registry import find
+    from assay.run.pipeline import version_of
+
+    def with_version(package: str) -> str:
+        return f"{package} {version_of({'faiss': 'faiss-cpu'}.get(package, package))}".strip()
 
     checks = [("python", "ok", platform.python_version()), ("assay", "ok", __version__)]
     known = toml_file("help", "health")
     for extra, packages in known["extras"].items():
         absent = [package for package in packages if importlib.util.find_spec(package) is None]
-        detail = install(extra) if absent else ", ".join(map(_with_version, packages))
+        detail = install(extra) if absent else ", ".join(map(with_version, packages))
         checks.append((f"extra {extra}", "absent" if absent else "ok", detail))
     for carrier in CARRIERS.values():
         verdict, detail = "absent", f"fetched when first used ({carrier.megabytes} MB)"
@@ -72,13 +75,6 @@ def health() -> list[dict[str, str]]:
             verdict = "ok" if abs(value - expected) <= tolerance else "wrong"
             checks.append((f"golden {spec}", verdict, f"{value:.6f}, expected {expected:.6f}"))
     return [dict(zip(("what", "state", "detail"), check, strict=True)) for check in checks]
-
-
-def _with_version(package: str) -> str:
-    try:
-        return f"{package} {version({'faiss': 'faiss-cpu'}.get(package, package))}"
-    except PackageNotFoundError:
-        return package
 
 
 def _score_golden(spec: str, known: Mapping[str, Any]) -> float:

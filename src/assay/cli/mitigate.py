@@ -48,7 +48,9 @@ def _group() -> None:
     """Mitigation methods for a biased metric, side by side."""
 
 
+@o.with_request("seed", "cache", "json", "quiet", seed=0)
 def debias(
+    request: o.Request,
     attribute: Annotated[list[str], typer.Option()],
     out: Annotated[Path, typer.Option()],
     metric: Metric = "bertscore-f",
@@ -56,14 +58,10 @@ def debias(
     test: list[Path] | None = None,
     human: list[Path] | None = None,
     demo: bool = False,
-    steps: Annotated[int | None, typer.Option(min=1)] = None,
-    batch: Annotated[int | None, typer.Option(min=1)] = None,
+    steps: o.Count = None,
+    batch: o.Count = None,
     rate: Annotated[float | None, typer.Option(min=0.0)] = None,
-    bottleneck: Annotated[int | None, typer.Option(min=1)] = None,
-    seed: o.SeedNumber = 0,
-    cache: str | None = None,
-    json: bool = False,
-    quiet: o.Quiet = False,
+    bottleneck: o.Count = None,
 ) -> None:
     """Train bottleneck adapters so that a metric scores groups alike and keeps its other scores.
 
@@ -72,20 +70,18 @@ def debias(
     """
     from assay.mitigation.train import DEMO, Job, Plan, debias, document
     from assay.report import write_report
-    from assay.run.session import Session
 
-    given = _given(steps=steps, batch=batch, rate=rate, bottleneck=bottleneck, seed=seed)
+    given = _given(steps=steps, batch=batch, rate=rate, bottleneck=bottleneck, seed=request.seed)
     plan = replace(DEMO if demo else Plan(), **given)
     files = (tuple(data or ()), tuple(test or ()), tuple(human or ()))
-    session = Session.open(cache=o.cache_path(cache), quiet=quiet)
-    debiased = debias(Job(metric, tuple(attribute), out, plan, *files), session)
+    debiased = debias(Job(metric, tuple(attribute), out, plan, *files), request.session())
     report = write_report(debiased.proof.run)
-    if json:
+    if request.json:
         typer.echo(document(debiased))
     else:
         _print_figures(debiased.proof.figures)
         typer.echo(f"{debiased.spec}: {debiased.proof.labels[debiased.spec]}")
-    if not quiet:
+    if not request.quiet:
         typer.echo(f"report: {report}", err=True)
 
 
@@ -118,8 +114,10 @@ def _change(figure: Figure) -> str:
     return f"{-100 * figure.change:+.1f}%" + _interval(gone, "{:+.1f}%")
 
 
-@mitigate.command(cls=Command)
+@mitigate.command("compare", cls=Command)
+@o.with_request("seed", "cache", "json", "quiet", seed=0)
 def compare(
+    request: o.Request,
     metric: Metric = "bertscore-f",
     attribute: list[str] | None = None,
     adapter: list[Path] | None = None,
@@ -128,10 +126,6 @@ def compare(
     human: list[Path] | None = None,
     limit: Annotated[int, typer.Option(min=2)] = 60,
     out: Path = Path("assay-mitigation"),
-    seed: o.SeedNumber = 0,
-    cache: str | None = None,
-    json: bool = False,
-    quiet: o.Quiet = False,
 ) -> None:
     """Compare mitigation methods side by side.
 
@@ -142,7 +136,6 @@ def compare(
     from assay.mitigation.proof import check_ratings, read_test_pairs
     from assay.report import write_report
     from assay.run.results import check_writable, write_text
-    from assay.run.session import Session
 
     check_writable(out)
     attributes = attribute or ["gender"]
@@ -150,19 +143,18 @@ def compare(
         check_attribute(name)
     check_ratings(human or ())
     files = read_test_pairs(test or ())
-    session = Session.open(cache=o.cache_path(cache), quiet=quiet)
-    with session:
+    with request.session() as session:
         compared = m.methods(metric, folders=adapter or (), models=model or (), session=session)
     sets = files | m.held_out_sets(attributes, limit)
     targets = [name for name, pairs in files.items() if pairs[0].attribute in attributes] or attributes
-    comparison = m.compare(compared, sets, targets, human or (), out, session, seed=seed)
+    comparison = m.compare(compared, sets, targets, human or (), out, session, seed=request.seed or 0)
     report = write_report(comparison.proof.run)
     write_text(out / "compare.json", m.document(comparison))
-    if json:
+    if request.json:
         typer.echo(m.document(comparison))
     else:
         _print_comparison(comparison)
-    if not quiet:
+    if not request.quiet:
         typer.echo(f"report: {report}", err=True)
 
 
@@ -175,22 +167,20 @@ def _print_comparison(comparison: Comparison) -> None:
     typer.echo(f"recommended: {comparison.recommended or 'none'} ({comparison.reason})")
 
 
+@o.with_request("metric", "cache", "json", "quiet")
 def propagate(
-    metric: o.Metrics = None,
+    request: o.Request,
     method: list[Method] | None = None,
     seeds: Annotated[int, typer.Option(min=1)] = 3,
     scenes: Annotated[int, typer.Option(min=20)] = 832,
     epochs: Annotated[float | None, typer.Option(min=0.01)] = None,
     samples: Annotated[int | None, typer.Option(min=2)] = None,
-    batch: Annotated[int | None, typer.Option(min=1)] = None,
+    batch: o.Count = None,
     rate: Annotated[float | None, typer.Option(min=0.0)] = None,
     device: str | None = None,
     model: str | None = None,
     data: Path | None = None,
     out: Path | None = None,
-    cache: str | None = None,
-    json: bool = False,
-    quiet: o.Quiet = False,
 ) -> None:
     """Optimise a captioner towards each metric, and measure its gender errors before and after.
 
@@ -204,18 +194,18 @@ def propagate(
         raise SpecError("a captioner of your own needs both --model and --data")
     if device is not None:
         os.environ["ASSAY_DEVICE"] = device
-    rewards, columns = ([parse(text) for text in texts] for texts in (metric or _REWARDS, _COLUMNS))
+    rewards, columns = ([parse(text) for text in texts] for texts in (request.metric or _REWARDS, _COLUMNS))
     effects = propagate(
         rewards, range(seeds), Experiment(**_given(epochs=epochs, samples=samples, batch=batch, rate=rate)),
         own_world(model, data) if model and data else rendered_world(scenes),
-        Session.open(cache=o.cache_path(cache)), methods=[each.value for each in method or _METHODS],
+        Session.open(cache=o.cache_path(request.cache)), methods=[each.value for each in method or _METHODS],
         columns=[*columns, *rewards], out=out,
     )  # fmt: skip
-    if json:
+    if request.json:
         print_json({"effects": [asdict(effect) for effect in effects]})
         return
     _print_effects(effects)
-    if not quiet:
+    if not request.quiet:
         typer.echo(_EXPLANATION, err=True)
 
 

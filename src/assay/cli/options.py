@@ -19,16 +19,7 @@ if TYPE_CHECKING:
     from assay.run.session import Session
 
 Metrics = Annotated[list[str] | None, typer.Option("-m", "--metric")]
-_SEED = typer.Option(min=0)
-Seed = Annotated[int | None, _SEED]
-SeedNumber = Annotated[int, _SEED]  # of commands whose seed is a default of their own
-Limit = Annotated[int | None, typer.Option(min=1)]
-Workers = Annotated[int, typer.Option(min=1)]
-Timeout = Annotated[float | None, typer.Option(min=0.01)]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose")]
-MaxCalls = Annotated[int | None, typer.Option(min=1)]
-MaxCost = Annotated[float | None, typer.Option(min=0.0)]
+Count = Annotated[int | None, typer.Option(min=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +33,23 @@ class Request:
     references: Path | None = None
     task: list[str] | None = None
     rule: vocabulary.Rule | None = None
-    seed: Seed = None
-    limit: Limit = None
+    seed: Annotated[int | None, typer.Option(min=0)] = None
+    limit: Count = None
     out: Path | None = None
     cache: str | None = None
-    workers: Workers = 1
+    workers: Annotated[int, typer.Option(min=1)] = 1
     ray: str | None = None
     on_error: vocabulary.OnError = "stop"
-    timeout: Timeout = None
+    timeout: Annotated[float | None, typer.Option(min=0.01)] = None
     skip_missing: bool = False
     dry_run: bool = False
-    max_calls: MaxCalls = None
-    max_cost: MaxCost = None
+    max_calls: Count = None
+    max_cost: Annotated[float | None, typer.Option(min=0.0)] = None
     fail_on: list[str] | None = None
     format: vocabulary.Format = "html"
     json: bool = False
-    quiet: Quiet = False
-    verbose: Verbose = False
+    quiet: Annotated[bool, typer.Option("-q", "--quiet")] = False
+    verbose: Annotated[bool, typer.Option("-v", "--verbose")] = False
 
     def session(self) -> Session:
         """The session that the options ask for."""

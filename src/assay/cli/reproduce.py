@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from assay.run.session import Session
 
 
+@o.with_request("metric", "cache", "workers", "json", "quiet")
 def reproduce(
+    request: o.Request,
     recipe: Annotated[list[str] | None, typer.Argument()] = None,
-    metric: o.Metrics = None,
     data: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
     all_: Annotated[bool, typer.Option("--all")] = False,
     quick: bool = False,
@@ -30,10 +31,6 @@ def reproduce(
     machine: str = "here",
     latex: bool = False,
     docs: Path | None = None,
-    cache: str | None = None,
-    workers: o.Workers = 1,
-    json: bool = False,
-    quiet: o.Quiet = False,
 ) -> None:
     """Compare published tables with ours: published, ours, difference, verdict.
 
@@ -42,14 +39,13 @@ def reproduce(
     from assay.reproduction import Place, count, find_recipe, recipes, reproduce
     from assay.reproduction.page import document
     from assay.run.results import write_text
-    from assay.run.session import Session
 
     if all_ and recipe:
         raise SpecError(f"--all is every recipe: leave out --all or {' '.join(recipe)}")
     if quick and not all_:
         raise SpecError("--quick chooses among all recipes: give it with --all")
     if not recipe and not all_:
-        _list_recipes(json)
+        _list_recipes(request.json)
         return
     chosen = [table for table in map(find_recipe, recipe or recipes()) if not (quick and table.slow)]
     if data is None and not plan:
@@ -58,12 +54,12 @@ def reproduce(
         )
     _check_folder(data)
     place = Place((data or Path("data")).absolute(), weights == "hub", long)
-    session = Session.open(cache=o.cache_path(cache), workers=workers, quiet=quiet)
+    session, json = request.session(), request.json
     if plan:
         _print_plan(chosen, place, machine, session, json)
         return
-    if metric:
-        _print_own(chosen, o.read_specs(metric), place, session, latex=latex, json=json)
+    if request.metric:
+        _print_own(chosen, o.read_specs(request.metric), place, session, latex=latex, json=json)
         return
     results: dict[str, list[Checked]] = {}
     for table in chosen:
@@ -82,32 +78,24 @@ def reproduce(
         raise DataError(f"nothing was run on {data}, as said above; `assay reproduce` lists the files needed")
 
 
+@o.with_request("metric", "limit", "out", "cache", "workers", "json", "quiet", out=Path("assay-run"))
 def study(
-    paper: str,
-    metric: o.Metrics = None,
-    data: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
-    limit: o.Limit = None,
-    out: Path = Path("assay-run"),
-    cache: str | None = None,
-    workers: o.Workers = 1,
-    json: bool = False,
-    quiet: o.Quiet = False,
+    paper: str, request: o.Request, data: Annotated[Path | None, typer.Option(metavar="DIR")] = None
 ) -> None:
     """Repeat the study of a paper (unfair, assoc, caption, blind or checklist) on your metrics.
 
     It runs on the paper's data where --data has it, on embedded data elsewhere, at quick size.
     """
     from assay.reproduction.study import study
-    from assay.run.session import Session
 
     _check_folder(data)
-    session = Session.open(out, o.cache_path(cache), workers=workers, quiet=quiet)
-    done = study(paper, o.read_specs(metric), data, session=session, limit=limit)
-    if not json:
+    metrics = o.read_specs(request.metric)
+    done = study(paper, metrics, data, session=request.session(), limit=request.limit)
+    if not request.json:
         for part in done.about["study"]["parts"]:
             typer.echo(f"{part['where']}: {part['heading']}")
             typer.echo(f"  the paper: {part['found']}\n  this run: {part['ours']}")
-    finish(done, form="json" if json else "html", fail_on=(), quiet=quiet)
+    finish(done, form="json" if request.json else "html", fail_on=(), quiet=request.quiet)
 
 
 def _check_folder(data: Path | None) -> None:

@@ -67,22 +67,19 @@ def _needs(metric: Any) -> Iterable[str]:
 
 def readiness(metric: Any) -> dict[str, str]:
     """Whether a class of metrics runs with its defaults: now, after a command, or never here, and why."""
-    if command := lacking(metric):
-        return {"runs": "after", "state": f"after: {command}"}
-    if reason := metric.absent():
-        return {"runs": "never", "state": f"never here: {reason}"}
     names = {field: getattr(metric, field, None) for field in (*metric.weights, "tokenizer")}
-    absent = {field: name for field, name in names.items() if name and not _is_here(name)}
+    here = {name: present(name) if name in CARRIERS else on_disk(name) for name in names.values() if name}
+    absent = {field: name for field, name in names.items() if name and not here[name]}
     beyond = {field: name for field, name in absent.items() if name not in CARRIERS}
-    if beyond and not hub_answers():
+    if beyond and not hub_answers():  # no command helps
         carried = f"no package carries {' and '.join(beyond.values())}, and the hub does not answer"
-        return {"runs": "never", "state": f"never here: {carried}; give {', '.join(beyond)}=PATH"}
+        return {"runs": "never", "state": f"never here: {carried}; give {'=PATH, '.join(beyond)}=PATH"}
     fetched = f"; fetches {' and '.join(absent.values())} at first use" if absent else ""
-    return {"runs": "now", "state": f"now{fetched}"}
-
-
-def _is_here(name: str) -> bool:
-    return present(name) if name in CARRIERS else on_disk(name)
+    if command := lacking(metric):
+        return {"runs": "after", "state": f"after: {command}{fetched}"}
+    reason = metric.absent()
+    runs, state = ("never", f"never here: {reason}") if reason else ("now", f"now{fetched}")
+    return {"runs": runs, "state": state}
 
 
 def lacking(metric: Any) -> str | None:

@@ -87,6 +87,7 @@ def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> d
         if (row["audit"], row["statistic"]) == (given["audit"], given["statistic"])
         and (row["metric"] in names) != given.get("captioners", False)
         and given.get("versus") in (None, row["versus"])
+        and fnmatch(row["metric"], given.get("metrics", "*"))
         and any(fnmatch(row["slice"], pattern) for pattern in patterns)
         and not (given.get("judged") and row["verdict"] == "not judged")
     ]
@@ -106,19 +107,12 @@ def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> d
             "without", "none of these metrics gives a figure here"
         )
         return {**text, "ours": f"Not run: {reason}.", "columns": [], "rows": []}
-    shown = [
-        [name, *("" if value is None else number(value) for value in values)] for name, values in rows.items()
-    ]
+    shown = [[name, *map(number, values)] for name, values in rows.items()]
     named = audit_class(given["audit"]).statistics
     units = [one.unit.strip() for one in named if one.name == given["statistic"] and one.unit.strip()]
     ours = given["ours"].format(**_facts(rows, [r for r in wanted if r["verdict"] in _VERDICTS], given))
-    return {
-        **text,
-        "ours": ours,
-        "columns": list(given["columns"]),
-        "rows": shown,
-        "unit": ", ".join([given["statistic"], *units]),
-    }
+    unit = ", ".join([given["statistic"], *units])
+    return {**text, "ours": ours, "columns": list(given["columns"]), "rows": shown, "unit": unit}
 
 
 def _facts(
