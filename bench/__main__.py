@@ -34,7 +34,7 @@ class Bar:
 
 
 RACES = ("ngrams", "bertscore", "wmd", "moverscore", "ppl", "mauve", "association", "significance",
-         "perturbations", "engine", "growth", "audit")  # fmt: skip
+         "perturbations", "engine", "growth", "bulk", "audit")  # fmt: skip
 BARS = (
     Bar("ngrams", "ratio_bleu", 3.0),
     Bar("ngrams", "ratio_sacrebleu", 3.0),
@@ -56,6 +56,8 @@ BARS = (
     Bar("engine", "trivial_cold_cpu_microseconds", 15.0, most=True),
     Bar("engine", "trivial_peak_megabytes", 2000.0, most=True),
     Bar("engine", "bleu_peak_megabytes", 2000.0, most=True),
+    Bar("bulk", "peak_megabytes", 1000.0, most=True),
+    Bar("bulk", "times_two_workers", 1.7),
     Bar("engine", "bertscore_times", 50.0),
     Bar("engine", "bertscore_forward_share", 0.75),
     Bar("growth", "microseconds_growth", 1.1, most=True),

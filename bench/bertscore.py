@@ -19,6 +19,8 @@ from assay.models import encoder as _encoder
 from assay.models.torch import COUNTER
 from assay.models.weights import resolve
 
+PADDED = 1e-5  # a difference of more than this comes from the package's padding
+
 
 def main(count: int = 200, each: int = 30) -> dict[str, float]:
     texts = references(count)
@@ -45,12 +47,18 @@ def main(count: int = 200, each: int = 30) -> dict[str, float]:
         began = time.perf_counter()
         theirs = [np.stack([c.numpy() for c in scorer.score(list(v), texts)], axis=1) for v in sets]
         package = time.perf_counter() - began
+        expected = np.concatenate(theirs)
+        # Padding of a batch counts as a cosine of 0 in the package, which is more than a negative one: the
+        # few pairs that this touches are scored once more, each alone.
+        for place in np.flatnonzero(np.abs(ours - expected).max(axis=1) > PADDED):
+            one = scorer.score([samples[place].hypothesis], list(samples[place].references))
+            expected[place] = [float(part) for part in one]
     return {
         "pairs": float(len(samples)),
         "ours_seconds": mine,
         "package_seconds": package,
         "times": package / mine,
-        "largest_difference": float(np.abs(ours - np.concatenate(theirs)).max()),
+        "largest_difference": float(np.abs(ours - expected).max()),
         "forward_tokens": float(tokens),
         "tokens_a_second": tokens / mine,
         "peak_megabytes": memory,

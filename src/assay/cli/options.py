@@ -37,7 +37,7 @@ class Request:
     limit: Count = None
     out: Path | None = None
     cache: str | None = None
-    workers: Annotated[int, typer.Option(min=1)] = 1
+    workers: Count = None
     ray: str | None = None
     on_error: vocabulary.OnError = "stop"
     timeout: Annotated[float | None, typer.Option(min=0.01)] = None

@@ -6,7 +6,7 @@ import math
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -168,10 +168,7 @@ class Space:
     def __init__(self, known: Rows, table: Embeddings) -> None:
         distinct = sorted({row for rows in known.values() for row in rows})
         place = {row: at for at, row in enumerate(distinct)}
-        self.bags = {
-            text: {place[row]: count / len(rows) for row, count in Counter(rows).items()}
-            for text, rows in known.items()
-        }
+        self.bags = {text: _bag(rows, place) for text, rows in known.items()}
         # |x - y|^2 is one product of (x, |x|^2, 1) and (-2y, 1, |y|^2).
         vectors = table.vectors(distinct)
         norms, ones = (vectors * vectors).sum(axis=1, keepdims=True), np.ones((len(distinct), 1))
@@ -184,9 +181,14 @@ class Space:
         return np.asarray(np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares))
 
 
-def _surplus(hyp: Bag, ref: Bag, common: Set[int]) -> Bag:
-    more = {word: hyp[word] - ref[word] for word in common if hyp[word] - ref[word] > ROUNDING}
-    return {word: weight for word, weight in hyp.items() if word not in common} | more
+def _bag(rows: Sequence[int], place: Mapping[int, int]) -> Bag:
+    total = len(rows)
+    return {place[row]: count / total for row, count in Counter(rows).items()}
+
+
+def _surplus(hyp: Bag, ref: Bag) -> Bag:
+    """Return what a text has more of than the other."""
+    return {word: more for word, weight in hyp.items() if (more := weight - ref.get(word, 0.0)) > ROUNDING}
 
 
 @metric("wmd")
@@ -199,8 +201,7 @@ class WordMovers(Static):
 
     def distance(self, hyp: Bag, ref: Bag, space: Space) -> float:
         """Return the exact distance; what both texts have stays in place, since no detour is shorter."""
-        common = hyp.keys() & ref.keys()
-        excess, lack = (_surplus(hyp, ref, common), _surplus(ref, hyp, common)) if common else (hyp, ref)
+        excess, lack = _surplus(hyp, ref), _surplus(ref, hyp)
         if not excess or not lack:
             return 0.0
         scale = sum(excess.values()) / sum(lack.values())

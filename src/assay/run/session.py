@@ -112,7 +112,7 @@ class Session:
         out: Path | str | None = None,
         cache: Path | str | None = "",
         *,
-        workers: int = 1,
+        workers: int | None = None,
         ray: str | None = None,
         on_error: OnError = "stop",
         quiet: bool = True,
@@ -124,11 +124,11 @@ class Session:
 
         `timeout` is the number of seconds one call of a metric may take.
         """
-        if (max_calls is not None or max_cost is not None) and (workers > 1 or ray):
+        if (max_calls is not None or max_cost is not None) and ((workers or 1) > 1 or ray):
             raise SpecError("a budget is kept in one process: leave out --workers and --ray, or the limits")
-        if workers < 1:
+        if workers is not None and workers < 1:
             raise MetricError(f"--workers {workers}: at least one is needed")
-        engine = RayEngine(ray, workers, timeout) if ray else LocalEngine(workers, timeout)
+        engine = RayEngine(ray, workers, timeout) if ray else LocalEngine(workers or 1, timeout)
         folder = cache_folder() if cache == "" else None if cache is None else Path(cache)
         return cls(
             ScoreCache(folder), engine, Progress(quiet), on_error, None if out is None else Path(out),

@@ -34,11 +34,11 @@ Answer = TypeVar("Answer")
 class RayEngine:
     """Scores on a running cluster (`auto` or an address) or on one of our own (`local`).
 
-    With more than one worker, at most so many score at once.
+    At most so many workers score at once; without a number, one per core of the cluster.
     """
 
     address: str = "auto"
-    workers: int = 1
+    workers: int | None = None
     timeout: float | None = None  # seconds that one call of the metric may take
 
     def prepare(self, metric: Metric, samples: int) -> None:
@@ -73,8 +73,8 @@ class Nodes(Crew):
         if time.monotonic() - self.looked >= _LOOK:
             self.looked = time.monotonic()
             cores = max(1, int(self.ray.cluster_resources().get(self.scarce, 0)))
-            limited = 1 < self.engine.workers < cores
-            self.most = self.engine.workers if limited else _AHEAD * cores
+            workers = self.engine.workers
+            self.most = workers if workers and workers < cores else _AHEAD * cores
         return self.most
 
     def submit(self, rows: Sequence[tuple[Any, ...]], piece: list[int]) -> Any:
@@ -100,7 +100,7 @@ def map_tasks(
     ray = _connect(engine)
     recipe = ray.put(_pickle(ray, [measure.metric for measure in shared], shared))
     cores = int(ray.cluster_resources().get("CPU", 1))
-    most = min(cores, engine.workers) if engine.workers > 1 else cores
+    most = min(cores, engine.workers or cores)
     remote = ray.remote(_run_task).options(num_cpus=1, max_retries=_DEATHS)
     waiting: list[Any] = list(items)
     under_way: list[Any] = []
@@ -147,7 +147,7 @@ def _connect(engine: RayEngine) -> Any:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
     try:
         if engine.address == "local":
-            cores = engine.workers if engine.workers > 1 else os.cpu_count()
+            cores = engine.workers or os.cpu_count()
             own = {"include_dashboard": False, "object_store_memory": _STORE}
             ray.init(address="local", num_cpus=cores, **own, **quiet)
         else:
