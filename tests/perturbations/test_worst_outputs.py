@@ -90,6 +90,14 @@ def made(name: str, gold: str, task: Task = "translation", **fields: object) -> 
         ("siblings", "There is some dispute about this pyramid."),
         ("siblings", "They flew over the baltic river."),
         ("siblings", "He obliterated him with German Suplexes."),
+        ("siblings", "Winds carried smoke from the wildfires across the bay."),
+        ("siblings", "He declined to become a cardinal of the church."),
+        ("siblings", "Trollope began to write his first novel."),
+        ("siblings", "The camera may be taken down after the engineers examine it."),
+        ("siblings", "September also reveals to Peter that they needed him."),
+        ("question-to-statement", "What else arrangements have you made?"),
+        ("question-to-statement", "Which kind do you prefer?"),
+        ("question-to-statement", "How can that be?"),
         ("misplaced-punctuation", "Mostly, yes."),
         ("nouns-to-pronouns", "They slept there. The old technology will be removed."),
         ("question-to-statement", "What's the name of this street?"),
@@ -183,16 +191,16 @@ def test_what_refers_to_an_earlier_sentence_comes_first() -> None:
 @pytest.mark.parametrize(
     ("turn", "replies"),
     [
-        ("Could you open my account?", {"Sure.", "Yes, of course.", "Certainly."}),
-        ("Do you like it here?", {"Yes.", "Oh, yes.", "Well, yes."}),
+        ("Could you open my account?", {"Sure.", "Yes, of course."}),
+        ("Do you like it here?", {"Yes.", "Oh, yes."}),
         ("Would you mind waiting?", {"No, not at all.", "No, go ahead."}),
         ("Tea or coffee?", {"Either is fine with me."}),
         ("How about next week?", {"That sounds good.", "Sounds fine to me."}),
         ("Why don't we walk?", {"That sounds good.", "That would be fine."}),
         ("I turned it off early.", {"I see.", "Oh, I see."}),
         ("It is incredible.", {"Yeah.", "Right."}),
-        ("A: Show me a hat, please.", {"Sure.", "Certainly."}),
-        ("Yes, take your time, please.", {"Sure.", "Certainly."}),
+        ("A: Show me a hat, please.", {"Sure.", "Of course."}),
+        ("Yes, take your time, please.", {"Sure.", "Of course."}),
     ],
 )
 def test_a_generic_reply_fits_the_kind_of_the_last_turn(turn: str, replies: set[str]) -> None:
@@ -221,6 +229,19 @@ def test_no_generic_reply_where_one_is_apt(turn: str) -> None:
 
 def test_no_generic_reply_for_one_that_says_no_more() -> None:
     assert made("generic-reply", "I got it.", "dialogue", context=("Hm.", "It is on the shelf.")) == {None}
+    echo = "Yes, please reserve a seat on that flight."
+    assert made("generic-reply", echo, "dialogue", context=("Shall I reserve a seat on this flight?",)) == {
+        None
+    }
+
+
+@pytest.mark.parametrize(
+    "turn",
+    ["Not at all, Sam.", "That time is okay with me.", "What about the pay? Money moves few people.",
+     "And the other class?"],
+)  # fmt: skip
+def test_no_generic_reply_where_it_would_not_fit(turn: str) -> None:
+    assert made("generic-reply", "Grapes are cheap in the market.", "dialogue", context=(turn,)) == {None}
 
 
 @pytest.mark.parametrize(
@@ -252,7 +273,13 @@ def test_a_reply_that_may_fit_by_chance_is_not_unrelated(reply: str) -> None:
 )  # fmt: skip
 def test_a_reference_that_says_something_else_is_no_alternative(reference: str) -> None:
     gold, short = "A man walks his dog in the park.", "A dog."
-    assert made("alternative-reference", gold, "image-captioning", references=(reference, short)) == {None}
+    assert made("alternative-reference", gold, "translation", references=(reference, short)) == {None}
+
+
+def test_captions_of_one_picture_are_no_alternatives() -> None:
+    reference, other = "A brown dog chases a ball on the grass.", "A dog chases a brown ball on grass."
+    gold = "The brown dog chases a ball on the grass."
+    assert made("alternative-reference", gold, "image-captioning", references=(reference, other)) == {None}
 
 
 @pytest.mark.parametrize(("colour", "told"), [("orange", False), ("brown", True)])
@@ -260,9 +287,7 @@ def test_an_alternative_has_no_other_colour(colour: str, told: bool) -> None:
     gold = "A brown and white dog chases a ball on the grass."
     reference = f"An {colour} dog chases a ball on the grass.".replace("An b", "A b")
     expected = reference if told else None
-    assert made("alternative-reference", gold, "image-captioning", references=(reference, "A dog.")) == {
-        expected
-    }
+    assert made("alternative-reference", gold, "translation", references=(reference, "A dog.")) == {expected}
 
 
 def test_two_siblings_never_become_one() -> None:

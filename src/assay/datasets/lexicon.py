@@ -142,10 +142,15 @@ def synonyms() -> Pairs:
 
 
 @cache
-def siblings() -> Pairs:
-    """(class, term) to other terms of its kind, capitals where the text needs them."""
+def siblings(*, interchangeable: bool = False) -> Pairs:
+    """(class, term) to other terms of its kind, capitals where the text needs them.
+
+    With `interchangeable`, only the kinds whose terms can stand for each other in nearly any sentence.
+    """
     table: dict[tuple[str, str], tuple[str, ...]] = defaultdict(tuple)
     for group in jsonl_file("words", "siblings"):
+        if interchangeable and group["kind"] not in template_words("siblings_kinds"):
+            continue
         cased = [term.capitalize() if group["proper"] else term for term in group["terms"]]
         terms = [term for term in cased if term not in template_words("siblings_unsafe")]
         for term in terms:

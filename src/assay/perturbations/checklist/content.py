@@ -33,9 +33,9 @@ def Antonyms(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, st
 
 @edit.template("siblings", "correctness")
 def Siblings(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
-    """A share of the words replaced by others of their kind, one per sentence: musician, dancer."""
+    """A share of the words replaced by others of their kind, one per sentence: violin, cello."""
     bound = {i for i in range(len(parse.tokens)) if not stands_in("takes-sibling", parse, i)}
-    return _exchanged(parse, lexicon.siblings(), share, rng, skip=bound, single=True)
+    return _exchanged(parse, lexicon.siblings(interchangeable=True), share, rng, skip=bound, single=True)
 
 
 def _exchanged(

@@ -76,12 +76,13 @@ def BackOff(text: str, rng: Random) -> str | None:
 def GenericReply(record: Record, rng: Random) -> str | None:
     """A listed reply that fits any turn of the last one's kind (sec. 5.2; ours for engagingness).
 
-    Not where such a reply would be as good as any, after thanks or for a text that says little, nor where it
-    would not fit: to "When is your birthday?" or to a compliment.
+    Not where such a reply would be as good as any, after thanks or for a text that says little beyond what
+    was said before, nor where it would not fit: to "When is your birthday?" or to a compliment.
     """
     last = _SPEAKER.sub("", record.context[-1]) if record.context else ""
     options = replies("generic", _kind_of_turn(last))
-    telling = len(record.gold.split()) >= _TELLING and len(_told(record.gold)) > 2
+    own = _told(record.gold) - _told(" ".join(record.context))
+    telling = len(record.gold.split()) >= _TELLING and len(own) > 2 and "thank" not in record.gold.lower()
     return rng.choice(options) if options and telling else None
 
 
@@ -98,6 +99,8 @@ def _kind_of_turn(turn: str) -> str:
     text = re.sub(r"\s+([.,!?])", r"\1", plain).strip().lower()
     pieces = [piece.strip() for piece in re.split(r"(?<=[.!?])\s+", text) if any(map(str.isalpha, piece))]
     last = pieces[-1] if pieces else ""
+    if "?" in text and "?" not in last:
+        return ""  # the question still waits for its answer
     return next((kind for kind, pattern in _turns() if re.match(pattern, last)), "statement")
 
 

@@ -152,8 +152,9 @@ def AlternativeReference(record: Record, rng: Random) -> str | None:
     It must agree with the text and with the other references in most of its content words, since some
     references err or tell of other things; of those that do, it is the one that agrees best.
     """
-    # Another reference must be left to compare with. Two good replies or summaries seldom say the same.
-    if len(set(record.references)) < 2 or record.task in ("dialogue", "summarisation"):
+    # Another reference must be left to compare with. Two good replies, summaries or captions seldom say the
+    # same.
+    if len(set(record.references)) < 2 or record.task in ("dialogue", "summarisation", "image-captioning"):
         return None
     equal = [text for text in dict.fromkeys(record.references) if _is_equal(record, text)]
     shared = {text: content_recall(record.gold, text) + content_recall(text, record.gold) for text in equal}
