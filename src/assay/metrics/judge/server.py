@@ -14,7 +14,6 @@ import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
 from threading import Lock, Thread
@@ -41,42 +40,37 @@ _RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 _KEY, _OPENAI_KEY, _OPENAI = "ASSAY_JUDGE_KEY", "OPENAI_API_KEY", "api.openai.com"
 
 
-@dataclass(frozen=True, slots=True)
-class ServedJudge:
-    """A model served at `endpoint`, the address before /chat/completions."""
+def ask_server(
+    address: str, model: str, questions: Sequence[Question], reading: Reading, temperature: float
+) -> list[Reply]:
+    """Ask all questions, several at a time; return replies in order, or raise the first final failure."""
+    endpoint = endpoint_at(address)
+    cost = price()
+    workers = int(setting("ASSAY_JUDGE_CONCURRENCY", 8, least=1))
+    with endpoint.open() as client, ThreadPoolExecutor(workers) as pool:
 
-    endpoint: str
-    model: str
+        def ask_one(question: Question) -> Reply:
+            body = _body(model, question, temperature)
+            if reading != "text" and endpoint.gives_probabilities:
+                body |= {"logprobs": True, "top_logprobs": 20}
+            return _send(endpoint, client, body, question.grades, cost)
 
-    def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
-        """Ask all questions, several at a time; return replies in order, or raise the first final failure."""
-        endpoint = endpoint_at(self.endpoint)
-        cost = price()
-        workers = int(setting("ASSAY_JUDGE_CONCURRENCY", 8, least=1))
-        with endpoint.open() as client, ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(copy_context().run, ask_one, question) for question in questions]
+        try:
+            return [future.result() for future in waiting]
+        finally:
+            for future in waiting:
+                future.cancel()
 
-            def ask_one(question: Question) -> Reply:
-                body = self._body(question, reading, temperature, endpoint)
-                return _send(endpoint, client, body, question.grades, cost)
 
-            waiting = [pool.submit(copy_context().run, ask_one, question) for question in questions]
-            try:
-                return [future.result() for future in waiting]
-            finally:
-                for future in waiting:
-                    future.cancel()
-
-    def _body(self, question: Question, reading: Reading, temperature: float, endpoint: Endpoint) -> Body:
-        body: Body = {
-            "model": self.model,
-            "messages": [{"role": turn.role, "content": turn.content} for turn in question.messages],
-            "max_tokens": question.room,
-            "temperature": temperature,
-            "seed": question.draw,
-        }
-        if reading != "text" and endpoint.gives_probabilities:
-            body |= {"logprobs": True, "top_logprobs": 20}
-        return body
+def _body(model: str, question: Question, temperature: float) -> Body:
+    return {
+        "model": model,
+        "messages": [{"role": turn.role, "content": turn.content} for turn in question.messages],
+        "max_tokens": question.room,
+        "temperature": temperature,
+        "seed": question.draw,
+    }
 
 
 def _send(endpoint: Endpoint, client: httpx.Client, body: Body, grades: Sequence[str], cost: Price) -> Reply:
