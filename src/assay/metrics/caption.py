@@ -129,13 +129,11 @@ class CiderPlain(Cider):
 class Spice(Metric):
     """F over scene-graph tuples, by the authors' Java program and Stanford's parser."""
 
+    batch = JAVA_BATCH
+
     @classmethod
     def absent(cls) -> str | None:
         return spice_state()
-
-    @property
-    def batch(self) -> int:
-        return JAVA_BATCH
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         return java_spice(samples) if samples else []

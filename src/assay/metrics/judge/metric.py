@@ -51,6 +51,8 @@ class Judge(Neural, Metric):
     `checklist` asks yes/no questions, as CheckEval does (Lee et al. 2025), and gives the share of yes.
     """
 
+    # Prompts share their beginnings, and requests wait for a server: small batches would waste both.
+    batch = 32
     model: str = "smollm2"
     endpoint: str = ""  # of an OpenAI-compatible server; empty: the model runs on this machine
     mode: prompt.Mode = "pointwise"
@@ -92,11 +94,6 @@ class Judge(Neural, Metric):
         """Sampled answers differ, and servers promise nothing."""
         return self.temperature > 0 or bool(self.endpoint)
 
-    @property
-    def batch(self) -> int:
-        """Prompts share their beginnings, and requests wait for a server: small batches would waste both."""
-        return 32
-
     def pins(self) -> Mapping[str, str]:
         digests = {"template": self._form.digest}
         return digests if self.endpoint else {**digests, "model": weights.pin(self.model)}
@@ -127,10 +124,7 @@ class Judge(Neural, Metric):
         return Scores(values, {name: [count[name] for count in counts] for name in _NOTES})
 
     def ask(self, questions: Sequence[Question], reading: Reading) -> list[Reply]:
-        """Ask the server, or run one forward pass over the distinct beginnings of all prompts.
-
-        A model on this machine generates text only if asked to.
-        """
+        """Ask the server, or the model here: one pass over the prompts' beginnings, or text if asked to."""
         if self.endpoint:
             return ask_server(self.endpoint, self.model, questions, reading, self.temperature)
         loaded = self.load_model()

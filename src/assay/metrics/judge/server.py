@@ -13,6 +13,7 @@ import os
 import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from functools import lru_cache
 from ipaddress import ip_address
@@ -235,6 +236,9 @@ class Endpoint:
             self._next = max(self._next, monotonic() + wait)
 
 
+endpoint_at = lru_cache(maxsize=8)(Endpoint)  # the process's one object for an address
+
+
 def _fetch(client: httpx.Client, url: str, body: Body, headers: Mapping[str, str]) -> httpx.Response:
     """The whole response within ASSAY_JUDGE_TIMEOUT, however slowly it drips, and of at most `_MOST_BYTES`.
 
@@ -273,16 +277,9 @@ def _cut(text: str) -> str:
 
 def _retry_after(response: httpx.Response) -> float | None:
     """Return the seconds that the server asks for; None for a date or anything else."""
-    try:
+    with suppress(KeyError, ValueError):
         return max(0.0, float(response.headers["retry-after"]))
-    except (KeyError, ValueError):
-        return None
-
-
-@lru_cache(maxsize=8)
-def endpoint_at(address: str) -> Endpoint:
-    """Return the process's one object for an endpoint's address."""
-    return Endpoint(address)
+    return None
 
 
 def checked_host(endpoint: str) -> str:
@@ -311,12 +308,9 @@ def _key(host: str, endpoint: str) -> str | None:
 
 
 def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    with suppress(ValueError):  # another name
+        return host == "localhost" or ip_address(host).is_loopback
+    return False
 
 
 def setting(name: str, default: float, *, least: float) -> float:
