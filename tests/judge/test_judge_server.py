@@ -18,7 +18,7 @@ import pytest
 from assay.core import Measure, Sample
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge import server
-from assay.metrics.judge.metric import Judge, LocalJudge
+from assay.metrics.judge.metric import Judge
 from assay.metrics.judge.prompt import Question, parsed, share
 from assay.models.budget import Budget, spending
 from assay.run.cache import ScoreCache
@@ -123,7 +123,7 @@ def test_probabilities_over_the_wire_equal_those_here(
     monkeypatch.setenv("ASSAY_JUDGE_CONCURRENCY", "1")  # answers in the samples' order
     form = Judge(mode=mode)._form
     asked = [Question(form.messages(sample), form.grades) for sample in SAMPLES]
-    local = LocalJudge("smollm2", "float32").ask(asked, "auto", 0.0)
+    local = Judge(mode=mode).ask(asked, "auto")
     with proxied(odds, ["drop", "busy", "malformed"]) as (proxy, endpoint):
         there = Judge(endpoint=endpoint, mode=mode).score(SAMPLES)
     assert [fault for fault in proxy.played if fault] == ["drop", "busy", "malformed"]

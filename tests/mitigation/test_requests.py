@@ -34,7 +34,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     def touched(*given: object) -> None:
         raise AssertionError("worked before it refused")
 
-    monkeypatch.setattr(module.Differentiable, "trainable", touched)
+    monkeypatch.setattr(module.Differentiable, "load_copy", touched)
     monkeypatch.setattr("assay.mitigation.data.ordinary_pairs", touched)
     return Job("bertscore-f", ("shoe-size",), tmp_path / "deep" / "out")
 

@@ -28,6 +28,8 @@ _SHARED: dict[str, tuple[str, Any, Any]] = {
     "overlong": ("overlong", Overlong, "warn"),
     "cut": ("overlong", Cut, "warn"),
     "precision": ("precision", Precision, "float32"),
+    "average": ("average", bool, True),
+    "prompt": ("prompt", str, ""),
     "prefix": ("prefix", str, ""),
 }
 
@@ -81,7 +83,8 @@ class Neural:
 
     @property
     def parameter_count(self) -> int | None:
-        return weights.parameters(self.model)
+        carrier = weights.CARRIERS.get(self.model)
+        return carrier.parameters if carrier else None
 
     @property
     def layers(self) -> int | None:

@@ -255,12 +255,9 @@ def matching_scores(loaded: Loaded, pairs: Texts, beta: float = 1.0) -> torch.Te
 
 def _content_mask(mask: torch.Tensor, loaded: Loaded) -> torch.Tensor:
     """Return 1 for a text's own tokens, 0 for special tokens and padding."""
-    content = mask.clone().float()
-    content[:, : len(loaded.framing.prefix)] = 0
-    last = mask.sum(1)
-    for back in range(1, len(loaded.framing.suffix) + 1):
-        content[range(len(content)), last - back] = 0
-    return content
+    places, ends = torch.arange(mask.shape[1], device=mask.device), mask.sum(1, keepdim=True)
+    is_own = (places >= len(loaded.framing.prefix)) & (places < ends - len(loaded.framing.suffix))
+    return is_own.float()
 
 
 def _existing(rescale: str) -> Path:

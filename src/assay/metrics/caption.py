@@ -16,7 +16,7 @@ from assay.core import Floats, Image, Metric, Sample, Scores
 from assay.datasets.scenes import clip_folder, clip_recipe, miniatures
 from assay.errors import MetricError, WeightsError
 from assay.metrics.base import Neural, best_matches, neural, scored, unit
-from assay.metrics.coco import JAVA_BATCH, JavaBacked, java_spice, ptb_prepared, spice_state
+from assay.metrics.coco import JAVA_BATCH, JavaBacked, java_spice, spice_state
 from assay.metrics.common import metric
 from assay.metrics.text import Counts, Tokenize, distinct_texts, grams, memo, tokens
 from assay.models.encoder import Embedded, Matrix, remembered
@@ -84,24 +84,6 @@ def similarity(hyp: Vector, ref: Vector, *, clipped: bool) -> float:
     return total / ORDERS
 
 
-def cider_scores(
-    samples: Sequence[Sample], table: DocumentFrequencies | None, tokenize: Tokenize, *, clipped: bool
-) -> list[float | None]:
-    """Return ten times the mean similarity to the references, per sample."""
-    if table is None or table.documents < 2:
-        raise MetricError(
-            "cider weighs n-grams by how few items have them and needs the references of at least two items: "
-            "score a dataset, or call .fitted(references) with one tuple of references per item"
-        )
-    vectors = {text: vector(text, table, tokenize) for text in distinct_texts(samples)}
-    values: list[float | None] = []
-    for sample in samples:
-        hyp = vectors[sample.hypothesis]
-        similar = [similarity(hyp, vectors[text], clipped=clipped) for text in sample.references]
-        values.append(10 * sum(similar) / len(similar) if similar else None)
-    return values
-
-
 @metric("cider")
 class Cider(JavaBacked, Metric):
     """CIDEr-D, as pycocoevalcap and everyone runs it; `backend=coco` tokenises with its Java tokeniser."""
@@ -112,21 +94,30 @@ class Cider(JavaBacked, Metric):
     table: DocumentFrequencies | None = None
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
-        tokenize: Tokenize = self.tokenize
         if len(references) == 1:  # one set of texts that all items share: each of them is a document
             references = [(text,) for text in references[0]]
-        if self.backend == "coco":
-            prepared = ptb_prepared([Sample("", texts) for texts in references])
-            references, tokenize = [sample.references for sample in prepared], "split"
+        items, tokenize = self.prepared([Sample("", texts) for texts in references])
         counts: Counter[Gram] = Counter()
-        for texts in references:  # an n-gram counts once per item, however often its references have it
-            counts.update({gram for t in texts for order in order_counts(t, tokenize) for gram in order})
-        return replace(self, table=DocumentFrequencies(len(references), counts))
+        for item in items:  # an n-gram counts once per item, however often its references have it
+            orders = (order for text in item.references for order in order_counts(text, tokenize))
+            counts.update({gram for order in orders for gram in order})
+        return replace(self, table=DocumentFrequencies(len(items), counts))
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        if self.backend == "coco":
-            return cider_scores(ptb_prepared(samples), self.table, "split", clipped=self.clipped)
-        return cider_scores(samples, self.table, self.tokenize, clipped=self.clipped)
+        """Return ten times the mean similarity to the references, per sample."""
+        samples, tokenize = self.prepared(samples)
+        if self.table is None or self.table.documents < 2:
+            raise MetricError(
+                "cider weighs n-grams by how few items have them and needs the references of at least two "
+                "items: score a dataset, or call .fitted(references) with one tuple of references per item"
+            )
+        vectors = {text: vector(text, self.table, tokenize) for text in distinct_texts(samples)}
+        values: list[float | None] = []
+        for sample in samples:
+            others = (vectors[text] for text in sample.references)
+            similar = [similarity(vectors[sample.hypothesis], ref, clipped=self.clipped) for ref in others]
+            values.append(10 * sum(similar) / len(similar) if similar else None)
+        return values
 
 
 @metric("cider-plain")
@@ -138,13 +129,11 @@ class CiderPlain(Cider):
 class Spice(Metric):
     """F over scene-graph tuples, by the authors' Java program and Stanford's parser."""
 
+    batch = JAVA_BATCH
+
     @classmethod
     def absent(cls) -> str | None:
         return spice_state()
-
-    @property
-    def batch(self) -> int:
-        return JAVA_BATCH
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         return java_spice(samples) if samples else []

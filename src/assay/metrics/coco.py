@@ -16,7 +16,7 @@ from typing import Literal
 
 from assay.core import Sample
 from assay.errors import MetricError, install
-from assay.metrics.text import PUNCTUATION, distinct_texts, with_texts
+from assay.metrics.text import PUNCTUATION, Tokenize, distinct_texts, with_texts
 
 JAVA_BATCH = 4096  # samples per call: a virtual machine takes about a second to start
 
@@ -24,11 +24,19 @@ JAVA_BATCH = 4096  # samples per call: a virtual machine takes about a second to
 class JavaBacked:
     """A metric that may leave its tokens, or all of its work, to Java, which wants large batches."""
 
+    tokenize: Tokenize
     backend: Literal["own", "coco"]
 
     @property
     def batch(self) -> int:
         return JAVA_BATCH if self.backend == "coco" else 1
+
+    def prepared(self, samples: Sequence[Sample]) -> tuple[Sequence[Sample], Tokenize]:
+        """Return the samples and their tokeniser; texts that Java has tokenised are split at spaces."""
+        if self.backend == "own":
+            return samples, self.tokenize
+        texts = distinct_texts(samples)
+        return with_texts(samples, dict(zip(texts, java_ptb(texts), strict=True))), "split"
 
 
 def jar(path: str) -> Path:
@@ -71,12 +79,6 @@ def java_ptb(texts: Sequence[str]) -> list[str]:
             f"the Java tokeniser gave {len(lines)} lines for {len(texts)} texts; use backend=own"
         )
     return [" ".join(word for word in line.split() if word not in PUNCTUATION) for line in lines]
-
-
-def ptb_prepared(samples: Sequence[Sample]) -> list[Sample]:
-    """Return the samples with their texts tokenised by Java."""
-    distinct = distinct_texts(samples)
-    return with_texts(samples, dict(zip(distinct, java_ptb(distinct), strict=True)))
 
 
 def java_meteor(samples: Sequence[Sample], *options: str) -> list[float]:

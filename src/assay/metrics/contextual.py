@@ -97,25 +97,21 @@ class MoverScore(Neural, Metric):
         return compare_references(samples, compare, self.reduce, truncated=lambda text: known[text].truncated)
 
     def _cloud(self, text: Embedded, loaded: Loaded) -> Cloud | None:
-        start, end = len(loaded.framing.prefix), len(text.ids) - len(loaded.framing.suffix)
+        own = range(len(loaded.framing.prefix), len(text.ids) - len(loaded.framing.suffix))
         tokens = loaded.tokenizer.convert_ids_to_tokens(list(text.ids))
-        places = [
-            place
-            for place, token in enumerate(tokens)
-            if token not in _PUNCTUATION
-            and "##" not in token
-            and self._weight(text.ids[place], special=not start <= place < end) > 0
-        ]
-        if not any(start <= place < end for place in places):
+        all_weights = [self._weight(token, special=at not in own) for at, token in enumerate(text.ids)]
+        is_word = [token not in _PUNCTUATION and "##" not in token for token in tokens]
+        places = [place for place, weight in enumerate(all_weights) if is_word[place] and weight > 0]
+        if not any(place in own for place in places):
             return None
-        weights = np.array([self._weight(text.ids[place]) for place in places])
+        weights = np.array([all_weights[place] for place in places])
         points = text.vectors[places].astype(np.float64)
         words = [tokens[place] for place in places]
         if self.n == 2 and len(places) > 1:
             points, weights, words = _bigrams(points, weights, words)
         return Cloud(points, weights / weights.sum(), tuple(words))
 
-    def _weight(self, token: int, *, special: bool = False) -> float:
+    def _weight(self, token: int, *, special: bool) -> float:
         if self.table is None:
             return 1.0
         if special:

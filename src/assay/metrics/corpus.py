@@ -121,11 +121,9 @@ class Mauve(Neural, SetMetric):
         return pooled(self.load_model(), texts, self.overlong, pool=self.pooling)[0].astype(np.float64)
 
     def score_set(self, samples: Sequence[Sample]) -> float:
-        return float(self.scores(samples).mean())
-
-    def scores(self, samples: Sequence[Sample]) -> Floats:
         references = list(dict.fromkeys(text for sample in samples for text in sample.references))
-        return self.between(self.features(references), self.features([s.hypothesis for s in samples]))
+        p, q = self.features(references), self.features([sample.hypothesis for sample in samples])
+        return float(self.between(p, q).mean())
 
     def between(self, p: Floats, q: Floats) -> Floats:
         """Return one score per seed, from features of the references (p) and of the hypotheses (q)."""

@@ -30,13 +30,11 @@ _CHUNK_WORDS = 350  # AlignScore's size of a piece of a document
 def entailment_label(loaded: Loaded, label: str | None) -> int:
     """Return the number of the output that means entailment; models number their labels differently."""
     labels = {str(name).lower(): int(number) for number, name in loaded.model.config.id2label.items()}
-    if label is not None:
-        if label.lower() not in labels:
-            raise WeightsError(f"{loaded.path} has no label {label!r}; it has {', '.join(labels)}")
-        return labels[label.lower()]
-    for name in _ENTAILED:
+    for name in _ENTAILED if label is None else (label.lower(),):
         if name in labels:
             return labels[name]
+    if label is not None:
+        raise WeightsError(f"{loaded.path} has no label {label!r}; it has {', '.join(labels)}")
     raise WeightsError(
         f"no label of {loaded.path} means entailment: {', '.join(labels)}; name it as label=NAME, "
         f"or take a model trained on NLI"
@@ -55,12 +53,11 @@ class _Entailment(Neural, Metric):
         """Return P(the second text follows from the first) per pair, and the tokens cut."""
         loaded = self.load_model()
         label = entailment_label(loaded, self.label)
-        distinct = list(dict.fromkeys(pairs))
-        premises, claims = [premise for premise, _ in distinct], [claim for _, claim in distinct]
+        place = {pair: index for index, pair in enumerate(dict.fromkeys(pairs))}
+        premises, claims = [premise for premise, _ in place], [claim for _, claim in place]
         table, cuts = logits(loaded, premises, claims, self.overlong)
-        chances = softmax(table)[:, label]
-        place = {pair: index for index, pair in enumerate(distinct)}
-        return np.array([chances[place[pair]] for pair in pairs]), [cuts[place[pair]] for pair in pairs]
+        places = [place[pair] for pair in pairs]
+        return softmax(table)[places, label], [cuts[at] for at in places]
 
 
 @neural("nli", "cut", "precision")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -62,19 +63,12 @@ class _Perplexity(Neural, Metric):
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         loaded, texts = self.load_model(), [sample.hypothesis for sample in samples]
-        owners: list[int] = []
-        rows: list[Piece] = []
-        cuts = []
-        for index, (text, ids) in enumerate(zip(texts, content_ids(loaded, texts), strict=True)):
-            parts, cut = pieces(loaded, ids, self.room(loaded), self.overlong, text)
-            usable = [(context, scored) for context, scored in parts if scored]
-            rows += usable
-            owners += [index] * len(usable)
-            cuts.append(cut)
-        logs: list[list[LogProbs]] = [[] for _ in samples]
-        for owner, part in zip(owners, self.log_probabilities(loaded, rows), strict=True):
-            logs[owner].append(part)
-        return Scores([_scaled(parts, self.scale) for parts in logs], {"truncated": cuts})
+        room, contents = self.room(loaded), zip(texts, content_ids(loaded, texts), strict=True)
+        divided = [pieces(loaded, ids, room, self.overlong, text) for text, ids in contents]
+        usable = [[(context, scored) for context, scored in parts if scored] for parts, _ in divided]
+        logs = self.log_probabilities(loaded, list(chain.from_iterable(usable)))
+        values = [_scaled(logs[part], self.scale) for part in segments(map(len, usable))]
+        return Scores(values, {"truncated": [cut for _, cut in divided]})
 
 
 @metric("gpt-ppl")
@@ -245,7 +239,7 @@ class _Rewriting(Neural, Metric):
         return token_explanation(loaded, ids, translated(loaded, [(tuple(source), tuple(ids))])[0])
 
 
-@neural("bartscore", "mean", "adapter", "cut", "precision", "prefix")
+@neural("bartscore", "average", "prompt", "mean", "adapter", "cut", "precision", "prefix")
 class BartScore(_Rewriting):
     """Mean log p per token: p is reference to hypothesis, r hypothesis to reference, f their mean.
 
@@ -255,8 +249,6 @@ class BartScore(_Rewriting):
     """
 
     model: str = "facebook/bart-large-cnn"
-    average: bool = True
-    prompt: str = ""
 
     def explain(self, sample: Sample) -> Explanation | None:
         return self._explain(sample.references[0], sample.hypothesis)
@@ -284,13 +276,11 @@ def _log_likelihoods(loaded: Loaded, pairs: Texts, average: bool) -> torch.Tenso
     return (logs * label_mask).sum(1) / (label_mask.sum(1) if average else 1)
 
 
-@neural("bartscore-faithful", "adapter", "cut", "precision", "prefix")
+@neural("bartscore-faithful", "average", "prompt", "adapter", "cut", "precision", "prefix")
 class BartScoreFaithful(_Rewriting):
     """Mean log p per token of the hypothesis, given the source."""
 
     model: str = "facebook/bart-large-cnn"
-    average: bool = True
-    prompt: str = ""
 
     def explain(self, sample: Sample) -> Explanation | None:
         return self._explain(sample.source or "", sample.hypothesis)

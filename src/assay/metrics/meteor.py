@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from assay.core import Metric, Sample, Scores
 from assay.errors import MetricError
-from assay.metrics.coco import JavaBacked, java_meteor, ptb_prepared
+from assay.metrics.coco import JavaBacked, java_meteor
 from assay.metrics.common import metric
 from assay.metrics.text import Tokenize, stem, tokens
 
@@ -104,7 +104,7 @@ class Meteor(JavaBacked, Metric):
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         if self.backend == "coco":
-            return Scores(java_meteor(ptb_prepared(samples), "-norm") if samples else [])
+            return Scores(java_meteor(self.prepared(samples)[0], "-norm") if samples else [])
         complete = "synonym" in self.stages
         if self.synonyms == "on" and not complete:
             raise MetricError(

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, count
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.core import Floats, Metric, Sample
-from assay.metrics.coco import JavaBacked, ptb_prepared
+from assay.metrics.coco import JavaBacked
 from assay.metrics.common import metric
 from assay.metrics.text import Counts, Tokenize, reduced, segments, tokens, word_counts
 from assay.vocabulary import NonNegative
@@ -245,10 +245,8 @@ class CocoBleu(JavaBacked, Metric):
     backend: Literal["own", "coco"] = "own"
 
     def score(self, samples: Sequence[Sample]) -> Floats:
-        tokenize = self.tokenize
-        if self.backend == "coco":
-            samples, tokenize = ptb_prepared(samples), "split"
-        return np.array([coco_bleu(counts) for counts in count_matches(samples, 4, tokenize)]).reshape(-1, 4)
+        prepared, tokenize = self.prepared(samples)
+        return np.array([coco_bleu(counts) for counts in count_matches(prepared, 4, tokenize)]).reshape(-1, 4)
 
 
 def _information(references: Sequence[str], n: int, tokenize: Tokenize, lowercase: bool) -> Bits:
@@ -345,28 +343,26 @@ def pair_statistics(samples: Sequence[Sample], n: int, word_order: int, lowercas
     return np.concatenate([counts, _counts(words[0], words[1], word_order)], axis=1)
 
 
+def _by_order(statistics: Floats | Integers) -> Any:
+    """Return the counts as [hypothesis, reference, shared], each (orders, rows)."""
+    return statistics.reshape(len(statistics), statistics.shape[1] // 3, 3).T
+
+
 def chrf_scores(statistics: Floats | Integers, beta: float) -> Floats:
     """Return F of mean precision and mean recall over the orders that both texts have, times 100, per row."""
-    precision, recall, orders = (np.zeros(len(statistics)) for _ in range(3))
-    for at in range(0, statistics.shape[1], 3):
-        hyp, ref, shared = statistics[:, at : at + 3].T
-        both = (hyp > 0) & (ref > 0)
-        precision += np.where(both, shared / np.where(both, hyp, 1), 0.0)
-        recall += np.where(both, shared / np.where(both, ref, 1), 0.0)
-        orders += both
-    orders = np.maximum(orders, 1)
+    hyp, ref, shared = _by_order(statistics)
+    both = (hyp > 0) & (ref > 0)
+    precision, recall = (sum(np.where(both, shared / np.where(both, side, 1), 0.0)) for side in (hyp, ref))
+    orders = np.maximum(both.sum(axis=0), 1)
     return 100 * _f_measures(precision / orders, recall / orders, beta)
 
 
 def nltk_scores(statistics: Integers, beta: float) -> Floats:
     """Return the mean over orders of F, as nltk.translate.chrf_score.sentence_chrf does, per row."""
-    total = np.zeros(len(statistics))
-    for at in range(0, statistics.shape[1], 3):
-        hyp, ref, shared = statistics[:, at : at + 3].T
-        both = shared > 0
-        f = _f_measures(shared / np.where(both, hyp, 1), shared / np.where(both, ref, 1), beta)
-        total += np.where(both, f, NLTK_EPSILON)
-    return np.asarray(total / (statistics.shape[1] // 3))
+    hyp, ref, shared = _by_order(statistics)
+    both = shared > 0
+    f = _f_measures(shared / np.where(both, hyp, 1), shared / np.where(both, ref, 1), beta)
+    return np.asarray(sum(np.where(both, f, NLTK_EPSILON)) / len(f))
 
 
 def _f_measures(precision: Floats, recall: Floats, beta: float) -> Floats:

@@ -114,8 +114,7 @@ class Reward(Neural, Metric):
 
         def forward(ids: torch.Tensor, mask: torch.Tensor) -> list[float]:
             padded = ids if fill is None else ids.masked_fill(mask == 0, int(fill))
-            values: list[float] = loaded.model(input_ids=padded, attention_mask=mask).logits[:, 0].tolist()
-            return values
+            return list(loaded.model(input_ids=padded, attention_mask=mask).logits[:, 0].tolist())
 
         # Without a padding id a model finds the end of a text only where the text is alone.
         return Scores(forward_rows(loaded, rows, forward, 1 if fill is None else None), {"truncated": cuts})
@@ -183,8 +182,7 @@ class MetricX(Neural, Metric):
         def forward(ids: torch.Tensor, mask: torch.Tensor) -> list[float]:
             start = torch.zeros_like(ids[:, :1])
             answer = loaded.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start)
-            values: list[float] = answer.logits[:, 0, self.token].tolist()
-            return values
+            return list(answer.logits[:, 0, self.token].tolist())
 
         values = np.array(forward_rows(loaded, rows, forward))
         return reduced_scores(-np.clip(values, 0.0, 25.0), cuts, texts, self.reduce)

@@ -106,20 +106,13 @@ class RougeLsum(Rouge):
 
 def common_places(words: Sequence[str], other: Sequence[str]) -> list[int]:
     """Return where the words of a longest common subsequence stand in `words`; of several, the latest."""
-    lengths = np.zeros((len(words) + 1, len(other) + 1), dtype=np.int64)
-    for row, word in enumerate(words, start=1):
-        for column, against in enumerate(other, start=1):
-            lengths[row, column] = (
-                lengths[row - 1, column - 1] + 1
-                if word == against
-                else max(lengths[row - 1, column], lengths[row, column - 1])
-            )
+    length = LCSseq.similarity
     places, row, column = [], len(words), len(other)
     while row and column:
         if words[row - 1] == other[column - 1]:
             places.append(row - 1)
             row, column = row - 1, column - 1
-        elif lengths[row, column - 1] > lengths[row - 1, column]:
+        elif length(words[:row], other[: column - 1]) > length(words[: row - 1], other[:column]):
             column -= 1
         else:
             row -= 1

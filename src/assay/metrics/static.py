@@ -15,7 +15,7 @@ import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import MetricError, TextError
-from assay.metrics.base import matching_explanation, unit
+from assay.metrics.base import best_matches, matching_explanation, unit
 from assay.metrics.common import metric
 from assay.metrics.text import Reduce, Tokenize, compare_references, distinct_texts, tokens
 from assay.models.vectors import Embeddings, embeddings
@@ -118,12 +118,7 @@ class GreedyMatching(Static):
 
     def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
         vectors = {text: unit(table.vectors(words)) for text, words in rows.items()}
-
-        def compare(hyp: str, ref: str) -> float:
-            cosines = vectors[hyp] @ vectors[ref].T
-            return float(cosines.max(axis=1).mean() + cosines.max(axis=0).mean()) / 2
-
-        return compare
+        return lambda hyp, ref: sum(best_matches(vectors[hyp], vectors[ref])[:2]) / 2
 
     def explain(self, sample: Sample) -> Explanation | None:
         """Return the cosine of every word with every word of the first reference."""

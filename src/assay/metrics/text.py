@@ -14,19 +14,13 @@ import numpy as np
 
 from assay.core import Floats, Sample, Scores
 from assay.errors import SpecError, TextError
+from assay.metrics.common import tables
 from assay.models.memory import BoundedCache
 
 Tokenize = Literal[
     "split", "13a", "intl", "zh", "char", "ptb", "rouge", "unicode", "tercom", "ja-mecab", "ko-mecab",
     "flores101", "flores200",
 ]  # fmt: skip
-# Tokenisers of sacreBLEU that need more than the package, and what brings it.
-_EXTRAS = {
-    "ja-mecab": "pip install 'sacrebleu[ja]'",
-    "ko-mecab": "pip install 'sacrebleu[ko]'",
-    "flores101": "pip install sentencepiece, and let sacreBLEU fetch its model once with a network",
-    "flores200": "pip install sentencepiece, and let sacreBLEU fetch its model once with a network",
-}
 Reduce = Literal["max", "mean"]  # over the references of a sample
 Counts = Counter[tuple[str, ...]]
 P = ParamSpec("P")
@@ -123,10 +117,11 @@ def _sacrebleu_tokenizer(name: str) -> Any:
     try:
         return _get_tokenizer(name)()
     except (ImportError, RuntimeError, OSError) as error:  # MeCab raises RuntimeError without a dictionary
-        if name not in _EXTRAS:
+        advice = tables("facts")["tokenizers"].get(name)
+        if advice is None:
             raise
         kind = type(error).__name__
-        raise SpecError(f"tokenize={name} is not ready here ({kind}): {_EXTRAS[name]}") from error
+        raise SpecError(f"tokenize={name} is not ready here ({kind}): {advice}") from error
 
 
 # Chinese, Japanese, Thai, Lao, Burmese and Khmer are written without spaces between words.

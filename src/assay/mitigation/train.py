@@ -11,6 +11,7 @@ import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from assay.errors import DataError, SpecError
 from assay.mitigation import data
 from assay.mitigation.proof import Proof, Sets, check_ratings, prove, read_test_pairs
 from assay.models import adapters
-from assay.models.encoder import Differentiable, Texts, Trainable
+from assay.models.encoder import Differentiable, Texts
 from assay.models.lazy import torch
 from assay.models.loading import read_tensors, write_tensors
 from assay.names.spec import parse
@@ -93,7 +94,7 @@ def debias(job: Job, session: Session) -> Debiased:
     material = gather(job, own, tests)
     sizes = len(material.pairs["train"]), len(material.ordinary["train"])
     session.progress.say(f"{sizes[0]} counterfactual and {sizes[1]} ordinary pairs")
-    trainer = Trainer(form.trainable(), material, job.plan, job.out)
+    trainer = Trainer(form, material, job.plan, job.out)
     course = trainer.run(session.progress)
     card = _card(job, measure, trainer)
     adapters.write(adapters.state(trainer.model), job.out, card)
@@ -211,9 +212,10 @@ class Course:
 class Trainer:
     """One training: a model with adapters, its data, and a folder for what must survive a stop."""
 
-    def __init__(self, metric: Trainable, material: data.Material, plan: Plan, folder: Path) -> None:
-        self.metric, self.material, self.plan = metric, material, plan
-        self.model = metric.loaded.model
+    def __init__(self, form: Differentiable, material: data.Material, plan: Plan, folder: Path) -> None:
+        self.loaded, self.material, self.plan = form.load_copy(), material, plan
+        self.model = self.loaded.model
+        self.metric = partial(form.score, self.loaded)  # scores of pairs, with gradients
         self.scratch = folder / ".training"
         torch.manual_seed(plan.seed)
         self.parameters = adapters.insert(self.model, plan.bottleneck)
@@ -312,7 +314,7 @@ class Trainer:
 
     def _name(self) -> str:
         """What must be equal for a stopped training to be resumed."""
-        return digest(json.dumps(asdict(self.plan)), self.material.digest(), str(self.metric.loaded.path))
+        return digest(json.dumps(asdict(self.plan)), self.material.digest(), str(self.loaded.path))
 
     def _resume(self, progress: Progress) -> None:
         file = self.scratch / "course.json"

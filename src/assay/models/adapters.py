@@ -83,7 +83,10 @@ def insert(model: Any, size: int) -> list[torch.nn.Parameter]:
             f"model=, another layer=, a hybrid, or assay mitigate compare"
         )
     model.requires_grad_(False)
-    width = hidden_size(model)
+    config = getattr(model.config, "text_config", None) or model.config
+    width = getattr(config, "hidden_size", None)  # whatever the model calls it
+    if width is None:
+        raise WeightsError(f"{type(model).__name__} does not say how wide its states are")
     for _, module in ends:
         if hasattr(module, NAME):
             raise WeightsError("this model has an adapter already; train from the plain model")
@@ -99,15 +102,6 @@ def _apply_bottleneck(module: Any, inputs: Any, hidden: torch.Tensor) -> Any:
     if not adapter.active:
         return hidden
     return adapter["up"](torch.nn.functional.gelu(adapter["down"](hidden))) + hidden
-
-
-def hidden_size(model: Any) -> int:
-    """Return the width of the model's states."""
-    config = getattr(model.config, "text_config", None) or model.config
-    for name in ("hidden_size", "d_model", "n_embd", "dim"):
-        if hasattr(config, name):
-            return int(getattr(config, name))
-    raise WeightsError(f"{type(model).__name__} does not say how wide its states are")
 
 
 def adapters(model: Any) -> Iterator[Any]:

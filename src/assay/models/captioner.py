@@ -13,7 +13,7 @@ from typing import Any
 from assay.core import Image, Sample
 from assay.errors import DataError
 from assay.models.lazy import torch, transformers
-from assay.models.loading import image_processor, pixels, read_config, read_model
+from assay.models.loading import FORMATS, image_processor, pixels, read_config, read_model
 from assay.models.memory import BoundedCache
 from assay.models.torch import device, load_tokenizer
 from assay.models.vision import plain_processor, special_ids, train_small, word_tokenizer
@@ -23,12 +23,6 @@ from assay.recipe import digest, generator
 _LONGEST = 24  # tokens of a caption
 _AT_ONCE = 256  # captions that are written in one call
 _PIXELS = BoundedCache[Any](300_000_000)  # bytes; by processor and digest
-# Classes of transformers by model_type; any other model is read as a sequence-to-sequence one.
-_CLASSES = {
-    "vision-encoder-decoder": "VisionEncoderDecoderModel",
-    "blip": "BlipForConditionalGeneration",
-    "git": "GitForCausalLM",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +96,7 @@ class Captioner:
 def load_captioner(name: str) -> Captioner:
     """A captioner by name or folder: sequence-to-sequence, vision-encoder-decoder, BLIP or GIT."""
     folder = resolve(name)
-    kind = _CLASSES.get(str(read_config(folder).get("model_type")))
+    kind = FORMATS["captioners"].get(str(read_config(folder).get("model_type")))
     model = read_model(kind or "AutoModelForSeq2SeqLM", folder, "float32", ("pooler",)).eval().to(device())
     return Captioner(model, load_tokenizer(folder), image_processor(folder) if kind else None)
 

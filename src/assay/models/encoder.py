@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from itertools import groupby
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -77,22 +77,20 @@ def embed(loaded: Loaded, texts: Sequence[str], overlong: Overlong) -> dict[str,
 
 def _encode(loaded: Loaded, texts: Sequence[str], overlong: Overlong) -> list[Embedded]:
     contents, cuts = _contents(loaded, texts, overlong)
-    pieces = [(index, *piece) for index, ids in enumerate(contents) for piece in _windows(loaded, ids)]
+    windows = [_windows(loaded, ids) for ids in contents]
+    rows = [row for parts in windows for row, _, _ in parts]
 
     def forward(batch: list[int]) -> list[Matrix]:
-        rows = [pieces[index][1] for index in batch]
-        unit = torch.nn.functional.normalize(_states(loaded, rows)[0], dim=-1).cpu().numpy()
-        return [unit[index, : len(row)].copy() for index, row in enumerate(rows)]
+        some = [rows[index] for index in batch]
+        unit = torch.nn.functional.normalize(_states(loaded, some)[0], dim=-1).cpu().numpy()
+        return [unit[index, : len(row)].copy() for index, row in enumerate(some)]
 
-    states = in_batches([len(row) for _, row, _, _ in pieces], forward)
+    states = iter(in_batches([len(row) for row in rows], forward))
     embedded = []
-    for index, parts in groupby(zip(pieces, states, strict=True), key=lambda part: part[0][0]):
-        ids: list[int] = []
-        vectors: list[Matrix] = []
-        for (_, row, low, high), state in parts:
-            ids += row[low:high]
-            vectors.append(state[low:high])
-        embedded.append(Embedded(tuple(ids), np.concatenate(vectors), cuts[index]))
+    for parts, cut in zip(windows, cuts, strict=True):
+        ids = [token for row, low, high in parts for token in row[low:high]]
+        vectors = [next(states)[low:high] for _, low, high in parts]
+        embedded.append(Embedded(tuple(ids), np.concatenate(vectors), cut))
     return embedded
 
 
@@ -151,20 +149,18 @@ def pooled(
 def _pool(loaded: Loaded, overlong: Overlong, pooling: Pooling, texts: Sequence[str]) -> list[Embedded]:
     contents, cuts = _contents(loaded, texts, overlong)
     step = max(1, loaded.room)
-    rows = [  # a text of no tokens still needs a vector
-        (index, loaded.framed(ids[start : start + step]) or [loaded.pad])
-        for index, ids in enumerate(contents)
-        for start in range(0, max(1, len(ids)), step)
+    pieces = [  # a text of no tokens still needs a vector
+        [loaded.framed(ids[at : at + step]) or [loaded.pad] for at in range(0, max(1, len(ids)), step)]
+        for ids in contents
     ]
+    rows = list(chain.from_iterable(pieces))
 
     def forward(batch: list[int]) -> list[Matrix]:
-        return list(pooling.apply(*_states(loaded, [rows[index][1] for index in batch])).cpu().numpy())
+        return list(pooling.apply(*_states(loaded, [rows[index] for index in batch])).cpu().numpy())
 
-    vectors = in_batches([len(row) for _, row in rows], forward)
-    parts: list[list[Matrix]] = [[] for _ in texts]
-    for (index, _), vector in zip(rows, vectors, strict=True):
-        parts[index].append(vector)
-    return [Embedded((), np.mean(p, axis=0, keepdims=True), c) for p, c in zip(parts, cuts, strict=True)]
+    vectors = iter(in_batches([len(row) for row in rows], forward))
+    means = [np.mean([next(vectors) for _ in parts], axis=0, keepdims=True) for parts in pieces]
+    return [Embedded((), mean, cut) for mean, cut in zip(means, cuts, strict=True)]
 
 
 def logits(
@@ -241,33 +237,17 @@ class Differentiable:
     load: Callable[[], Loaded]
     score: Form
 
-    def trainable(self) -> Trainable:
-        """Load a copy of the model, apart from the one that scores."""
+    def load_copy(self) -> Loaded:
+        """Load a copy of the model to train, apart from the one that scores."""
         loaded = self.load()
-        return Trainable(replace(loaded, model=deepcopy(loaded.model)), self.score)
-
-
-@dataclass(frozen=True, slots=True)
-class Trainable:
-    """A model to train, and how it scores pairs."""
-
-    loaded: Loaded
-    score: Form
-
-    def __call__(self, pairs: Texts) -> torch.Tensor:
-        return self.score(self.loaded, pairs)
-
-
-def states(loaded: Loaded, texts: Sequence[str]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the last states of texts, (texts, length, width), with gradients, and their mask."""
-    return _states(loaded, framed_rows(loaded, texts, "warn")[0])
+        return replace(loaded, model=deepcopy(loaded.model))
 
 
 def encode_pairs(loaded: Loaded, pairs: Texts) -> tuple[torch.Tensor, torch.Tensor, list[int], list[int]]:
-    """Return states and mask of the distinct texts, and the places of hypotheses and references there."""
+    """Return states with gradients and mask of the distinct texts, and the places of both sides there."""
     clean = [(clean_text(first, loaded), clean_text(second, loaded)) for first, second in pairs]
     place = {text: index for index, text in enumerate(dict.fromkeys(t for pair in clean for t in pair))}
-    hidden, mask = states(loaded, list(place))
+    hidden, mask = _states(loaded, framed_rows(loaded, list(place), "warn")[0])
     return hidden, mask, [place[first] for first, _ in clean], [place[second] for _, second in clean]
 
 

@@ -34,7 +34,6 @@ _SHORT, _FOLLOWING_SHORT = 40, 6  # or so many in a text of few tokens, which is
 _LONGEST = 400  # tokens of a text that are read
 
 Fits = Callable[[int, str], bool]  # place, word
-Owner = tuple[int, str]  # the number of a place, and the word that is read there
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,30 +92,22 @@ def _choose(loaded: Loaded, text: str, places: Sequence[Place], fits: Fits) -> d
     expected = _expected(loaded, ids, [before for before, _ in at.values()])
     following = _FOLLOWING_SHORT if len(ids) <= _SHORT else _FOLLOWING
     rows: list[Row] = []
-    owners: list[Owner] = []
+    chosen: list[tuple[Place, list[str]]] = []
     for (number, (before, through)), tokens in zip(at.items(), expected, strict=True):
         words = [(token, word) for token, word in tokens if fits(number, word)][:_RESCORED]
         given, follow = (start_id(loaded), *ids[:before]), tuple(ids[through : through + following])
         if words:
+            chosen.append((places[number], [word for _, word in words]))
             rows.append((given, (*ids[before:through], *follow)))
-            owners.append((number, ""))
-        for token, word in words:
-            rows.append((given, (token, *follow)))
-            owners.append((number, word))
-    logs = causal(loaded, rows) if rows else []
-    return _ranked(places, owners, [float(values.sum()) for values in logs])
+            rows += [(given, (token, *follow)) for token, _ in words]
+    logs = iter([float(values.sum()) for values in causal(loaded, rows)] if rows else [])
+    return {place: _ranked(next(logs), {word: next(logs) for word in words}) for place, words in chosen}
 
 
-def _ranked(places: Sequence[Place], owners: Sequence[Owner], logs: list[float]) -> dict[Place, Choices]:
-    by_place: dict[int, dict[str, float]] = {}
-    for (number, word), value in zip(owners, logs, strict=True):
-        by_place.setdefault(number, {})[word] = value
-    choices = {}
-    for number, values in by_place.items():
-        own = values.pop("")
-        ranked = sorted(values, key=lambda word: -values[word])
-        choices[places[number]] = Choices(tuple(ranked), tuple(values[word] - own for word in ranked))
-    return choices
+def _ranked(own: float, logs: Mapping[str, float]) -> Choices:
+    """The words by their log-probabilities, compared with that of the word itself."""
+    ranked = sorted(logs, key=lambda word: -logs[word])
+    return Choices(tuple(ranked), tuple(logs[word] - own for word in ranked))
 
 
 def _expected(loaded: Loaded, ids: Sequence[int], at: Sequence[int]) -> list[list[tuple[int, str]]]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
-from operator import attrgetter
+from itertools import islice
 from typing import Any
 
 from assay.models.memory import BoundedCache
 from assay.models.weights import resolve
 
-_FIELDS = attrgetter("text", "whitespace_", "lemma_", "pos_", "tag_", "dep_", "head.i", "ent_type_", "idx")
 _LONGEST = 10_000_000  # characters that the sentencizer may read at once
 # What the parser reads at once, which takes 3.5 kB per character: up to the end of a sentence or a word.
 _PIECE = re.compile(r"(?s).{1,50000}\Z|.{1,50000}(?<=[.!?])\s+|.{1,50000}\s+|.{1,50000}")
@@ -97,37 +96,28 @@ def parse(texts: Sequence[str]) -> list[Parse]:
         together = 64 if max(map(len, pieces)) == 1 else 1
         docs = _pipeline().pipe((piece for listed in pieces for piece in listed), batch_size=together)
         for text, listed in zip(missing, pieces, strict=True):
-            known[text] = _joined(text, (_parsed(next(docs)) for _ in listed))
+            known[text] = _parsed(text, islice(docs, len(listed)))
             _PARSES.put(text, known[text])
     return [known[text] for text in texts]
 
 
-def _parsed(doc: Any) -> Parse:
-    return Parse(
-        doc.text,
-        tuple(Token(*(*_FIELDS(token), str(token.morph))) for token in doc),
-        tuple(Span(s.start, s.end) for s in doc.sents),
-        tuple(Span(c.start, c.end) for c in doc.noun_chunks),
-        tuple(Span(e.start, e.end, e.label_) for e in doc.ents),
-    )
-
-
-def _joined(text: str, parses: Iterable[Parse]) -> Parse:
+def _parsed(text: str, docs: Iterable[Any]) -> Parse:
     """The parse of a text from those of its pieces; nearly every text has one."""
     tokens: list[Token] = []
-    spans: list[list[Span]] = [[], [], []]
+    sentences: list[Span] = []
+    chunks: list[Span] = []
+    entities: list[Span] = []
     start = 0
-    for part in parses:
-        first, moved = len(tokens), (part.sentences, part.chunks, part.entities)
-        tokens += (
-            [replace(t, head=t.head + first, start=t.start + start) for t in part.tokens]
-            if first
-            else part.tokens
-        )
-        for listed, those in zip(spans, moved, strict=True):
-            listed += [Span(s.start + first, s.end + first, s.label) for s in those] if first else those
-        start += len(part.text)
-    return Parse(text, tuple(tokens), *map(tuple, spans))
+    for doc in docs:
+        first = len(tokens)
+        for t in doc:
+            words = (t.text, t.whitespace_, t.lemma_, t.pos_, t.tag_, t.dep_)
+            tokens.append(Token(*words, first + t.head.i, t.ent_type_, start + t.idx, str(t.morph)))
+        sentences += [Span(first + s.start, first + s.end) for s in doc.sents]
+        chunks += [Span(first + c.start, first + c.end) for c in doc.noun_chunks]
+        entities += [Span(first + e.start, first + e.end, e.label_) for e in doc.ents]
+        start += len(doc.text)
+    return Parse(text, tuple(tokens), tuple(sentences), tuple(chunks), tuple(entities))
 
 
 def parse_one(text: str) -> Parse:

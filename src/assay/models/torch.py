@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -290,10 +290,7 @@ def forward_rows(
 
 def padded(rows: Sequence[Sequence[int]], fill: int, place: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return rows of ids as one tensor, padded on the right, and its mask."""
-    width = max(len(row) for row in rows)
-    ids = torch.full((len(rows), width), fill, dtype=torch.long)
-    mask = torch.zeros((len(rows), width), dtype=torch.long)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = torch.tensor(row, dtype=torch.long)
-        mask[index, : len(row)] = 1
-    return ids.to(place), mask.to(place)
+    tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
+    fill_up = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
+    mask = fill_up([torch.ones_like(tensor) for tensor in tensors])
+    return fill_up(tensors, padding_value=fill).to(place), mask.to(place)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from assay.recipe import digest
 
 _CHECK = 16  # bytes of SHA-256 before every value
 _AT_ONCE = 500  # keys per query
+T = TypeVar("T")
 SPECIALS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
 
 
@@ -74,34 +75,31 @@ def _check(value: bytes) -> bytes:
     return hashlib.sha256(value).digest()[:_CHECK]
 
 
+def _kept(things: Mapping[str, T], describe: Callable[[T], str]) -> dict[str, str]:
+    """What is said of each thing, by its key; what was not kept before is found out and kept."""
+    known = {key: value.decode() for key, value in recall(things).items()}
+    fresh = {key: describe(thing) for key, thing in things.items() if key not in known}
+    if fresh:
+        keep({key: text.encode() for key, text in fresh.items()})
+    return known | fresh
+
+
 def images_at(paths: Sequence[Path]) -> list[Image]:
     """Image files by their content; a file that has not changed is not read again."""
-    stats = [path.stat() for path in paths]
+    stats = [(path, path.stat()) for path in paths]
     stamps = [
         f"file:{digest(str(path.resolve()), str(stat.st_size), str(stat.st_mtime_ns))}"
-        for path, stat in zip(paths, stats, strict=True)
+        for path, stat in stats
     ]
-    known = {key: value.decode() for key, value in recall(stamps).items()}
-    listed = dict(zip(stamps, paths, strict=True))
-    fresh = {stamp: weights.file_digest(path) for stamp, path in listed.items() if stamp not in known}
-    if fresh:
-        keep({stamp: value.encode() for stamp, value in fresh.items()})
-    digests = known | fresh
+    digests = _kept(dict(zip(stamps, paths, strict=True)), weights.file_digest)
     return [Image(str(path), digests[stamp]) for stamp, path in zip(stamps, paths, strict=True)]
 
 
 def unreadable(images: Sequence[Image]) -> dict[str, str]:
     """Why an image cannot be read, by its path; each content is tried once."""
-    tried = {key: value.decode() for key, value in recall(f"read:{i.digest}" for i in images).items()}
-    fresh = {}
-    for image in images:
-        key = f"read:{image.digest}"
-        if key not in tried:
-            tried[key] = fresh[key] = _reason(image)
-    if fresh:
-        keep({key: reason.encode() for key, reason in fresh.items()})
-    reasons = ((image.path, tried[f"read:{image.digest}"]) for image in images)
-    return {path: reason for path, reason in reasons if reason}
+    # Of several files of one content the first is tried.
+    reasons = _kept({f"read:{image.digest}": image for image in reversed(images)}, _reason)
+    return {i.path: reason for i in images if (reason := reasons[f"read:{i.digest}"])}
 
 
 def _reason(image: Image) -> str:

@@ -132,11 +132,6 @@ def present(name: str) -> bool:
     return CARRIERS[name].home.is_dir()
 
 
-def parameters(name: str) -> int | None:
-    """How many parameters the named weights have; None where that is not known."""
-    return CARRIERS[name].parameters if name in CARRIERS else None
-
-
 def build_folder(home: Path, build: Callable[[Path], None]) -> Path:
     """Return a folder of the cache; where there is none yet, `build` fills a scratch folder that becomes it.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -19,12 +19,12 @@ from assay.metrics.base import Neural
 from assay.metrics.common import metric
 from assay.metrics.judge import prompt
 from assay.metrics.judge.prompt import Question, Reading, Reply, blinded
-from assay.metrics.judge.server import ServedJudge, checked_host
+from assay.metrics.judge.server import ask_server, checked_host
 from assay.models import weights
 from assay.models.budget import Price, current_budget
 from assay.models.lazy import torch
 from assay.models.likelihood import Row, causal, start_id
-from assay.models.torch import Loaded, Precision, load
+from assay.models.torch import Loaded, Precision
 from assay.recipe import digest, generator
 from assay.vocabulary import Need, NonNegative
 
@@ -51,6 +51,8 @@ class Judge(Neural, Metric):
     `checklist` asks yes/no questions, as CheckEval does (Lee et al. 2025), and gives the share of yes.
     """
 
+    # Prompts share their beginnings, and requests wait for a server: small batches would waste both.
+    batch = 32
     model: str = "smollm2"
     endpoint: str = ""  # of an OpenAI-compatible server; empty: the model runs on this machine
     mode: prompt.Mode = "pointwise"
@@ -92,11 +94,6 @@ class Judge(Neural, Metric):
         """Sampled answers differ, and servers promise nothing."""
         return self.temperature > 0 or bool(self.endpoint)
 
-    @property
-    def batch(self) -> int:
-        """Prompts share their beginnings, and requests wait for a server: small batches would waste both."""
-        return 32
-
     def pins(self) -> Mapping[str, str]:
         digests = {"template": self._form.digest}
         return digests if self.endpoint else {**digests, "model": weights.pin(self.model)}
@@ -105,9 +102,6 @@ class Judge(Neural, Metric):
     def _form(self) -> prompt.Form:
         shots = (self.references, self.shots, self.template)
         return prompt.Form(self.mode, self.scale, self.criterion, self.anchored, *shots)
-
-    def load_model(self) -> Loaded:
-        return LocalJudge(self.model, self.precision).loaded()
 
     def prepare(self) -> None:
         if not self.endpoint:
@@ -122,19 +116,34 @@ class Judge(Neural, Metric):
         orders = list(zip(shown, turned, strict=True)) if self.swap else [(sample,) for sample in shown]
         flat = [sample for order in orders for sample in order]
         questions = [Question(form.messages(s), form.grades, s.draw, form.room) for s in flat]
-        served, local = (self.endpoint, self.model), (self.model, self.precision)
-        backend = ServedJudge(*served) if self.endpoint else LocalJudge(*local)
-        reading: Reading = "text" if self.mode in prompt.LISTS else self.answer
-        replies = backend.ask(questions, reading, self.temperature)
+        replies = self.ask(questions, "text" if self.mode in prompt.LISTS else self.answer)
         graded = iter([self._graded(sample, reply) for sample, reply in zip(flat, replies, strict=True)])
-        values: list[float | None] = []
-        notes: dict[str, list[int]] = {name: [] for name in _NOTES}
-        for order in orders:
-            answers = [next(graded) for _ in order]
-            values.append(_averaged([grade for grade, _ in answers]))
-            for name, count in _counts(answers, len(form.grades)).items():
-                notes[name].append(count)
-        return Scores(values, notes)
+        answers = [[next(graded) for _ in order] for order in orders]
+        counts = [_counts(some, len(form.grades)) for some in answers]
+        values = [_averaged([grade for grade, _ in some]) for some in answers]
+        return Scores(values, {name: [count[name] for count in counts] for name in _NOTES})
+
+    def ask(self, questions: Sequence[Question], reading: Reading) -> list[Reply]:
+        """Ask the server, or the model here: one pass over the prompts' beginnings, or text if asked to."""
+        if self.endpoint:
+            return ask_server(self.endpoint, self.model, questions, reading, self.temperature)
+        loaded = self.load_model()
+        prompts = [_prompt(loaded, question) for question in questions]
+        budget = current_budget()
+        for ids in prompts:
+            budget.book(Price(), budget.reserve(Price(), 0, 0), len(ids), 0)
+        both = list(zip(questions, prompts, strict=True))
+        if reading == "text":
+            return [_generate(loaded, question, ids, self.temperature) for question, ids in both]
+        rows: list[Row] = []
+        for question, given in both:
+            rows += [(given, ids) for ids in _grade_ids(loaded.serial, loaded.tokenizer, question.grades)]
+        logs = iter(causal(loaded, rows))
+        replies = []
+        for question, given in both:
+            chances = {grade: float(np.exp(next(logs).sum())) for grade in question.grades}
+            replies.append(Reply(chances, None, len(given), 0))
+        return replies
 
     def silence(self, counted: Mapping[str, int]) -> str | None:
         count = counted.get(_UNPARSED, 0)
@@ -193,37 +202,6 @@ def _counts(answers: Sequence[tuple[float | None, prompt.Reply]], grades: int) -
         sum(listed is not None and len(listed) < grades for listed in chances),
     )
     return dict(zip(_NOTES, counts, strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class LocalJudge:
-    """A causal language model by its name or path."""
-
-    model: str
-    precision: Precision
-
-    def loaded(self) -> Loaded:
-        return load("AutoModelForCausalLM", self.model, precision=self.precision)
-
-    def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
-        """Run one forward pass over the distinct beginnings of all prompts, or generate text if asked to."""
-        loaded = self.loaded()
-        prompts = [_prompt(loaded, question) for question in questions]
-        budget = current_budget()
-        for ids in prompts:
-            budget.book(Price(), budget.reserve(Price(), 0, 0), len(ids), 0)
-        both = list(zip(questions, prompts, strict=True))
-        if reading == "text":
-            return [_generate(loaded, question, ids, temperature) for question, ids in both]
-        rows: list[Row] = []
-        for question, given in both:
-            rows += [(given, ids) for ids in _grade_ids(loaded.serial, loaded.tokenizer, question.grades)]
-        logs = iter(causal(loaded, rows))
-        replies = []
-        for question, given in both:
-            chances = {grade: float(np.exp(next(logs).sum())) for grade in question.grades}
-            replies.append(Reply(chances, None, len(given), 0))
-        return replies
 
 
 def _prompt(loaded: Loaded, question: Question) -> tuple[int, ...]:

@@ -13,8 +13,8 @@ import os
 import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
 from threading import Lock, Thread
@@ -41,42 +41,37 @@ _RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 _KEY, _OPENAI_KEY, _OPENAI = "ASSAY_JUDGE_KEY", "OPENAI_API_KEY", "api.openai.com"
 
 
-@dataclass(frozen=True, slots=True)
-class ServedJudge:
-    """A model served at `endpoint`, the address before /chat/completions."""
+def ask_server(
+    address: str, model: str, questions: Sequence[Question], reading: Reading, temperature: float
+) -> list[Reply]:
+    """Ask all questions, several at a time; return replies in order, or raise the first final failure."""
+    endpoint = endpoint_at(address)
+    cost = price()
+    workers = int(setting("ASSAY_JUDGE_CONCURRENCY", 8, least=1))
+    with endpoint.open() as client, ThreadPoolExecutor(workers) as pool:
 
-    endpoint: str
-    model: str
+        def ask_one(question: Question) -> Reply:
+            body = _body(model, question, temperature)
+            if reading != "text" and endpoint.gives_probabilities:
+                body |= {"logprobs": True, "top_logprobs": 20}
+            return _send(endpoint, client, body, question.grades, cost)
 
-    def ask(self, questions: Sequence[Question], reading: Reading, temperature: float) -> list[Reply]:
-        """Ask all questions, several at a time; return replies in order, or raise the first final failure."""
-        endpoint = endpoint_at(self.endpoint)
-        cost = price()
-        workers = int(setting("ASSAY_JUDGE_CONCURRENCY", 8, least=1))
-        with endpoint.open() as client, ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(copy_context().run, ask_one, question) for question in questions]
+        try:
+            return [future.result() for future in waiting]
+        finally:
+            for future in waiting:
+                future.cancel()
 
-            def ask_one(question: Question) -> Reply:
-                body = self._body(question, reading, temperature, endpoint)
-                return _send(endpoint, client, body, question.grades, cost)
 
-            waiting = [pool.submit(copy_context().run, ask_one, question) for question in questions]
-            try:
-                return [future.result() for future in waiting]
-            finally:
-                for future in waiting:
-                    future.cancel()
-
-    def _body(self, question: Question, reading: Reading, temperature: float, endpoint: Endpoint) -> Body:
-        body: Body = {
-            "model": self.model,
-            "messages": [{"role": turn.role, "content": turn.content} for turn in question.messages],
-            "max_tokens": question.room,
-            "temperature": temperature,
-            "seed": question.draw,
-        }
-        if reading != "text" and endpoint.gives_probabilities:
-            body |= {"logprobs": True, "top_logprobs": 20}
-        return body
+def _body(model: str, question: Question, temperature: float) -> Body:
+    return {
+        "model": model,
+        "messages": [{"role": turn.role, "content": turn.content} for turn in question.messages],
+        "max_tokens": question.room,
+        "temperature": temperature,
+        "seed": question.draw,
+    }
 
 
 def _send(endpoint: Endpoint, client: httpx.Client, body: Body, grades: Sequence[str], cost: Price) -> Reply:
@@ -241,6 +236,9 @@ class Endpoint:
             self._next = max(self._next, monotonic() + wait)
 
 
+endpoint_at = lru_cache(maxsize=8)(Endpoint)  # the process's one object for an address
+
+
 def _fetch(client: httpx.Client, url: str, body: Body, headers: Mapping[str, str]) -> httpx.Response:
     """The whole response within ASSAY_JUDGE_TIMEOUT, however slowly it drips, and of at most `_MOST_BYTES`.
 
@@ -279,16 +277,9 @@ def _cut(text: str) -> str:
 
 def _retry_after(response: httpx.Response) -> float | None:
     """Return the seconds that the server asks for; None for a date or anything else."""
-    try:
+    with suppress(KeyError, ValueError):
         return max(0.0, float(response.headers["retry-after"]))
-    except (KeyError, ValueError):
-        return None
-
-
-@lru_cache(maxsize=8)
-def endpoint_at(address: str) -> Endpoint:
-    """Return the process's one object for an endpoint's address."""
-    return Endpoint(address)
+    return None
 
 
 def checked_host(endpoint: str) -> str:
@@ -317,12 +308,9 @@ def _key(host: str, endpoint: str) -> str | None:
 
 
 def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    with suppress(ValueError):  # another name
+        return host == "localhost" or ip_address(host).is_loopback
+    return False
 
 
 def setting(name: str, default: float, *, least: float) -> float:
