@@ -190,9 +190,7 @@ class Statistic:
     meaning: str  # one plain sentence, shown in the report and in the reference
     unit: str = ""  # "points of 100", "% of the gap", "share"
     bad: Literal["high", "low", "far"] | None = None  # which side is worse; None: descriptive, never judged
-    margin: str | float | None = (
-        None  # the smallest difference that matters: a field of the audit, or a number
-    )
+    margin: str | float | None = None  # the smallest difference that matters: the audit's field or a number
     centre: float = 0.0  # where there is no effect, for `bad="far"`: 0.5 for a share of two
     headline: bool = False  # shown in tables and on the first screen
     within: str = ""  # only for slices with this part in their path, where one name is judged in two ways
@@ -207,9 +205,7 @@ class Chart:
     kind: Literal["bars", "curve", "scatter", "cases"]
     value: str  # the statistic on the value axis
     title: str = ""
-    x: str | None = (
-        None  # curve: the statistic on the other axis; None reads the number in the slice's last part
-    )
+    x: str | None = None  # curve: the statistic across; None reads the number in the slice's last part
     colour: str | None = None  # the statistic whose verdict colours the marks; None: that of `value`
     depth: int = 1  # how many parts of a slice name one panel
 

@@ -93,7 +93,7 @@ def fitting(
 
 def check_used(described: Sequence[Described], audits: Mapping[str, Audit]) -> None:
     """Refuse a file that no audit of the run can use."""
-    used = [path for audit in audits.values() for path in getattr(audit, "data", ())]
+    used = _users(audits)
     for file in described:
         if file.path not in used:
             listed = f" with the columns {', '.join(file.columns)}" if file.columns else ""
@@ -104,36 +104,35 @@ def check_used(described: Sequence[Described], audits: Mapping[str, Audit]) -> N
             )
 
 
-def data_notes(audits: Mapping[str, Audit]) -> list[str]:
-    """How the columns of each file were read, the task of its records, and which audits used which data."""
+def _users(audits: Mapping[str, Audit]) -> dict[Path, list[str]]:
+    """Each file of a run, or table in memory, with the audits that use it."""
     users: dict[Path, list[str]] = {}
     for name, audit in audits.items():
         for path in getattr(audit, "data", ()):
             users.setdefault(path, []).append(name)
-    notes = []
+    return users
+
+
+def data_notes(audits: Mapping[str, Audit]) -> list[str]:
+    """How the columns of each file were read, the task of its records, and which audits used which data."""
+    users, notes = _users(audits), []
     for path, names in users.items():
         with suppress(DataError):  # the reader's own columns may suffice where others are doubtful
             notes += _file_notes(describe_data(path), {name: audits[name] for name in names})
     if users and len(audits) > 1:
         embedded = [name for name, audit in audits.items() if not getattr(audit, "data", ())]
         listed = [f"{path.name} is used by {', '.join(names)}" for path, names in users.items()]
-        notes.append(
-            "; ".join([*listed, f"embedded data by {', '.join(embedded)}" if embedded else ""]).strip("; ")
-        )
+        listed += [f"embedded data by {', '.join(embedded)}"] if embedded else []
+        notes.append("; ".join(listed))
     return notes
 
 
 def _file_notes(file: Described, audits: Mapping[str, Audit]) -> list[str]:
-    notes: list[str] = []
     kinds = {audit.reads for audit in audits.values()}
-    reads_outputs = bool(kinds & {"ratings", "systems"})
-    reads_records = bool(kinds & {"records", "sources"})
-    aliases = {
-        name: column
-        for name, column in file.aliases.items()
-        if (reads_outputs or (reads_records and name not in _OUTPUTS))
-    }
-    notes += alias_notes(file.path, aliases)
+    reads_outputs, reads_records = kinds & {"ratings", "systems"}, kinds & {"records", "sources"}
+    hidden = () if reads_outputs else _OUTPUTS if reads_records else file.aliases
+    aliases = {name: column for name, column in file.aliases.items() if name not in hidden}
+    notes = alias_notes(file.path, aliases)
     if reads_records and file.task is not None and not any(getattr(a, "task", ()) for a in audits.values()):
         clean = "; the first reference is the clean text" if file.from_references else ""
         notes.append(f"{file.path.name}: task {file.task}, by its columns (--task changes it){clean}")
@@ -149,7 +148,7 @@ def alias_notes(path: Path, aliases: Mapping[str, str]) -> list[str]:
 def data_digests(audits: Mapping[str, Audit]) -> dict[str, str]:
     """Each file of a run, or table in memory, with the digest of its content."""
     digests = {}
-    for path in (path for audit in audits.values() for path in getattr(audit, "data", ())):
+    for path in _users(audits):
         if (table := table_of(path)) is not None:
             digests[str(path)] = digest(*map(repr, table))
         elif path.is_file():

@@ -60,9 +60,8 @@ def texts_of(sample: Sample) -> tuple[str, ...]:
 
 def characters(metric: Metric | SetMetric, samples: Iterable[Sample]) -> int:
     """Characters to read: a model reads each text once, other metrics whenever they meet it."""
-    if metric.weights:
-        return sum(map(len, {text for sample in samples for text in texts_of(sample)}))
-    return sum(len(s.hypothesis) + sum(map(len, s.references)) + len(s.source or "") for s in samples)
+    texts = (text for sample in samples for text in texts_of(sample))
+    return sum(map(len, set(texts) if metric.weights else texts))
 
 
 def pace_key(metric: Metric | SetMetric) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from threading import Lock
 from typing import Any
 
-from assay.core import Measure, Metric, Perturbation, Record, Sample, SetMetric
+from assay.core import Measure, Perturbation, Record, Sample, SetMetric
 from assay.datasets.lexicon import first_names, indefinite_article, match_case
 from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES, load_lexicon
@@ -168,10 +168,8 @@ def _is_judge(item: Measure) -> bool:
 
 
 def _explanation(item: Measure, sample: Sample) -> dict[str, Any] | None:
-    reason = explain_samples(item, [sample])[0] if isinstance(item.metric, Metric) else None
-    if reason is None:
-        return None
-    return {key: getattr(reason, key) for key in ("kind", "rows", "columns", "values")}
+    (reason,) = explain_samples(item, [sample])
+    return None if reason is None else asdict(reason)
 
 
 Swap = tuple[str, str, tuple[str, ...]]  # what was done, the new text, the new references
