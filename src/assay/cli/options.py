@@ -53,7 +53,6 @@ class Request:
     verbose: Annotated[bool, typer.Option("-v", "--verbose")] = False
 
     def session(self) -> Session:
-        """The session that the options ask for."""
         from assay.run.session import Session
 
         folder = "" if self.cache is None else Path(self.cache).expanduser()  # "": the default one

@@ -69,7 +69,6 @@ def slice_outcomes(judged: Iterable[Row]) -> dict[str, dict[Slice, Outcome]]:
 class Answer:
     """What a metric's slices say about one question."""
 
-    metric: str
     question: Question
     counts: Mapping[Outcome, int]
     gravest: Mapping[str, str] = field(default_factory=dict)  # what failed, gravest first, and by how much
@@ -155,7 +154,7 @@ def answers(run: Run) -> dict[tuple[str, Question], Answer]:
             blind = [row for row in by_metric.get(metric, ()) if own[row["audit"], row["slice"]] == "fail"]
             first = _subject(blind[0]) if blind else ""
             named, counts = failed_names(blind), Counter(own.values())
-            answered[metric, question] = Answer(metric, question, counts, named, first)
+            answered[metric, question] = Answer(question, counts, named, first)
     return answered
 
 

@@ -54,7 +54,6 @@ class Outcome:
     row: Row
     rule: str
     problem: str | None  # None where the requirement is met
-    sentence: str  # the finding in words
     known: bool = False  # whether a baseline breaks the requirement too, so that it does not count
 
     @property
@@ -140,12 +139,12 @@ def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
         if not matching:
             raise SpecError(f"bound {place} matches no finding of this run: {_unmatched(rows, bound)}")
         rule = ", ".join(f"{key} {bound[key]}" for key in ("at-least", "at-most") if key in bound)
-        checked += [Outcome(row, rule, _beyond(row, bound), sentence(row)) for row in matching]
+        checked += [Outcome(row, rule, _beyond(row, bound)) for row in matching]
     for row in filter(is_check, rows):
         if gate := _gate(row, asked.fail_on):
             accepted = row["verdict"] != GATES[gate][1] or any(_matches(row, each) for each in asked.allowed)
             problem = None if accepted else _problem(row)
-            checked.append(Outcome(row, f"fail-on {gate}", problem, sentence(row)))
+            checked.append(Outcome(row, f"fail-on {gate}", problem))
     if not checked:
         raise SpecError(_nothing(run, asked))
     return checked
@@ -263,7 +262,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
                 ElementTree.SubElement(case, "skipped", message=_clean(f"known: {outcome.problem}"))
             elif outcome.problem is not None:
                 failure = ElementTree.SubElement(case, "failure", message=_clean(outcome.problem))
-                failure.text = _clean(outcome.sentence)
+                failure.text = _clean(sentence(outcome.row))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -273,7 +272,7 @@ def job_summary(run: Run, checked: Sequence[Outcome]) -> str:
     broken = [outcome for outcome in checked if outcome.is_broken]
     known = sum(outcome.known for outcome in checked)
     more = f"; {known} more are known" if known else ""
-    rows = [(each.row["audit"], each.name, each.problem or "", each.sentence) for each in broken]
+    rows = [(each.row["audit"], each.name, each.problem or "", sentence(each.row)) for each in broken]
     table = markdown_table(("audit", "what", "problem", "in words"), rows) if rows else []
     head = f"## assay: {len(broken)} of {len(checked)} requirements failed{more}"
     return "\n".join([head, "", summary(run), *table, ""])
