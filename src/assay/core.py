@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
@@ -177,9 +177,8 @@ class Finding:
     def from_row(cls, row: Mapping[str, Any]) -> Finding:
         """A settled finding from a row of a run's table."""
         ci = None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
-        names = ("metric", "audit", "slice", "statistic", "value", "n", "versus", "p_value", "q_value", "mde")
-        rest = {name: row[name] for name in (*names, "verdict", "sentence")}
-        return cls(**rest, ci=ci, evidence=tuple(row["evidence"] or ()))
+        stored = {each.name: row[each.name] for each in fields(cls) if each.name in row}
+        return cls(**stored | {"ci": ci, "evidence": tuple(row["evidence"] or ())})
 
 
 @dataclass(frozen=True, slots=True)

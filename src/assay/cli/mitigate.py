@@ -25,16 +25,8 @@ if TYPE_CHECKING:
 _REWARDS = ("clipscore:model=scenes", "clipscore:model=scenes+cider", "clipscore:model=scenes-balanced")
 _COLUMNS = ("bleu-4", "meteor", "rougeL", "cider")  # of tables 3 and 6, beside the rewards
 _EXPLANATION: str = toml_file("help", "commands")["notes"]["propagate"]
-
-
-class Method(StrEnum):
-    """How a reward is optimised."""
-
-    BEST = "best-of-n"
-    RISK = "minimum-risk"
-    CRITICAL = "self-critical"
-
-
+# How a reward is optimised: an enumeration, since typer takes no list of Literals.
+Method = StrEnum("Method", {"BEST": "best-of-n", "RISK": "minimum-risk", "CRITICAL": "self-critical"})
 _METHODS = (Method.BEST, Method.RISK)
 mitigate = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 

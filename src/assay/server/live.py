@@ -112,7 +112,8 @@ class Live:
             score, *ends_scored = self._values(item, samples)
         except AuditError as error:
             return row | {"why": str(error)}
-        row |= {"score": score, "explanation": _explanation(item, samples[0])}
+        (reason,) = explain_samples(item, samples[:1])
+        row |= {"score": score, "explanation": reason and asdict(reason)}
         if _is_judge(item):
             why = None if score is not None else "the judge's answer names no grade"
             return row | {"why": why, "budget": f"{self.calls} of {JUDGE_CALLS} calls left"}
@@ -165,11 +166,6 @@ def _cost(item: Measure) -> tuple[bool, bool, int]:
 
 def _is_judge(item: Measure) -> bool:
     return item.metric.paradigm == "judge"
-
-
-def _explanation(item: Measure, sample: Sample) -> dict[str, Any] | None:
-    (reason,) = explain_samples(item, [sample])
-    return None if reason is None else asdict(reason)
 
 
 Swap = tuple[str, str, tuple[str, ...]]  # what was done, the new text, the new references
