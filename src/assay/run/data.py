@@ -93,7 +93,7 @@ def fitting(
 
 def check_used(described: Sequence[Described], audits: Mapping[str, Audit]) -> None:
     """Refuse a file that no audit of the run can use."""
-    used = _users(audits)
+    used = [path for audit in audits.values() for path in getattr(audit, "data", ())]
     for file in described:
         if file.path not in used:
             listed = f" with the columns {', '.join(file.columns)}" if file.columns else ""
@@ -104,18 +104,13 @@ def check_used(described: Sequence[Described], audits: Mapping[str, Audit]) -> N
             )
 
 
-def _users(audits: Mapping[str, Audit]) -> dict[Path, list[str]]:
-    """Each file of a run, or table in memory, with the audits that use it."""
+def data_notes(audits: Mapping[str, Audit]) -> list[str]:
+    """How the columns of each file were read, the task of its records, and which audits used which data."""
     users: dict[Path, list[str]] = {}
     for name, audit in audits.items():
         for path in getattr(audit, "data", ()):
             users.setdefault(path, []).append(name)
-    return users
-
-
-def data_notes(audits: Mapping[str, Audit]) -> list[str]:
-    """How the columns of each file were read, the task of its records, and which audits used which data."""
-    users, notes = _users(audits), []
+    notes = []
     for path, names in users.items():
         with suppress(DataError):  # the reader's own columns may suffice where others are doubtful
             notes += _file_notes(describe_data(path), {name: audits[name] for name in names})
@@ -148,7 +143,7 @@ def alias_notes(path: Path, aliases: Mapping[str, str]) -> list[str]:
 def data_digests(audits: Mapping[str, Audit]) -> dict[str, str]:
     """Each file of a run, or table in memory, with the digest of its content."""
     digests = {}
-    for path in _users(audits):
+    for path in (path for audit in audits.values() for path in getattr(audit, "data", ())):
         if (table := table_of(path)) is not None:
             digests[str(path)] = digest(*map(repr, table))
         elif path.is_file():
