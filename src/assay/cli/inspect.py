@@ -92,7 +92,7 @@ def calibrate(
     context: typer.Context,
     audit: str,
     request: o.Request,
-    metric: Annotated[str | None, typer.Option("-m", "--metric")] = None,
+    metric: o.OptionalMetric = None,
     noise: Annotated[float | None, typer.Option(min=0.0)] = None,
     draws: Annotated[int, typer.Option(min=20)] = 100,
     only: list[str] | None = None,

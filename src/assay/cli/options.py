@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Metrics = Annotated[list[str] | None, typer.Option("-m", "--metric")]
 Metric = Annotated[str, typer.Option("-m", "--metric")]
+OptionalMetric = Annotated[str | None, typer.Option("-m", "--metric")]
 Count = Annotated[int | None, typer.Option(min=1)]
 
 

@@ -147,11 +147,7 @@ def card(run: Path, metric: o.Metric, format: Literal["md", "html"] = "md") -> N
     typer.echo(as_html(card) if format == "html" else as_markdown(card))
 
 
-def badge(
-    run: Path,
-    metric: Annotated[str | None, typer.Option("-m", "--metric")] = None,
-    format: Literal["svg", "json"] = "svg",
-) -> None:
+def badge(run: Path, metric: o.OptionalMetric = None, format: Literal["svg", "json"] = "svg") -> None:
     """Print a badge of one metric's answers, to save and show in a README."""
     loaded = load_run(run)
     if metric is None and len(loaded.metrics) > 1:
