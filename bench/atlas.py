@@ -27,7 +27,7 @@ from assay.report.evidence import examples
 from assay.report.names import shown
 from assay.report.ranking import profiles, rankings
 from assay.report.text import sentence
-from assay.report.verdicts import audits_of, rows_of, worst
+from assay.report.verdicts import rows_of, worst
 from assay.run.pipeline import score
 from assay.run.results import FINDINGS, Run, load_about, load_run
 from assay.run.session import Session
@@ -138,14 +138,14 @@ def example_table(runs: Sequence[Run]) -> pl.DataFrame:
     """The gravest findings of each metric with the texts and scores of one case."""
     rows = []
     for run in runs:
-        audits, places = audits_of(run), {metric: place for place, metric in enumerate(run.metrics)}
+        places = {metric: place for place, metric in enumerate(run.metrics)}
         for metric in run.metrics:
             own = [row for row in rows_of(run) if row["metric"] == metric]
-            for row in worst(run, own, GRAVEST):
+            for row in worst(own, GRAVEST):
                 for (_, case), known in list(examples(run, [row]).items())[:1]:
                     for role, text in known["roles"].items():
                         rows.append(
-                            (metric, row["audit"], row["slice"], sentence(audits[row["audit"]], row), case,
+                            (metric, row["audit"], row["slice"], sentence(row), case,
                              role, text["text"], known["references"], text["scores"][places[metric]] if text["scores"] else None)
                         )  # fmt: skip
     texts = dict.fromkeys(("metric", "audit", "slice", "sentence", "case", "role", "text"), pl.String)

@@ -24,7 +24,7 @@ from assay.report.panel import choose_panel, error_checks
 from assay.report.plain import markdown_table
 from assay.report.ranking import EVERYTHING, Profile, Share, profiles, rankings
 from assay.report.text import interval, number, sentence
-from assay.report.verdicts import Row, audits_of, checks, gravest_first, rows_of
+from assay.report.verdicts import Row, audits_of, checks, gravest_failures, rows_of
 from assay.run.results import Run
 
 FOLDER = Path(__file__).parent
@@ -71,7 +71,7 @@ def atlas() -> Run:
 
 @cache
 def outcomes() -> dict[str, dict[Slice, Outcome]]:
-    return slice_outcomes(atlas(), checks(atlas()))
+    return slice_outcomes(checks(atlas()))
 
 
 @cache
@@ -180,9 +180,8 @@ def verdict(low: float, high: float) -> str:
 
 
 def rows(audit: str, statistic: str, metric: str | None = None) -> list[Row]:
-    return [
-        r for r in rows_of(atlas(), audit) if r["statistic"] == statistic and metric in (None, r["metric"])
-    ]
+    named = [row for row in rows_of(atlas()) if (row["audit"], row["statistic"]) == (audit, statistic)]
+    return [row for row in named if metric in (None, row["metric"])]
 
 
 def figure(row: Row) -> str:
@@ -385,13 +384,11 @@ def metric_page(metric: str) -> str:
         "",
     ]
     places = outcomes().get(metric, {})
-    failed = gravest_first(
-        atlas(), [r for r in own if r["verdict"] == "fail" and audits[r["audit"]].question == "fairness"]
-    )
+    failed = gravest_failures(row for row in own if row.info.question == "fairness")
     lines += [
         "## Unfair to whom",
         "",
-        *[f"- {sentence(audits[r['audit']], r)} ({interval(r)})" for r in failed],
+        *[f"- {sentence(r)} ({interval(r)})" for r in failed],
         "",
     ]
     if not failed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
@@ -177,9 +177,8 @@ class Finding:
     def from_row(cls, row: Mapping[str, Any]) -> Finding:
         """A settled finding from a row of a run's table."""
         ci = None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
-        names = ("metric", "audit", "slice", "statistic", "value", "n", "versus", "p_value", "q_value", "mde")
-        rest = {name: row[name] for name in (*names, "verdict", "sentence")}
-        return cls(**rest, ci=ci, evidence=tuple(row["evidence"] or ()))
+        stored = {each.name: row[each.name] for each in fields(cls) if each.name in row}
+        return cls(**stored | {"ci": ci, "evidence": tuple(row["evidence"] or ())})
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +189,7 @@ class Statistic:
     meaning: str  # one plain sentence, shown in the report and in the reference
     unit: str = ""  # "points of 100", "% of the gap", "share"
     bad: Literal["high", "low", "far"] | None = None  # which side is worse; None: descriptive, never judged
-    margin: str | float | None = (
-        None  # the smallest difference that matters: a field of the audit, or a number
-    )
+    margin: str | float | None = None  # the smallest difference that matters: the audit's field or a number
     centre: float = 0.0  # where there is no effect, for `bad="far"`: 0.5 for a share of two
     headline: bool = False  # shown in tables and on the first screen
     within: str = ""  # only for slices with this part in their path, where one name is judged in two ways
@@ -207,9 +204,7 @@ class Chart:
     kind: Literal["bars", "curve", "scatter", "cases"]
     value: str  # the statistic on the value axis
     title: str = ""
-    x: str | None = (
-        None  # curve: the statistic on the other axis; None reads the number in the slice's last part
-    )
+    x: str | None = None  # curve: the statistic across; None reads the number in the slice's last part
     colour: str | None = None  # the statistic whose verdict colours the marks; None: that of `value`
     depth: int = 1  # how many parts of a slice name one panel
 

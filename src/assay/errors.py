@@ -61,7 +61,6 @@ class TextError(MetricError):
         self.problem, self.advice, self.text = problem, advice, text
 
     def __str__(self) -> str:
-        """The message as people read it."""
         return f"{self.problem}; {self.advice}"
 
 

@@ -88,9 +88,8 @@ def _problems(
 ) -> list[tuple[str, str]]:
     """The slices that failed and are not allowed to, each with the finding in words."""
     from assay.report.text import interval, number, sentence
-    from assay.report.verdicts import audits_of, rows_of
+    from assay.report.verdicts import rows_of
 
-    audits = audits_of(done)
     lines = []
     for row in rows_of(done):
         asked = row["verdict"] in verdicts and statistic in (None, row["statistic"])
@@ -98,7 +97,7 @@ def _problems(
             value = f"{row['statistic']} {number(row['value'])}"
             facts = ", ".join(part for part in (value, interval(row), f"n = {row['n']}") if part)
             doubt = " inconclusive:" if row["verdict"] == "inconclusive" else ""
-            lines.append((row["slice"], f"-{doubt} {sentence(audits[row['audit']], row)} [{facts}]"))
+            lines.append((row["slice"], f"-{doubt} {sentence(row)} [{facts}]"))
     return lines
 
 

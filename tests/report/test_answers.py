@@ -196,11 +196,11 @@ def test_the_gravest_findings_are_of_different_defects() -> None:
     ]
     run = judged_run({Checklist(): rows})
     same = replace(run, findings=run.findings.with_columns(pl.lit("The same of all.").alias("sentence")))
-    assert len(worst(same, rows_of(same))) == 1
+    assert len(worst(rows_of(same))) == 1
     rows = [effect("a", f"t/error-{n}", "change", 90 - n) for n in range(3)]
     mixed = judged_run({Checklist(): [*rows, effect("b", "t/error-5", "change", 9)]})
-    assert [row["metric"] for row in worst(mixed, rows_of(mixed), 2)] == ["a", "b"]  # another metric first
-    assert [row["slice"] for row in worst(run, rows_of(run), 2)] == [
+    assert [row["metric"] for row in worst(rows_of(mixed), 2)] == ["a", "b"]  # another metric first
+    assert [row["slice"] for row in worst(rows_of(run), 2)] == [
         "summaries/invariance/synonyms",
         "translation/negate",
     ]

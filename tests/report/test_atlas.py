@@ -63,7 +63,7 @@ def test_a_metric_stands_where_its_share_of_passed_slices_puts_it() -> None:
     assert not placement.alone
     assert not placement.joins
     # Of 8 errors that mine or equal misses, both miss 8; with strong 5 of 8; with weak 8 of 18.
-    assert [(n.metric, n.shared.good, n.shared.total) for n in placement.neighbours] == [
+    assert [(name, shared.good, shared.total) for name, shared in placement.neighbours.items()] == [
         ("middle", 8, 10),
         ("weak", 8, 18),
     ]
@@ -78,7 +78,7 @@ def test_what_only_one_metric_notices_brings_it_into_the_panel() -> None:
 
 def test_a_metric_is_not_compared_with_itself() -> None:
     (placement,), _ = place(run_of({"weak": 2}), run_of({"weak": 2, "strong": 15}))
-    assert [neighbour.metric for neighbour in placement.neighbours] == ["strong"]
+    assert list(placement.neighbours) == ["strong"]
     assert placement.standings[0].metrics == 1
 
 

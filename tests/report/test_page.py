@@ -81,9 +81,8 @@ def test_a_damaged_description_is_a_message(planted: Run) -> None:
 
 
 def test_severity_is_the_distance_beyond_the_margin_in_margins(planted: Run) -> None:
-    audits = audits_of(planted)
     sizes = {
-        row["statistic"]: severity(row, audits[row["audit"]].statistic(row))
+        row["statistic"]: severity(row)
         for row in rows_of(planted)
         if row["metric"] == "soft" and row["verdict"] == "fail"
     }
@@ -95,15 +94,12 @@ def test_severity_is_the_distance_beyond_the_margin_in_margins(planted: Run) -> 
 
 
 def test_the_gravest_are_of_different_audits(planted: Run) -> None:
-    gravest = worst(planted, rows_of(planted))
+    gravest = worst(rows_of(planted))
     assert [row["statistic"] for row in gravest] == ["sensitivity", "excess_bias", "effect_size"]
 
 
 def test_the_stored_sentence_is_shown_and_others_get_a_plain_one(planted: Run) -> None:
-    audits = audits_of(planted)
-    said = {
-        (row["metric"], row["statistic"]): sentence(audits[row["audit"]], row) for row in rows_of(planted)
-    }
+    said = {(row["metric"], row["statistic"]): sentence(row) for row in rows_of(planted)}
     assert "differ only in gender apart by 20 points" in said["soft", "excess_bias"]
     assert said["soft", "effect_size"] == "soft fails association (weat6): effect size is 1.2 SD."
     assert said["keen", "bias"] == "keen, Stereotype pairs (gender): bias is 4 points of 100."

@@ -11,7 +11,7 @@ from assay.report import render, write_report
 from assay.report.history import history
 from assay.report.ranking import EVERYTHING, Share, profiles, rankings
 from assay.report.text import expectation
-from assay.report.verdicts import audits_of, rows_of
+from assay.report.verdicts import rows_of
 from assay.run.results import Run
 
 from .conftest import Checklist, Groups, effect, judged_run
@@ -137,14 +137,12 @@ def test_an_unfair_metric_is_left_out_of_the_advice_and_its_profile_says_why() -
 def test_what_should_have_happened_is_said_in_the_unit_of_the_check(planted: Run) -> None:
     rows = [effect("m", "t/negate", "change", 3), effect("m", "t/invariance/x", "change", 30)]
     run = judged_run({Checklist(): rows, Groups(): [effect("m", "age/group/old", "group_effect", 9)]})
-    audits = audits_of(run)
-    assert {row["slice"]: expectation(audits[row["audit"]], row) for row in rows_of(run)} == {
+    assert {row["slice"]: expectation(row) for row in rows_of(run)} == {
         "t/negate": "The score should have fallen by at least 1% of the gap.",
         "t/invariance/x": "The score should have stayed, within 5% of the gap.",
         "age/group/old": "Both texts should score alike, within 2% of the gap.",
     }
-    audits = audits_of(planted)
-    said = {row["statistic"]: expectation(audits[row["audit"]], row) for row in rows_of(planted)}
+    said = {row["statistic"]: expectation(row) for row in rows_of(planted)}
     assert said["effect_size"] == "The effect size should lie within 0.5 SD of 0."
     assert said["sensitivity"] == "The sensitivity should be at least 0.1 SD of clean scores."
 

@@ -15,7 +15,6 @@ from assay.report.names import shown, shown_names
 from assay.report.ranking import Line, Profile, Share, profiles, rankings
 from assay.report.verdicts import audits_of
 from assay.run.results import Run, load_run
-from assay.vocabulary import QUESTIONS
 
 _MOST = 8  # errors named that only one metric notices
 
@@ -92,8 +91,8 @@ def _document(placement: Placement) -> dict[str, Any]:
         for s in placement.standings
     ]  # fmt: skip
     near = [
-        {"metric": n.metric, "blind_together": n.shared.good, "of": n.shared.total}
-        for n in placement.neighbours
+        {"metric": name, "blind_together": shared.good, "of": shared.total}
+        for name, shared in placement.neighbours.items()
     ]
     return {
         "metric": placement.metric, "standings": standings, "neighbours": near, "joins": placement.joins,
@@ -103,13 +102,11 @@ def _document(placement: Placement) -> dict[str, Any]:
 
 def _print_placement(placement: Placement, run: Run, names: dict[str, str]) -> None:
     audits = audits_of(run)
-    order = sorted(placement.standings, key=lambda s: QUESTIONS.index(audits[s.audit].question))
     typer.echo(f"{names[placement.metric]} in the atlas:")
-    print_columns([_standing_cells(standing, audits[standing.audit].question) for standing in order])
-    for neighbour in placement.neighbours:
-        shared = neighbour.shared
+    print_columns([_standing_cells(each, audits[each.audit].question) for each in placement.standings])
+    for name, shared in placement.neighbours.items():
         missed = f"of {shared.total} errors that either misses, both miss {_percent(shared)}"
-        typer.echo(f"near {names[neighbour.metric]}: {missed.rpartition(' of ')[0]}")
+        typer.echo(f"near {names[name]}: {missed.rpartition(' of ')[0]}")
     listed = [f"{slice_} ({audit})" for audit, slice_ in placement.alone]
     more = f", and {len(listed) - _MOST} more" if len(listed) > _MOST else ""
     typer.echo(f"only it notices: {', '.join(listed[:_MOST]) or 'nothing'}{more}")

@@ -13,18 +13,14 @@ import typer
 
 from assay.cli import options as o
 from assay.cli.output import finish, print_cost, print_json, print_notes
+from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError
 
 if TYPE_CHECKING:
     from assay.core import Perturbation, Record
     from assay.run.results import Run
 
-_LACKS = {
-    "source": "it has no source",
-    "references": "it has no references",
-    "context": "it has no context, the turns before it",
-    "others": "there are no other texts to borrow from",
-}
+_LACKS: dict[str, str] = toml_file("help", "commands")["lacks"]
 
 
 @o.with_request(size="quick", out=Path("assay-run"))

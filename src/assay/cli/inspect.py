@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -91,17 +92,16 @@ def calibrate(
     context: typer.Context,
     audit: str,
     request: o.Request,
-    metric: Annotated[str | None, typer.Option("-m", "--metric")] = None,
+    metric: o.OptionalMetric = None,
     noise: Annotated[float | None, typer.Option(min=0.0)] = None,
     draws: Annotated[int, typer.Option(min=20)] = 100,
     only: list[str] | None = None,
 ) -> None:
     """Simulate metrics with a defect of known size on your data, and count how often the audit finds it."""
     from assay.calibration.curve import calibrate
-    from assay.run.session import Session
 
     options = o.audit_fields(context, audit, request.fields(only))
-    session = Session.open(cache=o.cache_path(request.cache))
+    session = replace(request, quiet=True).session()
     curves, notes = calibrate(
         audit, options, seeds=draws, noise=noise, metric=metric, session=session, size=request.size
     )

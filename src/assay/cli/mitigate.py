@@ -14,6 +14,7 @@ import typer
 from assay.cli import options as o
 from assay.cli.help import Command, Group
 from assay.cli.output import print_columns, print_json
+from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError
 
 if TYPE_CHECKING:
@@ -23,23 +24,10 @@ if TYPE_CHECKING:
 
 _REWARDS = ("clipscore:model=scenes", "clipscore:model=scenes+cider", "clipscore:model=scenes-balanced")
 _COLUMNS = ("bleu-4", "meteor", "rougeL", "cider")  # of tables 3 and 6, beside the rewards
-_EXPLANATION = (
-    "error: likeliest captions that state the wrong gender, change in points with 95% interval; no gender: "
-    "captions that name none, or both; reward gain: of drawn captions, and where it is not surely above 0 "
-    "nothing was optimised; scores of the likeliest captions, times 100"
-)
-
-
-class Method(StrEnum):
-    """How a reward is optimised."""
-
-    BEST = "best-of-n"
-    RISK = "minimum-risk"
-    CRITICAL = "self-critical"
-
-
+_EXPLANATION: str = toml_file("help", "commands")["notes"]["propagate"]
+# How a reward is optimised: an enumeration, since typer takes no list of Literals.
+Method = StrEnum("Method", {"BEST": "best-of-n", "RISK": "minimum-risk", "CRITICAL": "self-critical"})
 _METHODS = (Method.BEST, Method.RISK)
-Metric = Annotated[str, typer.Option("-m", "--metric")]
 mitigate = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
@@ -53,7 +41,7 @@ def debias(
     request: o.Request,
     attribute: Annotated[list[str], typer.Option()],
     out: Annotated[Path, typer.Option()],
-    metric: Metric = "bertscore-f",
+    metric: o.Metric = "bertscore-f",
     data: list[Path] | None = None,
     test: list[Path] | None = None,
     human: list[Path] | None = None,
@@ -118,7 +106,7 @@ def _change(figure: Figure) -> str:
 @o.with_request("seed", "cache", "json", "quiet", seed=0)
 def compare(
     request: o.Request,
-    metric: Metric = "bertscore-f",
+    metric: o.Metric = "bertscore-f",
     attribute: list[str] | None = None,
     adapter: list[Path] | None = None,
     model: list[str] | None = None,
@@ -188,7 +176,6 @@ def propagate(
     """
     from assay.mitigation.propagate import Experiment, own_world, propagate, rendered_world
     from assay.names.spec import parse
-    from assay.run.session import Session
 
     if (model is None) != (data is None):
         raise SpecError("a captioner of your own needs both --model and --data")
@@ -198,7 +185,7 @@ def propagate(
     effects = propagate(
         rewards, range(seeds), Experiment(**_given(epochs=epochs, samples=samples, batch=batch, rate=rate)),
         own_world(model, data) if model and data else rendered_world(scenes),
-        Session.open(cache=o.cache_path(request.cache)), methods=[each.value for each in method or _METHODS],
+        replace(request, quiet=True).session(), methods=[each.value for each in method or _METHODS],
         columns=[*columns, *rewards], out=out,
     )  # fmt: skip
     if request.json:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from assay.run.session import Session
 
 Metrics = Annotated[list[str] | None, typer.Option("-m", "--metric")]
+Metric = Annotated[str, typer.Option("-m", "--metric")]
+OptionalMetric = Annotated[str | None, typer.Option("-m", "--metric")]
 Count = Annotated[int | None, typer.Option(min=1)]
 
 
@@ -52,11 +54,12 @@ class Request:
     verbose: Annotated[bool, typer.Option("-v", "--verbose")] = False
 
     def session(self) -> Session:
-        """The session that the options ask for."""
         from assay.run.session import Session
 
+        folder = "" if self.cache is None else Path(self.cache).expanduser()  # "": the default one
+        cache = None if self.cache == "none" else folder
         return Session.open(
-            self.out, cache_path(self.cache), workers=self.workers, ray=self.ray, on_error=self.on_error,
+            self.out, cache, workers=self.workers, ray=self.ray, on_error=self.on_error,
             quiet=self.quiet, timeout=self.timeout, max_calls=self.max_calls, max_cost=self.max_cost,
         )  # fmt: skip
 
@@ -89,15 +92,6 @@ def with_request(*names: str, **defaults: Any) -> Callable[[Callable[..., None]]
         return spread
 
     return decorate
-
-
-def cache_path(text: str | None) -> Path | None:
-    """The folder that `--cache` names, None for no folder, or the default."""
-    from assay.models.weights import cache_folder
-
-    if text is None:
-        return cache_folder()
-    return None if text == "none" else Path(text).expanduser()
 
 
 def audit_fields(context: typer.Context, audit: str, shared: Mapping[str, Any]) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def _print_agreement(done: Run) -> list[str]:
             interval = "" if finding.ci is None else f"{finding.ci[0]:.2f} .. {finding.ci[1]:.2f}"
             figure = {"metric": finding.metric, NAMES[finding.statistic]: f"{finding.value:.3f}"}
             figure |= {"95% CI": interval, "n": str(finding.n), "tied with": ", ".join(tied)}
-            cells.append(figure | {"verdict": shown_verdict({"verdict": verdict})})
+            cells.append(figure | {"verdict": shown_verdict(verdict)})
         print_columns(cells, cut=True)
     sentences = agreement_notes(findings)
     for sentence in sentences:
@@ -159,16 +159,15 @@ def _print_answers(done: Run) -> None:
     from assay.report.names import shown
     from assay.report.plain import short_rows
     from assay.report.text import sentence
-    from assay.report.verdicts import audits_of, rows_of, worst
+    from assay.report.verdicts import rows_of, worst
 
     done = shown(done)
-    audits = audits_of(done)
     rows, legend = short_rows(done)
     print_columns(rows)
     for line in legend:
         typer.echo(f"({line})")
-    for row in worst(done, rows_of(done)):
-        typer.echo(f"- {sentence(audits[row['audit']], row)}")
+    for row in worst(rows_of(done)):
+        typer.echo(f"- {sentence(row)}")
     typer.echo(f"({done.findings.height:,} findings in the report and with --json)", err=True)
 
 
@@ -187,7 +186,7 @@ def _print_findings(done: Run) -> None:
         value = f"{row['value']:.4g}" if abs(row["value"]) > ROUNDING else "0"
         labels = {name: row[name] for name in ("metric", "audit", "slice", "statistic")}
         numbers = {"value": value, "95% CI": interval, "q": probability(row["q_value"])}
-        rows.append({"verdict": shown_verdict(row)} | labels | numbers)
+        rows.append({"verdict": shown_verdict(row["verdict"])} | labels | numbers)
     print_columns(rows, cut=True)
     left = len(findings) - len(rows)
     if left > 0:

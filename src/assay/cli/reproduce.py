@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from assay.reproduction.recipes import Recipe
     from assay.run.session import Session
 
+Folder = Annotated[Path | None, typer.Option(metavar="DIR")]
+
 
 @o.with_request("metric", "cache", "workers", "json", "quiet")
 def reproduce(
     request: o.Request,
     recipe: Annotated[list[str] | None, typer.Argument()] = None,
-    data: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
+    data: Folder = None,
     all_: Annotated[bool, typer.Option("--all")] = False,
     quick: bool = False,
     weights: Literal["local", "hub"] = "local",
@@ -79,9 +81,7 @@ def reproduce(
 
 
 @o.with_request("metric", "limit", "out", "cache", "workers", "json", "quiet", out=Path("assay-run"))
-def study(
-    paper: str, request: o.Request, data: Annotated[Path | None, typer.Option(metavar="DIR")] = None
-) -> None:
+def study(paper: str, request: o.Request, data: Folder = None) -> None:
     """Repeat the study of a paper (unfair, assoc, caption, blind or checklist) on your metrics.
 
     It runs on the paper's data where --data has it, on embedded data elsewhere, at quick size.

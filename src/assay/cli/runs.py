@@ -141,19 +141,13 @@ def gate(
     print_outcomes(checked, str(bounds or ", ".join(asked.fail_on)), unchecked(loaded, asked))
 
 
-def card(
-    run: Path, metric: Annotated[str, typer.Option("-m", "--metric")], format: Literal["md", "html"] = "md"
-) -> None:
+def card(run: Path, metric: o.Metric, format: Literal["md", "html"] = "md") -> None:
     """Print one page about a metric: what it measures, what the run found, and its limits."""
     card = make_card(load_run(run), metric)
     typer.echo(as_html(card) if format == "html" else as_markdown(card))
 
 
-def badge(
-    run: Path,
-    metric: Annotated[str | None, typer.Option("-m", "--metric")] = None,
-    format: Literal["svg", "json"] = "svg",
-) -> None:
+def badge(run: Path, metric: o.OptionalMetric = None, format: Literal["svg", "json"] = "svg") -> None:
     """Print a badge of one metric's answers, to save and show in a README."""
     loaded = load_run(run)
     if metric is None and len(loaded.metrics) > 1:

@@ -16,7 +16,7 @@ from typing import Literal
 from assay.core import Statistic
 from assay.datasets.lexicon import toml_file
 from assay.report.text import amount
-from assay.report.verdicts import Row, audits_of, checks, gravest_first, grouped
+from assay.report.verdicts import Row, checks, gravest_failures, grouped
 from assay.run.results import Run
 from assay.vocabulary import QUESTIONS, Question
 
@@ -32,20 +32,20 @@ def asks_for_change(statistic: Statistic) -> bool:
     return statistic.bad in ("high", "low")
 
 
-def outcome_of(judged: Sequence[tuple[Row, Statistic]], question: Question) -> Outcome:
+def outcome_of(judged: Sequence[Row]) -> Outcome:
     """What the judged findings of one metric on one slice say together."""
-    verdicts = {row["verdict"] for row, _ in judged}
-    robustness = question == "robustness"
-    errors = not robustness or any(asks_for_change(statistic) for _, statistic in judged)
+    verdicts = {row["verdict"] for row in judged}
+    robustness = judged[0].info.question == "robustness"
+    errors = not robustness or any(asks_for_change(row.declared) for row in judged)
     if "fail" in verdicts:
-        blind = not robustness or any(_is_blind(*pair, errors=errors) for pair in judged)
+        blind = not robustness or any(_is_blind(row, errors=errors) for row in judged)
         return "fail" if blind else "over-sensitive"
     if verdicts == {"pass"}:
         return "pass" if errors else "steady"
     return "insensitive" if verdicts == {"insensitive"} else "inconclusive"
 
 
-def _is_blind(row: Row, statistic: Statistic, *, errors: bool) -> bool:
+def _is_blind(row: Row, *, errors: bool) -> bool:
     """Whether a failure is that of a metric which minds too little.
 
     Where the slice also asks if an error is noticed, a value below the centre is too lenient (people minded
@@ -53,27 +53,22 @@ def _is_blind(row: Row, statistic: Statistic, *, errors: bool) -> bool:
     """
     if row["verdict"] != "fail" or not errors:
         return False
-    return statistic.bad != "far" or row["value"] < statistic.centre
+    return row.declared.bad != "far" or row["value"] < row.declared.centre
 
 
-def slice_outcomes(run: Run, judged: Iterable[Row]) -> dict[str, dict[Slice, Outcome]]:
+def slice_outcomes(judged: Iterable[Row]) -> dict[str, dict[Slice, Outcome]]:
     """Every metric's outcome by slice, from the checks of one or more questions."""
-    audits = audits_of(run)
-    by_slice: dict[str, dict[Slice, list[tuple[Row, Statistic]]]] = {}
-    for row in judged:
-        pair = row, audits[row["audit"]].statistic(row)
-        by_slice.setdefault(row["metric"], {}).setdefault((row["audit"], row["slice"]), []).append(pair)
-    return {
-        metric: {place: outcome_of(rows, audits[place[0]].question) for place, rows in slices.items()}
-        for metric, slices in by_slice.items()
-    }
+    outcomes: dict[str, dict[Slice, Outcome]] = {}
+    groups = grouped(judged, lambda row: (row["metric"], row["audit"], row["slice"]))
+    for (metric, audit, slice_), rows in groups.items():
+        outcomes.setdefault(metric, {})[audit, slice_] = outcome_of(rows)
+    return outcomes
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a metric's slices say about one question."""
 
-    metric: str
     question: Question
     counts: Mapping[Outcome, int]
     gravest: Mapping[str, str] = field(default_factory=dict)  # what failed, gravest first, and by how much
@@ -92,11 +87,6 @@ class Answer:
         return self.count("inconclusive") + self.count("insensitive")
 
     @property
-    def is_empty(self) -> bool:
-        """Whether the metric tells clean from worthless texts on hardly any slice."""
-        return self.count("insensitive") * 2 > self.total
-
-    @property
     def is_unsettled(self) -> bool:
         """Whether nothing failed, but most slices say nothing."""
         return self.verdict == "pass" and self.unknown * 2 > self.total
@@ -108,7 +98,7 @@ class Answer:
             return "not measured"
         if self.count("fail") or self.count("over-sensitive"):
             return "fail"
-        if self.is_empty:
+        if self.count("insensitive") * 2 > self.total:
             return "insensitive"
         return "pass" if self.count("pass") else "inconclusive"
 
@@ -156,15 +146,15 @@ def answers(run: Run) -> dict[tuple[str, Question], Answer]:
     answered = {}
     for question in QUESTIONS:
         judged = checks(run, question)
-        outcomes = slice_outcomes(run, judged)
-        failed = grouped((row for row in judged if row["verdict"] == "fail"), lambda row: row["metric"])
+        outcomes = slice_outcomes(judged)
+        failed = gravest_failures(judged)
+        by_metric = grouped(failed, lambda row: row["metric"])
         for metric in run.metrics:
             own = outcomes.get(metric, {})
-            blind = [row for row in failed.get(metric, ()) if own[row["audit"], row["slice"]] == "fail"]
-            blind = gravest_first(run, blind)
+            blind = [row for row in by_metric.get(metric, ()) if own[row["audit"], row["slice"]] == "fail"]
             first = _subject(blind[0]) if blind else ""
-            named, counts = failed_names(run, blind), Counter(own.values())
-            answered[metric, question] = Answer(metric, question, counts, named, first)
+            named, counts = failed_names(blind), Counter(own.values())
+            answered[metric, question] = Answer(question, counts, named, first)
     return answered
 
 
@@ -175,16 +165,15 @@ def _subject(row: Row) -> str:
     return name.replace("-", " ").replace("_", " ")
 
 
-def failed_names(run: Run, failed: Iterable[Row]) -> dict[str, str]:
+def failed_names(failed: Iterable[Row]) -> dict[str, str]:
     """What failed slices concern, gravest first, each once, and by how much: genderqueer, -10% of the gap.
 
     The last part of a slice of fairness is whom or what it concerns; other slices are named in full.
     """
-    audits = audits_of(run)
     named: dict[str, str] = {}
-    for row in gravest_first(run, failed):
-        audit, subject = audits[row["audit"]], row["slice"]
-        if audit.question == "fairness":
+    for row in gravest_failures(failed):
+        subject = row["slice"]
+        if row.info.question == "fairness":
             subject = subject.rpartition("/")[2].replace("-", " ").replace("_", " ")
-        named.setdefault(subject, amount(row["value"], audit.statistic(row)))
+        named.setdefault(subject, amount(row["value"], row.declared))
     return named

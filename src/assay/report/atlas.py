@@ -28,7 +28,6 @@ FILES = ("findings", "profile", "cost", "examples")  # Parquet tables beside run
 NEIGHBOURS = 3  # metrics with the most similar blind spots that are named
 _FEWEST = 10  # slices that two metrics must share before their blind spots are compared
 _DIGITS = 4  # of the numbers that are kept
-_GOOD = ("pass", "steady")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +41,12 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A metric of the atlas, and how many of the errors that either fails to notice both fail to notice."""
-
-    metric: str
-    shared: Share
-
-
-@dataclass(frozen=True, slots=True)
 class Placement:
     """Where a metric stands in the atlas."""
 
     metric: str
     standings: tuple[Standing, ...]
-    neighbours: tuple[Neighbour, ...]
+    neighbours: Mapping[str, Share]  # metrics of the atlas: of the errors that either misses, those both miss
     alone: tuple[Slice, ...]  # errors that it notices and no metric of the atlas does
     panel: Panel  # of the atlas together with this metric
 
@@ -140,34 +131,31 @@ def _only(run: Run, audits: Iterable[str], metrics: Iterable[str]) -> Run:
 def _placed(run: Run, atlas: Run) -> Placement:
     (metric,) = run.metrics
     everyone = merged([atlas, run])
-    outcomes = slice_outcomes(everyone, checks(everyone))
+    outcomes = slice_outcomes(checks(everyone))
     errors = {(row["audit"], row["slice"]) for row in error_checks(everyone)}
     own = outcomes.pop(metric, {})
     noticed = {place for others in outcomes.values() for place, known in others.items() if known == "pass"}
     alone = sorted(place for place, known in own.items() if known == "pass" and place in errors - noticed)
-    near = (Neighbour(name, blind_together(own, others, errors)) for name, others in outcomes.items())
-    near = (neighbour for neighbour in near if neighbour.shared.total >= _FEWEST)
-    neighbours = sorted(near, key=lambda neighbour: -neighbour.shared.value)[:NEIGHBOURS]
+    shared = {name: blind_together(own, others, errors) for name, others in outcomes.items()}
+    near = [name for name, share in shared.items() if share.total >= _FEWEST]
+    near = sorted(near, key=lambda name: -shared[name].value)[:NEIGHBOURS]
     standings = tuple(_standing(audit, own, outcomes) for audit in audits_of(run))
     return Placement(
-        metric, tuple(s for s in standings if s.share.total), tuple(neighbours), tuple(alone),
-        choose_panel(everyone),
+        metric, tuple(s for s in standings if s.share.total), {name: shared[name] for name in near},
+        tuple(alone), choose_panel(everyone),
     )  # fmt: skip
 
 
 def _standing(
     audit: str, own: Mapping[Slice, Outcome], others: Mapping[str, Mapping[Slice, Outcome]]
 ) -> Standing:
-    share = _share(audit, own)
-    known = [theirs for slices in others.values() if (theirs := _share(audit, slices)).total]
+    share, *shares = (
+        Share.of([outcome for place, outcome in slices.items() if place[0] == audit])
+        for slices in (own, *others.values())
+    )
+    known = [theirs for theirs in shares if theirs.total]
     worse = sum((theirs.value < share.value) + (theirs.value == share.value) / 2 for theirs in known)
     return Standing(audit, share, 100.0 * worse / len(known) if known else 0.0, len(known))
-
-
-def _share(audit: str, slices: Mapping[Slice, Outcome]) -> Share:
-    listed = [outcome for place, outcome in slices.items() if place[0] == audit]
-    good, bad = (sum(o in side for o in listed) for side in (_GOOD, ("fail", "over-sensitive")))
-    return Share(good, bad, len(listed))
 
 
 def blind_together(

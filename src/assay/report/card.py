@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -17,7 +17,7 @@ from assay.report.names import shown, shown_names
 from assay.report.plain import filled
 from assay.report.tables import shown_rows
 from assay.report.text import asset, in_words, interval, number, sentence
-from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, audits_of, checks, gravest_first, rows_of
+from assay.report.verdicts import QUESTION_TITLES, Row, audits_of, checks, gravest_failures, rows_of
 from assay.run.results import Run
 from assay.vocabulary import QUESTIONS, Question, Verdict
 
@@ -74,36 +74,36 @@ def make_card(run: Run, metric: str) -> Card:
     if metric not in names and metric not in names.values():
         raise SpecError(f"no metric {metric!r} in this run{suggest(metric, run.metrics)}")
     run, metric = shown(run), names.get(metric, metric)
-    audits, answered = audits_of(run), answers(run)
+    answered = answers(run)
     judged = [row for row in checks(run) if row["metric"] == metric]
-    outcomes = slice_outcomes(run, judged).get(metric, {})
+    outcomes = slice_outcomes(judged).get(metric, {})
 
     def failures(question: Question, outcome: Outcome) -> tuple[str, ...]:
-        own = (row for row in judged if audits[row["audit"]].question == question)
-        return _failures(run, audits, [r for r in own if outcomes[r["audit"], r["slice"]] == outcome])
+        own = (row for row in judged if row.info.question == question)
+        return _failures(row for row in own if outcomes[row["audit"], row["slice"]] == outcome)
 
     on = f"on {run.about['date'][:10]} " if run.about.get("date") else ""
     return Card(
         metric, run.about["metrics"][metric], tuple(answered[metric, question] for question in QUESTIONS),
         failures("fairness", "fail"), failures("robustness", "fail"),
         failures("robustness", "over-sensitive"),
-        _agreement(run, audits, metric), _advice(audits, judged),
+        _agreement(run, metric), _advice(judged),
         f"Measured {on}with assay {run.about.get('assay', '')}, size {run.about.get('size', 'full')}.",
     )  # fmt: skip
 
 
-def _failures(run: Run, audits: Mapping[str, AuditInfo], rows: Sequence[Row]) -> tuple[str, ...]:
+def _failures(rows: Iterable[Row]) -> tuple[str, ...]:
     """The gravest failures in words, at most two per audit; the others by name, so that none is missed."""
     chosen: list[Row] = []
     others: list[Row] = []
-    for row in gravest_first(run, (row for row in rows if row["verdict"] == "fail")):
+    for row in gravest_failures(rows):
         if row["sentence"] in (known["sentence"] for known in chosen):
             continue  # two slices of which the same can be said
         room = sum(known["audit"] == row["audit"] for known in chosen) < 2 and len(chosen) < LISTED
         (chosen if room else others).append(row)
     sureness = [", ".join(filter(None, (interval(row), f"n = {row['n']}"))) for row in chosen]
-    lines = [f"{sentence(audits[r['audit']], r)} ({sure})" for r, sure in zip(chosen, sureness, strict=True)]
-    named = [" ".join(pair) for pair in failed_names(run, others).items()]
+    lines = [f"{sentence(row)} ({sure})" for row, sure in zip(chosen, sureness, strict=True)]
+    named = [" ".join(pair) for pair in failed_names(others).items()]
     if named:
         rest = len(named) - NAMED
         more = f" and {rest} more, which are in the report" if rest > 0 else ""
@@ -111,13 +111,14 @@ def _failures(run: Run, audits: Mapping[str, AuditInfo], rows: Sequence[Row]) ->
     return tuple(lines)
 
 
-def _agreement(run: Run, audits: Mapping[str, AuditInfo], metric: str) -> tuple[str, ...]:
+def _agreement(run: Run, metric: str) -> tuple[str, ...]:
     """The headline numbers of audits of agreement."""
     lines = []
-    for audit in audits.values():
-        rows = [row for row in rows_of(run, audit.name) if row["metric"] == metric]
-        for name in audit.headlines if audit.question == "agreement" else ():
-            for row in shown_rows([row for row in rows if row["statistic"] == name])[:AGREEMENTS]:
+    rows = [row for row in rows_of(run) if row["metric"] == metric and row.info.question == "agreement"]
+    for audit in audits_of(run).values():
+        for name in audit.headlines:
+            own = [row for row in rows if (row["audit"], row["statistic"]) == (audit.name, name)]
+            for row in shown_rows(own)[:AGREEMENTS]:
                 versus = f" against {row['versus']}" if row["versus"] else ""
                 around = f" ({interval(row)})" if interval(row) else ""
                 value = f"{in_words(name)} {number(row['value'])}{around}{versus}, n = {row['n']}"
@@ -125,15 +126,15 @@ def _agreement(run: Run, audits: Mapping[str, AuditInfo], metric: str) -> tuple[
     return tuple(lines)
 
 
-def _advice(audits: Mapping[str, AuditInfo], judged: Sequence[Row]) -> tuple[str, ...]:
+def _advice(judged: Sequence[Row]) -> tuple[str, ...]:
     """What the failures of the metric ask of its user, and what this run could not say."""
     words = toml_file("report", "words")
-    failed = [audits[name] for name in dict.fromkeys(r["audit"] for r in judged if r["verdict"] == "fail")]
+    failed = list({row["audit"]: row.info for row in judged if row["verdict"] == "fail"}.values())
     general = dict.fromkeys(words["advice"][audit.question] for audit in failed if not audit.advice)
     titles = [audit.title if audit.title.endswith("?") else f"{audit.title}:" for audit in failed]
     own = [f"{title} {audit.advice}" for title, audit in zip(titles, failed, strict=True) if audit.advice]
     lines = [*own, *general]
-    if not any(audits[row["audit"]].question == "agreement" for row in judged):
+    if not any(row.info.question == "agreement" for row in judged):
         missing = "Agreement with people was not measured"
         lines.append(f"{missing}: give your ratings to `assay run human --data FILE`.")
     counts = Counter(row["verdict"] for row in judged)

@@ -127,7 +127,7 @@ def _dots(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel
     named = [row for row in rows if row["statistic"] == (chart.colour or chart.value)]
     at_depth = [row for row in named if row["slice"].count("/") + 1 == chart.depth]
     for path, listed in grouped(shown_rows(at_depth or named), _start(chart)).items():
-        worst = sorted(listed, key=lambda row: -badness(row["value"], audit.statistic(row)))[:MOST_BARS]
+        worst = sorted(listed, key=lambda row: -badness(row))[:MOST_BARS]
         several = len({row["versus"] for row in worst}) > 1
         slices = list(dict.fromkeys(row["slice"] for row in listed))
         dots = tuple(
@@ -137,7 +137,7 @@ def _dots(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel
             }
             for row in sorted(worst, key=lambda row: (slices.index(row["slice"]), listed.index(row)))
         )  # fmt: skip
-        statistic = audit.statistic(worst[0])
+        statistic = worst[0].declared
         spec = _spec("dots", title=heading(statistic), margins=_margins(statistic))
         yield Panel(*_named(audit, chart, path), spec, dots)
 
@@ -178,7 +178,7 @@ def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pane
         points = [_point(row, verdicts, across if chart.x else None) for row in listed]
         points = [point for point in points if chart.x or point["x"] is not None]
         starts = {point["metric"]: point["value"] for point in points if point["x"] is None}
-        spec = _spec("curve", across=in_words(chart.x or ""), title=heading(audit.statistic(listed[0])))
+        spec = _spec("curve", across=in_words(chart.x or ""), title=heading(listed[0].declared))
         if starts:
             points = [
                 point | {"x": point["x"] or 0.0, "change": _change(point, starts, path, steps)}

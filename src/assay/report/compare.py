@@ -20,7 +20,7 @@ from assay.core import Statistic
 from assay.errors import SpecError
 from assay.report.evidence import WORTHLESS, wanted_roles
 from assay.report.text import ROUNDING
-from assay.report.verdicts import Row, audits_of, beyond_margin, rows_of
+from assay.report.verdicts import Row, beyond_margin, rows_of
 from assay.run.results import Run, load_run
 from assay.statistics.estimates import benjamini_hochberg
 from assay.vocabulary import Verdict
@@ -90,7 +90,8 @@ def compare(
     names = dict(renamed or {})
     # A renamed metric takes the place of the first run's own metric of that name.
     hidden = set(names.values()) - names.keys()
-    old = {_key(row, names): row for row in rows_of(before) if row["metric"] not in hidden}
+    earlier = before.findings.filter(~pl.col("metric").is_in(list(hidden))).iter_rows(named=True)
+    old = {_key(row, names): row for row in earlier}
     new = {_key(row, {}): row for row in rows_of(after)}
     shared = [key for key in old if key in new]
     if not shared and (old or new):
@@ -99,9 +100,8 @@ def compare(
     paired = _Paired(before, after, {new: old for old, new in names.items()})
     changes = [_compared(old[key], new[key], key, None if reasons[key[1]] else paired) for key in shared]
     q_values = benjamini_hochberg([change.p_value for change in changes])
-    audits = audits_of(after)
     directed = [
-        _directed(change, float(q_value), audits[change.key[1]].statistic(new[change.key]))
+        _directed(change, float(q_value), new[change.key].declared)
         if not reasons[change.key[1]]
         else replace(change, direction="not compared")
         for change, q_value in zip(changes, q_values, strict=True)
@@ -120,7 +120,7 @@ def _nothing_shared(first: Run, second: Run) -> str:
     return "the runs share no finding: other data or options; run both alike, or name metrics with -m OLD=NEW"
 
 
-def _key(row: Row, names: Mapping[str, str]) -> Key:
+def _key(row: Mapping[str, Any], names: Mapping[str, str]) -> Key:
     metric, versus = row["metric"], row["versus"] or ""
     return names.get(metric, metric), row["audit"], row["slice"], row["statistic"], names.get(versus, versus)
 
@@ -209,7 +209,7 @@ def _effect(scores: Mapping[str, float], slice_: str) -> float | None:
     return float(np.mean([scores[role] for role in others])) - scores[base]
 
 
-def _compared(old: Row, new: Row, key: Key, paired: _Paired | None) -> Change:
+def _compared(old: Mapping[str, Any], new: Row, key: Key, paired: _Paired | None) -> Change:
     """The finding in both runs, with a test where intervals and items allow one."""
     verdicts: tuple[Verdict, Verdict] = (old["verdict"], new["verdict"])
     change = Change(key, old["value"], new["value"], None, None, verdicts, "unchanged")

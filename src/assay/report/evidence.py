@@ -42,7 +42,7 @@ def wanted_roles(slice_: str, roles: Sequence[str]) -> list[str]:
 def examples(run: Run, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
     """The cases that findings point to, gravest first, until the page is full; scores by metric, in order."""
     named = {case for row in rows for case in (row["evidence"] or [])[:CASES_PER_FINDING]}
-    texts: dict[Key, dict[str, Row]] = {}
+    texts: dict[Key, dict[str, Mapping[str, Any]]] = {}
     for stored in run.cases.filter(pl.col("case").is_in(list(named))).iter_rows(named=True):
         texts.setdefault((stored["audit"], stored["case"]), {})[stored["role"]] = stored
     scores = _scores(run, named)
@@ -77,7 +77,7 @@ def _scores(run: Run, cases: Iterable[str]) -> dict[tuple[str, str, str], list[f
     return table
 
 
-def _scored_with(row: Row) -> dict[str, Any]:
+def _scored_with(row: Mapping[str, Any]) -> dict[str, Any]:
     references = row["references"] or []
     return {
         "references": [_cut(text) for text in references[:REFERENCES]],

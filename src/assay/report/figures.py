@@ -12,7 +12,7 @@ from assay.report.charts import Panel, Spec, panels
 from assay.report.names import shown
 from assay.report.plain import as_latex
 from assay.report.text import asset, in_words
-from assay.report.verdicts import AuditInfo, audits_of
+from assay.report.verdicts import AuditInfo, audits_of, grouped
 from assay.run.results import Run, write_text
 
 _WIDTH, _COLUMNS = 260, 2  # points of a panel, panels side by side: the width of a page
@@ -53,12 +53,10 @@ def figures(run: Run) -> dict[str, Figure]:
     run = shown(run)
     audits, drawn = audits_of(run), panels(run)
     listed = []
-    for name in dict.fromkeys(panel.audit for panel in drawn):
-        own = [panel for panel in drawn if panel.audit == name]
-        groups = dict.fromkeys(panel.group for panel in own)
-        parts = {group: [panel for panel in own if panel.group == group] for group in groups}
+    for name, own in grouped(drawn, lambda panel: panel.audit).items():
+        parts = grouped(own, lambda panel: panel.group)
         listed.append(_figure(audits[name], own))
-        listed += [_figure(audits[name], parts[group], group) for group in parts if len(parts) > 1]
+        listed += [_figure(audits[name], part, group) for group, part in parts.items() if len(parts) > 1]
     return {figure.name: figure for figure in listed}
 
 
@@ -84,16 +82,16 @@ def write_figures(run: Run, folder: Path) -> list[Path]:
 
 def _figure(audit: AuditInfo, drawn: Sequence[Panel], group: str = "") -> Figure:
     """Panels side by side, in rows per chart; each chart keeps the colours of its own legend."""
-    titles = list(dict.fromkeys(panel.group for panel in drawn))
-    views = [[_printed(panel) for panel in drawn if panel.group == title] for title in titles]
-    rows = [{"concat": v, "columns": _COLUMNS, "title": t} for v, t in zip(views, titles, strict=True)]
+    groups = grouped(drawn, lambda panel: panel.group)
+    views = {title: [_printed(panel) for panel in part] for title, part in groups.items()}
+    rows = [{"concat": v, "columns": _COLUMNS, "title": title} for title, v in views.items()]
     spec = {"vconcat": rows, "background": "white", "resolve": {"scale": {"color": "independent"}}}
     name = re.sub(r"[^a-z0-9]+", "-", f"{audit.name} {group}".lower()).strip("-")
     known = {chart.title or in_words(chart.value): chart.value for chart in audit.charts}
     known |= {in_words(statistic.name): statistic.name for statistic in audit.statistics}
     meanings = {statistic.name: statistic.meaning for statistic in audit.statistics}
-    named = [next((known[start] for start in known if title.startswith(start)), "") for title in titles]
-    lines = [f"{t}: {meanings.get(n, '')}".rstrip(": ") for t, n in zip(titles, named, strict=True)]
+    named = [next((known[start] for start in known if title.startswith(start)), "") for title in groups]
+    lines = [f"{t}: {meanings.get(n, '')}".rstrip(": ") for t, n in zip(groups, named, strict=True)]
     return Figure(name, f"{audit.title.rstrip('.')}. {' '.join(lines)} Lines show 95% intervals.", spec)
 
 

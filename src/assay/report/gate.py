@@ -28,7 +28,7 @@ from assay.errors import DataError, SpecError, suggest
 from assay.report.names import shown, shown_names
 from assay.report.plain import markdown_table, summary
 from assay.report.text import interval, number, sentence
-from assay.report.verdicts import Row, audits_of, is_check, rows_of
+from assay.report.verdicts import Row, grouped, is_check, rows_of
 from assay.run.results import Run
 from assay.vocabulary import QUESTIONS, Gate, Question, Verdict
 
@@ -54,7 +54,6 @@ class Outcome:
     row: Row
     rule: str
     problem: str | None  # None where the requirement is met
-    sentence: str  # the finding in words
     known: bool = False  # whether a baseline breaks the requirement too, so that it does not count
 
     @property
@@ -133,23 +132,19 @@ def _known(given: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
 
 def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
     """Every requirement, met or not; a bound without a finding, or no requirement at all, is an error."""
-    rows, audits = _with_specs(run), audits_of(run)
+    rows = _with_specs(run)
     checked: list[Outcome] = []
     for place, bound in enumerate(asked.bounds, 1):
         matching = [row for row in rows if _matches(row, bound)]
         if not matching:
             raise SpecError(f"bound {place} matches no finding of this run: {_unmatched(rows, bound)}")
         rule = ", ".join(f"{key} {bound[key]}" for key in ("at-least", "at-most") if key in bound)
-        checked += [
-            Outcome(row, rule, _beyond(row, bound), sentence(audits[row["audit"]], row)) for row in matching
-        ]
+        checked += [Outcome(row, rule, _beyond(row, bound)) for row in matching]
     for row in filter(is_check, rows):
-        gate = _gate(row, audits[row["audit"]].question, asked.fail_on)
-        if gate is None:
-            continue
-        accepted = row["verdict"] != GATES[gate][1] or any(_matches(row, known) for known in asked.allowed)
-        problem = None if accepted else _problem(row)
-        checked.append(Outcome(row, f"fail-on {gate}", problem, sentence(audits[row["audit"]], row)))
+        if gate := _gate(row, asked.fail_on):
+            accepted = row["verdict"] != GATES[gate][1] or any(_matches(row, each) for each in asked.allowed)
+            problem = None if accepted else _problem(row)
+            checked.append(Outcome(row, f"fail-on {gate}", problem))
     if not checked:
         raise SpecError(_nothing(run, asked))
     return checked
@@ -158,10 +153,10 @@ def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
 def _with_specs(run: Run) -> list[Row]:
     """Findings under the names shown, with the specs of their metrics beside them: bounds may use either."""
     specs = {name: spec for spec, name in shown_names(run).items()}
-    keys = ("metric", "versus")
-    return [
-        {**row, "specs": {key: specs.get(row[key], row[key]) for key in keys}} for row in rows_of(shown(run))
-    ]
+    rows = rows_of(shown(run))
+    for row in rows:
+        row["specs"] = {key: specs.get(row[key], row[key]) for key in ("metric", "versus")}
+    return rows
 
 
 def only_new(checked: Sequence[Outcome], baseline: Run, asked: Bounds) -> list[Outcome]:
@@ -174,12 +169,12 @@ def only_new(checked: Sequence[Outcome], baseline: Run, asked: Bounds) -> list[O
     return [replace(each, known=True) if old else each for each, old in zip(checked, known, strict=True)]
 
 
-def _gate(row: Row, question: Question, gates: Sequence[Gate]) -> Gate | None:
+def _gate(row: Row, gates: Sequence[Gate]) -> Gate | None:
     """The gate that checks a judged finding: one that it breaks, else one that it keeps.
 
     A gate on failures says nothing of findings that are neither pass nor failure.
     """
-    watching = [gate for gate in gates if question in GATES[gate][0]]
+    watching = [gate for gate in gates if row.info.question in GATES[gate][0]]
     known = row["verdict"] in ("pass", "fail")
     broken = [gate for gate in watching if row["verdict"] == GATES[gate][1]]
     kept = [gate for gate in watching if known or GATES[gate][1] != "fail"]
@@ -194,11 +189,9 @@ def _problem(row: Row) -> str:
 
 def unchecked(run: Run, asked: Bounds) -> list[str]:
     """What a gate lets through unseen, in words: verdicts that neither a gate nor a bound looks at."""
-    audits = audits_of(run)
     counts = Counter[str]()
     for row in filter(is_check, _with_specs(run)):
-        covered = _gate(row, audits[row["audit"]].question, asked.fail_on) is not None
-        if not covered and not any(_matches(row, bound) for bound in asked.bounds):
+        if not _gate(row, asked.fail_on) and not any(_matches(row, bound) for bound in asked.bounds):
             counts[row["verdict"]] += 1
     return [
         f"{counts[verdict]} {word} verdicts; --fail-on {verdict} makes them count"
@@ -258,8 +251,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
     There are no times in it, so that equal runs write equal bytes.
     """
     root = ElementTree.Element("testsuites", name="assay")
-    for audit in dict.fromkeys(outcome.row["audit"] for outcome in outcomes):
-        listed = [outcome for outcome in outcomes if outcome.row["audit"] == audit]
+    for audit, listed in grouped(outcomes, lambda outcome: outcome.row["audit"]).items():
         failed = sum(outcome.is_broken for outcome in listed)
         attributes = {"name": f"assay.{_clean(audit)}", "tests": str(len(listed)), "failures": str(failed)}
         suite = ElementTree.SubElement(root, "testsuite", attributes)
@@ -270,7 +262,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
                 ElementTree.SubElement(case, "skipped", message=_clean(f"known: {outcome.problem}"))
             elif outcome.problem is not None:
                 failure = ElementTree.SubElement(case, "failure", message=_clean(outcome.problem))
-                failure.text = _clean(outcome.sentence)
+                failure.text = _clean(sentence(outcome.row))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -280,7 +272,7 @@ def job_summary(run: Run, checked: Sequence[Outcome]) -> str:
     broken = [outcome for outcome in checked if outcome.is_broken]
     known = sum(outcome.known for outcome in checked)
     more = f"; {known} more are known" if known else ""
-    rows = [(each.row["audit"], each.name, each.problem or "", each.sentence) for each in broken]
+    rows = [(each.row["audit"], each.name, each.problem or "", sentence(each.row)) for each in broken]
     table = markdown_table(("audit", "what", "problem", "in words"), rows) if rows else []
     head = f"## assay: {len(broken)} of {len(checked)} requirements failed{more}"
     return "\n".join([head, "", summary(run), *table, ""])

@@ -28,13 +28,14 @@ from assay.report.names import shown
 from assay.report.ranking import Profile, Ranking, profiles, rankings
 from assay.report.tables import tables
 from assay.report.text import amount, asset, expectation, in_words, interval, number, probability, sentence
-from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, audits_of, gravest_first, rows_of, worst
+from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, audits_of, gravest_failures, rows_of, worst
 from assay.run.results import Run
 from assay.vocabulary import Verdict
 
 _SCRIPTS = ["dom", "explain", "load", "filters", "findings", "charts", "whom", "metric", "start"]
 _NAMES = ("metric", "audit", "slice", "statistic", "versus", "verdict")
 _NUMBERS = ("value", "n", "ci_low", "ci_high", "p_value", "q_value", "mde")
+_DECLARED = ("meaning", "unit", "bad")
 _ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "insensitive", "pass", "not judged")
 
 
@@ -67,20 +68,20 @@ def page(run: Run, earlier: Sequence[Run] = ()) -> str:
     run = _best_first(run, ranked)
     audits, charts = audits_of(run), panels(run)
     finite = [row for row in rows_of(run) if math.isfinite(row["value"])]  # others have no place on the page
-    rows = ordered(run, finite)
+    rows = ordered(finite)
     script = "(() => {" + "\n".join(asset(f"{name}.js") for name in _SCRIPTS) + "})();"
     plot = vega() if charts else ""
     places = {id(row): place for place, row in enumerate(rows)}
     return environment().get_template("report.html").render(
         about=run.about, metrics=run.metrics, notes=run.notes, questions=QUESTION_TITLES, verdicts=_ORDER,
-        answers=answers(run), rankings=ranked, profiles=profiled, gravest=_gravest(run, audits, rows),
+        answers=answers(run), rankings=ranked, profiles=profiled, gravest=_gravest(rows),
         history=history([*earlier, run]) if earlier else {},
         failures=sum(row["verdict"] == "fail" for row in rows),
         sections=[_section(run, audit, finite) for audit in audits.values()],
         style=Markup(asset("style.css")), script=Markup(script), policy=policy(plot, script),  # our own files
         data=Markup(inert(_core(run, audits, ranked, profiled))),
         packed={
-            "findings": packed(_findings(run, audits, rows)),
+            "findings": packed(_findings(rows)),
             "cases": packed(_evidence(run, rows)),
             "drawings": packed({a.name: _drawings(run, a, finite, charts, places) for a in audits.values()}),
             "vega": packed(plot),
@@ -102,21 +103,20 @@ def policy(*scripts: str) -> str:
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
 
 
-def ordered(run: Run, rows: Sequence[Row]) -> list[Row]:
+def ordered(rows: Sequence[Row]) -> list[Row]:
     """Findings as the page lists them: failures first, gravest first."""
-    failed = gravest_first(run, (row for row in rows if row["verdict"] == "fail"))
     others = (row for row in rows if row["verdict"] != "fail")
-    return [*failed, *sorted(others, key=lambda row: _ORDER.index(row["verdict"]))]
+    return [*gravest_failures(rows), *sorted(others, key=lambda row: _ORDER.index(row["verdict"]))]
 
 
-def _gravest(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _gravest(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [
         {
-            "row": row, "place": rows.index(row), "title": audit.title, "sentence": sentence(audit, row),
-            "expected": expectation(audit, row), "offensive": audit.question == "fairness",
-            "measured": amount(row["value"], audit.statistic(row)),
+            "row": row, "place": rows.index(row), "title": row.info.title, "sentence": sentence(row),
+            "expected": expectation(row), "offensive": row.info.question == "fairness",
+            "measured": amount(row["value"], row.declared),
         }
-        for row, audit in ((row, audits[row["audit"]]) for row in worst(run, rows))
+        for row in worst(rows)
     ]  # fmt: skip
 
 
@@ -187,18 +187,14 @@ def _core(
     }
 
 
-def _findings(run: Run, audits: dict[str, AuditInfo], rows: Sequence[Row]) -> dict[str, Any]:
+def _findings(rows: Sequence[Row]) -> dict[str, Any]:
     """Findings by column, each name written once."""
-    declared = [audits[row["audit"]].statistic(row) for row in rows]
     columns: dict[str, Any] = {name: _indexed(row[name] for row in rows) for name in _NAMES}
     columns |= {name: [row[name] for row in rows] for name in _NUMBERS}
-    columns["meaning"] = _indexed(statistic.meaning for statistic in declared)
-    columns["unit"] = _indexed(statistic.unit for statistic in declared)
-    columns["bad"] = _indexed(statistic.bad for statistic in declared)
-    failing = [expectation(audits[row["audit"]], row) if row["verdict"] == "fail" else "" for row in rows]
-    columns["expected"] = _indexed(failing)
+    columns |= {name: _indexed(getattr(row.declared, name) for row in rows) for name in _DECLARED}
+    columns["expected"] = _indexed(expectation(row) if row["verdict"] == "fail" else "" for row in rows)
     failed = [(place, row) for place, row in enumerate(rows) if row["verdict"] == "fail"]
-    columns["sentences"] = {place: sentence(audits[row["audit"]], row) for place, row in failed}
+    columns["sentences"] = {place: sentence(row) for place, row in failed}
     return columns
 
 

@@ -22,7 +22,7 @@ from assay.errors import AuditError
 from assay.report.answers import Slice, answers, asks_for_change, slice_outcomes
 from assay.report.evidence import WORTHLESS
 from assay.report.names import empty_metrics
-from assay.report.verdicts import Row, audits_of, checks, grouped
+from assay.report.verdicts import Row, checks, grouped
 from assay.run.results import Run
 from assay.run.settle import by_interval
 
@@ -94,14 +94,12 @@ def choose_panel(run: Run, *, fair: bool = True) -> Panel:
 
 def error_checks(run: Run) -> list[Row]:
     """The checks that ask whether an error is noticed."""
-    audits = audits_of(run)
-    judged = checks(run, "robustness")
-    return [row for row in judged if asks_for_change(audits[row["audit"]].statistic(row))]
+    return [row for row in checks(run, "robustness") if asks_for_change(row.declared)]
 
 
 def candidates(run: Run, judged: Sequence[Row]) -> list[Candidate]:
     """The metrics of the run as possible members, without empty ones; `judged` are checks of errors."""
-    outcomes, answered, empty = slice_outcomes(run, judged), answers(run), empty_metrics(run)
+    outcomes, answered, empty = slice_outcomes(judged), answers(run), empty_metrics(run)
     unfair: dict[str, dict[str, None]] = {}  # in order, each once
     for row in checks(run, "fairness"):
         if row["verdict"] == "fail":
@@ -172,10 +170,10 @@ def best_hybrid(run: Run, judged: Sequence[Row], members: Sequence[Candidate]) -
     its own gap. Averaging intervals assumes the worst about how the errors of the parts go together; but one
     weight serves all slices, whose gaps differ, so this is a prediction to be checked by a run.
     """
-    audits, gaps = audits_of(run), _gaps(run)
+    gaps = _gaps(run)
     by_place = grouped(judged, lambda row: (row["audit"], row["slice"], row["statistic"], row["versus"]))
     listed = [
-        ({row["metric"]: row for row in rows}, audits[audit].statistic(rows[0]), (audit, slice_))
+        ({row["metric"]: row for row in rows}, rows[0].declared, (audit, slice_))
         for (audit, slice_, *_), rows in by_place.items()
     ]
     best: Hybrid | None = None

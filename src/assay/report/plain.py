@@ -11,7 +11,7 @@ from assay.datasets.lexicon import toml_file
 from assay.report.answers import answers
 from assay.report.names import shown
 from assay.report.text import ROUNDING, number, probability, sentence, shown_verdict
-from assay.report.verdicts import QUESTION_TITLES, audits_of, rows_of, worst
+from assay.report.verdicts import QUESTION_TITLES, rows_of, worst
 from assay.run.results import Run
 from assay.vocabulary import QUESTIONS
 
@@ -70,15 +70,14 @@ def _table(run: Run) -> list[tuple[str, ...]]:
         around = f"{ends[0]} to {ends[1]}" if all(ends) else ""
         value = f"{row['value']:.4g}" if abs(row["value"]) > ROUNDING else "0"
         numbers = (value, around, str(row["n"]), probability(row["q_value"]))
-        lines.append((*(row[name] for name in _COLUMNS[:4]), *numbers, shown_verdict(row)))
+        lines.append((*(row[name] for name in _COLUMNS[:4]), *numbers, shown_verdict(row["verdict"])))
     return lines
 
 
 def summary(run: Run) -> str:
     """The answers of each metric in a table, and the gravest findings in words, in Markdown."""
     run = shown(run)
-    audits = audits_of(run)
-    gravest = [f"- {_cell(sentence(audits[row['audit']], row))}" for row in worst(run, rows_of(run))]
+    gravest = [f"- {_cell(sentence(row))}" for row in worst(rows_of(run))]
     return "\n".join([*markdown_table(*answer_rows(run)), "", *gravest, ""])
 
 

@@ -17,7 +17,7 @@ from assay.errors import AuditError
 from assay.report.answers import Answer, Outcome, Slice, answers, slice_outcomes
 from assay.report.panel import Panel, candidates, choose_panel, error_checks
 from assay.report.text import ROUNDING, amount, interval, sentence
-from assay.report.verdicts import Row, audits_of, checks, gravest_first, grouped, rows_of
+from assay.report.verdicts import Row, audits_of, checks, gravest_failures, grouped, rows_of
 from assay.run.results import Run
 from assay.statistics.estimates import proportion_interval
 from assay.vocabulary import TASKS
@@ -34,6 +34,12 @@ class Share:
     good: int
     bad: int
     total: int
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome]) -> Share:
+        good = outcomes.count("pass") + outcomes.count("steady")
+        bad = outcomes.count("fail") + outcomes.count("over-sensitive")
+        return cls(good, bad, len(outcomes))
 
     @property
     def value(self) -> float:
@@ -84,41 +90,38 @@ class Profile:
 
 def profiles(run: Run) -> dict[str, Profile]:
     """Every metric's fairness, agreement with people and speed."""
-    answered, audits = answers(run), audits_of(run)
+    answered = answers(run)
     seconds = {candidate.metric: candidate.seconds for candidate in candidates(run, [])}
-    rows = grouped(rows_of(run), lambda row: (row["metric"], audits[row["audit"]].question))
+    rows = grouped(rows_of(run), lambda row: (row["metric"], row.info.question))
     return {
         metric: Profile(
             answered[metric, "fairness"],
-            _effect(run, rows.get((metric, "fairness"), [])),
-            _agreement(run, rows.get((metric, "agreement"), [])),
+            _effect(rows.get((metric, "fairness"), [])),
+            _agreement(rows.get((metric, "agreement"), [])),
             1000.0 / cost if (cost := seconds.get(metric)) else None,
         )
         for metric in run.metrics
     }
 
 
-def _effect(run: Run, rows: Sequence[Row]) -> str:
-    audits = audits_of(run)
-    failed = gravest_first(run, (row for row in rows if row["verdict"] == "fail"))
+def _effect(rows: Sequence[Row]) -> str:
+    failed = gravest_failures(rows)
     if failed:
-        return sentence(audits[failed[0]["audit"]], failed[0])
+        return sentence(failed[0])
     settled = [row for row in rows if row["verdict"] in ("pass", "inconclusive")]
-    pairs = [(row, audits[row["audit"]].statistic(row)) for row in settled]
-    effects = [(row, known) for row, known in pairs if known.bad == "far" and known.unit.startswith("%")]
+    effects = [r for r in settled if r.declared.bad == "far" and r.declared.unit.startswith("%")]
     if not effects:
         return ""
-    row, statistic = max(effects, key=lambda pair: ("/" in pair[0]["slice"], abs(pair[0]["value"])))
+    row = max(effects, key=lambda row: ("/" in row["slice"], abs(row["value"])))
     first, *rest = row["slice"].split("/")  # a path names a group or a word of an attribute
     group = f"{rest[-1]} ({first})" if rest else first
-    size = f"largest effect: {group} {amount(row['value'], statistic)}, {interval(row)}"
+    size = f"largest effect: {group} {amount(row['value'], row.declared)}, {interval(row)}"
     return size if abs(row["value"]) > ROUNDING else "no group moves its mean score"
 
 
-def _agreement(run: Run, rows: Sequence[Row]) -> Row | None:
-    audits = audits_of(run)
-    pairs = [(row, audits[row["audit"]].statistic(row)) for row in rows if row["versus"] is None]
-    fitting = [row for row, known in pairs if known.headline and known.unit == "correlation"]
+def _agreement(rows: Sequence[Row]) -> Row | None:
+    alone = [row for row in rows if row["versus"] is None and row.declared.headline]
+    fitting = [row for row in alone if row.declared.unit == "correlation"]
     return max(fitting, key=lambda row: row["n"], default=None)
 
 
@@ -132,7 +135,7 @@ def rankings(run: Run) -> list[Ranking]:
     known = [task for task in TASKS if task in starts]
     everything = [EVERYTHING] if judged and len({*own, *known}) != 1 else []
     errors = {(row["audit"], row["slice"]) for row in error_checks(run)}
-    outcomes = slice_outcomes(run, judged)
+    outcomes = slice_outcomes(judged)
     return [
         Ranking(task, task in own, _ranked(run, outcomes, errors, task), *_advice(run, task))
         for task in (*own, *everything, *known)
@@ -152,7 +155,7 @@ def _ranked(
         here = {p: o for p, o in outcomes[metric].items() if task in (EVERYTHING, p[1].partition("/")[0])}
         harmful, harmless = ([o for p, o in here.items() if (p in errors) == side] for side in (True, False))
         if here:
-            lines.append(Line(metric, _share(harmful), _share(harmless)))
+            lines.append(Line(metric, Share.of(harmful), Share.of(harmless)))
             judged[metric] = len(harmful) - harmful.count("inconclusive")
     fewest = JUDGED * max(judged.values(), default=0)
     lows = [line.noticed.ends[0] for line in lines if judged[line.metric] >= fewest]
@@ -162,12 +165,6 @@ def _ranked(
     ordered = [above[line.metric] for line in lines]
     ranks = [None if behind == len(lines) else 1 + ordered.index(behind) for behind in ordered]
     return tuple(replace(line, rank=rank) for line, rank in zip(lines, ranks, strict=True))
-
-
-def _share(outcomes: Sequence[Outcome]) -> Share:
-    sides = ("pass", "steady"), ("fail", "over-sensitive")
-    good, bad = (sum(o in side for o in outcomes) for side in sides)
-    return Share(good, bad, len(outcomes))
 
 
 def _advice(run: Run, task: str) -> tuple[str, str, tuple[str, ...]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from importlib.resources import files
 
 from assay.core import Statistic
-from assay.report.verdicts import AuditInfo, Row
+from assay.report.verdicts import Row
 
 ROUNDING = 1e-9
 
@@ -67,39 +67,38 @@ def heading(statistic: Statistic) -> str:
     return name if not statistic.unit or statistic.unit in name else f"{name} ({statistic.unit})"
 
 
-def sentence(audit: AuditInfo, row: Row) -> str:
+def sentence(row: Row) -> str:
     """The sentence stored with a failed finding; of another finding, its value in plain words."""
     if row["sentence"]:
         return str(row["sentence"])
-    what = f"{in_words(row['statistic'])} is {amount(row['value'], audit.statistic(row))}"
-    return f"{row['metric']}, {audit.title} ({row['slice']}): {what}."
+    what = f"{in_words(row['statistic'])} is {amount(row['value'], row.declared)}"
+    return f"{row['metric']}, {row.info.title} ({row['slice']}): {what}."
 
 
-def expectation(audit: AuditInfo, row: Row) -> str:
+def expectation(row: Row) -> str:
     """What should have happened where a check failed, in the unit of the check.
 
+    >>> from assay.report.verdicts import AuditInfo
     >>> change = Statistic("score_change", "", "% of the gap", bad="high", margin=-1.0)
     >>> audit = AuditInfo("a", "A", "robustness", {}, (change,), (), "")
-    >>> expectation(audit, {"slice": "x", "statistic": "score_change"})
+    >>> expectation(Row({"slice": "x", "statistic": "score_change"}, audit))
     'The score should have fallen by at least 1% of the gap.'
     """
-    statistic = audit.statistic(row)
+    statistic, question = row.declared, row.info.question
     margin, name = float(statistic.margin or 0.0), in_words(statistic.name)
     limit = amount(abs(margin), replace(statistic, bad=None))
-    of_score = audit.question == "robustness" and statistic.unit == "% of the gap"
-    if statistic.bad == "far" and statistic.unit == "% of the gap":
-        is_fair = audit.question == "fairness"
-        who = "Both texts should score alike" if is_fair else "The score should have stayed"
+    of_gap = statistic.unit == "% of the gap"
+    if statistic.bad == "far" and of_gap:
+        who = "Both texts should score alike" if question == "fairness" else "The score should have stayed"
         return f"{who}, within {limit}."
     if statistic.bad == "far":
         return f"The {name} should lie within {limit} of {number(statistic.centre)}."
-    if of_score and (margin > 0) == (statistic.bad == "low"):
+    if question == "robustness" and of_gap and (margin > 0) == (statistic.bad == "low"):
         return f"The score should have fallen by at least {limit}."
     side = "at least" if statistic.bad == "low" else "at most"
     return f"The {name} should be {side} {amount(margin, replace(statistic, bad=None))}."
 
 
-def shown_verdict(row: Row) -> str:
+def shown_verdict(verdict: str) -> str:
     """The verdict in a table: a failure in capitals, a dash where nothing was judged."""
-    verdict = str(row["verdict"])
     return {"fail": "FAIL", "not judged": "-"}.get(verdict, verdict)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import polars as pl
@@ -19,8 +20,8 @@ from assay.errors import CacheError
 from assay.run.results import Run
 from assay.vocabulary import QUESTION_ALIASES, QUESTIONS, Question
 
-Row = Mapping[str, Any]
-T = TypeVar("T")
+Element = TypeVar("Element")
+Key = TypeVar("Key")
 QUESTION_TITLES: dict[Question, str] = toml_file("report", "words")["titles"]
 
 
@@ -36,16 +37,25 @@ class AuditInfo:
     charts: tuple[Chart, ...]
     advice: str
 
-    def statistic(self, row: Row) -> Statistic:
-        """The declaration that a finding answers to; an empty one where the run has none."""
-        parts = row["slice"].split("/")
-        named = [statistic for statistic in self.statistics if statistic.name == row["statistic"]]
-        fitting = [statistic for statistic in named if statistic.within in ("", *parts)]
-        return max(fitting, key=lambda statistic: statistic.within, default=Statistic(row["statistic"], ""))
-
     @property
     def headlines(self) -> list[str]:
         return list(dict.fromkeys(statistic.name for statistic in self.statistics if statistic.headline))
+
+
+class Row(dict[str, Any]):
+    """A finding by column, with what its audit declared."""
+
+    def __init__(self, columns: Mapping[str, Any], info: AuditInfo) -> None:
+        super().__init__(columns)
+        self.info = info
+
+    @cached_property
+    def declared(self) -> Statistic:
+        """The declaration that the finding answers to; an empty one where the run has none."""
+        parts = self["slice"].split("/")
+        named = [statistic for statistic in self.info.statistics if statistic.name == self["statistic"]]
+        fitting = [statistic for statistic in named if statistic.within in ("", *parts)]
+        return max(fitting, key=lambda statistic: statistic.within, default=Statistic(self["statistic"], ""))
 
 
 def audits_of(run: Run) -> dict[str, AuditInfo]:
@@ -81,17 +91,17 @@ def _statistic(stored: Mapping[str, Any]) -> Statistic:
     return Statistic(name, meaning, unit, stored.get("bad"), margin, centre, headline, within)
 
 
-def rows_of(run: Run, audit: str | None = None) -> list[Row]:
-    """The findings of a run, or of one audit, as mappings by column."""
-    rows = run.findings.iter_rows(named=True)
-    return [row for row in rows if audit is None or row["audit"] == audit]
+def rows_of(run: Run) -> list[Row]:
+    """The findings of a run."""
+    audits = audits_of(run)
+    return [Row(row, audits[row["audit"]]) for row in run.findings.iter_rows(named=True)]
 
 
-def grouped(rows: Iterable[Row], key: Callable[[Row], T]) -> dict[T, list[Row]]:
-    """Findings by a key, both in order."""
-    groups: dict[T, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
+def grouped(elements: Iterable[Element], key: Callable[[Element], Key]) -> dict[Key, list[Element]]:
+    """Elements by a key, both in order."""
+    groups: dict[Key, list[Element]] = {}
+    for element in elements:
+        groups.setdefault(key(element), []).append(element)
     return groups
 
 
@@ -102,16 +112,16 @@ def is_check(row: Row) -> bool:
 
 def checks(run: Run, question: Question | None = None) -> list[Row]:
     """The findings that were judged, also the inconclusive and insensitive ones; of one question if given."""
-    audits = audits_of(run)
-    judged = run.findings.filter(pl.col("verdict") != "not judged").iter_rows(named=True)
-    return [row for row in judged if question in (None, audits[row["audit"]].question)]
+    judged = run.findings.filter(pl.col("verdict") != "not judged")
+    rows = rows_of(replace(run, findings=judged))
+    return [row for row in rows if question in (None, row.info.question)]
 
 
-def severity(row: Row, statistic: Statistic) -> float:
+def severity(row: Row) -> float:
     """How far the interval lies beyond the margin on the bad side, in margins (or as it is, if that is 0)."""
     known = row["ci_low"] is not None
     low, high = (row["ci_low"], row["ci_high"]) if known else (row["value"], row["value"])
-    size = beyond_margin(low, high, statistic) / (abs(float(statistic.margin or 0.0)) or 1.0)
+    size = beyond_margin(low, high, row.declared) / (abs(float(row.declared.margin or 0.0)) or 1.0)
     return 0.0 if math.isnan(size) else size
 
 
@@ -125,27 +135,27 @@ def beyond_margin(low: float, high: float, statistic: Statistic) -> float:
     return max(low - centre, centre - high) - abs(margin) if statistic.bad == "far" else 0.0
 
 
-def badness(value: float, statistic: Statistic) -> float:
-    """By how far a value itself lies on the bad side; its size where no side is bad."""
+def badness(row: Row) -> float:
+    """By how far the value of a finding lies on the bad side; its size where no side is bad."""
+    value, statistic = row["value"], row.declared
     return value if statistic.bad is None else beyond_margin(value, value, statistic)
 
 
-def gravest_first(run: Run, listed: Iterable[Row]) -> list[Row]:
-    """Findings by severity."""
-    audits = audits_of(run)
-    return sorted(listed, key=lambda row: -severity(row, audits[row["audit"]].statistic(row)))
+def gravest_failures(rows: Iterable[Row]) -> list[Row]:
+    """The failures among findings, by severity."""
+    return sorted((row for row in rows if row["verdict"] == "fail"), key=lambda row: -severity(row))
 
 
-def worst(run: Run, rows: Iterable[Row], most: int = 3) -> list[Row]:
+def worst(rows: Iterable[Row], most: int = 3) -> list[Row]:
     """The gravest failures among the rows: of different audits, metrics and defects where possible."""
-    failed = gravest_first(run, (row for row in rows if row["verdict"] == "fail"))
     chosen: list[Row] = []
+    failed = gravest_failures(rows)
     for keys in ("audit metric", "audit", "metric defect sentence", "defect sentence", "sentence"):
         for row in failed:
             repeated = any(_aspect(row, key) == _aspect(one, key) for one in chosen for key in keys.split())
             if len(chosen) < most and not repeated and row not in chosen:
                 chosen.append(row)
-    return gravest_first(run, chosen)
+    return gravest_failures(chosen)
 
 
 def _aspect(row: Row, key: str) -> object:

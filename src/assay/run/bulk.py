@@ -68,14 +68,12 @@ class Counts:
     kept: int = 0  # parts that an earlier run had scored
 
     def add(self, other: Counts) -> None:
-        """Add the counts of a part."""
         self.rows, self.kept = self.rows + other.rows, self.kept + other.kept
         self.failures += other.failures
         for label, counts in other.notes.items():
             self.notes.setdefault(label, Counter()).update(counts)
 
     def sentences(self) -> list[str]:
-        """The counts in words."""
         kept = [f"{self.kept} parts were scored before and are kept"] if self.kept else []
         notes = [*metric_notes(self.notes, self.rows), *self.failures]
         return [*kept, *notes, f"{self.rows:,} rows have scores"]
@@ -158,8 +156,7 @@ def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> C
                     scores, counts = score_counted(measures, samples, session)
                 values = [pa.array(column, from_pandas=True) for column in scores.values()]
                 writer.write_table(pa.table([[item.id for item in block], *values], schema))
-                notes = {label: Counter(counted) for label, counted in counts.items()}
-                total.add(Counts(len(block), notes, session.failures))
+                total.add(Counts(len(block), counts, session.failures))
         half.replace(part.target)
     finally:
         half.unlink(missing_ok=True)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core import Floats
+from assay.core import Floats, Metric
 
 log = logging.getLogger("assay")
 Integers = NDArray[np.int64]
@@ -40,6 +40,10 @@ class Table:
 
     values: Floats
     notes: dict[str, Integers] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, rows: int, metric: Metric) -> Table:
+        return cls(np.full((rows, max(1, len(metric.outputs))), np.nan))
 
     def column(self, note: str) -> Integers:
         """The counts of a note, which are zeros at first."""

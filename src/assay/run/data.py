@@ -117,23 +117,17 @@ def data_notes(audits: Mapping[str, Audit]) -> list[str]:
     if users and len(audits) > 1:
         embedded = [name for name, audit in audits.items() if not getattr(audit, "data", ())]
         listed = [f"{path.name} is used by {', '.join(names)}" for path, names in users.items()]
-        notes.append(
-            "; ".join([*listed, f"embedded data by {', '.join(embedded)}" if embedded else ""]).strip("; ")
-        )
+        listed += [f"embedded data by {', '.join(embedded)}"] if embedded else []
+        notes.append("; ".join(listed))
     return notes
 
 
 def _file_notes(file: Described, audits: Mapping[str, Audit]) -> list[str]:
-    notes: list[str] = []
     kinds = {audit.reads for audit in audits.values()}
-    reads_outputs = bool(kinds & {"ratings", "systems"})
-    reads_records = bool(kinds & {"records", "sources"})
-    aliases = {
-        name: column
-        for name, column in file.aliases.items()
-        if (reads_outputs or (reads_records and name not in _OUTPUTS))
-    }
-    notes += alias_notes(file.path, aliases)
+    reads_outputs, reads_records = kinds & {"ratings", "systems"}, kinds & {"records", "sources"}
+    hidden = () if reads_outputs else _OUTPUTS if reads_records else file.aliases
+    aliases = {name: column for name, column in file.aliases.items() if name not in hidden}
+    notes = alias_notes(file.path, aliases)
     if reads_records and file.task is not None and not any(getattr(a, "task", ()) for a in audits.values()):
         clean = "; the first reference is the clean text" if file.from_references else ""
         notes.append(f"{file.path.name}: task {file.task}, by its columns (--task changes it){clean}")

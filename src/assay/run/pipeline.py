@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+import assay.run.data as user_data
 from assay import __version__
 from assay.core import Audit, Case, Finding, Floats, Grid, Measure, Metric, Sample, Scored
 from assay.datasets.imported import ImportedScores, read_scores
@@ -27,17 +28,6 @@ from assay.names.inventory import lacking
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, build, check_numbers, measure
 from assay.run.cache import ScoreCache
-from assay.run.data import (
-    check_used,
-    data_digests,
-    data_notes,
-    describe_all,
-    fitting,
-    listed,
-    reads_images,
-    resolved,
-    samples_of,
-)
 from assay.run.plan import QUICK_TOKENS, Cost, cost, score_all
 from assay.run.results import Explained, Run, cases_frame, check_writable, findings_frame, scores_frame
 from assay.run.scoring import explain_samples, score_samples
@@ -100,8 +90,9 @@ def score(
 
     Give samples; or hypotheses, with references and sources; or `data`, as in `audit`.
     """
-    chosen = [measure(given) for given in listed(metrics)]
-    given = samples_of(samples, references, sources, data, map, images=reads_images(chosen))
+    chosen = [measure(given) for given in user_data.listed(metrics)]
+    images = user_data.reads_images(chosen)
+    given = user_data.samples_of(samples, references, sources, data, map, images=images)
     return score_chunks(chosen, [given], session=session)[0]
 
 
@@ -131,7 +122,7 @@ def score_chunks(
 
 def score_counted(
     measures: Sequence[Measure], samples: Sequence[Sample], session: Session
-) -> tuple[dict[str, Floats], dict[str, dict[str, int]]]:
+) -> tuple[dict[str, Floats], dict[str, Counter[str]]]:
     """Scores, and what was counted (`unfold.count_notes`), by metric."""
     columns, counts = {}, {}
     for given in measures:
@@ -161,24 +152,24 @@ def estimate_cost(
 
 def choose_audits(only: Sequence[str], size: str, options: Mapping[str, Any]) -> dict[str, Audit]:
     """The audits of a run: those named, or all that `--size` has room for."""
-    given = resolved(options)
-    described = [] if len(only) == 1 else describe_all(given)
+    given = user_data.resolved(options)
+    described = [] if len(only) == 1 else user_data.describe_all(given)
     audits = {}
     for name in only or names("audits"):
         kind = audit_class(name)
         quick = dict(kind.quick()) if size == "quick" else {}
-        own = fitting(kind, described, given)
+        own = user_data.fitting(kind, described, given)
         skipped = quick.pop("skip", False) and not (own and kind.needs_data)
         if only or not (skipped or (kind.needs_data and not own)):
             data = {} if len(only) == 1 else {"data": own}
             audits[name] = make_audit(name, quick | given | data, strict=len(only) == 1)
-    check_used(described, audits)
+    user_data.check_used(described, audits)
     return audits
 
 
 def make_audit(name: str, options: Mapping[str, Any], *, strict: bool = True) -> Audit:
     """An audit with these options; unless `strict`, options it does not have are left out."""
-    kind, options = audit_class(name), resolved(options)
+    kind, options = audit_class(name), user_data.resolved(options)
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
     chosen: Audit = build(kind, {key: options[key] for key in options if strict or key in known}, name)
     check_numbers(chosen)
@@ -201,7 +192,7 @@ def execute(
     began = time.perf_counter()
     if session.out:
         check_writable(session.out)
-    given = [] if imported and metrics is DEFAULT_METRICS else listed(metrics)
+    given = [] if imported and metrics is DEFAULT_METRICS else user_data.listed(metrics)
     measures, left_out = _installed(map(measure, given), required=metrics is not DEFAULT_METRICS)
     audits, work, changed = _work(audits, embedded=embedded)
     tokens = QUICK_TOKENS if size == "quick" else None
@@ -218,7 +209,7 @@ def execute(
         held_back = [answer.metric for answer in scored[name] if answer.about.get("held_back")]
         findings += settle(chosen, judgement, held_back=held_back)
         notes += [f"{name}: {note}" for note in judgement.notes]
-    own = data_notes(audits)  # in a run of several audits, the first thing to know
+    own = user_data.data_notes(audits)  # in a run of several audits, the first thing to know
     notes = [*own, *changed, *notes] if len(audits) > 1 else [*notes, *own]
     all_cases = {name: _all_cases(work[name], scored[name]) for name in audits}
     explained = _explain(findings, all_cases, measures, session.cache)
@@ -335,7 +326,7 @@ def _describe_run(
         "size": size,
         "metrics": {label: metrics[label] | specs.get(label, {}) for label in order},
         "audits": {name: describe(chosen) for name, chosen in audits.items()},
-        "data": data_digests(audits),
+        "data": user_data.data_digests(audits),
         "seconds": {"scoring": dict(session.seconds)},
         "computed": dict(session.computed),
     }

@@ -12,8 +12,8 @@ from assay.core import Audit, Case, Grid, Measure, Metric, Sample, Scored, SetMe
 from assay.errors import AuditError
 from assay.models.weights import CARRIERS, present
 from assay.names.spec import parse
-from assay.run.cache import ScoreCache
-from assay.run.scoring import characters, empty_table, pace_key, projector, score_cases, texts_of
+from assay.run.cache import ScoreCache, Table
+from assay.run.scoring import characters, pace_key, projector, score_cases, texts_of
 from assay.run.session import Session
 from assay.run.unfold import unusual_reasons
 
@@ -73,7 +73,7 @@ def _not_cached(metric: Metric | SetMetric, unique: list[Sample], cache: ScoreCa
     if not isinstance(metric, Metric) or not metric.cacheable or metric.parts:
         return unique
     keys = [bytes.fromhex(sample.key) for sample in unique]
-    known = set(cache.get(metric.signature, keys, empty_table(metric, len(unique))).tolist())
+    known = set(cache.get(metric.signature, keys, Table.empty(len(unique), metric)).tolist())
     return [sample for place, sample in enumerate(unique) if place not in known]
 
 

@@ -60,9 +60,8 @@ def texts_of(sample: Sample) -> tuple[str, ...]:
 
 def characters(metric: Metric | SetMetric, samples: Iterable[Sample]) -> int:
     """Characters to read: a model reads each text once, other metrics whenever they meet it."""
-    if metric.weights:
-        return sum(map(len, {text for sample in samples for text in texts_of(sample)}))
-    return sum(len(s.hypothesis) + sum(map(len, s.references)) + len(s.source or "") for s in samples)
+    texts = (text for sample in samples for text in texts_of(sample))
+    return sum(map(len, set(texts) if metric.weights else texts))
 
 
 def pace_key(metric: Metric | SetMetric) -> str:
@@ -94,11 +93,6 @@ def score_samples(measure: Measure, samples: Sequence[Sample], session: Session)
     return Table(table.values[places], {name: counts[places] for name, counts in table.notes.items()})
 
 
-def empty_table(metric: Metric, count: int) -> Table:
-    """A table without scores."""
-    return Table(np.full((count, max(1, len(metric.outputs))), np.nan))
-
-
 def _score_hybrid(metric: Metric, samples: Sequence[Sample], session: Session) -> Table:
     tables = [score_samples(part, samples, session) for part in metric.parts]
     columns = [table.values[:, part.column] for part, table in zip(metric.parts, tables, strict=True)]
@@ -113,7 +107,7 @@ def _score_unique(measure: Measure, metric: Metric, samples: list[Sample], sessi
     """Scores from the cache or the engine, and one empty row."""
     began = time.perf_counter()
     keys = [bytes.fromhex(sample.key) for sample in samples]
-    table = empty_table(metric, len(samples) + 1)
+    table = Table.empty(len(samples) + 1, metric)
     missing = np.arange(len(samples))
     if metric.cacheable:
         known = session.cache.get(metric.signature, keys, table)

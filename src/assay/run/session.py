@@ -97,8 +97,6 @@ class Session:
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
     on_error: OnError = "stop"
     out: Path | None = None  # the run's folder
-    max_calls: int | None = None  # calls to LLM judges
-    max_cost: float | None = None
     seconds: dict[str, float] = field(default_factory=dict)  # scoring time per metric, loading apart
     loading: float = 0.0
     computed: Tally[str] = field(default_factory=Tally)  # samples per metric that the cache did not have
@@ -132,7 +130,7 @@ class Session:
         folder = cache_folder() if cache == "" else None if cache is None else Path(cache)
         return cls(
             ScoreCache(folder), engine, Progress(quiet), on_error, None if out is None else Path(out),
-            max_calls, max_cost,
+            bill=Budget(max_calls, max_cost),
         )  # fmt: skip
 
     def __enter__(self) -> Session:
@@ -142,7 +140,7 @@ class Session:
             stack.callback(self.cache.close)
             if threading.current_thread() is threading.main_thread():
                 stack.enter_context(redirect_stdout(sys.stderr))  # Ray and other libraries print from threads
-            self.bill = Budget(self.max_calls, self.max_cost, keeps=self.cache.keeps)
+            self.bill = Budget(self.bill.max_calls, self.bill.max_cost, keeps=self.cache.keeps)
             stack.enter_context(spending(self.bill))
             self.seconds, self.loading, self.computed, self.failures = {}, 0.0, Tally(), []
         self._open.append(stack)

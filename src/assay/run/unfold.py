@@ -155,7 +155,7 @@ def _warn_of_small_sets(
     return {"held_back": smallest < metric.smallest, "caution": "; ".join(cautions)}
 
 
-def count_notes(measure: Measure, samples: Sequence[Sample], table: Table, start: int = 0) -> dict[str, int]:
+def count_notes(measure: Measure, samples: Sequence[Sample], table: Table, start: int = 0) -> Counter[str]:
     """What was counted in the samples whose rows begin at `start`; zeros are left out."""
     rows = slice(start, start + len(samples))
     columns = {name: counts[rows] for name, counts in table.notes.items()}
@@ -167,7 +167,7 @@ def count_notes(measure: Measure, samples: Sequence[Sample], table: Table, start
         noted = [name for name, counts in columns.items() if counts[row]]
         totals[ABSENT] += 1
         totals[f"{ABSENT}: {_reason(measure.metric, samples[row], noted)}"] += 1
-    return {name: total for name, total in totals.items() if total}
+    return +totals
 
 
 def missing_field(metric: Metric | SetMetric, sample: Sample) -> str | None:

@@ -66,7 +66,6 @@ class Guard:
     bucket: Bucket = field(default_factory=Bucket)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse or pass on."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif scope["type"] == "http":

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from threading import Lock
 from typing import Any
 
-from assay.core import Measure, Metric, Perturbation, Record, Sample, SetMetric
+from assay.core import Measure, Perturbation, Record, Sample, SetMetric
 from assay.datasets.lexicon import first_names, indefinite_article, match_case
 from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES, load_lexicon
@@ -112,7 +112,8 @@ class Live:
             score, *ends_scored = self._values(item, samples)
         except AuditError as error:
             return row | {"why": str(error)}
-        row |= {"score": score, "explanation": _explanation(item, samples[0])}
+        (reason,) = explain_samples(item, samples[:1])
+        row |= {"score": score, "explanation": reason and asdict(reason)}
         if _is_judge(item):
             why = None if score is not None else "the judge's answer names no grade"
             return row | {"why": why, "budget": f"{self.calls} of {JUDGE_CALLS} calls left"}
@@ -165,13 +166,6 @@ def _cost(item: Measure) -> tuple[bool, bool, int]:
 
 def _is_judge(item: Measure) -> bool:
     return item.metric.paradigm == "judge"
-
-
-def _explanation(item: Measure, sample: Sample) -> dict[str, Any] | None:
-    reason = explain_samples(item, [sample])[0] if isinstance(item.metric, Metric) else None
-    if reason is None:
-        return None
-    return {key: getattr(reason, key) for key in ("kind", "rows", "columns", "values")}
 
 
 Swap = tuple[str, str, tuple[str, ...]]  # what was done, the new text, the new references

@@ -116,7 +116,7 @@ def evaluate(
 ) -> Batch:
     """Score one batch; one that fails is halved until the culprits are known, which are left out or named."""
     began, problem = time.perf_counter(), None
-    table = Table(np.full((len(samples), max(1, len(metric.outputs))), np.nan))
+    table = Table.empty(len(samples), metric)
     failures: list[tuple[int, str]] = []
     parts = [range(len(samples))]
     while parts:
