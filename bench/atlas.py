@@ -9,7 +9,9 @@ that fails is named at the end, and the others are packed without it. `--limit` 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -42,6 +44,7 @@ PACKAGE = HERE.parent / "src" / "assay" / "data" / "atlas"
 CONTRIBUTED = HERE / "contributed"  # run folders of metrics that cannot be run from a fresh installation
 WORK = "{work}"  # in a group's words: the folder of the runs
 GRAVEST = 4  # findings per metric that come with an example
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 VERSIONS = ("assay", "python", "packages", "weights", "machine", "size")
 
 
@@ -89,12 +92,13 @@ def read_groups(path: Path) -> list[Group]:
 
 
 def is_finished(folder: Path, words: Sequence[str]) -> bool:
-    """Whether the folder holds the run of this command by this version of assay."""
+    """Whether the folder holds the run of this command by this release of assay."""
     if not (folder / "run.json").is_file():
         return False
     about = load_about(folder)
     recorded = str(about.get("command", "")).split()
-    return about["assay"] == __version__ and sorted(recorded[1:-2]) == sorted(join(words).split())
+    releases = [version.partition(".dev")[0] for version in (about["assay"], __version__)]
+    return releases[0] == releases[1] and sorted(recorded[1:-2]) == sorted(join(words).split())
 
 
 def measure(group: Group, work: Path) -> None:
@@ -111,7 +115,14 @@ def measure(group: Group, work: Path) -> None:
 
 def call(group: Group, words: Sequence[str]) -> None:
     print(f"{group.name}: assay {join(words)}", file=sys.stderr, flush=True)
-    subprocess.run([sys.executable, "-m", "assay", *words], check=True, stdout=subprocess.DEVNULL)
+    program = [sys.executable, "-m", "assay", *words]
+    subprocess.run(program, check=True, stdout=subprocess.DEVNULL, preexec_fn=end_with_parent)
+
+
+def end_with_parent() -> None:
+    """Let a run end when this program is killed: started again, it would meet a second one in its folder."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def finished_runs(groups: Sequence[Group], work: Path) -> list[tuple[Group | None, Run]]:
@@ -157,7 +168,7 @@ def paces(runs: Sequence[tuple[Group | None, Run]], work: Path) -> tuple[dict[st
             given, place = parse(spec.replace(WORK, str(work))), len(seconds)
             samples = distinct_samples(group, place)
             with Session.open(cache=None) as session:
-                score([given], samples[:1], session=session)  # loads
+                score([given], samples[:2], session=session)  # loads
                 began = time.perf_counter()
                 score([given], samples, session=session)
             seconds[given.label], computed[given.label] = time.perf_counter() - began, len(samples)

@@ -33,7 +33,7 @@ from assay.report.atlas import atlas_table, blind_together, load_atlas, options_
 from assay.report.names import shown_names
 from assay.report.panel import choose_panel
 from assay.report.plain import markdown_table
-from assay.report.ranking import EVERYTHING, Line, Profile, Share, profiles
+from assay.report.ranking import EVERYTHING, Line, Profile, profiles, share_of
 from assay.report.text import interval, number, sentence
 from assay.report.verdicts import audits_of, checks, gravest_first, rows_of
 from assay.vocabulary import Question
@@ -229,8 +229,7 @@ def edits_page() -> str:
     lines = ["# Edits: who notices them", ""]
     for name, slices in slices_by_edit().items():
         known = outcomes_of(list(outcomes()), slices)
-        good, bad = (sum(map(known.count, side)) for side in (("pass", "steady"), ("fail", "over-sensitive")))
-        noticed = percent(Share(good, bad, len(known)))
+        noticed = percent(share_of(known))
         lines.append(f"- [{name}](edits/{slug(name)}.md): noticed in {noticed} pairs of metric and task")
     return "\n".join([*lines, ""])
 

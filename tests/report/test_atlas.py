@@ -110,6 +110,7 @@ def test_other_options_are_not_compared() -> None:
 def test_objections_name_everything_that_stands_in_the_way() -> None:
     known = run_of({"weak": 2})
     assert objections(run_of({"mine": 3}), known) == []
+    assert objections(run_of({"mine": 3}, version="1.dev0"), known) == []
     reasons = objections(run_of({"weak": 3}, limit="20", version="2"), known)
     assert reasons == [
         "made by assay 2, the atlas by 1",

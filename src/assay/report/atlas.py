@@ -20,7 +20,7 @@ from assay.errors import DataError, SpecError
 from assay.report.answers import Outcome, Slice, slice_outcomes
 from assay.report.compare import differing_options
 from assay.report.panel import Panel, choose_panel, error_checks
-from assay.report.ranking import Share
+from assay.report.ranking import Share, share_of
 from assay.report.verdicts import audits_of, checks
 from assay.run.results import CASES, FINDINGS, SCORES, TABLES, Run
 
@@ -28,7 +28,6 @@ FILES = ("findings", "profile", "cost", "examples")  # Parquet tables beside run
 NEIGHBOURS = 3  # metrics with the most similar blind spots that are named
 _FEWEST = 10  # slices that two metrics must share before their blind spots are compared
 _DIGITS = 4  # of the numbers that are kept
-_GOOD = ("pass", "steady")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +164,7 @@ def _standing(
 
 
 def _share(audit: str, slices: Mapping[Slice, Outcome]) -> Share:
-    listed = [outcome for place, outcome in slices.items() if place[0] == audit]
-    good, bad = (sum(o in side for o in listed) for side in (_GOOD, ("fail", "over-sensitive")))
-    return Share(good, bad, len(listed))
+    return share_of([outcome for place, outcome in slices.items() if place[0] == audit])
 
 
 def blind_together(
@@ -183,15 +180,14 @@ def blind_together(
 
 def objections(run: Run, atlas: Run) -> list[str]:
     """Why a run cannot be added to the atlas: nothing, for one that was made with its options."""
-    reasons = []
-    if run.about["assay"] != atlas.about["assay"]:
-        reasons.append(f"made by assay {run.about['assay']}, the atlas by {atlas.about['assay']}")
+    # A release ships the atlas that was made shortly before it.
+    made, known = (str(each.about["assay"]).partition(".dev")[0] for each in (run, atlas))
+    reasons = [] if made == known else [f"made by assay {made}, the atlas by {known}"]
     absent = [name for name in atlas.about["audits"] if name not in run.about["audits"]]
     reasons += [f"the audit {name} was not run" for name in absent]
     for name in run.about["audits"]:
         reasons += [f"{name}: {reason}" for reason in differing_options(atlas, run, name)]
-    taken = [metric for metric in run.metrics if metric in atlas.metrics]
-    reasons += [f"{metric} is in the atlas already" for metric in taken]
+    reasons += [f"{metric} is in the atlas already" for metric in run.metrics if metric in atlas.metrics]
     unsigned = [metric for metric in run.metrics if not run.about["metrics"][metric].get("signature")]
     reasons += [f"{metric} has no signature: nobody can tell what was measured" for metric in unsigned]
     if run.about.get("data"):

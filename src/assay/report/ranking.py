@@ -152,7 +152,7 @@ def _ranked(
         here = {p: o for p, o in outcomes[metric].items() if task in (EVERYTHING, p[1].partition("/")[0])}
         harmful, harmless = ([o for p, o in here.items() if (p in errors) == side] for side in (True, False))
         if here:
-            lines.append(Line(metric, _share(harmful), _share(harmless)))
+            lines.append(Line(metric, share_of(harmful), share_of(harmless)))
             judged[metric] = len(harmful) - harmful.count("inconclusive")
     fewest = JUDGED * max(judged.values(), default=0)
     lows = [line.noticed.ends[0] for line in lines if judged[line.metric] >= fewest]
@@ -164,9 +164,9 @@ def _ranked(
     return tuple(replace(line, rank=rank) for line, rank in zip(lines, ranks, strict=True))
 
 
-def _share(outcomes: Sequence[Outcome]) -> Share:
-    sides = ("pass", "steady"), ("fail", "over-sensitive")
-    good, bad = (sum(o in side for o in outcomes) for side in sides)
+def share_of(outcomes: Sequence[Outcome]) -> Share:
+    """Count the slices that came out well and badly."""
+    good, bad = (sum(map(outcomes.count, side)) for side in (("pass", "steady"), ("fail", "over-sensitive")))
     return Share(good, bad, len(outcomes))
 
 
