@@ -1,27 +1,33 @@
 """Make the atlas: run every group of metrics of atlas.toml, and pack the runs into the package.
 
-    python -m bench.atlas [--work build/atlas] [--only GROUP ...]
+    python -m bench.atlas [--work build/atlas] [--only GROUP ...] [--leave-out GROUP ...] [--limit N] [--out DIR] [--dry-run]
 
-A group whose run is finished is not run again, and scores are cached: stop it and start it again at any time.
+A group whose run is finished is not run again, and scores are cached: stop it and start it again at any time. A group
+that fails is named at the end, and the others are packed without it. `--limit` and `--out` are for trying a group.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
+import signal
 import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from shlex import join, quote
+from shlex import join
 from typing import Any
 
 import polars as pl
 
+from assay import __version__
 from assay.core import Sample
 from assay.datasets.records import embedded_records
+from assay.names.spec import parse
 from assay.report.atlas import condensed, merged, save_atlas
 from assay.report.evidence import examples
 from assay.report.names import shown
@@ -31,63 +37,151 @@ from assay.report.verdicts import rows_of, worst
 from assay.run.pipeline import score
 from assay.run.results import FINDINGS, Run, load_about, load_run
 from assay.run.session import Session
+from assay.vocabulary import Task
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent / "src" / "assay" / "data" / "atlas"
 CONTRIBUTED = HERE / "contributed"  # run folders of metrics that cannot be run from a fresh installation
-TIMED = 80  # texts that are scored to measure a metric's pace
-SLOW = ("gpt-ppl",)
+WORK = "{work}"  # in a group's words: the folder of the runs
 GRAVEST = 4  # findings per metric that come with an example
-KEPT = ("assay", "python", "packages", "weights", "machine", "size")
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+VERSIONS = ("assay", "python", "packages", "weights", "machine", "size")
 
 
-def command(
-    group: Mapping[str, Any], facts: Mapping[str, Any], metrics: Sequence[str], out: Path
-) -> list[str]:
-    """The options of `assay` that measure some metrics of a group."""
-    named = [word for metric in metrics for word in ("-m", metric)]
-    limit = str(group.get("limit", facts["limit"]))
-    return ["audit", *named, "--size", facts["size"], "--limit", limit, "--out", str(out)]
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Metrics that are scored together, with the options of their command."""
+
+    name: str
+    metrics: tuple[str, ...]
+    size: str
+    limit: int  # items per dataset, pairs per attribute
+    command: tuple[str, ...] = ("audit",)
+    options: tuple[str, ...] = ()
+    prepare: tuple[str, ...] = ()  # a command of assay whose files the metrics need
+    prepared: str = ""  # the file that it writes last
+    timed: int = 80  # texts that are scored to measure a metric's pace; 0: it reads more than texts
+    timed_task: Task = "summarisation"
+
+    def words(self, work: Path, metrics: Sequence[str] = ()) -> list[str]:
+        """The words after `assay` that measure the group, or some metrics of it, without --out."""
+        named = [word for metric in metrics or self.metrics for word in ("-m", metric)]
+        words = [*self.command, *named, "--size", self.size, "--limit", str(self.limit), *self.options]
+        return [word.replace(WORK, str(work)) for word in words]
+
+    def preparation(self, work: Path) -> list[str]:
+        """The words after `assay` that prepare the group; none where nothing is to be done."""
+        return [word.replace(WORK, str(work)) for word in self.prepare]
+
+    def is_prepared(self, work: Path) -> bool:
+        return not self.prepare or Path(self.prepared.replace(WORK, str(work))).is_file()
+
+
+def read_groups(path: Path) -> list[Group]:
+    """The groups of a file; what a group does not say is that of the whole file."""
+    facts = tomllib.loads(path.read_text("utf-8"))
+    common = {key: value for key, value in facts.items() if key != "groups"}
+    known = {field.name for field in fields(Group)}
+    groups = []
+    for stated in facts["groups"]:
+        if unknown := sorted(stated.keys() - known):
+            raise SystemExit(f"{path}: the group {stated.get('name')} has unknown keys: {', '.join(unknown)}")
+        values = {key: tuple(v) if isinstance(v, list) else v for key, v in (common | stated).items()}
+        groups.append(Group(**values))
+    return groups
 
 
 def is_finished(folder: Path, words: Sequence[str]) -> bool:
-    """Whether the folder holds the run of this command."""
+    """Whether the folder holds the run of this command by this release of assay."""
     if not (folder / "run.json").is_file():
         return False
-    recorded = str(load_about(folder).get("command", ""))
-    return sorted(recorded.split()[1:-2]) == sorted(join(words).split()[:-2])
+    about = load_about(folder)
+    recorded = str(about.get("command", "")).split()
+    releases = [version.partition(".dev")[0] for version in (about["assay"], __version__)]
+    return releases[0] == releases[1] and sorted(recorded[1:-2]) == sorted(join(words).split())
 
 
-def measure(facts: Mapping[str, Any], work: Path, only: Sequence[str]) -> list[Run]:
-    """The runs of all groups, each run that is missing first made."""
-    runs = []
-    for group in facts["groups"]:
-        folder = work / group["name"]
-        words = command(group, facts, group["metrics"], folder)
-        if (not only or group["name"] in only) and not is_finished(folder, words):
-            began = time.monotonic()
-            print(f"{group['name']}: assay {join(words)}", file=sys.stderr, flush=True)
-            subprocess.run([sys.executable, "-m", "assay", *words], check=True, stdout=subprocess.DEVNULL)
-            print(f"{group['name']}: {time.monotonic() - began:,.0f} s", file=sys.stderr, flush=True)
-        if is_finished(folder, words):
-            runs.append(load_run(folder))
-    return runs + [load_run(path.parent) for path in sorted(CONTRIBUTED.glob("*/run.json"))]
+def measure(group: Group, work: Path) -> None:
+    """Run a group unless its run is finished."""
+    folder, words = work / group.name, group.words(work)
+    if is_finished(folder, words):
+        return
+    began = time.monotonic()
+    if not group.is_prepared(work):
+        call(group, group.preparation(work))
+    call(group, [*words, "--out", str(folder)])
+    print(f"{group.name}: {(time.monotonic() - began) / 60:,.1f} minutes", file=sys.stderr, flush=True)
 
 
-def about_of(runs: Sequence[Run], facts: Mapping[str, Any]) -> dict[str, Any]:
+def call(group: Group, words: Sequence[str]) -> None:
+    print(f"{group.name}: assay {join(words)}", file=sys.stderr, flush=True)
+    program = [sys.executable, "-m", "assay", *words]
+    subprocess.run(program, check=True, stdout=subprocess.DEVNULL, preexec_fn=end_with_parent)
+
+
+def end_with_parent() -> None:
+    """Let a run end when this program is killed: started again, it would meet a second one in its folder."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def finished_runs(groups: Sequence[Group], work: Path) -> list[tuple[Group | None, Run]]:
+    """The runs of the groups that are finished, and those that others contributed, which have no group."""
+    own = [
+        (each, load_run(work / each.name))
+        for each in groups
+        if is_finished(work / each.name, each.words(work))
+    ]
+    return [*own, *((None, load_run(path.parent)) for path in sorted(CONTRIBUTED.glob("*/run.json")))]
+
+
+def about_of(runs: Sequence[tuple[Group | None, Run]], groups: Sequence[Group], work: Path) -> dict[str, Any]:
     """What run.json says of the atlas: versions, and for each metric its signature, cost and command."""
-    everything = merged(runs)
-    about = {key: runs[0].about[key] for key in KEPT} | {"limit": facts["limit"], "notes": []}
+    everything, standard = merged([run for _, run in runs]), groups[0]
+    about = {key: everything.about[key] for key in VERSIONS} | {"limit": standard.limit, "notes": []}
     about |= {key: everything.about[key] for key in ("metrics", "audits", "computed", "seconds")}
-    limits = {
-        name: group.get("limit", facts["limit"]) for group in facts["groups"] for name in group["metrics"]
-    }
-    for run in runs:
+    for group, run in runs:
+        specs = {parse(spec.replace(WORK, str(work))).label: spec for spec in group.metrics} if group else {}
         for metric in run.metrics:
-            limit = limits.get(metric, facts["limit"])
-            options = ["assay", "audit", "-m", quote(metric), "--size", facts["size"], "--limit", str(limit)]
-            about["metrics"][metric] |= {"command": " ".join(options), "limit": limit}
+            command, limit = run.about["command"], standard.limit
+            if group and metric in specs:
+                steps = [group.preparation(work), group.words(work, [specs[metric]])]
+                command = " && ".join(join(["assay", *words]) for words in steps if words)
+                limit = group.limit
+            about["metrics"][metric] |= {"command": command, "limit": limit}
     return about
+
+
+def paces(runs: Sequence[tuple[Group | None, Run]], work: Path) -> tuple[dict[str, float], dict[str, int]]:
+    """Seconds of scoring and texts scored per metric, on clean texts and with nothing cached.
+
+    Of contributed metrics, those of their own runs.
+    """
+    seconds: dict[str, float] = {}
+    computed: dict[str, int] = {}
+    for group, run in runs:
+        if group is None:
+            seconds |= run.about["seconds"]["scoring"]
+            computed |= run.about["computed"]
+            continue
+        for spec in group.metrics if group.timed else ():
+            given, place = parse(spec.replace(WORK, str(work))), len(seconds)
+            samples = distinct_samples(group, place)
+            with Session.open(cache=None) as session:
+                score([given], samples[:2], session=session)  # loads
+                began = time.perf_counter()
+                score([given], samples, session=session)
+            seconds[given.label], computed[given.label] = time.perf_counter() - began, len(samples)
+    return seconds, computed
+
+
+def distinct_samples(group: Group, place: int) -> list[Sample]:
+    """Clean texts, other ones for each place, since metrics on one model share what it made of a text."""
+    records = embedded_records(group.timed_task)[: group.timed]
+    return [
+        Sample(f"{record.gold} {place}", (f"{record.references[0]} {place}",), record.source)
+        for record in records
+    ]
 
 
 def profile_table(run: Run) -> pl.DataFrame:
@@ -114,26 +208,6 @@ def cost_table(run: Run) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def timed(metrics: Sequence[str]) -> tuple[dict[str, float], dict[str, int]]:
-    """Seconds of scoring and texts scored per metric, on clean texts and with nothing cached."""
-    records = embedded_records("summarisation")[:TIMED]
-    seconds, computed = {}, {}
-    for place, metric in enumerate(metrics):
-        # Other texts for each, since metrics on one model share what it made of a text.
-        texts = [(f"{record.gold} {place}", f"{record.references[0]} {place}") for record in records]
-        samples = [
-            Sample(text, (reference,), record.source)
-            for (text, reference), record in zip(texts, records, strict=True)
-        ]
-        with Session.open(cache=None) as session:
-            score([metric], samples[:1], session=session)  # loads
-            few = samples[: TIMED // 10] if metric in SLOW else samples
-            began = time.perf_counter()
-            score([metric], few, session=session)
-        seconds[metric], computed[metric] = time.perf_counter() - began, len(few)
-    return seconds, computed
-
-
 def example_table(runs: Sequence[Run]) -> pl.DataFrame:
     """The gravest findings of each metric with the texts and scores of one case."""
     rows = []
@@ -153,41 +227,80 @@ def example_table(runs: Sequence[Run]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work", type=Path, default=Path("build/atlas"))
-    parser.add_argument("--only", nargs="*", default=())
-    given = parser.parse_args()
-    facts = tomllib.loads((HERE / "atlas.toml").read_text("utf-8"))
-    runs = measure(facts, given.work, given.only)
-    about = about_of(runs, facts)
-    seconds, computed = timed(list(about["metrics"]))
-    about |= {"seconds": {"scoring": seconds}, "computed": computed}
-    light = [
-        Run(condensed(run).pipe(whole), run.cases.clear(), run.scores.clear(), about=run.about)
-        for run in runs
-    ]
-    everything = Run(pl.concat([run.findings for run in light]), light[0].cases, light[0].scores, about=about)
-    named = shown(everything)
-    tables = {
-        "findings": pl.concat([condensed(run) for run in runs]), "profile": profile_table(named),
-        "cost": cost_table(named), "examples": example_table(runs),
-    }  # fmt: skip
-    save_atlas(PACKAGE, about, tables)
-    size = sum(path.stat().st_size for path in PACKAGE.iterdir())
-    print(
-        json.dumps(
-            {"metrics": len(everything.metrics), "findings": everything.findings.height, "bytes": size}
-        )
-    )
-    for metric, seconds in sorted(about["seconds"]["scoring"].items(), key=lambda pair: -pair[1]):
-        print(f"{seconds:8,.0f} s  {about['computed'].get(metric, 0):9,} samples  {metric}")
-
-
 def whole(findings: pl.DataFrame) -> pl.DataFrame:
     """Condensed findings with the columns of a run's table again."""
     filled = findings.with_columns(passed=pl.lit(None), evidence=pl.lit([], dtype=pl.List(pl.String)))
     return filled.select(pl.col(name).cast(kind) for name, kind in FINDINGS.items())
+
+
+def pack(runs: Sequence[tuple[Group | None, Run]], groups: Sequence[Group], work: Path, out: Path) -> None:
+    """Write the atlas of these runs."""
+    about = about_of(runs, groups, work)
+    seconds, computed = paces(runs, work)
+    about |= {"seconds": {"scoring": seconds}, "computed": computed}
+    findings = pl.concat([condensed(run) for _, run in runs])
+    first = runs[0][1]
+    named = shown(Run(whole(findings), first.cases.clear(), first.scores.clear(), about=about))
+    tables = {
+        "findings": findings, "profile": profile_table(named), "cost": cost_table(named),
+        "examples": example_table([run for _, run in runs]),
+    }  # fmt: skip
+    save_atlas(out, about, tables)
+    size = sum(path.stat().st_size for path in out.iterdir())
+    print(json.dumps({"metrics": len(about["metrics"]), "findings": findings.height, "bytes": size}))
+
+
+def print_bill(runs: Sequence[tuple[Group | None, Run]]) -> None:
+    """The time of each metric and each group, the dearest first; scores that were cached cost nothing."""
+    rows = [
+        (seconds, run.about["computed"].get(metric, 0), metric)
+        for _, run in runs
+        for metric, seconds in run.about["seconds"]["scoring"].items()
+    ]
+    for seconds, computed, metric in sorted(rows, reverse=True):
+        print(f"{seconds:8,.0f} s scoring  {computed:9,} samples  {metric}")
+    walls = [(run.about["seconds"].get("wall", 0.0), group.name) for group, run in runs if group]
+    for seconds, name in sorted(walls, reverse=True):
+        print(f"{seconds:8,.0f} s in all, with judging and texts  {name}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", type=Path, default=Path("build/atlas"))
+    parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--leave-out", nargs="*", default=())
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--out", type=Path, default=PACKAGE)
+    parser.add_argument("--dry-run", action="store_true", help="print what each group would cost")
+    given = parser.parse_args()
+    groups = read_groups(HERE / "atlas.toml")
+    if given.limit and given.out == PACKAGE:
+        parser.error("--limit is for trying; give --out, so that the shipped atlas stays as it is")
+    if unknown := {*given.only, *given.leave_out} - {group.name for group in groups}:
+        parser.error(f"no group {', '.join(sorted(unknown))}; there are {', '.join(g.name for g in groups)}")
+    groups = [replace(group, limit=given.limit or group.limit) for group in groups]
+    failed = []
+    for group in groups:
+        if group.name in given.leave_out or (given.only and group.name not in given.only):
+            continue
+        if given.dry_run:
+            print(f"{group.name}: assay {join(group.words(given.work))}", flush=True)
+            subprocess.run(
+                [sys.executable, "-m", "assay", *group.words(given.work), "--dry-run"], check=False
+            )
+            continue
+        try:
+            measure(group, given.work)
+        except subprocess.CalledProcessError as error:
+            failed.append(f"{group.name}: {error}")
+    runs = [] if given.dry_run else finished_runs(groups, given.work)
+    if runs:
+        pack(runs, groups, given.work, given.out)
+        print_bill(runs)
+    if failed:
+        raise SystemExit("\n".join(["not in the atlas:", *failed]))
 
 
 if __name__ == "__main__":

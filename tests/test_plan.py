@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from assay.core import Audit, Case, Judgement, Measure, Metric, Sample, Scored, SetMetric
+from assay.run.pipeline import audit
 from assay.run.plan import score_all
 from assay.run.session import Session
 
@@ -74,3 +76,27 @@ def test_final_cases_reach_all_metrics_and_the_panel() -> None:
     assert [case.id for case in by_metric["rougeL"].cases] == ["a", "final-0", "final-1"]
     assert np.allclose(by_metric["rougeL"].values["text"], [1.0, 0.0, 0.0])
     assert by_metric["total"].values["text"].tolist() == [2.0]
+
+
+@dataclass(frozen=True)
+class Causal(Length):
+    """As a run sees a causal language model."""
+
+    name = "causal"
+    paradigm = "likelihood"
+    model: str = "tiny"
+
+
+def test_an_audit_that_was_asked_for_is_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.run.pipeline.QUICK_TOKENS", 0)
+    run = audit([Causal()], only=("repetition",), limit=2, session=Session.open(cache=None))
+    assert run.metrics == ["causal"]
+
+
+def test_the_dearest_audits_are_left_out_and_named() -> None:
+    audits = {"growing": Growing()}
+    work = {"growing": [Case("a", {"text": Sample("word " * 20, ("word",))}, "s")]}
+    measures = [Measure("causal", Causal()), Measure("length", Length())]
+    scored, notes = score_all(audits, work, measures, Session(), causal_tokens=10)
+    assert "causal" not in [answer.metric for answer in scored["growing"]]
+    assert "causal reads token by token; without --only, quick leaves out growing" in notes

@@ -30,7 +30,7 @@ def test_corpora(corpus_samples, small_samples):
     assert Ter().score(samples) == pytest.approx([library(sample) for sample in samples], abs=1e-9)
 
 
-@pytest.mark.parametrize(("mine", "theirs"), [(60, 55), (3, 120), (70, 30)])
+@pytest.mark.parametrize(("mine", "theirs"), [(60, 55), (3, 120), (70, 30), (300, 60)])
 def test_texts_that_leave_the_beam(mine, theirs):
     rng = random.Random(mine)
     words = [f"w{number}" for number in range(50)]

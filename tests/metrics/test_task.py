@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from assay.core import Sample
-from assay.errors import TextError
+from assay.errors import AuditError, TextError
 from assay.metrics.ngram import DistinctN, NgramEntropy, Rep4Gram
 from assay.metrics.task import Parent, QBleu, QRouge, Sari, question_parts
 from assay.run.pipeline import audit, score_chunks
@@ -147,6 +147,11 @@ def test_an_audit_goes_on_where_no_source_can_be_read():
     reason = "needs a table as source, `attribute | value` or `head | relation | tail` per line"
     assert f"parent gives copy-source no score: {reason}" in run.notes
     assert run.metrics == ["bleu", "sari"]
+
+
+def test_data_without_any_table_is_refused_with_the_reason():
+    with pytest.raises(AuditError, match=r"needs a table as source.*choose another metric or other data"):
+        audit(["parent"], only=("copy-source",), limit=2, session=Session.open(cache=None))
 
 
 def test_what_is_absent_is_said_once():

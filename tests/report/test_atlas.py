@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import runpy
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import polars as pl
 import pytest
@@ -22,8 +28,10 @@ from assay.report.atlas import (
     options_of,
     place,
 )
+from assay.report.ranking import Line, Share
 from assay.run.results import CASES, FINDINGS, SCORES, Run
 
+ROOT = Path(__file__).parents[2]
 SLICES = tuple(f"translation/edit-{number}" for number in range(20))
 DECLARED = {
     "question": "robustness", "title": "Edits", "options": {"limit": "150", "seed": "0"},
@@ -102,6 +110,7 @@ def test_other_options_are_not_compared() -> None:
 def test_objections_name_everything_that_stands_in_the_way() -> None:
     known = run_of({"weak": 2})
     assert objections(run_of({"mine": 3}), known) == []
+    assert objections(run_of({"mine": 3}, version="1.dev0"), known) == []
     reasons = objections(run_of({"weak": 3}, limit="20", version="2"), known)
     assert reasons == [
         "made by assay 2, the atlas by 1",
@@ -131,18 +140,21 @@ def test_the_shipped_atlas_is_whole_and_small() -> None:
     assert len(known.metrics) >= 30
     for about in known.about["metrics"].values():
         assert about["signature"]
-        assert about["command"].startswith("assay audit -m ")
+        assert about["command"].startswith("assay ")
     for name in ("numpy", "scipy", "spacy"):
         assert known.about["packages"][name]
 
 
-def test_the_page_is_up_to_date() -> None:
-    import runpy
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What docs/make_atlas.py defines."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    return runpy.run_path(str(ROOT / "docs" / "make_atlas.py"))
 
-    docs = Path(__file__).parents[2] / "docs"
-    made = runpy.run_path(str(docs / "make_atlas.py"))
-    assert (docs / "atlas.md").read_text("utf-8") == made["page"]()
-    pages = made["site_pages"]()
+
+def test_the_page_is_up_to_date(site: dict[str, Any]) -> None:
+    assert (ROOT / "docs" / "atlas.md").read_text("utf-8") == site["page"]()
+    pages = site["site_pages"]()
     assert len([path for path in pages if path.startswith("atlas/metrics/")]) == len(load_atlas().metrics)
 
 
@@ -175,3 +187,88 @@ def test_the_command_prints_rankings_and_placements(tmp_path: Path, monkeypatch:
 
 def test_options_of_the_atlas_are_those_of_the_command_line() -> None:
     assert options_of(run_of({"weak": 2})) == "--size quick --limit 150"
+
+
+def test_a_metric_without_a_rank_has_a_dash(site: dict[str, Any]) -> None:
+    unranked = Line(site["atlas"]().metrics[0], Share(1, 0, 2), Share(0, 0, 0), rank=None)
+    assert site["leaderboard_cells"](unranked, "")[0] == "-"
+    assert site["leaderboard_cells"](replace(unranked, rank=3), "")[0] == "3"
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import atlas
+
+    return atlas
+
+
+def test_a_group_says_how_it_is_run(bench: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "groups.toml"
+    path.write_text(
+        'size = "quick"\nlimit = 9\n[[groups]]\nname = "a"\nmetrics = ["bleu"]\n'
+        '[[groups]]\nname = "b"\nlimit = 3\nmetrics = ["x=clipscore:model={work}/m"]\n'
+        'command = ["run", "caption"]\noptions = ["--scenes", "2"]\n'
+    )
+    plain, own = bench.read_groups(path)
+    assert plain.words(Path("w")) == ["audit", "-m", "bleu", "--size", "quick", "--limit", "9"]
+    metric = ["-m", "x=clipscore:model=w/m"]
+    limits = ["--size", "quick", "--limit", "3", "--scenes", "2"]
+    assert own.words(Path("w")) == ["run", "caption", *metric, *limits]
+    path.write_text('size = "quick"\nlimit = 9\n[[groups]]\nname = "a"\nmetrics = []\nlimits = 3\n')
+    with pytest.raises(SystemExit, match="the group a has unknown keys: limits"):
+        bench.read_groups(path)
+
+
+def test_every_group_of_the_atlas_can_be_read(bench: ModuleType) -> None:
+    groups = bench.read_groups(ROOT / "bench" / "atlas.toml")
+    labels = [bench.parse(spec).label for group in groups for spec in group.metrics]
+    assert len(set(labels)) == len(labels)
+    assert len({group.name for group in groups}) == len(groups)
+    assert groups[0].command == ("audit",)
+
+
+def test_a_finished_group_is_not_run_again(
+    bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Sequence[str]] = []
+    run = subprocess.run
+
+    def counted(words: Sequence[str], **options: Any) -> Any:
+        calls.append(words)
+        return run([*words, "--cache", "none", "--quiet"], **options)
+
+    monkeypatch.setattr(bench.subprocess, "run", counted)
+    monkeypatch.setattr(bench, "CONTRIBUTED", tmp_path / "contributed")
+    only = ("--only", "copy-source")
+    group = bench.Group("small", ("bleu", "mine=chrf"), "quick", 2, options=only, timed=2)
+    folder = tmp_path / "small"
+    assert bench.finished_runs([group], tmp_path) == []
+    bench.measure(group, tmp_path)
+    # The words that this test adds are recorded too: the rest is the command of the group.
+    about = json.loads((folder / "run.json").read_text())
+    about["command"] = about["command"].removesuffix(" --cache none --quiet")
+    (folder / "run.json").write_text(json.dumps(about))
+    bench.measure(group, tmp_path)
+    assert len(calls) == 1
+    runs = bench.finished_runs([group], tmp_path)
+    bench.pack(runs, [group], tmp_path, tmp_path / "atlas")
+    packed = json.loads((tmp_path / "atlas" / "run.json").read_text())
+    expected = "assay audit -m mine=chrf --size quick --limit 2 --only copy-source"
+    assert packed["metrics"]["mine"]["command"] == expected
+    assert packed["computed"] == {"bleu": 2, "mine": 2}
+    bench.measure(replace(group, limit=3), tmp_path)
+    assert len(calls) == 2
+
+
+def test_contributed_runs_keep_their_command_and_their_pace(bench: ModuleType, tmp_path: Path) -> None:
+    group = bench.Group("a", ("bleu",), "quick", 150, timed=0)
+    cost = {"seconds": {"scoring": {"mine": 4.0}}, "computed": {"mine": 100}}
+    details = dict.fromkeys(("python", "packages", "weights", "machine"), "")
+    details["command"] = "assay audit -m mine"
+    both = run_of({"bleu": 2}), run_of({"mine": 3})
+    own, sent = (replace(run, about=run.about | cost | details) for run in both)
+    runs = [(group, own), (None, sent)]
+    about = bench.about_of(runs, [group], tmp_path)
+    assert about["metrics"]["mine"] == {"signature": "mine", "command": "assay audit -m mine", "limit": 150}
+    assert bench.paces(runs, tmp_path) == ({"mine": 4.0}, {"mine": 100})

@@ -29,8 +29,7 @@ def atlas(request: o.Request, task: str | None = None, check: Path | None = None
         from assay.run.pipeline import audit
 
         options = {name: known.about[name] for name in ("size", "limit")}
-        metrics, only = o.read_specs(request.metric), tuple(known.about["audits"])
-        run = audit(metrics, only=only, session=request.session(), **options)
+        run = audit(o.read_specs(request.metric), session=request.session(), **options)
         print_placements(run, known, json=request.json, quiet=request.quiet)
     else:
         _print_ranking(known, task, json=request.json)

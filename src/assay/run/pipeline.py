@@ -55,7 +55,10 @@ def audit(
     their columns, as in `map="hypothesis=summary"`.
     """
     audits = choose_audits(only, size, options)
-    return execute(audits, metrics, session or Session.open(), size=size, embedded=len(audits) > 1)
+    tokens = QUICK_TOKENS if size == "quick" and not only else None  # what is asked for is not left out
+    return execute(
+        audits, metrics, session or Session.open(), size=size, embedded=len(audits) > 1, causal_tokens=tokens
+    )
 
 
 def run(
@@ -184,10 +187,12 @@ def execute(
     size: str,
     imported: ImportedScores | None = None,
     embedded: bool = False,
+    causal_tokens: int | None = None,
 ) -> Run:
     """Score, judge, settle and store; the folder is checked before the work begins.
 
     With `embedded`, an audit that finds nothing to score in the user's data takes the embedded data instead.
+    A causal language model reads at most `causal_tokens`; the dearest audits are left out.
     """
     began = time.perf_counter()
     if session.out:
@@ -195,9 +200,8 @@ def execute(
     given = [] if imported and metrics is DEFAULT_METRICS else user_data.listed(metrics)
     measures, left_out = _installed(map(measure, given), required=metrics is not DEFAULT_METRICS)
     audits, work, changed = _work(audits, embedded=embedded)
-    tokens = QUICK_TOKENS if size == "quick" else None
     with session:
-        scored, notes = score_all(audits, work, measures, session, causal_tokens=tokens)
+        scored, notes = score_all(audits, work, measures, session, causal_tokens=causal_tokens)
         spent = session.bill.summary()
     if imported:
         for name, chosen in audits.items():

@@ -145,7 +145,7 @@ def score_all(
         chosen = fitting if causal_tokens is None else affordable(measure, fitting, causal_tokens)
         left_out = ", ".join(name for name in fitting if name not in chosen)
         if left_out:
-            notes.append(f"{measure.label} reads token by token; --size quick leaves out {left_out}")
+            notes.append(f"{measure.label} reads token by token; without --only, quick leaves out {left_out}")
         for fitted, group in _fit(measure, chosen):
             for name, first in score_cases(fitted, group, session).items():
                 answer = _search(audits[name], fitted, first, session)
