@@ -65,14 +65,14 @@ def _audits(
     audits, left_out = {}, {}
     for name, table in given.items():
         options = with_tuples(table)
-        files = [folder / path for path in options.pop("files", ())] if folder else options.pop("files", None)
-        here = [path for path in files or () if isinstance(path, Path) and path.exists()]
+        files = options.pop("files", ())
+        here = tuple(folder / path for path in files if folder and (folder / path).exists())
         kind = audit_class(name)
         if options.pop("only_with_files", kind.needs_data) and not here:
             left_out[name] = f"it needs {', '.join(table['files'])} in a folder given with --data"
             continue
         quick = {key: value for key, value in kind.quick().items() if key != "skip"}
-        more = {"data": tuple(here)} if here else {}
+        more = {"data": here} if here else {}
         shortened = {"limit": limit} if limit else {}
         audits[name] = make_audit(name, {**quick, **options, **more, **shortened}, strict=False)
     return audits, left_out
@@ -103,9 +103,8 @@ def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> d
     rows = {name: values for name, values in rows.items() if any(value is not None for value in values)}
     text = {key: given[key] for key in ("where", "heading", "found")}
     if not rows:
-        reason = left_out.get(given["audit"]) or given.get(
-            "without", "none of these metrics gives a figure here"
-        )
+        without = given.get("without", "none of these metrics gives a figure here")
+        reason = left_out.get(given["audit"], without)
         return {**text, "ours": f"Not run: {reason}.", "columns": [], "rows": []}
     shown = [[name, *map(number, values)] for name, values in rows.items()]
     named = audit_class(given["audit"]).statistics
