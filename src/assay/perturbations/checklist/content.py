@@ -149,7 +149,8 @@ def _unfit_verbs(text: Text, index: int) -> set[str]:
 def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, None]]:
     """The words of a corpus by kind, each once, in their dictionary form."""
     table: dict[str, dict[str, None]] = defaultdict(dict)
-    for text in map(Text.of, parse(others[:_TEXTS])):
+    parse(others[:_TEXTS])  # all at once, which is faster
+    for text in map(edit.read, others[:_TEXTS]):
         for index, token in enumerate(text.tokens):
             lemma = edit.lemma_of(token.text, "verb" if token.pos == "VERB" else "noun")
             wide = token.pos == "VERB" and lemma in lexicon.word_set("checklist", "nouns", "wide_verbs")
@@ -217,13 +218,11 @@ def ChangeAttributes(parse: Text, rng: Random) -> Mapping[int, str]:
     chosen: dict[str, str] = {}
     changes = {}
     for index, token in enumerate(parse.tokens):
-        attributive = token.dep in ("amod", "compound", "conj", "acomp", "nmod")
-        modifies = attributive and token.pos in ("ADJ", "NOUN", "VERB", "PROPN")
         if _is_person(parse, token):
             continue  # the colour of a person is no attribute to be exchanged
         taken = present | set(chosen.values())
         others = [o for o in lexicon.attributes().get(token.text.lower(), ()) if o not in taken]
-        if others and modifies and not parse.is_joined(index):
+        if others and stands_in("attributive", parse, index):
             word = chosen.get(token.text.lower()) or rng.choice(others)
             chosen[token.text.lower()] = word
             changes[index] = lexicon.match_case(word, token.text)

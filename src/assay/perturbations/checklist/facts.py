@@ -118,7 +118,8 @@ def _is_plain_place(parse: Text, index: int) -> bool:
     """Whether a place has no article and no other name beside it: not the Saale, Bremen Museum."""
     token = parse.tokens[index]
     alone = stands_in("plain-place", parse, index) and not parse.is_compound_part(index)
-    placed = token.dep in ("pobj", "dobj", "poss") or token.text in lexicon.listed_places()
+    listed = any(row["name"] == token.text for row in lexicon.tsv_file("words", "places"))
+    placed = token.dep in ("pobj", "dobj", "poss") or listed
     return alone and placed and token.text[1:].islower() and token.text.isalpha()
 
 
@@ -136,8 +137,7 @@ def ChangeNumbers(parse: Text, rng: Random) -> Mapping[int, str]:
     chosen: dict[str, str] = {}
     changes = {}
     for index, token in enumerate(parse.tokens):
-        time = token.entity == "TIME" and all(t.pos != "NOUN" for t in parse.tokens[index + 1 : index + 2])
-        dated = time or _is_calendar(parse, index)
+        dated = stands_in("clock-time", parse, index) or _is_calendar(parse, index)
         numbers = stands_in("numbering", parse, index) and not _is_year(parse, index)  # Vega 9, the 165 road
         if dated or numbers or parse.is_joined(index) or not _is_free(parse, index):
             continue
@@ -173,10 +173,9 @@ def _is_free(parse: Text, index: int) -> bool:
     before, after = parse.word_at(index - 1), parse.word_at(index + 1)
     counts = bool(after) and parse.tokens[index + 1].pos in ("NOUN", "ADJ", "PROPN", "NUM")
     hour = (before == "at" and "." in words[index]) or after[:3] in ("a.m", "p.m", "am", "pm", "o'c", "o’c")
-    if hour:
-        return False
     definite = before in ("the", "these", "those")
-    return after.removesuffix("s") not in template_words("fractions") and (counts or not definite)
+    whole = after.removesuffix("s") not in template_words("fractions")
+    return whole and not hour and (counts or not definite)
 
 
 def _limit(parse: Text, index: int) -> int:
@@ -365,6 +364,5 @@ def _is_beside_verb(parse: Text, index: int, span: Span) -> bool:
         return False  # said the owner; in June Seehofer spoke
     between = tokens[span.end : token.head]
     direct = all(t.head == token.head and t.dep in ("aux", "auxpass", "neg", "advmod") for t in between)
-    before = [tokens[i] for i in parse.dependents(token.head) if i < span.start]
-    loose = any(t.dep in ("npadvmod", "dep") and t.entity not in ("DATE", "TIME") for t in before)
-    return direct and not loose and all(t.text != "," for t in between)
+    adjoining = direct and all(t.text != "," for t in between)
+    return adjoining and not stands_in("loose-before", parse, index)
