@@ -105,17 +105,14 @@ def _surface(parsed: Parse, start: int, end: int) -> str:
 
 
 def _rewritten(parsed: Parse, changes: Sequence[tuple[int, int, str]]) -> str:
-    out, at = [], 0
+    words: dict[int, str] = {}
     for start, end, word in changes:
-        before = parsed.tokens[start - 1] if start else None
-        if before and before.text.lower() in ("a", "an") and before.start >= at:
-            article = match_case(indefinite_article(word), before.text)
-            out.append(parsed.text[at : before.start] + article + before.space)
-            at = parsed.tokens[start].start
-        out.append(parsed.text[at : parsed.tokens[start].start])
-        out.append(match_case(word, _surface(parsed, start, end)))
-        at = parsed.tokens[end - 1].end
-    return "".join(out) + parsed.text[at:]
+        before = parsed.tokens[start - 1].text if start and start - 1 not in words else ""
+        if before.lower() in ("a", "an"):
+            words[start - 1] = match_case(indefinite_article(word), before)
+        words |= dict.fromkeys(range(start, end), "")
+        words[start] = match_case(word, _surface(parsed, start, end))
+    return parsed.replaced(words)
 
 
 @cache
