@@ -28,6 +28,12 @@ from assay.run.results import Run
 from assay.run.session import Session
 
 Verdict = Literal["equal", "within tolerance", "differs", "not run"]
+# Figures read from scores rather than findings. `versus` is the role (or "role - role", a difference).
+NORMALISED = "normalised_score"  # one case on the 0 to 100 of its attribute (*unfair* Eq. 1); slice: its id
+SINGLE = "single_score"  # one case; slice: its id
+MEAN = "mean_of_role"  # a mean over the cases of a slice; a role stands for its seeds, ROLE/1, ROLE/2
+RELATIVE = "relative_change"  # one case: the difference in per cent of the second role; slice: its id
+_FROM_SCORES = (NORMALISED, SINGLE, MEAN, RELATIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +145,8 @@ class Place:
         return known.get("kind", "data"), known.get("what", "")
 
 
-# Figures read from scores rather than findings. `versus` is the role (or "role - role", a difference).
-NORMALISED = "normalised_score"  # one case on the 0 to 100 of its attribute (*unfair* Eq. 1); slice: its id
-SINGLE = "single_score"  # one case; slice: its id
-MEAN = "mean_of_role"  # a mean over the cases of a slice; a role stands for its seeds, ROLE/1, ROLE/2
-RELATIVE = "relative_change"  # one case: the difference in per cent of the second role; slice: its id
-_FROM_SCORES = (NORMALISED, SINGLE, MEAN, RELATIVE)
-
-
-def reproduce(recipe: Recipe, place: Place | Path, session: Session | None = None) -> list[Checked]:
+def reproduce(recipe: Recipe, place: Place, session: Session) -> list[Checked]:
     """Every cell of the recipe, in its order."""
-    place = place if isinstance(place, Place) else Place(place.absolute())
     checked = {cell: not_run(cell, cell.kind, cell.reason) for cell in recipe.cells if cell.kind}
     for name, plan in recipe.runs.items():
         wanted = [cell for cell in recipe.runnable if cell.run == name and not cell.of]
@@ -157,7 +154,7 @@ def reproduce(recipe: Recipe, place: Place | Path, session: Session | None = Non
         checked |= {cell: not_run(cell, *lack) for cell, lack in lacks.items()}
         cells = [cell for cell in wanted if cell not in lacks]
         if cells:
-            results = _run_plan(plan, cells, place, session or Session.open())
+            results = _run_plan(plan, cells, place, session)
             checked |= {item.cell: item for item in results}
     by_place = {(cell.row, cell.source, cell.column): item for cell, item in checked.items()}
     for cell in recipe.runnable:

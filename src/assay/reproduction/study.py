@@ -121,16 +121,15 @@ def _facts(
     means = {name: fmean(v for v in values if v is not None) for name, values in rows.items()}
     ranked = sorted(means, key=lambda name: means[name])
     cells = {
-        (name, column): value
+        f"{name} on {column}": value
         for name, values in rows.items()
         for column, value in zip(given["columns"], values, strict=True)
         if value is not None
     }
-    (low, high) = (f"{name} on {column} ({number(cells[name, column])})" for name, column in (
-        min(cells, key=lambda key: cells[key]), max(cells, key=lambda key: cells[key])
-    ))  # fmt: skip
+    low, high = min(cells, key=cells.__getitem__), max(cells, key=cells.__getitem__)
     return {
-        "metrics": len(rows), "checks": len(judged), "low_cell": low, "high_cell": high,
+        "metrics": len(rows), "checks": len(judged),
+        "low_cell": f"{low} ({number(cells[low])})", "high_cell": f"{high} ({number(cells[high])})",
         "lowest": f"{ranked[0]} ({number(means[ranked[0]])})",
         "highest": f"{ranked[-1]} ({number(means[ranked[-1]])})",
         "failed": sum(row["verdict"] == "fail" for row in judged),
