@@ -28,6 +28,7 @@ from assay.vocabulary import Criterion, Expectation
 T = TypeVar("T")
 
 FINITE_TAGS = frozenset(["VBZ", "VBP", "VBD", "MD"])
+_BASE_TAGS = frozenset(["NN", "NNP", "JJ", "RB", "VB", "RP", "IN"])
 SUBJECTS = ("nsubj", "nsubjpass", "expl")
 QUESTION_TAGS = frozenset(["WDT", "WP", "WP$", "WRB"])
 DO_FORMS: Mapping[str, str] = {"VBZ": "does", "VBP": "do", "VBD": "did"}
@@ -304,11 +305,9 @@ def _drop_stray_marks(parse: Text, words: list[str | None]) -> None:
         beside_cut = None in words[max(0, index - 1) : index + 2]
         if word is None or is_word(parse.tokens[index]) or not beside_cut:
             continue
-        before = next((i for i in reversed(range(index)) if words[i] is not None), None)
+        earlier = reversed(words[parse.sentence_of(index).start : index])
         after = next((i for i in range(index + 1, len(words)) if words[i] is not None), None)
-        starts = before is None or before < parse.sentence_of(index).start
-        left = None if before is None or starts else words[before]
-        right = None if after is None else words[after]
+        left, right = next(filter(None, earlier), None), None if after is None else words[after]
         emptied = word in "\"'" and right == word and after != index + 1
         if after is not None and (emptied or (word in _PAIRS and right == _PAIRS[word])):
             words[index] = words[after] = None
@@ -384,9 +383,6 @@ def switch_pairs(items: Sequence[T], count: int, rng: Random) -> list[T]:
         first, second = last = pair
         moved[first], moved[second] = moved[second], moved[first]
     return moved
-
-
-_BASE_TAGS = frozenset(["NN", "NNP", "JJ", "RB", "VB", "RP", "IN"])
 
 
 @cache

@@ -19,7 +19,6 @@ from assay.perturbations.edit import Text
 from assay.perturbations.negation import negation
 
 _TEXTS = 150  # of the corpus are searched for words
-_LISTED_KINDS = ("animal", "vehicle", "place", "thing")
 
 
 @edit.template("antonyms", "adequacy")
@@ -178,7 +177,7 @@ def noun_kind(noun: str) -> str | None:
     lemma = edit.lemma_of(noun, "noun")
     if lemma in lexicon.people():
         return "person"
-    for kind in _LISTED_KINDS:
+    for kind in ("animal", "vehicle", "place", "thing"):
         if lemma in lexicon.word_set("checklist", "nouns", kind):
             return kind
     nouns = [lexicon.word_set("checklist", "nouns", key) for key in ("mass", "abstract")]
@@ -298,6 +297,5 @@ def _whole_phrase(parse: Text, chunk: Span) -> Span | None:
     up = parse.tokens[token.head]
     while up.dep == "prep" or (up.dep == "pobj" and up.text.lower() in template_words("place_nouns")):
         up = parse.tokens[up.head]
-    joined = any(t.dep == "conj" for t in parse.children(head))
-    part = token.dep in ("nsubj", "dobj", "pobj") and up.dep == "ROOT" and not joined
-    return Span(span.start, span.end, token.dep) if part else None
+    is_part = up.dep == "ROOT" and stands_in("single-thing", parse, head)
+    return Span(span.start, span.end, token.dep) if is_part else None

@@ -266,13 +266,10 @@ def _statement(parse: Text, asking: Span) -> list[str] | None:
 
 def _asking_phrase(parse: Text, asking: Span) -> Span:
     """The asking words with the noun they ask about: How many capital cities."""
-    for chunk in parse.chunks:
-        if chunk.start <= asking.start < chunk.end and chunk.end > asking.end:
-            return Span(asking.start, chunk.end)
-    if asking.end - asking.start > 1 and parse.tokens[asking.end - 1].text.lower() == "of":
-        later = next((c for c in parse.chunks if c.start == asking.end), None)
-        return Span(asking.start, later.end) if later else asking
-    return asking
+    whole = (c.end for c in parse.chunks if c.start <= asking.start and c.end > asking.end)
+    is_open = parse.word_at(asking.end - 1) == "of"  # What kind of music
+    later = next((c.end for c in parse.chunks if is_open and c.start == asking.end), asking.end)
+    return Span(asking.start, next(whole, later))
 
 
 def _indefinite(parse: Text, asking: Span, phrase: Span) -> str | None:
@@ -318,10 +315,8 @@ def _placed(parse: Text, rest: Span, indefinite: str, asking: Span) -> list[str]
             break
         governor = tokens[governor].head
     amount = tokens[asking.end - 1].text.lower() == "much"  # how much did it cost: it cost something
-    if amount:
-        governor = rest.start - 1
     adverb = parse.word_at(asking.start) in _ADVERBIAL and not (indefinite.startswith("some ") or amount)
-    inside = rest.start <= governor < rest.end
+    inside = rest.start <= governor < rest.end and not amount
     at = rest.end if adverb else governor + 1 if inside else rest.start
     before, after = Span(rest.start, at), Span(at, rest.end)
     parts = [parse.piece(span) if span.end > span.start else "" for span in (before, after)]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from random import Random
 
-from assay.datasets.lexicon import template_words, toml_file, word_list, word_set
+from assay.datasets.lexicon import template_words, toml_file, word_set
 from assay.models.nlp import Token
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
@@ -42,21 +42,14 @@ def Jumble(parse: Text, rng: Random) -> str:
 @edit.template("agreement", "fluency")
 def Agreement(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every verb in the present tense, and was and were, disagree with their subject."""
-    changes = {}
-    for index, token in enumerate(parse.tokens):
-        # An auxiliary carries the verb's number, whatever the tagger says: did he have.
-        has_auxiliary = any(t.dep in ("aux", "auxpass") for t in parse.children(index))
-        other = None if has_auxiliary else _other_number(token)
-        if other and _has_certain_number(parse, index):
-            changes[index] = other
-    return changes
+    verbs = [i for i in range(len(parse.tokens)) if stands_in("finite-verb", parse, i)]
+    others = {i: _other_number(parse.tokens[i]) for i in verbs if _has_certain_number(parse, i)}
+    return {i: other for i, other in others.items() if other}
 
 
 def _other_number(token: Token) -> str | None:
-    """The verb in the other number, or None for other words and forms that show no number."""
+    """A finite verb in the other number, or None for forms that show no number."""
     word = token.text.lower().replace("’", "'")
-    if token.pos not in ("VERB", "AUX") or token.tag not in ("VBZ", "VBP", "VBD"):
-        return None
     if word in _CONTRACTED or word in _BE:
         return _CONTRACTED.get(word) or _BE[word]
     if token.tag == "VBD" or not word.isalpha():
@@ -81,14 +74,10 @@ def _has_certain_number(parse: Text, index: int) -> bool:
 @edit.template("drop-articles", "fluency")
 def DropArticles(parse: Text, rng: Random) -> Mapping[int, str]:
     """Articles left out, where one of them is missed."""
-    known, mass = word_set("words", "articles"), word_set("checklist", "nouns", "mass")
-    abstract = word_list("checklist", "nouns", "abstract_endings")
+    known = word_set("words", "articles")
     articles = [i for i, t in enumerate(parse.tokens) if t.text.lower() in known]
     outside = [i for i in articles if stands_in("loose-article", parse, i)]
-    nouns = [parse.tokens[parse.tokens[i].head] for i in outside]
-    # "The bats", "the water", "a stew", "the production" and "a company and (a) section" are fine without.
-    counted = [noun for noun in nouns if noun.tag == "NN" and noun.text.lower() not in mass]
-    missed = any(noun.dep != "conj" and not noun.text.lower().endswith(abstract) for noun in counted)
+    missed = any(stands_in("missed-article", parse, i) for i in outside)
     return edit.dropped(i for i in outside if missed and not parse.is_joined(i))
 
 

@@ -3,8 +3,9 @@
 A condition is a term, or several joined by AND or by OR, which binds less. A term is a place with tests of a
 word there, such as `children dep prep WITH not word in`, and holds where one word, or two after SEVERAL, pass
 all of them; or it is the name of a frame, `opens`, `asks` or `joined`. `not` before it gives its contrary. A
-test compares an attribute with values: @name is a list of words, *ly an ending, NONE an empty value, and END
-stands for a place beyond the text. The frames are in checklist/rewordings.toml and checklist/templates.toml.
+test compares an attribute with values: @name is a list of words, *ly an ending, *@name a list of endings,
+NONE an empty value, and END stands for a place beyond the text; or it names places the word must be `at`.
+The frames are in checklist/rewordings.toml and checklist/templates.toml.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _test(text: str) -> Callable[[Text, int, int, int], bool]:
     if attribute == "at":
         places = [_PLACES[name] for name in values]
         return lambda parse, index, *phrase: denied != any(index in place(parse, *phrase) for place in places)
-    accepted, endings = _accepted(values), tuple(value[1:] for value in values if value[0] == "*")
+    accepted, endings = _accepted(values), tuple(_accepted(v[1:] for v in values if v[0] == "*"))
 
     def passes(parse: Text, index: int, start: int, end: int) -> bool:
         present = _values(parse, index, attribute)

@@ -162,11 +162,8 @@ def _before_verb(parse: Text, sentence: Span) -> int | None:
     dependents = [i for i in range(sentence.start, root) if tokens[i].head == root]
     verb = next((i for i in dependents if tokens[i].dep in ("aux", "auxpass")), root)
     subjects = [i for i in dependents if tokens[i].dep.startswith("nsubj")]
-    before = verb - 1
-    if not subjects or subjects[-1] > before or before < sentence.start:
-        return None
-    free = edit.is_word(tokens[before]) and tokens[before].pos != "CCONJ"
-    return before if free and tokens[before].space else None
+    is_after = bool(subjects) and subjects[-1] < verb
+    return verb - 1 if is_after and stands_in("breakable", parse, verb - 1) else None
 
 
 @edit.template("repeat-phrases", "avoiding repetition")
@@ -233,9 +230,7 @@ def is_substantial(parse: Text, sentence: Span) -> bool:
     root = parse.root_of(sentence)
     if root is None or len(parse.word_indices(sentence)) < 4 or "?" in parse.piece(sentence):
         return False
-    polite = {t.lemma.lower() for t in parse.tokens[sentence.start : sentence.end]} & template_words("polite")
-    stated = parse.child(root, *edit.SUBJECTS) is not None
-    return parse.tokens[root].pos in ("VERB", "AUX") and stated and not polite
+    return stands_in("says-something", parse, root)
 
 
 def loose_phrases(parse: Text) -> list[Span]:
