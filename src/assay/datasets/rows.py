@@ -135,7 +135,6 @@ class Row:
         return self.inner(self.values.get(column), column)
 
     def inner(self, value: Any, name: str) -> Row:
-        """An object within this one."""
         if not isinstance(value, Mapping):
             raise self.fail(f"{name!r} must hold an object, not {type(value).__name__}")
         return Row(value, self.file, self.line, unit=self.unit)

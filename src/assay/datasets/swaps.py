@@ -18,7 +18,6 @@ Gender = Literal["male", "female"]
 Content = Literal["male", "female", "both", "neutral"]
 LONGEST = 3  # tokens of an entry: all - boys
 _OTHER: Mapping[Gender, Gender] = {"male": "female", "female": "male"}
-_PRONOUNS = ("PRP", "PRP$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,7 @@ def read_swaps(path: Path) -> SwapList:
         if len(others := dict.fromkeys(other for word, other in lines if word == one)) > 1:
             notes.append(f"{path}: {one!r} has several counterparts ({', '.join(others)}): {two!r} is taken")
     known = embedded_swaps().tagged
-    tagged = {key: known[key] for key in known if key[1] in _PRONOUNS and key[0] in words}
+    tagged = {key: known[key] for key in known if key[1] in ("PRP", "PRP$") and key[0] in words}
     return SwapList(words, tagged, tuple(notes))
 
 

@@ -163,7 +163,7 @@ def _crows_pair(path: Path, row: Row, more: str, less: str, neutral: dict[str, s
 def _neutralise(more: Parse, less: Parse, attribute: str) -> dict[str, str] | str:
     """The reference, the first words that differ and how it was made; or why there is none."""
     changes: list[Change] = []
-    words: list[tuple[str, str]] = []
+    sides: dict[str, str] = {}
     for start, end, other_start, other_end in _differences(more, less):
         first, second = more.tokens[start:end], less.tokens[other_start:other_end]
         if not first or not second:
@@ -172,11 +172,10 @@ def _neutralise(more: Parse, less: Parse, attribute: str) -> dict[str, str] | st
         if change is None:
             return "no neutral word known"
         changes.append((start, end, *change))
-        words.append((_joined(first), _joined(second)))
+        sides = sides or {"identity": _joined(first), "anti_identity": _joined(second)}
     if not changes:
         return "the sentences are equal"
     kind = max((change[3] for change in changes), key=("drop", "replace", "abstract").index)
-    sides = dict(zip(("identity", "anti_identity"), words[0], strict=True))
     return {"reference": _apply(more, changes), **sides, "construction": kind}
 
 
