@@ -99,7 +99,7 @@ def cell(published: str, **keys: object) -> Cell:
 
 def test_planted_table(folder: Path) -> None:
     recipe = parse_recipe(PLANTED, "planted.toml")
-    checked = reproduce(recipe, folder, Session.open(cache=None))
+    checked = reproduce(recipe, Place(folder), Session.open(cache=None))
     found = {(one.cell.row, one.cell.column, one.cell.source): one for one in checked}
     assert found["planted", "Bias", "released scores"].ours == 50
     assert found["planted", "Bias", "released scores"].verdict == "equal"
@@ -118,7 +118,7 @@ def test_planted_table(folder: Path) -> None:
 
 
 def test_absent_data_is_not_run(tmp_path: Path) -> None:
-    checked = reproduce(parse_recipe(PLANTED, "planted.toml"), tmp_path, Session.open(cache=None))
+    checked = reproduce(parse_recipe(PLANTED, "planted.toml"), Place(tmp_path), Session.open(cache=None))
     assert count(checked)["not run"] == len(checked)
     assert "pairs.jsonl" in checked[0].reason
 
@@ -127,7 +127,8 @@ def test_a_metric_that_cannot_run_stops_no_other(folder: Path) -> None:
     text = PLANTED.replace('metric = "rouge1"\nreleased = "flat"', 'metric = "rouge1"')
     text += '[[rows]]\nname = "broken"\ncells = "1.00 4 -"\nmetric = "clipscore:model=nowhere/at-all"\n'
     found = {
-        one.cell.row: one for one in reproduce(parse_recipe(text, "x"), folder, Session.open(cache=None))
+        one.cell.row: one
+        for one in reproduce(parse_recipe(text, "x"), Place(folder), Session.open(cache=None))
     }
     assert found["words"].ours is not None
     assert (found["broken"].verdict, found["broken"].kind) == ("not run", "weights")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from assay.reproduction import Checked, count, find_recipe, reproduce
+from assay.reproduction import Checked, Place, count, find_recipe, reproduce
 from assay.run.session import Session
 
 pytestmark = pytest.mark.shared
 
 
 def run(name: str, shared: Path, tmp_path: Path) -> list[Checked]:
-    return reproduce(find_recipe(name), shared, Session.open(cache=tmp_path))
+    return reproduce(find_recipe(name), Place(shared), Session.open(cache=tmp_path))
 
 
 def equal(checked: list[Checked]) -> set[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.datasets.pairs import read_pairs
+from assay.datasets.pairs import read_pair_files
 from assay.datasets.templates import load_lexicon
 from assay.errors import DataError
 from assay.mitigation.data import (
@@ -58,7 +58,7 @@ def test_no_winobias_occupation_is_trained_on(found: dict[str, list[Counterfactu
 def test_no_published_pair_is_trained_on(found: dict[str, list[Counterfactual]], shared: Path) -> None:
     trained = {text.lower() for p in found["train"] for text in p.texts}
     for name in ("gender", "race"):
-        for pair in read_pairs(shared / "stereotype_pairs" / f"{name}.jsonl"):
+        for pair in read_pair_files([shared / "stereotype_pairs" / f"{name}.jsonl"])[0]:
             assert not trained & {pair.stereotype.lower(), pair.anti_stereotype.lower()}
 
 

@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
 from assay.core import Image, Measure, Metric, Sample
-from assay.datasets.pairs import Pair, read_pairs
+from assay.datasets.pairs import Pair, read_pair_files
 from assay.errors import DataError
 from assay.mitigation.data import counterfactuals
 from assay.mitigation.methods import Method, SwapAverage, compare, document, mean_value
@@ -197,7 +197,7 @@ def test_images_are_copied_beside_the_data(tmp_path: Path) -> None:
     shown = [replace(pair, image=image) for pair in pairs(10)]
     measure = Measure("sexist", Sexist())
     done = prove([measure], {"gender": shown}, (), tmp_path / "run", Session.open(cache=None))
-    images = {pair.image for pair in read_pairs(tmp_path / "run" / "data" / "pairs.jsonl")}
+    images = {pair.image for pair in read_pair_files([tmp_path / "run" / "data" / "pairs.jsonl"])[0]}
     assert [copy.digest for copy in images if copy] == [image.digest]
     assert done.labels == {}
 

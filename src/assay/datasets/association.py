@@ -169,11 +169,6 @@ def _tokens(text: str) -> tuple[str, ...]:
     return tuple(token.strip(".,;:!?\"'()") for token in text.split())
 
 
-def _holds(sentence: Sequence[str], phrase: Sequence[str]) -> bool:
-    size = len(phrase)
-    return any(sentence[at : at + size] == phrase for at in range(len(sentence) - size + 1))
-
-
 def _inflections(token: str) -> set[str]:
     """Every form of a token: poppy, poppies; equations, equation; woman, women."""
     from lemminflect import getAllInflections, getAllLemmas  # loads its tables: not at import
@@ -195,10 +190,10 @@ def _units_by_words(texts: Sequence[str], words: Sequence[str]) -> list[str]:
     """The longest word of the list in each text; a text that has none is its own unit."""
     longest_first = sorted(words, key=len, reverse=True)
     exact = [(_tokens(word.lower()), word) for word in longest_first]
-    known = exact + [(form, word) for word in longest_first for form in _forms(word)]
-    tokens = [_tokens(text.lower()) for text in texts]
-    both = zip(texts, tokens, strict=True)
-    return [next((word for phrase, word in known if _holds(listed, phrase)), text) for text, listed in both]
+    inflected = [(form, word) for word in longest_first for form in _forms(word)]
+    phrases = [(f" {' '.join(form)} ", word) for form, word in exact + inflected]
+    padded = {text: f" {' '.join(_tokens(text.lower()))} " for text in texts}
+    return [next((word for phrase, word in phrases if phrase in padded[text]), text) for text in texts]
 
 
 def _gaps(tokens: tuple[str, ...]) -> list[tuple[Frame, tuple[str, ...]]]:

@@ -128,7 +128,6 @@ def read_json(path: Path) -> Any:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """The lines of a text file, one by one."""
     if path.suffix == ".gz":
         yield from read_text(path).split("\n")
         return

@@ -14,6 +14,8 @@ from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, suggest
 from assay.models.weights import file_digest
 
+Table = dict[str, dict[tuple[str, str | int], float]]
+
 
 @dataclass(frozen=True, slots=True)
 class ImportedScores:
@@ -76,9 +78,6 @@ def read_scores(spec: str) -> ImportedScores:
             "scores need the columns case, role, metric, score - or case, role and one column per metric"
         )
     return ImportedScores(path, _tabled(rows))
-
-
-Table = dict[str, dict[tuple[str, str | int], float]]
 
 
 def _column(rows: Iterable[Row], column: str) -> Table:

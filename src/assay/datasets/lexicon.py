@@ -181,12 +181,6 @@ def places_by_kind() -> Mapping[str, tuple[str, ...]]:
 
 
 @cache
-def listed_places() -> frozenset[str]:
-    """The places of the balanced list, of every kind."""
-    return frozenset(row["name"] for row in tsv_file("words", "places"))
-
-
-@cache
 def replies(kind: str, after: str = "any") -> tuple[str, ...]:
     """Replies of a kind, generic or back_off, that fit a turn: a question, thanks and so on."""
     rows = jsonl_file("words", "generic_replies")
@@ -214,13 +208,6 @@ def attributes() -> Mapping[str, tuple[str, ...]]:
 
 
 @cache
-def key_neighbours() -> Mapping[str, str]:
-    """Letters to the letters beside them on the keyboard."""
-    neighbours: dict[str, str] = toml_file("words", "typos")["neighbours"]
-    return neighbours
-
-
-@cache
 def gendered(word: str) -> str | None:
     """The gender that a lower-case noun or title names; None where it names neither."""
     listed = toml_file("identities", "gender_swap")["pair"]
@@ -237,9 +224,8 @@ def people() -> frozenset[str]:
     return frozenset(named.union(*groups, template_words("people")))
 
 
-def _pairs(file: str, column: str) -> dict[tuple[str, str], tuple[str, ...]]:
-    table: dict[tuple[str, str], tuple[str, ...]] = {}
+def _pairs(file: str, column: str) -> Pairs:
+    table: dict[tuple[str, str], tuple[str, ...]] = defaultdict(tuple)
     for row in tsv_file("words", file):
-        key = row["pos"], row["word"]
-        table[key] = (*table.get(key, ()), row[column])
-    return table
+        table[row["pos"], row["word"]] += (row[column],)
+    return dict(table)

@@ -69,11 +69,6 @@ def read_pair_files(paths: Sequence[Path], *, skip_missing: bool = False) -> tup
     return pairs, notes
 
 
-def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of one file, in order."""
-    return _read(path, False)[0]
-
-
 def _files_of(path: Path) -> list[Path]:
     """The file itself, or the tables in a folder."""
     if not path.is_dir():
@@ -134,7 +129,7 @@ def embedded_pairs(names: Sequence[str] = ()) -> list[Pair]:
     """The embedded pairs of these sets; by default all but the controls."""
     files = sorted(data_path("stereotypes").glob("*.jsonl"))
     chosen = names or [path.stem for path in files if path.stem != "controls"]
-    return [pair for name in chosen for pair in read_pairs(data_path("stereotypes", f"{name}.jsonl"))]
+    return read_pair_files([data_path("stereotypes", f"{name}.jsonl") for name in chosen])[0]
 
 
 def construction_of(stereotype: str, anti_stereotype: str, reference: str) -> Construction:

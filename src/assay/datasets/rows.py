@@ -7,7 +7,7 @@ says, and `with_aliases` recognises common names of other tools.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -132,16 +132,14 @@ class Row:
         return [self.inner(member, column) for member in value]
 
     def object(self, column: str) -> Row:
-        """The object in a column."""
         return self.inner(self.values.get(column), column)
 
     def inner(self, value: Any, name: str) -> Row:
-        """An object within this one."""
         if not isinstance(value, Mapping):
             raise self.fail(f"{name!r} must hold an object, not {type(value).__name__}")
         return Row(value, self.file, self.line, unit=self.unit)
 
-    def unknown(self, known: Sequence[str]) -> dict[str, Any]:
+    def unknown(self, known: Collection[str]) -> dict[str, Any]:
         """The columns that the reader does not know; they go into `meta`."""
         return {column: value for column, value in self.values.items() if column not in known}
 
@@ -224,10 +222,7 @@ def _renamed(rows: Iterable[Row], columns: Columns) -> Iterable[Row]:
 
 
 def _rename(row: Row, columns: Columns) -> dict[str, Any]:
-    taken = {column for theirs in columns.values() for column in theirs}
-    values = {
-        column: value for column, value in row.values.items() if column not in taken and column not in columns
-    }
+    values = row.unknown({*columns, *chain(*columns.values())})
     for name, theirs in columns.items():
         if len(theirs) > 1:
             values[name] = [text for column in theirs for text in row.texts(column) if text]

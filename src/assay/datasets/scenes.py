@@ -26,7 +26,6 @@ from assay.models.vision import images_at, train_clip
 from assay.models.weights import build_folder, cache_folder
 from assay.recipe import digest, generator
 
-Pixels = NDArray[np.uint8]
 Skew = Literal["balanced", "paper"]  # the paper's counts, with their odds sharpened
 GROUPS = ("man", "woman")
 _VERSION, _TRAINING_VERSION = "1", "2"  # of the code that draws and that trains: parts of the recipes
@@ -41,7 +40,6 @@ class Scene:
     """What a picture shows; `key` is the seed of everything else in it."""
 
     caption: Caption
-    ambiguous: bool
     cues: tuple[str, str, str]  # hair, clothes, build
     key: str
 
@@ -92,10 +90,10 @@ def make_scene(path: str, group: str, key: str) -> Scene:
         value = cue[group if rng.random() < cue["usual"] else other]
         shown.append(cue.get("ambiguous", value) if ambiguous else value)
     hair, clothes, build = shown
-    return Scene(concept_captions()[path][group], ambiguous, (hair, clothes, build), key)
+    return Scene(concept_captions()[path][group], (hair, clothes, build), key)
 
 
-def draw(scene: Scene) -> Pixels:
+def draw(scene: Scene) -> NDArray[np.uint8]:
     """The picture of a scene, (size, size, 3)."""
     from PIL import Image as Pillow
     from PIL import ImageDraw

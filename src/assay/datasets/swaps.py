@@ -18,7 +18,6 @@ Gender = Literal["male", "female"]
 Content = Literal["male", "female", "both", "neutral"]
 LONGEST = 3  # tokens of an entry: all - boys
 _OTHER: Mapping[Gender, Gender] = {"male": "female", "female": "male"}
-_PRONOUNS = ("PRP", "PRP$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +104,14 @@ def _surface(parsed: Parse, start: int, end: int) -> str:
 
 
 def _rewritten(parsed: Parse, changes: Sequence[tuple[int, int, str]]) -> str:
-    out, at = [], 0
+    words: dict[int, str] = {}
     for start, end, word in changes:
-        before = parsed.tokens[start - 1] if start else None
-        if before and before.text.lower() in ("a", "an") and before.start >= at:
-            article = match_case(indefinite_article(word), before.text)
-            out.append(parsed.text[at : before.start] + article + before.space)
-            at = parsed.tokens[start].start
-        out.append(parsed.text[at : parsed.tokens[start].start])
-        out.append(match_case(word, _surface(parsed, start, end)))
-        at = parsed.tokens[end - 1].end
-    return "".join(out) + parsed.text[at:]
+        before = parsed.tokens[start - 1].text if start and start - 1 not in words else ""
+        if before.lower() in ("a", "an"):
+            words[start - 1] = match_case(indefinite_article(word), before)
+        words |= dict.fromkeys(range(start, end), "")
+        words[start] = match_case(word, _surface(parsed, start, end))
+    return parsed.replaced(words)
 
 
 @cache
@@ -157,7 +153,7 @@ def read_swaps(path: Path) -> SwapList:
         if len(others := dict.fromkeys(other for word, other in lines if word == one)) > 1:
             notes.append(f"{path}: {one!r} has several counterparts ({', '.join(others)}): {two!r} is taken")
     known = embedded_swaps().tagged
-    tagged = {key: known[key] for key in known if key[1] in _PRONOUNS and key[0] in words}
+    tagged = {key: known[key] for key in known if key[1] in ("PRP", "PRP$") and key[0] in words}
     return SwapList(words, tagged, tuple(notes))
 
 

@@ -28,6 +28,7 @@ from assay.vocabulary import Criterion, Expectation
 T = TypeVar("T")
 
 FINITE_TAGS = frozenset(["VBZ", "VBP", "VBD", "MD"])
+_BASE_TAGS = frozenset(["NN", "NNP", "JJ", "RB", "VB", "RP", "IN"])
 SUBJECTS = ("nsubj", "nsubjpass", "expl")
 QUESTION_TAGS = frozenset(["WDT", "WP", "WP$", "WRB"])
 DO_FORMS: Mapping[str, str] = {"VBZ": "does", "VBP": "do", "VBD": "did"}
@@ -52,11 +53,6 @@ class Text(Parse):
 
     __slots__ = ()
 
-    @classmethod
-    def of(cls, parse: Parse) -> Text:
-        """The text of a parse."""
-        return cls(parse.text, parse.tokens, parse.sentences, parse.chunks, parse.entities)
-
     def word_at(self, index: int) -> str:
         """The token at an index in lower case; '' beyond the text."""
         return self.tokens[index].text.lower() if 0 <= index < len(self.tokens) else ""
@@ -71,7 +67,6 @@ class Text(Parse):
         return next((i for i in range(sentence.start, sentence.end) if is_word(self.tokens[i])), None)
 
     def sentence_of(self, index: int) -> Span:
-        """The sentence that a token belongs to."""
         return self.sentences[bisect_right(self.sentences, index, key=attrgetter("start")) - 1]
 
     def root_of(self, sentence: Span) -> int | None:
@@ -136,7 +131,8 @@ class Text(Parse):
 
 def read(text: str) -> Text:
     """Parse a text."""
-    return Text.of(parse_one(text))
+    parse = parse_one(text)
+    return Text(parse.text, parse.tokens, parse.sentences, parse.chunks, parse.entities)
 
 
 @lru_cache(maxsize=256)
@@ -309,10 +305,9 @@ def _drop_stray_marks(parse: Text, words: list[str | None]) -> None:
         beside_cut = None in words[max(0, index - 1) : index + 2]
         if word is None or is_word(parse.tokens[index]) or not beside_cut:
             continue
-        before, after = _next_left(words, index, -1), _next_left(words, index, 1)
-        starts = before is None or before < parse.sentence_of(index).start
-        left = None if before is None or starts else words[before]
-        right = None if after is None else words[after]
+        earlier = reversed(words[parse.sentence_of(index).start : index])
+        after = next((i for i in range(index + 1, len(words)) if words[i] is not None), None)
+        left, right = next(filter(None, earlier), None), None if after is None else words[after]
         emptied = word in "\"'" and right == word and after != index + 1
         if after is not None and (emptied or (word in _PAIRS and right == _PAIRS[word])):
             words[index] = words[after] = None
@@ -320,22 +315,13 @@ def _drop_stray_marks(parse: Text, words: list[str | None]) -> None:
             words[index] = None
 
 
-def _next_left(words: Sequence[str | None], index: int, step: int) -> int | None:
-    """The index of the next word in this direction that has not been dropped, or None."""
-    index += step
-    while 0 <= index < len(words) and words[index] is None:
-        index += step
-    return index if 0 <= index < len(words) else None
-
-
 def _adapt_articles(parse: Text, words: list[str | None]) -> None:
     """Choose between a and an again where the next word has changed."""
     for index, token in enumerate(parse.tokens):
         if words[index] != token.text or token.text.lower() not in ("a", "an") or token.tag != "DT":
             continue
-        after = _next_left(words, index, 1)
-        while after is not None and not is_word(parse.tokens[after]):
-            after = _next_left(words, after, 1)
+        later = range(index + 1, len(words))
+        after = next((i for i in later if words[i] is not None and is_word(parse.tokens[i])), None)
         kept = range(index + 1, 1 + (after or 0))
         if after is None or all((words[i] or "").startswith(parse.tokens[i].text) for i in kept):
             continue
@@ -399,10 +385,6 @@ def switch_pairs(items: Sequence[T], count: int, rng: Random) -> list[T]:
     return moved
 
 
-_BASE_TAGS = frozenset(["NN", "NNP", "JJ", "RB", "VB", "RP", "IN"])
-_UPOS = {"noun": "NOUN", "adj": "ADJ", "adv": "ADV", "verb": "VERB"}
-
-
 @cache
 def inflect(lemma: str, tag: str) -> str | None:
     """The lemma in the form of a Penn tag, or None; of several words, the one that can be inflected changes.
@@ -433,7 +415,7 @@ def lemma_of(text: str, word_class: str) -> str:
     """The dictionary form of a word of a class; more reliable than the parser's for rare words."""
     from lemminflect import getLemma
 
-    lemmas = getLemma(text.lower(), _UPOS[word_class])
+    lemmas = getLemma(text.lower(), word_class.upper())
     return str(lemmas[0]) if lemmas else text.lower()
 
 

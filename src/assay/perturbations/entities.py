@@ -213,19 +213,19 @@ def _is_person(parse: Text, run: Span, tokens: tuple[Token, ...]) -> bool:
     capital = all(word[0].isupper() or word in _LINKS for word in words)
     if len(words) > 4 or not capital or not all(map(_is_name_shaped, words)):
         return False
-    if labelled and len(words) > 1 and first_name_gender(words[0]) is not None:
+    given = first_name_gender(words[0]) is not None
+    if labelled and len(words) > 1 and given:
         return True
     if any(word in template_words("not_names") or word in named("places") for word in words):
         return False
     if len(words) == 1:
         word = words[0]
-        given = first_name_gender(word) is not None
         family = word in lexicon.surnames() or word in named("surnames")
         if known_classes(word):  # Dawn, Mark: not where the capital may be the sentence's
             opens = run.start == parse.first_word(parse.sentence_of(run.start))
             return labelled and (given or family) and not opens
         return given or (labelled and family)
-    if first_name_gender(words[0]) is not None:
+    if given:
         return True
     family = not known_classes(words[-1]) or words[-1] in named("surnames")
     if labelled:

@@ -29,7 +29,7 @@ def negation(
     words = {t.text.lower().replace("’", "'") for t in tokens[sentence.start : sentence.end]}
     if negated is not None:
         bound = words & template_words("negation_bound")
-        return None if bound else _affirm(tokens, root, subject, negated)
+        return None if bound else _affirm(parse, root, subject, negated)
     if words & template_words(shy) or _is_presupposed(tokens, sentence, root):
         return None
     verb = _last_verb(parse, root)
@@ -120,8 +120,7 @@ def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -
         imperative = token.tag == "VB" and all(t.dep == "punct" for t in tokens[sentence.start : root])
         return {root: f"Do not {token.text.lower()}"} if imperative and token.text.lower() != "let" else None
     if word in ("is", "are", "was", "were", "am", "'s", "'re", "'m"):
-        after = parse.word_at(root + 1)
-        return None if after in outer else {root: _negated(token)}
+        return None if parse.word_at(root + 1) in outer else {root: _negated(token)}
     if subject > root or token.tag not in edit.DO_FORMS:
         return None
     at = root
@@ -135,11 +134,9 @@ def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -
     return {at: f"{support} {tokens[at].text}", root: base}
 
 
-def _affirm(
-    tokens: tuple[Token, ...], root: int, subject: int | None, negative: int
-) -> dict[int, str] | None:
+def _affirm(parse: Text, root: int, subject: int | None, negative: int) -> dict[int, str] | None:
     """Remove not, n't or never, and do-support with it."""
-    changes = {negative: ""}
+    tokens, changes = parse.tokens, {negative: ""}
     if tokens[negative].text.lower() == "never":
         return changes
     if subject is None or subject > negative:

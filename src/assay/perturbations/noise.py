@@ -207,9 +207,7 @@ def _generic_phrase(parse: Text, name: Span, rng: Random) -> tuple[int, int, str
     known = word_set("words", "articles")
     while first and (is_title(tokens[first - 1].text) or parse.word_at(first - 1) in known):
         first -= 1
-    before = [tokens[first - 1]] if first and tokens[first - 1].space else []
-    bound = any(t.pos in ("ADJ", "NOUN", "DET", "NUM") or t.tag in ("POS", "PRP$") for t in before)
-    phrase = noun if bound else f"{rng.choice(('some', article))} {noun}"
+    phrase = noun if stands_in("described", parse, first) else f"{rng.choice(('some', article))} {noun}"
     if tokens[first].text[:1].isupper() and first == parse.first_word(parse.sentence_of(first)):
         phrase = capitalised(phrase)
     return tokens[first].start, tokens[name.end - 1].end, phrase

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,12 +9,12 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, get_args
 
 import polars as pl
 
 from assay.core import Measure
+from assay.datasets.columns import DataFile
 from assay.datasets.lexicon import toml_file
 from assay.datasets.rows import read_rows
 from assay.errors import AuditError
@@ -29,6 +28,12 @@ from assay.run.results import Run
 from assay.run.session import Session
 
 Verdict = Literal["equal", "within tolerance", "differs", "not run"]
+# Figures read from scores rather than findings. `versus` is the role (or "role - role", a difference).
+NORMALISED = "normalised_score"  # one case on the 0 to 100 of its attribute (*unfair* Eq. 1); slice: its id
+SINGLE = "single_score"  # one case; slice: its id
+MEAN = "mean_of_role"  # a mean over the cases of a slice; a role stands for its seeds, ROLE/1, ROLE/2
+RELATIVE = "relative_change"  # one case: the difference in per cent of the second role; slice: its id
+_FROM_SCORES = (NORMALISED, SINGLE, MEAN, RELATIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +117,7 @@ class Place:
         if cell.hours and not self.long:
             return "time", f"takes about {cell.hours:g} hours: give --long"
         named = [str(plan.options[key]) for key in ("masked_lm",) if key in plan.options]
-        if cell.metric is None:
-            return self._weights(named)
-        for part in self.parts(cell.metric):
+        for part in self.parts(cell.metric) if cell.metric else ():
             if command := lacking(part.metric) or part.metric.absent():
                 return "package", f"{part.metric.name}: {command}"
             named += self.weights_of(part)
@@ -142,27 +145,16 @@ class Place:
         return known.get("kind", "data"), known.get("what", "")
 
 
-# Figures read from scores rather than findings. `versus` is the role (or "role - role", a difference).
-NORMALISED = "normalised_score"  # one case on the 0 to 100 of its attribute (*unfair* Eq. 1); slice: its id
-SINGLE = "single_score"  # one case; slice: its id
-MEAN = "mean_of_role"  # a mean over the cases of a slice; a role stands for its seeds, ROLE/1, ROLE/2
-RELATIVE = "relative_change"  # one case: the difference in per cent of the second role; slice: its id
-_FROM_SCORES = (NORMALISED, SINGLE, MEAN, RELATIVE)
-
-
-def reproduce(recipe: Recipe, place: Place | Path, session: Session | None = None) -> list[Checked]:
+def reproduce(recipe: Recipe, place: Place, session: Session) -> list[Checked]:
     """Every cell of the recipe, in its order."""
-    place = place if isinstance(place, Place) else Place(place.absolute())
     checked = {cell: not_run(cell, cell.kind, cell.reason) for cell in recipe.cells if cell.kind}
     for name, plan in recipe.runs.items():
-        cells = []
-        for cell in recipe.runnable:
-            if cell.run == name and not cell.of:
-                lack = place.missing(plan, cell)
-                checked |= {cell: not_run(cell, *lack)} if lack else {}
-                cells += [] if lack else [cell]
+        wanted = [cell for cell in recipe.runnable if cell.run == name and not cell.of]
+        lacks = {cell: lack for cell in wanted if (lack := place.missing(plan, cell))}
+        checked |= {cell: not_run(cell, *lack) for cell, lack in lacks.items()}
+        cells = [cell for cell in wanted if cell not in lacks]
         if cells:
-            results = _run_plan(plan, cells, place, session or Session.open())
+            results = _run_plan(plan, cells, place, session)
             checked |= {item.cell: item for item in results}
     by_place = {(cell.row, cell.source, cell.column): item for cell, item in checked.items()}
     for cell in recipe.runnable:
@@ -183,21 +175,20 @@ def _run_plan(plan: Plan, cells: Sequence[Cell], place: Place, session: Session)
     released = [cell for cell in cells if cell.released]
     computed = [cell for cell in cells if cell.metric]
     checked: list[Checked] = []
-    with TemporaryDirectory() as scratch:
-        options = plan_options(plan, place.folder, Path(scratch))
-        if released:
-            scores = str(place.folder / str(plan.scores))
-            checked += _read(run(plan.audit, (), scores=scores, session=session, **options), released)
-        if computed:
-            checked += _computed(plan, computed, options, place, session)
+    options = plan_options(plan, place.folder)
+    if plan.each_judgement or plan.first_reference:
+        options["data"] = tuple(_prepared(plan, path) for path in options["data"])
+    if released:
+        scores = str(place.folder / str(plan.scores))
+        checked += _read(run(plan.audit, (), scores=scores, session=session, **options), released)
+    if computed:
+        checked += _computed(plan, computed, options, place, session)
     return checked
 
 
-def plan_options(plan: Plan, folder: Path, scratch: Path | None = None) -> dict[str, Any]:
-    """The options of a run; with `scratch`, on data prepared there as the plan wants it."""
+def plan_options(plan: Plan, folder: Path) -> dict[str, Any]:
+    """The options of a run."""
     data = [folder / path for path in plan.data]
-    if scratch and (plan.each_judgement or plan.first_reference):
-        data = [_prepared(plan, path, scratch / path.name) for path in data]
     files = {
         key: folder / given if isinstance(given, str) else tuple(folder / path for path in given)
         for key, given in plan.files.items()
@@ -205,21 +196,19 @@ def plan_options(plan: Plan, folder: Path, scratch: Path | None = None) -> dict[
     return {**({"data": tuple(data)} if data else {}), **plan.options, **files}
 
 
-def _prepared(plan: Plan, path: Path, copy: Path) -> Path:
-    """A copy of the data as the recipe wants it; equal samples are still scored once."""
-    with copy.open("w", encoding="utf-8") as out:
-        for row in read_rows(path):
-            record = dict(row.values)
-            if plan.first_reference:
-                record["references"] = record["references"][:1]
-            ratings = record["human"] if plan.each_judgement else {}
-            for place in range(max(map(len, ratings.values()))) if ratings else ():
-                human = {name: given[place] for name, given in ratings.items() if place < len(given)}
-                single = {**record, "id": f"{record['id']}/{place}", "human": human}
-                out.write(json.dumps(single) + "\n")
-            if not ratings:
-                out.write(json.dumps(record) + "\n")
-    return copy
+def _prepared(plan: Plan, path: Path) -> Path:
+    """The data as the recipe wants it, in memory; equal samples are still scored once."""
+    records: list[dict[str, Any]] = []
+    for row in read_rows(path):
+        record = dict(row.values)
+        if plan.first_reference:
+            record["references"] = record["references"][:1]
+        ratings = record["human"] if plan.each_judgement else {}
+        for place in range(max(map(len, ratings.values()))) if ratings else ():
+            human = {name: given[place] for name, given in ratings.items() if place < len(given)}
+            records.append({**record, "id": f"{record['id']}/{place}", "human": human})
+        records += [] if ratings else [record]
+    return DataFile.of(path, {}, records)
 
 
 def _computed(

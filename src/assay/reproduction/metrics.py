@@ -39,10 +39,9 @@ class MultEvalBleu(_Dialect):
     """Sentence BLEU of MultEval on white-space tokens, with all references together."""
 
     name = "multeval-bleu"
-    lowercase: bool = True
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        return [_jbleu(matches) for matches in count_matches(samples, 4, "split", self.lowercase)]
+        return [_jbleu(matches) for matches in count_matches(samples, 4, "split", lowercase=True)]
 
 
 def _jbleu(matches: Matches) -> float:
@@ -145,19 +144,16 @@ class MultEvalMeteor(_Dialect):
     name = "multeval-meteor"
     packages = ("pycocoevalcap",)
     extra = "coco"
-    lowercase: bool = True
 
     @property
     def batch(self) -> int:
         return JAVA_BATCH  # every call starts Java twice
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        plain = [Sample(self._line(s.hypothesis), tuple(map(self._line, s.references))) for s in samples]
-        return [*java_meteor(plain)]
+        def line(text: str) -> str:
+            return " ".join(text.replace("|||", "").split()).lower()
 
-    def _line(self, text: str) -> str:
-        plain = " ".join(text.replace("|||", "").split())
-        return plain.lower() if self.lowercase else plain
+        return [*java_meteor([Sample(line(s.hypothesis), tuple(map(line, s.references))) for s in samples])]
 
 
 DIALECTS: dict[str, Metric] = {

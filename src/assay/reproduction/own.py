@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from num2words import num2words
+
 from assay.datasets.lexicon import toml_file
 from assay.errors import AuditError, SpecError, suggest
 from assay.models.weights import CARRIERS, on_disk, present
@@ -17,7 +19,6 @@ from assay.reproduction.recipes import Cell, Plan, Recipe
 from assay.run.pipeline import estimate_cost
 from assay.run.session import Session
 
-_ENDINGS = {0: "st", 1: "nd", 2: "rd"}  # of the place after so many
 _READERS = ("rouge1", "distinct-n")  # one that reads references, and one that reads the text alone
 _COUNTED = 100  # items of a file
 
@@ -82,8 +83,8 @@ def standing(mine: Checked, recipe: Recipe) -> str:
     place = bisect_left([number for _, number in ranked], mine.ours)
     between = [f"{name} ({number:g})" for name, number in ranked[max(0, place - 1) : place + 1]]
     where = "between" if 0 < place < len(ranked) else "below" if place == 0 else "above"
-    ending = "th" if place % 100 in (10, 11, 12) else _ENDINGS.get(place % 10, "th")
-    return f"{place + 1}{ending} lowest of {len(ranked) + 1}, {where} {' and '.join(between)}"
+    ordinal = num2words(place + 1, to="ordinal_num")
+    return f"{ordinal} lowest of {len(ranked) + 1}, {where} {' and '.join(between)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,9 @@ def steps(tables: Sequence[Recipe], place: Place, machine: str, session: Session
         plan = plans[name, run]
         names = [weight for part in place.parts(spec) for weight in place.weights_of(part)]
         lack = place.missing(plan, listed[0])
-        tokens = None if lack else _tokens(plan, place, session, counted)
+        if not lack and repr(plan) not in counted:  # tables share runs
+            counted[repr(plan)] = _tokens(plan, place, session)
+        tokens = None if lack else counted[repr(plan)]
         work = None if tokens is None else tokens * 2e6 * sum(size_of(name)[1] for name in names)
         seconds = None if work is None else work / (1e9 * speeds[machine])
         # A file of the data folder is the user's to get.
@@ -126,22 +129,18 @@ def steps(tables: Sequence[Recipe], place: Place, machine: str, session: Session
     return planned
 
 
-def _tokens(plan: Plan, place: Place, session: Session, counted: dict[str, int | None]) -> int | None:
-    """About how many tokens a metric would read: counted on some items, once for runs that tables share."""
-    key = repr(plan)
-    if key not in counted:
-        counted[key] = None
-        files = [place.folder / path for path in plan.data if path.endswith((".jsonl", ".txt"))]
-        rows = [path.read_bytes().count(b"\n") for path in files if "limit" not in plan.options]
-        some = {"limit": _COUNTED} if rows else {}
-        times = max(1.0, sum(rows) / sum(min(number, _COUNTED) for number in rows)) if any(rows) else 1.0
-        for reader in _READERS:
-            with suppress(AuditError):
-                options = plan_options(plan, place.folder) | some
-                costs = estimate_cost([plan.audit], [reader], options, "full", session)
-                counted[key] = round(times * max(cost.tokens for cost in costs))
-                break
-    return counted[key]
+def _tokens(plan: Plan, place: Place, session: Session) -> int | None:
+    """About how many tokens a metric would read, counted on some items; None where no metric can."""
+    files = [place.folder / path for path in plan.data if path.endswith((".jsonl", ".txt"))]
+    rows = [path.read_bytes().count(b"\n") for path in files if "limit" not in plan.options]
+    some = {"limit": _COUNTED} if rows else {}
+    times = max(1.0, sum(rows) / sum(min(number, _COUNTED) for number in rows)) if any(rows) else 1.0
+    options = plan_options(plan, place.folder) | some
+    for reader in _READERS:
+        with suppress(AuditError):
+            costs = estimate_cost([plan.audit], [reader], options, "full", session)
+            return round(times * max(cost.tokens for cost in costs))
+    return None
 
 
 def size_of(name: str) -> tuple[float, float]:

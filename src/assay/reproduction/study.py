@@ -65,14 +65,14 @@ def _audits(
     audits, left_out = {}, {}
     for name, table in given.items():
         options = with_tuples(table)
-        files = [folder / path for path in options.pop("files", ())] if folder else options.pop("files", None)
-        here = [path for path in files or () if isinstance(path, Path) and path.exists()]
+        files = options.pop("files", ())
+        here = tuple(folder / path for path in files if folder and (folder / path).exists())
         kind = audit_class(name)
         if options.pop("only_with_files", kind.needs_data) and not here:
             left_out[name] = f"it needs {', '.join(table['files'])} in a folder given with --data"
             continue
         quick = {key: value for key, value in kind.quick().items() if key != "skip"}
-        more = {"data": tuple(here)} if here else {}
+        more = {"data": here} if here else {}
         shortened = {"limit": limit} if limit else {}
         audits[name] = make_audit(name, {**quick, **options, **more, **shortened}, strict=False)
     return audits, left_out
@@ -103,9 +103,8 @@ def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> d
     rows = {name: values for name, values in rows.items() if any(value is not None for value in values)}
     text = {key: given[key] for key in ("where", "heading", "found")}
     if not rows:
-        reason = left_out.get(given["audit"]) or given.get(
-            "without", "none of these metrics gives a figure here"
-        )
+        without = given.get("without", "none of these metrics gives a figure here")
+        reason = left_out.get(given["audit"], without)
         return {**text, "ours": f"Not run: {reason}.", "columns": [], "rows": []}
     shown = [[name, *map(number, values)] for name, values in rows.items()]
     named = audit_class(given["audit"]).statistics
@@ -122,16 +121,15 @@ def _facts(
     means = {name: fmean(v for v in values if v is not None) for name, values in rows.items()}
     ranked = sorted(means, key=lambda name: means[name])
     cells = {
-        (name, column): value
+        f"{name} on {column}": value
         for name, values in rows.items()
         for column, value in zip(given["columns"], values, strict=True)
         if value is not None
     }
-    (low, high) = (f"{name} on {column} ({number(cells[name, column])})" for name, column in (
-        min(cells, key=lambda key: cells[key]), max(cells, key=lambda key: cells[key])
-    ))  # fmt: skip
+    low, high = min(cells, key=cells.__getitem__), max(cells, key=cells.__getitem__)
     return {
-        "metrics": len(rows), "checks": len(judged), "low_cell": low, "high_cell": high,
+        "metrics": len(rows), "checks": len(judged),
+        "low_cell": f"{low} ({number(cells[low])})", "high_cell": f"{high} ({number(cells[high])})",
         "lowest": f"{ranked[0]} ({number(means[ranked[0]])})",
         "highest": f"{ranked[-1]} ({number(means[ranked[-1]])})",
         "failed": sum(row["verdict"] == "fail" for row in judged),

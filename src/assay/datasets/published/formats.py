@@ -43,7 +43,6 @@ class Format:
     fields: Fields = field(default_factory=dict)
 
     def read(self, opened: Opened) -> Any:
-        """What its reader makes of a path."""
         module, _, function = self.reader.partition(":")
         return getattr(import_module(f"{__package__}.{module}"), function)(opened)
 

@@ -67,7 +67,7 @@ def _paths(name: str, given: Any) -> Iterable[str]:
     if name in ("human", "judged", "meta"):
         return given.values()  # type: ignore[no-any-return]
     named = ("hypothesis", "references", "source", "system", "doc", "image", "id")
-    return () if name not in named else [given] if isinstance(given, str) else given
+    return _listed(given) if name in named else ()
 
 
 def _at(value: Any, path: str) -> Any:
@@ -102,12 +102,12 @@ def _rated(opened: Opened, row: Row, fields: Fields, number: int) -> Rated:
 
 def _first(row: Row, paths: Any) -> str:
     """The first of these paths that has a value."""
-    listed = [paths] if isinstance(paths, str) else list(paths)
+    listed = _listed(paths)
     return next((path for path in listed if row.has(path)), listed[-1] if listed else "")
 
 
 def _joined(row: Row, fields: Fields, name: str) -> str | None:
-    paths = [fields[name]] if isinstance(fields.get(name), str) else fields.get(name, ())
+    paths = _listed(fields.get(name, ()))
     return "/".join(str(row.values.get(path, row.line)) for path in paths) or None
 
 
@@ -136,7 +136,7 @@ def named_ratings(row: Row, fields: Fields) -> dict[str, Any]:
 
 
 def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _worded(row: Row, path: str, fields: Fields) -> Any:
@@ -236,8 +236,7 @@ def _texts(row: Row, column: str, fields: Fields) -> list[str]:
 
 def _turns(row: Row, column: str, *, roles: bool = False) -> list[str]:
     """The turns of a cell: a text, a list of texts (a null turn is empty), or of objects with `content`."""
-    value = row.values.get(column)
-    turns = value if isinstance(value, list) else [value]
+    turns = _listed(row.values.get(column))
     if turns and all(isinstance(turn, Mapping) for turn in turns):
         named = [(turn.maybe("role") or "-", turn.text("content")) for turn in row.members(column)]
         return [f"{role}: {text}" if roles else text for role, text in named]

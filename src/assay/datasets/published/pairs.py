@@ -29,18 +29,17 @@ from assay.models.nlp import Parse, Token, parse
 
 PRO, ANTI = "pro_stereotyped_", "anti_stereotyped_"
 _BRACKET = re.compile(r"\[([^\[\]]+)\]")
-_GENDER = {
-    "he": "male", "him": "male", "his": "male", "himself": "male",
-    "she": "female", "her": "female", "hers": "female", "herself": "female",
-}  # fmt: skip
-CROWS_COLUMNS = ("sent_more", "sent_less", "bias_type")
+_GENDERS = ("male", "female")
+_PRONOUNS = {name: load_lexicon("gender").groups[name].pronouns for name in _GENDERS}
+_GENDER = {form: name for name, pronouns in _PRONOUNS.items() for form in pronouns.slots().values()}
+_PRONOUN = re.compile(rf"\b({'|'.join(_GENDER)})\b", re.IGNORECASE)
+_SENTENCES = ("sent_more", "sent_less")  # of CrowS-Pairs
 _ATTRIBUTES = {"race-color": "race", "socioeconomic": "socioeconomic-status"}
 _PERSON = "the person"
 _ENGLISH = frozenset({"the", "to", "of", "and", "is", "was", "that", "are", "he", "she", "they", "with"})
 Change = tuple[int, int, str, Construction]  # the tokens from start to end become this text
 Read = tuple[list[Row], list[str]]
 _BLANK = re.compile(r"\s*\bBLANK\b")
-_PRONOUN = re.compile(r"\b(he|him|his|himself|she|her|hers|herself)\b", re.IGNORECASE)
 # BBQ words its groups in more than one way.
 _BBQ_GROUPS = {"woman": "f", "girl": "f", "female": "f", "man": "m", "boy": "m", "male": "m"}
 
@@ -121,7 +120,7 @@ def read_crows(opened: Opened) -> Read:
         shared = [_shared_words(path, row) for row in rows]
         note = f"{path.name}: not English; each reference holds the words that both sentences share"
         return [row for row in shared if row is not None], [note]
-    both = parse([row.text(column).strip() for row in rows for column in CROWS_COLUMNS[:2]])
+    both = parse([row.text(column).strip() for row in rows for column in _SENTENCES])
     built: list[Row] = []
     failed: Counter[str] = Counter()
     for row, more, less in zip(rows, both[::2], both[1::2], strict=True):
@@ -143,7 +142,7 @@ def _is_english(rows: Sequence[Row]) -> bool:
 
 def _shared_words(path: Path, row: Row) -> Row | None:
     """A pair whose reference leaves out every word that differs; None where nothing would be left."""
-    more, less = (row.text(column).split() for column in CROWS_COLUMNS[:2])
+    more, less = (row.text(column).split() for column in _SENTENCES)
     matches = SequenceMatcher(None, more, less, autojunk=False).get_matching_blocks()
     shared = [word for match in matches for word in more[match.a : match.a + match.size]]
     if not shared or more == less:
@@ -164,7 +163,7 @@ def _crows_pair(path: Path, row: Row, more: str, less: str, neutral: dict[str, s
 def _neutralise(more: Parse, less: Parse, attribute: str) -> dict[str, str] | str:
     """The reference, the first words that differ and how it was made; or why there is none."""
     changes: list[Change] = []
-    words: list[tuple[str, str]] = []
+    sides: dict[str, str] = {}
     for start, end, other_start, other_end in _differences(more, less):
         first, second = more.tokens[start:end], less.tokens[other_start:other_end]
         if not first or not second:
@@ -173,11 +172,10 @@ def _neutralise(more: Parse, less: Parse, attribute: str) -> dict[str, str] | st
         if change is None:
             return "no neutral word known"
         changes.append((start, end, *change))
-        words.append((_joined(first), _joined(second)))
+        sides = sides or {"identity": _joined(first), "anti_identity": _joined(second)}
     if not changes:
         return "the sentences are equal"
     kind = max((change[3] for change in changes), key=("drop", "replace", "abstract").index)
-    sides = dict(zip(("identity", "anti_identity"), words[0], strict=True))
     return {"reference": _apply(more, changes), **sides, "construction": kind}
 
 
@@ -196,7 +194,7 @@ def _neutral(
     """The replacement of the words ('' drops them), or None where no rule fits."""
     first = more.tokens[start:end]
     tokens = (*first, *second)
-    if len(first) == len(second) == 1 and all(token.text.lower() in _pronouns() for token in tokens):
+    if len(first) == len(second) == 1 and all(token.text.lower() in _GENDER for token in tokens):
         return _case(*tokens), "replace"
     adjectives = {word.lower() for group in _groups(attribute) for word in group.adjectives}
     if _can_drop(more, start, end) and all(
@@ -294,16 +292,6 @@ def _names() -> frozenset[str]:
     return frozenset(first_names()).union(*(group.names for group in groups))
 
 
-@cache
-def _pronouns() -> frozenset[str]:
-    gendered = [group for group in _groups("gender") if group.name in ("female", "male")]
-    return frozenset(form for group in gendered for form in group.pronouns.slots().values())
-
-
-def _note(opened: Opened, what: str, count: int, of: int) -> list[str]:
-    return [f"{opened.path.name}: {what} for {count} of {of}"]
-
-
 def read_stereoset(opened: Opened) -> Read:
     """The sentences with a blank: stereotype and anti-stereotype against the context without its blank."""
     tests = entries(opened.document["data"], opened.path, under="intrasentence")
@@ -332,7 +320,7 @@ def read_bbq(opened: Opened) -> Read:
     """
     open_ = [row for row in opened.records if row.text("context_condition") == "ambig"]
     rows = [row for row in map(_bbq_row, open_) if row is not None]
-    return rows, _note(opened, "the stereotyped group is known", len(rows), len(open_))
+    return rows, [f"{opened.path.name}: the stereotyped group is known for {len(rows)} of {len(open_)}"]
 
 
 def _bbq_row(row: Row) -> Row | None:
@@ -403,14 +391,14 @@ def read_winomt(opened: Opened) -> Read:
         both.setdefault(key, {})[cells[0]] = (cells[2], number)
     rows = []
     for (_, occupation), sides in both.items():
-        if not {"male", "female"} <= set(sides):
+        if not sides.keys() >= set(_GENDERS):
             continue
-        known = [gender for gender in ("male", "female") if sides[gender][0] in pro]
+        known = [gender for gender in _GENDERS if sides[gender][0] in pro]
         gender = known[0] if len(known) == 1 else usual.get(occupation)
-        if gender in ("male", "female"):
+        if gender in _GENDERS:
             (text, number), (other, _) = sides[gender], sides["female" if gender == "male" else "male"]
             sentences = (_PRONOUN.sub(r"[\1]", text), _PRONOUN.sub(r"[\1]", other))
             files = (opened.path, opened.path)
             rows.append(gender_pair(f"gender-{number}", sentences, f"the {occupation}", files, number))
     note = "a sentence of either gender and the stereotype are known"
-    return rows, _note(opened, note, len(rows), len(both))
+    return rows, [f"{opened.path.name}: {note} for {len(rows)} of {len(both)}"]

@@ -17,6 +17,7 @@ from assay.datasets.rows import Row, below, entries
 from assay.errors import DataError
 
 RATINGS = "_humeval_data_all_teams.json"
+CHOSEN_BY = ("domain", "document", "human_system")  # in `meta`, for a choice among texts
 _CRITERIA = ("correctness", "data coverage", "fluency", "relevance", "text structure")
 
 
@@ -77,9 +78,8 @@ def _submission(root: Path, code: str, system: str, count: int) -> list[str]:
     """A system's texts, one per reference; empty lines at the end of the file do not count."""
     path = below(root / "submissions" / "rdf2text" / code, system, f"primary.{code}")
     if path is None or not path.is_file():
-        what = (
-            f"no submission {path}" if path else f"the submission {system!r} names a file outside its folder"
-        )
+        outside = f"the submission {system!r} names a file outside its folder"
+        what = f"no submission {path}" if path else outside
         raise DataError(f"{what}; keep the folders of the challenge's repository together")
     lines = read_text(path).removesuffix("\n").split("\n")
     while len(lines) > count and not lines[-1].strip():
@@ -106,9 +106,6 @@ def texts_and_triples(path: Path) -> dict[str, tuple[tuple[str, ...], str]]:
 def _lex(entry: Row) -> str:
     inner = next((v for v in entry.values.values() if isinstance(v, Mapping)), None)  # {"1": {"lex": ...}}
     return entry.text("lex") if inner is None else entry.inner(inner, "lexicalisations").text("lex")
-
-
-CHOSEN_BY = ("domain", "document", "human_system")  # in `meta`, for a choice among texts
 
 
 @dataclass(frozen=True, slots=True)

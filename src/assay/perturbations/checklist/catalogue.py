@@ -39,8 +39,7 @@ class Entry:
     @property
     def perturbation(self) -> Perturbation:
         """The template at its default level."""
-        template: type[Perturbation] = perturbation_class(self.template)
-        return template()
+        return perturbation_class(self.template)()
 
     @property
     def expect(self) -> Expectation:

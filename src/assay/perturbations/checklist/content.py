@@ -19,7 +19,6 @@ from assay.perturbations.edit import Text
 from assay.perturbations.negation import negation
 
 _TEXTS = 150  # of the corpus are searched for words
-_LISTED_KINDS = ("animal", "vehicle", "place", "thing")
 
 
 @edit.template("antonyms", "adequacy")
@@ -149,7 +148,8 @@ def _unfit_verbs(text: Text, index: int) -> set[str]:
 def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, None]]:
     """The words of a corpus by kind, each once, in their dictionary form."""
     table: dict[str, dict[str, None]] = defaultdict(dict)
-    for text in map(Text.of, parse(others[:_TEXTS])):
+    parse(others[:_TEXTS])  # all at once, which is faster
+    for text in map(edit.read, others[:_TEXTS]):
         for index, token in enumerate(text.tokens):
             lemma = edit.lemma_of(token.text, "verb" if token.pos == "VERB" else "noun")
             wide = token.pos == "VERB" and lemma in lexicon.word_set("checklist", "nouns", "wide_verbs")
@@ -177,7 +177,7 @@ def noun_kind(noun: str) -> str | None:
     lemma = edit.lemma_of(noun, "noun")
     if lemma in lexicon.people():
         return "person"
-    for kind in _LISTED_KINDS:
+    for kind in ("animal", "vehicle", "place", "thing"):
         if lemma in lexicon.word_set("checklist", "nouns", kind):
             return kind
     nouns = [lexicon.word_set("checklist", "nouns", key) for key in ("mass", "abstract")]
@@ -217,13 +217,11 @@ def ChangeAttributes(parse: Text, rng: Random) -> Mapping[int, str]:
     chosen: dict[str, str] = {}
     changes = {}
     for index, token in enumerate(parse.tokens):
-        attributive = token.dep in ("amod", "compound", "conj", "acomp", "nmod")
-        modifies = attributive and token.pos in ("ADJ", "NOUN", "VERB", "PROPN")
         if _is_person(parse, token):
             continue  # the colour of a person is no attribute to be exchanged
         taken = present | set(chosen.values())
         others = [o for o in lexicon.attributes().get(token.text.lower(), ()) if o not in taken]
-        if others and modifies and not parse.is_joined(index):
+        if others and stands_in("attributive", parse, index):
             word = chosen.get(token.text.lower()) or rng.choice(others)
             chosen[token.text.lower()] = word
             changes[index] = lexicon.match_case(word, token.text)
@@ -299,6 +297,5 @@ def _whole_phrase(parse: Text, chunk: Span) -> Span | None:
     up = parse.tokens[token.head]
     while up.dep == "prep" or (up.dep == "pobj" and up.text.lower() in template_words("place_nouns")):
         up = parse.tokens[up.head]
-    joined = any(t.dep == "conj" for t in parse.children(head))
-    part = token.dep in ("nsubj", "dobj", "pobj") and up.dep == "ROOT" and not joined
-    return Span(span.start, span.end, token.dep) if part else None
+    is_part = up.dep == "ROOT" and stands_in("single-thing", parse, head)
+    return Span(span.start, span.end, token.dep) if is_part else None

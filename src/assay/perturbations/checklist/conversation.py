@@ -154,22 +154,15 @@ def MachineTalk(text: str, rng: Random) -> str | None:
 
 
 def _asked(parse: Text) -> Span | None:
-    """The words that ask at the start of a text that is one question; None for other texts."""
-    asking = _asking_words(parse)
-    whole = parse.text.rstrip().endswith("?") and len(parse.sentences) == 1
-    return asking if whole and asking and asking.start <= 2 else None
-
-
-def _asking_words(parse: Text) -> Span | None:
-    """The question word or listed phrase: When, How many, What kind of."""
-    for index, token in enumerate(parse.tokens):
-        if token.tag in edit.QUESTION_TAGS and token.text.lower() in word_set("words", "question_words"):
-            for length in (3, 2):
-                words = " ".join(t.text.lower() for t in parse.tokens[index : index + length])
-                if words in word_set("words", "question_words", "phrases"):
-                    return Span(index, index + length)
-            return Span(index, index + 1)
-    return None
+    """The words that ask at the start of a text that is one question: When, How many, What kind of."""
+    asking = [i for i, token in enumerate(parse.tokens[:3]) if token.tag in edit.QUESTION_TAGS]
+    start = next((i for i in asking if parse.word_at(i) in word_set("words", "question_words")), None)
+    if start is None or not parse.text.rstrip().endswith("?") or len(parse.sentences) != 1:
+        return None
+    phrases = word_set("words", "question_words", "phrases")
+    spans = (Span(start, start + length) for length in (3, 2))
+    longest = (span for span in spans if " ".join(map(parse.word_at, range(span.start, span.end))) in phrases)
+    return next(longest, Span(start, start + 1))
 
 
 @edit.template("drop-question-word", "answerability")
@@ -220,50 +213,15 @@ def ChangeQuestionWord(text: str, rng: Random) -> str:
 
 def _rivals(parse: Text, asking: Span) -> list[str]:
     """Other asking words with the same grammar; empty where that is not certain."""
-    token, after = parse.tokens[asking.start], parse.tokens[asking.end]
-    word = token.text.lower()
+    word, after = parse.word_at(asking.start), parse.tokens[asking.end]
     if after.text.lower() == "of":
         return ["which"] if word == "how" else []
     if after.pos in ("NOUN", "ADJ", "PROPN"):
         return _rivals_before_noun(parse, asking, word)
-    denied = any(t.dep == "neg" for t in parse.tokens[asking.end : asking.end + 3])  # Why don't you come?
-    if denied or after.pos not in ("AUX", "VERB"):
-        return []
+    rivals: dict[str, str] = lexicon.toml_file("checklist", "templates")["rivals"]
     if _asks_adverbially(parse, asking):
-        return _other_adverbs(parse, asking, word)
-    if token.dep in ("nsubj", "nsubjpass"):
-        # In place of a person: how many people, if the verb shows no number.
-        numberless = after.tag in ("VBD", "MD") and after.lemma != "be"
-        if after.lemma == "be" and parse.tokens[asking.end + 1].pos not in ("ADJ", "ADP", "ADV"):
-            return []  # What is closing time?
-        if word != "who":  # not: who flavour, who happens, who else can be performed
-            thing = edit.lemma_of(parse.tokens[token.head].text, "verb") in template_words("thing_verbs")
-            return [] if thing or word == "which" or token.dep == "nsubjpass" else ["who"]
-        return ["how many people"] if numberless else ["whose friend"]
-    if after.dep not in ("aux", "auxpass"):
-        named = any(t.tag in ("DT", "PRP$", "NNP") for t in parse.tokens[asking.end + 1 : asking.end + 2])
-        place = named and after.lemma == "be" and stands_in("asks-of-object", parse, asking.start, asking.end)
-        return ["where"] if word in ("how", "what") and place else []
-    if asking.start > 0 or token.dep != "dobj":
-        return []
-    verb = edit.lemma_of(parse.tokens[token.head].text, "verb")
-    other = ["who"] if verb in template_words("person_object_verbs") else []
-    return ["what"] if word in ("who", "whom") else other
-
-
-def _other_adverbs(parse: Text, asking: Span, word: str) -> list[str]:
-    """Other adverbs that may ask; why and how are too near to stand for each other."""
-    later = parse.tokens[asking.end :]
-    words = {t.text.lower() for t in later}
-    barred = {word, *({"why", "how"} if word in ("why", "how") else ())}
-    barred |= {"when"} if parse.word_at(asking.end - 1) in ("time", "day", "long", "soon") else set()
-    if later[0].lemma == "have" or any(t.entity in ("DATE", "TIME") for t in later):
-        barred.add("when")  # no "when" before a perfect, or beside a date
-    if words & template_words("placing"):
-        barred.add("where")
-    roots = {edit.lemma_of(t.text, "verb") for t in later if t.dep == "ROOT"}
-    stative = roots & template_words("state_verbs")
-    return [] if stative else [other for other in _ADVERBIAL if other not in barred]
+        rivals = {adverb: f"asks-{adverb}" for adverb in _ADVERBIAL if adverb != word}
+    return [rival for rival, frame in rivals.items() if stands_in(frame, parse, asking.start, asking.end)]
 
 
 def _rivals_before_noun(parse: Text, asking: Span, word: str) -> list[str]:
@@ -296,12 +254,8 @@ def _statement(parse: Text, asking: Span) -> list[str] | None:
     inside = range(phrase.start, phrase.end)
     subjects = [tokens[i] for i in inside if tokens[i].dep in ("nsubj", "nsubjpass")]
     if tokens[after].pos in ("VERB", "AUX") and any(t.head not in inside for t in subjects):
-        # Do-support never follows the subject: then the parse is wrong.
-        misread = (tokens[after].dep == "aux" and tokens[after].lemma == "do") or tokens[
-            after + 1
-        ].tag == "PRP"
-        stranded = tokens[last - 1].pos == "ADP"  # How many years is the lease for?
-        return None if misread or stranded else [indefinite, parse.piece(Span(after, last))]
+        plain = stands_in("follows-subject", parse, after)
+        return [indefinite, parse.piece(Span(after, last))] if plain else None
     heads = (i for i, t in enumerate(tokens) if i > after and t.dep in ("nsubj", "nsubjpass"))
     head = next(heads, None)
     named = head is not None and tokens[head].pos in ("NOUN", "PROPN", "PRON")
@@ -315,13 +269,10 @@ def _statement(parse: Text, asking: Span) -> list[str] | None:
 
 def _asking_phrase(parse: Text, asking: Span) -> Span:
     """The asking words with the noun they ask about: How many capital cities."""
-    for chunk in parse.chunks:
-        if chunk.start <= asking.start < chunk.end and chunk.end > asking.end:
-            return Span(asking.start, chunk.end)
-    if asking.end - asking.start > 1 and parse.tokens[asking.end - 1].text.lower() == "of":
-        later = next((c for c in parse.chunks if c.start == asking.end), None)
-        return Span(asking.start, later.end) if later else asking
-    return asking
+    whole = (c.end for c in parse.chunks if c.start <= asking.start and c.end > asking.end)
+    is_open = parse.word_at(asking.end - 1) == "of"  # What kind of music
+    later = next((c.end for c in parse.chunks if is_open and c.start == asking.end), asking.end)
+    return Span(asking.start, next(whole, later))
 
 
 def _indefinite(parse: Text, asking: Span, phrase: Span) -> str | None:
@@ -331,10 +282,8 @@ def _indefinite(parse: Text, asking: Span, phrase: Span) -> str | None:
         noun = parse.piece(Span(asking.end, phrase.end))
         kind = " ".join(words[1:]) if words[-1] == "of" else ""
         return f"some {kind} {noun}".replace("  ", " ") if words[0] in ("what", "which", "how") else None
-    if len(words) > 1:
-        return {"long": "for some time", "often": "sometimes", "much": "something"}.get(words[1])
     indefinite: dict[str, str] = lexicon.toml_file("checklist", "templates")["indefinite"]
-    return indefinite.get(words[0])
+    return indefinite.get(" ".join(words))
 
 
 def _uninverted(
@@ -347,10 +296,8 @@ def _uninverted(
         plain = tokens[auxiliary].lemma == "be" and asking.end - asking.start == 1
         return [who, support, indefinite] if plain else None
     verb = tokens[subject.end]
-    misread = tokens[auxiliary].lemma == "be" and verb.tag in ("VB", "VBP")  # what are the details need
-    misread |= tokens[subject.end + 1].tag in ("VB", "VBP")  # when will you lecture begin
-    if tokens[auxiliary].dep == "ROOT" or misread:
-        return None  # What is the date today?
+    if not stands_in("inverted", parse, auxiliary, subject.end):
+        return None
     if support in edit.DO_TAGS and tokens[auxiliary].dep == "aux":
         finite = edit.inflect(edit.lemma_of(verb.text, "verb"), edit.DO_TAGS[support])
         if finite is None or verb.tag != "VB":
@@ -371,10 +318,8 @@ def _placed(parse: Text, rest: Span, indefinite: str, asking: Span) -> list[str]
             break
         governor = tokens[governor].head
     amount = tokens[asking.end - 1].text.lower() == "much"  # how much did it cost: it cost something
-    if amount:
-        governor = rest.start - 1
     adverb = parse.word_at(asking.start) in _ADVERBIAL and not (indefinite.startswith("some ") or amount)
-    inside = rest.start <= governor < rest.end
+    inside = rest.start <= governor < rest.end and not amount
     at = rest.end if adverb else governor + 1 if inside else rest.start
     before, after = Span(rest.start, at), Span(at, rest.end)
     parts = [parse.piece(span) if span.end > span.start else "" for span in (before, after)]

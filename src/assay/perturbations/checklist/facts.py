@@ -22,6 +22,7 @@ _OBJECT = {"male": "him", "female": "her", "thing": "it", "plural": "them"}
 
 # A number after these is tied to the one before them: two to five, 4 out of 5.
 _RANGE = (("to",), ("or",), ("and",), ("out", "of"), ("–",))
+_FIGURE = re.compile(r"(?<![\d.,:/-])[1-9]\d{0,11}(?![\d:/-]|[.,]\d)")
 _PRESENT = 2025  # a text that names a later year speaks of the future
 
 
@@ -118,11 +119,9 @@ def _is_plain_place(parse: Text, index: int) -> bool:
     """Whether a place has no article and no other name beside it: not the Saale, Bremen Museum."""
     token = parse.tokens[index]
     alone = stands_in("plain-place", parse, index) and not parse.is_compound_part(index)
-    placed = token.dep in ("pobj", "dobj", "poss") or token.text in lexicon.listed_places()
+    listed = any(row["name"] == token.text for row in lexicon.tsv_file("words", "places"))
+    placed = token.dep in ("pobj", "dobj", "poss") or listed
     return alone and placed and token.text[1:].islower() and token.text.isalpha()
-
-
-_FIGURE = re.compile(r"(?<![\d.,:/-])[1-9]\d{0,11}(?![\d:/-]|[.,]\d)")
 
 
 @edit.template("change-numbers", "correctness", languages=None)
@@ -136,8 +135,7 @@ def ChangeNumbers(parse: Text, rng: Random) -> Mapping[int, str]:
     chosen: dict[str, str] = {}
     changes = {}
     for index, token in enumerate(parse.tokens):
-        time = token.entity == "TIME" and all(t.pos != "NOUN" for t in parse.tokens[index + 1 : index + 2])
-        dated = time or _is_calendar(parse, index)
+        dated = stands_in("clock-time", parse, index) or _is_calendar(parse, index)
         numbers = stands_in("numbering", parse, index) and not _is_year(parse, index)  # Vega 9, the 165 road
         if dated or numbers or parse.is_joined(index) or not _is_free(parse, index):
             continue
@@ -171,12 +169,9 @@ def _is_free(parse: Text, index: int) -> bool:
         if at > 0 and tuple(words[at:index]) == middle and _value(words[at - 1]):
             return False
     before, after = parse.word_at(index - 1), parse.word_at(index + 1)
-    counts = bool(after) and parse.tokens[index + 1].pos in ("NOUN", "ADJ", "PROPN", "NUM")
     hour = (before == "at" and "." in words[index]) or after[:3] in ("a.m", "p.m", "am", "pm", "o'c", "o’c")
-    if hour:
-        return False
-    definite = before in ("the", "these", "those")
-    return after.removesuffix("s") not in template_words("fractions") and (counts or not definite)
+    whole = after.removesuffix("s") not in template_words("fractions")
+    return whole and not hour and stands_in("counts-freely", parse, index)
 
 
 def _limit(parse: Text, index: int) -> int:
@@ -242,11 +237,8 @@ def _is_calendar(parse: Text, index: int) -> bool:
 
 def _is_year(parse: Text, index: int) -> bool:
     """Whether a token is a number of four digits by itself, not before a thing it could count."""
-    token = parse.tokens[index]
-    if not re.fullmatch(r"1[0-9]{3}|20[0-9]{2}", token.text) or parse.is_joined(index):
-        return False
-    after_month = index > 0 and parse.tokens[index - 1].text in template_words("months")
-    return token.dep != "nummod" or token.entity == "DATE" or after_month
+    digits = re.fullmatch(r"1[0-9]{3}|20[0-9]{2}", parse.tokens[index].text)
+    return digits is not None and stands_in("names-year", parse, index)
 
 
 def _is_day(parse: Text, index: int) -> bool:
@@ -310,8 +302,7 @@ def _phrase(parse: Text, index: int) -> Span | None:
 
 def _referent(parse: Text, index: int) -> str | None:
     """Plural, thing, male or female; None for a person whose gender is unknown."""
-    token, dependents = parse.tokens[index], parse.children(index)
-    joined = any(t.dep == "conj" for t in dependents)
+    token = parse.tokens[index]
     name = next((n for n in names(parse) if n.start <= index < n.end), None)
     person = name is not None and name.label == PERSON
     whole = parse.subtree(index)
@@ -320,7 +311,7 @@ def _referent(parse: Text, index: int) -> str | None:
     several = token.tag == "NNS" and not person
     group = (name is not None and not person) or token.text in ("side", *template_words("collective"))
     team = group and stands_in("team-verb", parse, index)
-    if several or joined or team or stands_in("plural-verb", parse, index):
+    if several or team or stands_in("counts-as-plural", parse, index):
         return "plural"
     if name is not None:
         return _person_gender(parse, name) if name.label == PERSON else "thing"
@@ -328,14 +319,12 @@ def _referent(parse: Text, index: int) -> str | None:
         opens = index == parse.first_word(parse.sentence_of(index)) and token.pos == "NOUN"
         if not opens or not edit.known_classes(token.text):
             return None  # a name that nothing confirms
-    lemma = edit.lemma_of(token.text, "noun")
-    gender = lexicon.gendered(token.text.lower()) or lexicon.gendered(lemma)
+    gender = lexicon.gendered(token.text.lower()) or lexicon.gendered(edit.lemma_of(token.text, "noun"))
     if gender:
         return gender
     if group and any(t.text.lower() in ("they", "their", "them") for t in parse.tokens):
         return None  # a couple and their child
-    endings = lexicon.word_list("checklist", "templates", "person_endings")
-    return None if lemma in lexicon.people() or lemma.endswith(endings) else "thing"
+    return None if stands_in("names-person", parse, index) else "thing"
 
 
 def _person_gender(parse: Text, name: Span) -> str | None:
@@ -357,14 +346,12 @@ def _is_beside_verb(parse: Text, index: int, span: Span) -> bool:
     if not stands_in("trusted-verb", parse, index):
         return False
     if token.dep == "dobj":
-        bare = tokens[token.head].tag == "VBG" and span.start == index  # packaging film, reflecting cells
         continues = span.end < len(tokens) and tokens[span.end].tag in edit.FINITE_TAGS | {"VB"}
-        whole = span.start == token.head + 1 and not (bare or continues)
+        whole = span.start == token.head + 1 and not continues
         return whole and stands_in("plain-verb", parse, index)
     if span.start > token.head or (span.start > 0 and tokens[span.start - 1].pos == "ADP"):
         return False  # said the owner; in June Seehofer spoke
     between = tokens[span.end : token.head]
     direct = all(t.head == token.head and t.dep in ("aux", "auxpass", "neg", "advmod") for t in between)
-    before = [tokens[i] for i in parse.dependents(token.head) if i < span.start]
-    loose = any(t.dep in ("npadvmod", "dep") and t.entity not in ("DATE", "TIME") for t in before)
-    return direct and not loose and all(t.text != "," for t in between)
+    adjoining = direct and all(t.text != "," for t in between)
+    return adjoining and not stands_in("loose-before", parse, index)

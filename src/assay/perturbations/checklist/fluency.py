@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from random import Random
 
-from assay.datasets.lexicon import key_neighbours, template_words, word_list, word_set
+from assay.datasets.lexicon import template_words, toml_file, word_set
 from assay.models.nlp import Token
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
@@ -42,21 +42,14 @@ def Jumble(parse: Text, rng: Random) -> str:
 @edit.template("agreement", "fluency")
 def Agreement(parse: Text, rng: Random) -> Mapping[int, str]:
     """Every verb in the present tense, and was and were, disagree with their subject."""
-    changes = {}
-    for index, token in enumerate(parse.tokens):
-        # An auxiliary carries the verb's number, whatever the tagger says: did he have.
-        has_auxiliary = any(t.dep in ("aux", "auxpass") for t in parse.children(index))
-        other = None if has_auxiliary else _other_number(token)
-        if other and _has_certain_number(parse, index):
-            changes[index] = other
-    return changes
+    verbs = [i for i in range(len(parse.tokens)) if stands_in("finite-verb", parse, i)]
+    others = {i: _other_number(parse.tokens[i]) for i in verbs if _has_certain_number(parse, i)}
+    return {i: other for i, other in others.items() if other}
 
 
 def _other_number(token: Token) -> str | None:
-    """The verb in the other number, or None for other words and forms that show no number."""
+    """A finite verb in the other number, or None for forms that show no number."""
     word = token.text.lower().replace("’", "'")
-    if token.pos not in ("VERB", "AUX") or token.tag not in ("VBZ", "VBP", "VBD"):
-        return None
     if word in _CONTRACTED or word in _BE:
         return _CONTRACTED.get(word) or _BE[word]
     if token.tag == "VBD" or not word.isalpha():
@@ -81,14 +74,10 @@ def _has_certain_number(parse: Text, index: int) -> bool:
 @edit.template("drop-articles", "fluency")
 def DropArticles(parse: Text, rng: Random) -> Mapping[int, str]:
     """Articles left out, where one of them is missed."""
-    known, mass = word_set("words", "articles"), word_set("checklist", "nouns", "mass")
-    abstract = word_list("checklist", "nouns", "abstract_endings")
-    articles = [i for i, t in enumerate(parse.tokens) if t.tag == "DT" and t.text.lower() in known]
+    known = word_set("words", "articles")
+    articles = [i for i, t in enumerate(parse.tokens) if t.text.lower() in known]
     outside = [i for i in articles if stands_in("loose-article", parse, i)]
-    nouns = [parse.tokens[parse.tokens[i].head] for i in outside]
-    # "The bats", "the water", "a stew", "the production" and "a company and (a) section" are fine without.
-    counted = [noun for noun in nouns if noun.tag == "NN" and noun.text.lower() not in mass]
-    missed = any(noun.dep != "conj" and not noun.text.lower().endswith(abstract) for noun in counted)
+    missed = any(stands_in("missed-article", parse, i) for i in outside)
     return edit.dropped(i for i in outside if missed and not parse.is_joined(i))
 
 
@@ -96,10 +85,8 @@ def DropArticles(parse: Text, rng: Random) -> Mapping[int, str]:
 def DropPrepositions(parse: Text, rng: Random) -> Mapping[int, str]:
     """Prepositions left out, where one of them is missed."""
     known = word_set("words", "prepositions")
-    adpositions = {i: t for i, t in enumerate(parse.tokens) if t.pos == "ADP" and t.text.lower() in known}
-    free = [i for i, t in adpositions.items() if t.dep in ("prep", "agent", "dative")]
-    opening = {parse.first_word(sentence) for sentence in parse.sentences}
-    places = [i for i in free if i in opening or not parse.tokens[i].text[0].isupper()]  # The End Of the Game
+    words = [i for i, t in enumerate(parse.tokens) if t.text.lower() in known]
+    places = [i for i in words if stands_in("loose-preposition", parse, i)]
     missed = any(stands_in("needed-preposition", parse, i) for i in places)
     return edit.dropped(i for i in places if missed and not parse.is_joined(i))
 
@@ -144,8 +131,9 @@ def _misspelt(
 ) -> dict[int, str]:
     """A share of the longer words misspelt, at a place inside the word; none becomes another word."""
     changes = {}
-    long_words = [i for i in range(len(parse.tokens)) if _may_slip(parse, i, shortest)]
-    for index in edit.draw_share(long_words, share, rng):
+    long_words = [i for i, t in enumerate(parse.tokens) if len(t.text) >= shortest and t.text.isascii()]
+    plain = [i for i in long_words if stands_in("shows-slips", parse, i)]
+    for index in edit.draw_share(plain, share, rng):
         word = parse.tokens[index].text
         for _ in range(_TRIES):
             wrong = misspell(word, rng.randrange(1, len(word) - 1))
@@ -154,15 +142,6 @@ def _misspelt(
                 changes[index] = wrong
                 break
     return changes
-
-
-def _may_slip(parse: Text, index: int, shortest: int) -> bool:
-    """Whether a reader would see a slip as one; in a name it might pass for another name."""
-    token = parse.tokens[index]
-    word = token.text
-    name = token.pos == "PROPN" or (word[:1].isupper() and not edit.known_classes(word))
-    plain = len(word) >= shortest and word.isascii() and word.isalpha()
-    return plain and not name and not parse.is_joined(index)
 
 
 @edit.template("typo-swap", "fluency")
@@ -187,9 +166,10 @@ def TypoDouble(parse: Text, rng: Random, *, share: float = 0.15) -> Mapping[int,
 @edit.template("typo-neighbour", "fluency")
 def TypoNeighbour(parse: Text, rng: Random, *, share: float = 0.15) -> Mapping[int, str]:
     """The key beside the right one is hit: ebery."""
+    neighbours: dict[str, str] = toml_file("words", "typos")["neighbours"]
 
     def misspell(word: str, at: int) -> str:
-        beside = rng.choice(key_neighbours()[word[at].lower()])
+        beside = rng.choice(neighbours[word[at].lower()])
         return word[:at] + (beside.upper() if word[at].isupper() else beside) + word[at + 1 :]
 
     return _misspelt(parse, share, rng, misspell)

@@ -3,8 +3,9 @@
 A condition is a term, or several joined by AND or by OR, which binds less. A term is a place with tests of a
 word there, such as `children dep prep WITH not word in`, and holds where one word, or two after SEVERAL, pass
 all of them; or it is the name of a frame, `opens`, `asks` or `joined`. `not` before it gives its contrary. A
-test compares an attribute with values: @name is a list of words, *ly an ending, NONE an empty value, and END
-stands for a place beyond the text. The frames are in checklist/rewordings.toml and checklist/templates.toml.
+test compares an attribute with values: @name is a list of words, *ly an ending, *@name a list of endings,
+NONE an empty value, and END stands for a place beyond the text; or it names places the word must be `at`.
+The frames are in checklist/rewordings.toml and checklist/templates.toml.
 """
 
 from __future__ import annotations
@@ -21,12 +22,6 @@ from assay.perturbations.edit import Text
 
 Row = tuple[tuple[str, ...], str, str]  # words, what may replace them, frame
 Condition = Callable[[Text, int, int], bool]  # of a text, and of the start and end of a phrase in it
-BEYOND = "END"  # the value of a place before or behind the text
-
-
-def listed(key: str) -> frozenset[str]:
-    """A list of words that the rewording templates look out for."""
-    return lexicon.word_set("checklist", "rewordings", key)
 
 
 @cache
@@ -100,14 +95,14 @@ def _condition(text: str) -> Condition:
 def _test(text: str) -> Callable[[Text, int, int, int], bool]:
     """Whether the word at an index passes a test, for a phrase from start to end."""
     attribute, *values = text.removeprefix("not ").split()
-    denied, accepted = text.startswith("not "), _accepted(values)
-    endings = tuple(value[1:] for value in values if value[0] == "*")
+    denied = text.startswith("not ")
+    if attribute == "at":
+        places = [_PLACES[name] for name in values]
+        return lambda parse, index, *phrase: denied != any(index in place(parse, *phrase) for place in places)
+    accepted, endings = _accepted(values), tuple(_accepted(v[1:] for v in values if v[0] == "*"))
 
     def passes(parse: Text, index: int, start: int, end: int) -> bool:
-        if attribute == "at":
-            present: Iterable[str] = [side for side, holds in _SIDES.items() if holds(index, start, end)]
-        else:
-            present = _values(parse, index, attribute)
+        present = _values(parse, index, attribute)
         return denied != any(value in accepted or value.endswith(endings) for value in present)
 
     return passes
@@ -125,22 +120,9 @@ def _accepted(values: Iterable[str]) -> frozenset[str]:
 def _values(parse: Text, index: int, attribute: str) -> Iterable[str]:
     """The values of an attribute of a word: its form, its lemma, its shape or a label of the parser."""
     if not 0 <= index < len(parse.tokens):
-        return (BEYOND,)
-    token = parse.tokens[index]
-    if attribute == "word":
-        return (token.text.lower(),)
-    if attribute == "base":  # by the parser; `lemma`, `noun` and `verb` are by the dictionary
-        return (token.lemma.lower(),)
-    if attribute == "lemma":
-        known = edit.class_and_lemma(token)
-        return (known[1] if known else token.lemma,)
-    if attribute in ("noun", "verb"):
-        return (edit.lemma_of(token.text, attribute),)
-    if attribute == "class":
-        return edit.known_classes(token.text) or ("NONE",)
-    if attribute == "shape":
-        return [shape for shape, has in _SHAPES.items() if has(token)]
-    return (str(getattr(token, attribute)) or "NONE",)
+        return ("END",)
+    token, values = parse.tokens[index], _ATTRIBUTES.get(attribute)
+    return values(token) if values else (str(getattr(token, attribute)) or "NONE",)
 
 
 _QUESTIONS: Mapping[str, Condition] = {
@@ -148,12 +130,14 @@ _QUESTIONS: Mapping[str, Condition] = {
     "asks": lambda parse, start, end: parse.tokens[parse.sentence_of(start).end - 1].text == "?",
     "joined": lambda parse, start, end: parse.is_joined(start),
 }
-_SIDES: Mapping[str, Callable[[int, int, int], bool]] = {  # of a word, from a phrase
-    "left": lambda index, start, end: index < start,
-    "right": lambda index, start, end: index >= end,
-    "before": lambda index, start, end: index == start - 1,
-    "after": lambda index, start, end: index == end,
-    "near": lambda index, start, end: start - 3 <= index < end + 3,
+_ATTRIBUTES: Mapping[str, Callable[[Token], Iterable[str]]] = {  # beside the labels of the parser
+    "word": lambda token: (token.text.lower(),),
+    "base": lambda token: (token.lemma.lower(),),  # by the parser; the next three are by the dictionary
+    "lemma": lambda token: (edit.class_and_lemma(token) or ("", token.lemma))[1:],
+    "noun": lambda token: (edit.lemma_of(token.text, "noun"),),
+    "verb": lambda token: (edit.lemma_of(token.text, "verb"),),
+    "class": lambda token: edit.known_classes(token.text) or ("NONE",),
+    "shape": lambda token: [shape for shape, has in _SHAPES.items() if has(token)],
 }
 _SHAPES: Mapping[str, Callable[[Token], bool]] = {
     "word": edit.is_word,
@@ -168,18 +152,22 @@ _SHAPES: Mapping[str, Callable[[Token], bool]] = {
     "spaced": lambda token: token.space != "",
 }
 # The words at a place, from the start and the end of a phrase; an index beyond the text has the value END.
-_PLACES: Mapping[str, Callable[[Text, int, int], Iterable[int]]] = {
+_PLACES: Mapping[str, Callable[[Text, int, int], Collection[int]]] = {
     "first": lambda parse, start, end: (start,),
     "next": lambda parse, start, end: (start + 1,),
     "last": lambda parse, start, end: (end - 1,),
     "leading": lambda parse, start, end: range(start, end - 1),
     "any": lambda parse, start, end: range(start, end),
+    "left": lambda parse, start, end: range(start),
+    "right": lambda parse, start, end: range(end, len(parse.tokens)),
     "before": lambda parse, start, end: (start - 1,),
     "after": lambda parse, start, end: (end,),
+    "soon": lambda parse, start, end: range(end, end + 3),
     "second": lambda parse, start, end: (end + 1,),
     "beside": lambda parse, start, end: [i for i in (start - 1, end) if 0 <= i < len(parse.tokens)],
     "around": lambda parse, start, end: range(max(0, start - 1), min(end + 1, len(parse.tokens))),
     "near": lambda parse, start, end: range(max(0, start - 2), min(end + 1, len(parse.tokens))),
+    "nearby": lambda parse, start, end: range(start - 3, end + 3),
     "head": lambda parse, start, end: (parse.tokens[start].head,),
     "governor": lambda parse, start, end: (parse.tokens[parse.tokens[start].head].head,),
     "between": lambda parse, start, end: range(end, parse.tokens[start].head),

@@ -107,8 +107,7 @@ def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
     digits = [i for i, token in enumerate(parse.tokens) if token.text.isdecimal()]
     small = {i: int(parse.tokens[i].text) for i in digits if len(parse.tokens[i].text) < 4}
     counting = {i: n for i, n in small.items() if 2 <= n < 100 and stands_in("counting", parse, i)}
-    shares = {i for i in small if parse.is_joined(i) or parse.word_at(i + 1) == "%"}
-    apart = shares | {i for i in small if stands_in("beside-month", parse, i)}
+    apart = {i for i in small if stands_in("no-count", parse, i)}
     if counting.keys() != small.keys() - apart:  # all in words or none
         return {}
     opening = {parse.first_word(sentence) for sentence in parse.sentences}
@@ -151,13 +150,6 @@ def _phrase_matches(parse: Text) -> Iterator[tuple[int, int, str]]:
             if stands_in(frame, parse, start, end):
                 yield start, end, other
                 break
-
-
-# What the end of a contraction may stand for; the first that fits its frame is taken.
-_FULL = {
-    "'m": ("am",), "'re": ("are",), "'ve": ("have",), "'ll": ("will",),
-    "'s": ("has", "is"), "'d": ("had", "would"),
-}  # fmt: skip
 
 
 @edit.template("contractions", "invariance", expect="same")
@@ -204,7 +196,8 @@ def _expansion(parse: Text, index: int) -> dict[int, str]:
         return {}
     if word == "n't":
         return _expanded_not(parse, index)
-    certain = (form for form in _FULL.get(word, ()) if stands_in(f"short-for-{form}", parse, index))
+    forms = lexicon.toml_file("checklist", "templates")["full_forms"].get(word, ())
+    certain = (form for form in forms if stands_in(f"short-for-{form}", parse, index))
     full = next(certain, None) if stands_in("short-verb", parse, index) else None
     return {index: f" {full}"} if full else {}
 

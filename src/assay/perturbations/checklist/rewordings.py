@@ -11,7 +11,7 @@ from assay.datasets import lexicon
 from assay.language import language_of, split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import listed, stands_in
+from assay.perturbations.checklist.frames import stands_in
 from assay.perturbations.edit import Text
 from assay.perturbations.negation import garbled
 
@@ -102,7 +102,7 @@ def _other_tense(parse: Text, sentence: Span) -> Changes:
     joined = [i for i, t in enumerate(tokens) if t.dep == "conj" and t.head == root and t.pos == "VERB"]
     lemmas = {verb: edit.lemma_of(tokens[verb].text, "verb") for verb in (root, *joined)}
     denied = any(t.dep in ("neg", "nsubjpass") for t in parse.children(root))
-    if denied or listed("stative") & set(lemmas.values()):
+    if denied or lexicon.word_set("checklist", "rewordings", "stative") & set(lemmas.values()):
         return {}
     return _to_simple(parse, root, lemmas) or _to_progressive(parse, root, lemmas)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from random import Random
 
@@ -161,11 +162,8 @@ def _before_verb(parse: Text, sentence: Span) -> int | None:
     dependents = [i for i in range(sentence.start, root) if tokens[i].head == root]
     verb = next((i for i in dependents if tokens[i].dep in ("aux", "auxpass")), root)
     subjects = [i for i in dependents if tokens[i].dep.startswith("nsubj")]
-    before = verb - 1
-    if not subjects or subjects[-1] > before or before < sentence.start:
-        return None
-    free = edit.is_word(tokens[before]) and tokens[before].pos != "CCONJ"
-    return before if free and tokens[before].space else None
+    is_after = bool(subjects) and subjects[-1] < verb
+    return verb - 1 if is_after and stands_in("breakable", parse, verb - 1) else None
 
 
 @edit.template("repeat-phrases", "avoiding repetition")
@@ -183,11 +181,8 @@ def RepeatPhrases(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[in
 def _noun_phrases(parse: Text, sentence: Span) -> list[str]:
     """The noun phrases of a sentence, as written inside one; only the main subject, if it is one."""
     inside = [c for c in parse.chunks if sentence.start <= c.start and c.end <= sentence.end]
-    named = [c for c in inside if stands_in("independent", parse, c.start, c.end)]
-    independent = {c: parse.tokens[c.end - 1] for c in named}
-    subjects = [c for c, head in independent.items() if head.dep in ("nsubj", "nsubjpass")]
-    main = [c for c in subjects if parse.tokens[independent[c].head].dep == "ROOT"]
-    chosen = main or independent
+    independent = [c for c in inside if stands_in("independent", parse, c.start, c.end)]
+    chosen = [c for c in independent if stands_in("main-subject", parse, c.end - 1)] or independent
     phrases = [parse.uncapitalised(c) if c.start == sentence.start else parse.piece(c) for c in chosen]
     return [phrase for phrase in phrases if not set(phrase) & set('"“”()[],;:')]
 
@@ -206,26 +201,19 @@ def DropObjects(parse: Text, rng: Random, *, share: float = 1.0) -> Mapping[int,
     metric's answer would not separate thoroughness from fluency.
     """
     unseen = template_words("settings") | template_words("place_nouns")
-    objects = [span for span in loose_phrases(parse) if _nouns(parse, span) - unseen]
+    nouns = [i for i, t in enumerate(parse.tokens) if t.pos in ("NOUN", "PROPN")]
+    things = [i for i in nouns if parse.word_at(i) not in unseen]
+    objects = [s for s in loose_phrases(parse) if any(s.start <= i < s.end for i in things)]
     return edit.dropped(within_half(parse, edit.draw_share(objects, share, rng)))
-
-
-def _nouns(parse: Text, span: Span) -> set[str]:
-    return {t.text.lower() for t in parse.tokens[span.start : span.end] if t.pos in ("NOUN", "PROPN")}
 
 
 @edit.template("drop-modifiers", "informativeness")
 def DropModifiers(parse: Text, rng: Random) -> Mapping[int, str]:
     """Adjectives and adverbs of manner left out: the sign, not the no-parking sign."""
-    return edit.dropped(i for i in range(len(parse.tokens)) if _is_loose_modifier(parse, i))
-
-
-def _is_loose_modifier(parse: Text, index: int) -> bool:
-    """Whether a token is a plain adjective before its noun, or an adverb in -ly by its verb."""
-    if not stands_in("loose-modifier", parse, index):
-        return False
-    noun = parse.tokens[parse.tokens[index].head]
-    return sum(t.lemma == noun.lemma for t in parse.tokens) == 1  # not: a man; the injured man
+    loose = {i: t for i, t in enumerate(parse.tokens) if stands_in("loose-modifier", parse, i)}
+    lemmas = Counter(token.lemma for token in parse.tokens)
+    # Only of a word that occurs once, not: a man; the injured man.
+    return edit.dropped(i for i, t in loose.items() if lemmas[parse.tokens[t.head].lemma] == 1)
 
 
 def content(parse: Text, spans: Sequence[Span]) -> set[str]:
@@ -242,9 +230,7 @@ def is_substantial(parse: Text, sentence: Span) -> bool:
     root = parse.root_of(sentence)
     if root is None or len(parse.word_indices(sentence)) < 4 or "?" in parse.piece(sentence):
         return False
-    polite = {t.lemma.lower() for t in parse.tokens[sentence.start : sentence.end]} & template_words("polite")
-    stated = parse.child(root, *edit.SUBJECTS) is not None
-    return parse.tokens[root].pos in ("VERB", "AUX") and stated and not polite
+    return stands_in("says-something", parse, root)
 
 
 def loose_phrases(parse: Text) -> list[Span]:
