@@ -44,7 +44,7 @@ class Association(DataAudit):
     name = "association"
     reads = "association"
     question = "fairness"
-    title, advice, statistics = declared("association")
+    title, advice, statistics, charts = declared("association")
     quick_options = {"templates": 2}
     compares = True
 

@@ -24,7 +24,7 @@ class Attention(BlindSpot, TextAudit):
     """Attention of each metric's backbone over whole texts."""
 
     name = "attention"
-    title, advice, statistics = declared("attention")
+    title, advice, statistics, charts = declared("attention")
     tasks = ("open-ended",)
     # Six texts show a pattern that is typical of a model, not of a text.
     quick_options = {"limit": 6}

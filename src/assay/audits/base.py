@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from assay.audits.slices import hardly_falls, moves
-from assay.core import Audit, Finding, Statistic
+from assay.core import Audit, Chart, Finding, Statistic
 from assay.datasets.lexicon import toml_file
 from assay.errors import DataError, suggest
 from assay.vocabulary import NonNegative, Rule
@@ -48,8 +48,10 @@ class TextAudit(SizedAudit):
     seed: NonNegative = 0
 
 
-def declared(audit: str, **functions: Callable[[Finding], Any]) -> tuple[str, str, tuple[Statistic, ...]]:
-    """The title, the advice and the statistics of an audit, from data/audits/AUDIT.toml.
+def declared(
+    audit: str, **functions: Callable[[Finding], Any]
+) -> tuple[str, str, tuple[Statistic, ...], tuple[Chart, ...]]:
+    """The title, the advice, the statistics and the charts of an audit, from data/audits/AUDIT.toml.
 
     `sentence` there is a Jinja template of the finding `f` (or two, for values surely above 0 and others). It
     may also name `size`, the value without its sign; `parts` of the slice; `about`, the first of them in
@@ -61,7 +63,8 @@ def declared(audit: str, **functions: Callable[[Finding], Any]) -> tuple[str, st
         for row, text in ((row, row.get("sentence")) for row in table["statistics"])
         for within in row.get("within", [""])  # a part of slices
     ]
-    return table["title"], table.get("advice", ""), tuple(statistics)
+    charts = tuple(Chart(**row) for row in table.get("charts", ()))
+    return table["title"], table.get("advice", ""), tuple(statistics), charts
 
 
 def _say(template: str | Mapping[str, str], functions: Mapping[str, Any], finding: Finding) -> str:

@@ -28,7 +28,7 @@ class Repetition(BlindSpot, TextAudit):
     """The last words repeated ten, twenty, thirty times."""
 
     name = "repetition"
-    title, advice, statistics = declared(name)
+    title, advice, statistics, charts = declared(name)
     tasks = ("open-ended", "summarisation", "translation")
     quick_options = {"limit": 20, "open_limit": 12, "copies": (10, 30)}
 
@@ -47,7 +47,7 @@ class FrequentNgram(BlindSpot, TextAudit):
     """Strings of the most frequent n-grams of a corpus."""
 
     name = "frequent-ngram"
-    title, advice, statistics = declared(name)
+    title, advice, statistics, charts = declared(name)
     tasks = ("open-ended",)
     quick_options = {"limit": 20, "open_limit": 12, "top": (10, 100), "n": (4,)}
 
@@ -83,7 +83,7 @@ class CopySource(BlindSpot, DataAudit):
 
     name = "copy-source"
     reads = "sources"
-    title, advice, statistics = declared(name)
+    title, advice, statistics, charts = declared(name)
     tasks = ("summarisation", "translation")
 
     task: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ class IdentityLength(BlindSpot, DataAudit):
     """Growing texts, each its own reference."""
 
     name = "identity-length"
-    title, advice, statistics = declared("identity-length")
+    title, advice, statistics, charts = declared("identity-length")
     quick_options = {"limit": 12, "lengths": (8, 32, 128)}
     compares = True
 
@@ -79,7 +79,7 @@ class TruncationDirection(BlindSpot, DataAudit):
     """Texts cut at the end, more and more."""
 
     name = "truncation-direction"
-    title, advice, statistics = declared(name)
+    title, advice, statistics, charts = declared(name)
     wants = "an item needs a gold that every cut shortens: ten words or more for a tenth"
     tasks = ("summarisation", "translation")
     part = "truncation"

@@ -41,7 +41,7 @@ class SelfPreference(DataAudit):
     name = "self-preference"
     reads = "systems"
     question = "robustness"
-    title, advice, statistics = declared("self-preference")
+    title, advice, statistics, charts = declared("self-preference")
     quick_options = {"skip": True}  # generating takes minutes
 
     limit: int | None = 30  # documents; of generated text, prompts

@@ -24,7 +24,7 @@ from assay.core import Case, Estimate, Finding, Floats, Judgement, Record, Sampl
 from assay.perturbations.ratio import alignment, edit_ratio
 from assay.recipe import generator
 from assay.statistics.estimates import detectable_effect, proportion_interval
-from assay.statistics.intervals import bootstrap_mean, interval_of, resampled_means
+from assay.statistics.intervals import bootstrap_mean, interval_of, ratio, resampled_means
 from assay.vocabulary import Share
 
 _SHORTEST = 4  # words: below, one edit is most of the text
@@ -37,7 +37,7 @@ class Attack(DataAudit):
     name = "attack"
     reads = "records"
     question = "robustness"
-    title, advice, statistics = declared("attack")
+    title, advice, statistics, charts = declared("attack")
     quick_options = {"skip": True}  # a search takes too long
     wants = f"an item needs a gold of {_SHORTEST} words or more"
 
@@ -179,8 +179,7 @@ def losses(scored: Scored, ids: Sequence[str]) -> Losses:
     roles = [role for role in scored.values if role.startswith("random/")]
     table = np.array([gold - column(role) for role in roles]).reshape(len(roles), len(ids))
     present = np.isfinite(table)
-    counts = present.sum(axis=0)
-    mean = np.where(counts > 0, np.where(present, table, 0.0).sum(axis=0) / np.maximum(counts, 1), np.nan)
+    mean = ratio(np.where(present, table, 0.0).sum(axis=0), present.sum(axis=0).astype(np.float64))
     return Losses(tuple(ids), gold - column("attack"), mean)
 
 

@@ -24,7 +24,7 @@ from assay.audits.base import DataAudit, check_known, declared
 from assay.audits.caption import concepts
 from assay.audits.gap import with_worthless
 from assay.audits.slices import FEWEST, grouped, mean_estimate, spread_out
-from assay.core import Case, Chart, Finding, Judgement, Sample, Scored
+from assay.core import Case, Finding, Judgement, Sample, Scored
 from assay.datasets.captions import Caption as Row
 from assay.datasets.captions import embedded_captions, read_captions, with_images
 from assay.datasets.ratings import Rated, read_samples
@@ -51,9 +51,8 @@ class Caption(DataAudit):
     name = "caption"
     reads = "captions"
     question = "fairness"
-    title, advice, statistics = declared("caption", gap=concepts.say_gap)
+    title, advice, statistics, charts = declared("caption", gap=concepts.say_gap)
     quick_options = {"limit": 8}
-    charts = (Chart("scatter", "accuracy", "accuracy by concept", colour="accuracy_gap", depth=0),)
     roles = ("good", "bad")
     compares = True  # only a reference or an image shows the right gender
 
@@ -100,11 +99,10 @@ class Caption(DataAudit):
     @cached_property
     def items(self) -> list[Row]:
         """The chosen captions, at most `limit` concepts per category."""
-        by_category: dict[str, dict[str, None]] = {}
-        for row in self._read[0]:
-            by_category.setdefault(row.category, {})[row.concept] = None
-        chosen = {name: set(spread_out(list(listed), self.limit)) for name, listed in by_category.items()}
-        return [row for row in self._read[0] if row.concept in chosen[row.category]]
+        paths = dict.fromkeys((row.category, row.concept) for row in self._read[0])
+        by_category = grouped(paths, lambda path: path[0]).values()
+        chosen = {path for listed in by_category for path in spread_out(listed, self.limit)}
+        return [row for row in self._read[0] if (row.category, row.concept) in chosen]
 
     @cached_property
     def groups(self) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from assay.audits.base import DataAudit, check_known, declared
 from assay.audits.human import compare, levels, people, sentinels, use
 from assay.audits.human.items import PART_COLUMNS, Items, limited, part_names
 from assay.audits.human.levels import Agreement, Study
-from assay.core import Case, Chart, Finding, Floats, Judgement, Scored
+from assay.core import Case, Finding, Floats, Judgement, Scored
 from assay.datasets.published.ratings import CHOSEN_BY, Choice, read_ratings
 from assay.errors import DataError
 from assay.statistics.correlation import Kind, system_means
@@ -43,13 +43,9 @@ class Human(DataAudit):
     name = "human"
     reads = "ratings"
     question = "agreement"
-    title, advice, statistics = declared("human")
+    title, advice, statistics, charts = declared("human")
     # Left out of `assay audit`, which has no ratings; fewer resamples where asked for by name.
     quick_options = {"skip": True, "resamples": 300}
-    charts = (
-        Chart("cases", "spearman", "Ratings by people", colour="over_sentinel"),
-        *(Chart("curve", kind, "Agreement on the best systems", depth=2) for kind in compare.NAMES),
-    )
     roles = (ROLE,)
     needs_data = True  # assay carries no ratings
 

@@ -27,7 +27,7 @@ class JudgeBias(DataAudit):
     name = "judge-bias"
     reads = "questions"
     question = "fairness"
-    title, advice, statistics = declared("judge-bias")
+    title, advice, statistics, charts = declared("judge-bias")
     quick_options = {"skip": True}  # a judge takes minutes
     roles = ("base", "changed", "alone")
 
