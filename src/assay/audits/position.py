@@ -19,15 +19,14 @@ from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, ErrorKind, Po
 from assay.perturbations.degenerate import Position as Where
 
 
+@declared()
 @dataclass(frozen=True)
 class Position(BlindSpot, TextAudit):
     """Spans damaged at three positions, in two ways."""
 
     name = "position"
-    title, advice, statistics, charts = declared("position")
     wants = "an item needs a gold of three spans or more (--span, ten words each by default)"
     tasks = ("open-ended", "summarisation")
-    quick_options = {"seeds": 1, "limit": 20, "open_limit": 12}
 
     seeds: int = 5
     limit: int | None = None

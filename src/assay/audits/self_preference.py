@@ -30,6 +30,7 @@ _PROMPT_WORDS = 15
 _SLICE = "outputs"
 
 
+@declared()
 @dataclass(frozen=True)
 class SelfPreference(DataAudit):
     """Outputs you supply, or continuations by a local model and a copy of it that is fine-tuned here.
@@ -39,10 +40,6 @@ class SelfPreference(DataAudit):
     """
 
     name = "self-preference"
-    reads = "systems"
-    question = "robustness"
-    title, advice, statistics, charts = declared("self-preference")
-    quick_options = {"skip": True}  # generating takes minutes
 
     limit: int | None = 30  # documents; of generated text, prompts
     self: tuple[str, ...] = ()

@@ -30,15 +30,12 @@ from assay.vocabulary import Share
 _SHORTEST = 4  # words: below, one edit is most of the text
 
 
+@declared()
 @dataclass(frozen=True)
 class Attack(DataAudit):
     """Beam search over deletions, replacements, insertions and swaps of words; `beam` 1 is greedy."""
 
     name = "attack"
-    reads = "records"
-    question = "robustness"
-    title, advice, statistics, charts = declared("attack")
-    quick_options = {"skip": True}  # a search takes too long
     wants = f"an item needs a gold of {_SHORTEST} words or more"
 
     limit: int | None = 20  # texts attacked

@@ -44,15 +44,12 @@ from assay.vocabulary import Range, Rule
 _SHOWN = 5  # groups that a note names
 
 
+@declared(gap=concepts.say_gap)
 @dataclass(frozen=True)
 class Caption(DataAudit):
     """Good and bad captions by concept and group; and two captioners, if their captions are given."""
 
     name = "caption"
-    reads = "captions"
-    question = "fairness"
-    title, advice, statistics, charts = declared("caption", gap=concepts.say_gap)
-    quick_options = {"limit": 8}
     roles = ("good", "bad")
     compares = True  # only a reference or an image shows the right gender
 

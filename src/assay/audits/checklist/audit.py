@@ -48,15 +48,12 @@ def _edit(finding: Finding) -> tuple[str, str]:
     return next((entry.edit for entry in catalogue() if entry.template == template), f"“{template}”"), task
 
 
+@declared(in_words=_edit)
 @dataclass(frozen=True)
 class Checklist(TextAudit):
     """Templates on the criteria of six tasks."""
 
     name = "checklist"
-    reads = "records"
-    title, advice, statistics, charts = declared("checklist", in_words=_edit)
-    quick_options = {"limit": 20}
-    question = "robustness"
     roles = ("gold", "perturbed")
 
     limit: int | None = None

@@ -36,16 +36,12 @@ ALL = "all"  # the slice of texts that no system is named for
 FEWEST_RATED = 3  # texts below which nothing is correlated
 
 
+@declared()
 @dataclass(frozen=True)
 class Human(DataAudit):
     """Rated texts, one case each; a set metric scores the texts of a system as one set."""
 
     name = "human"
-    reads = "ratings"
-    question = "agreement"
-    title, advice, statistics, charts = declared("human")
-    # Left out of `assay audit`, which has no ratings; fewer resamples where asked for by name.
-    quick_options = {"skip": True, "resamples": 300}
     roles = (ROLE,)
     needs_data = True  # assay carries no ratings
 

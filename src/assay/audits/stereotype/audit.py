@@ -26,15 +26,12 @@ from assay.errors import DataError
 CONTROL = "control"
 
 
+@declared()
 @dataclass(frozen=True)
 class Stereotype(DataAudit):
     """Pairs that differ in the group they name, against one neutral reference."""
 
     name = "stereotype"
-    reads = "pairs"
-    question = "fairness"
-    title, advice, statistics, charts = declared("stereotype")
-    quick_options = {"limit": 40}
     roles = PAIR
 
     limit: int | None = None  # pairs per attribute, at even distances in the file

@@ -35,14 +35,13 @@ from assay.vocabulary import Rule, Task
 SHOWN_EDITS = 12
 
 
+@declared()
 @dataclass(frozen=True)
 class Stress(BlindSpot, TextAudit):
     """Eighteen noises at several levels, each under several seeds."""
 
     name = "stress"
-    title, advice, statistics, charts = declared("stress")
     tasks = ("translation", "summarisation", "open-ended")
-    quick_options = {"seeds": 1, "limit": 20, "open_limit": 12, "depth": "ends"}
 
     seeds: int = 5  # repeats of a random noise
     limit: int | None = None

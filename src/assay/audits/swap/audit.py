@@ -35,14 +35,12 @@ from assay.statistics.resampled import Draws, pooled_draws, system_draws
 from assay.vocabulary import Rule
 
 
+@declared()
 @dataclass(frozen=True)
 class Swap(DataAudit):
     """Male and female versions of texts, against neutral references and against people."""
 
     name = "swap"
-    question = "fairness"
-    title, advice, statistics, charts = declared("swap")
-    quick_options = {"limit": 80}
     roles = ("original", "swapped", "neutral")
 
     swaps: Path | None = None  # the user's own list, two words per line
