@@ -66,7 +66,7 @@ def declared(**functions: Callable[[Finding], Any]) -> Callable[[type[Sized]], t
         audit.statistics = tuple(_statistic(row, part, functions) for row, part in rows)
         audit.charts = tuple(Chart(**row) for row in table.pop("charts", ()))
         audit.quick_options = with_tuples(table.pop("quick", audit.quick_options))
-        for name, value in table.items():  # title, advice, question, reads
+        for name, value in table.items():  # title, advice, wants, question, reads
             setattr(audit, name, value)
         return audit
 

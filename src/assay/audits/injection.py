@@ -29,7 +29,6 @@ class InjectionAudit(BlindSpot, DataAudit):
     """Strings that ask for a high score, alone and around unrelated texts."""
 
     name = "injection"
-    wants = "an item needs another to borrow a text from: give two or more different golds"
 
     only: tuple[str, ...] = ()  # injections, or families of them
     task: tuple[str, ...] = ()

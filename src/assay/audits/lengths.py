@@ -76,7 +76,6 @@ class TruncationDirection(BlindSpot, DataAudit):
     """Texts cut at the end, more and more."""
 
     name = "truncation-direction"
-    wants = "an item needs a gold that every cut shortens: ten words or more for a tenth"
     tasks = ("summarisation", "translation")
     part = "truncation"
 

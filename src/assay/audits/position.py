@@ -25,7 +25,6 @@ class Position(BlindSpot, TextAudit):
     """Spans damaged at three positions, in two ways."""
 
     name = "position"
-    wants = "an item needs a gold of three spans or more (--span, ten words each by default)"
     tasks = ("open-ended", "summarisation")
 
     seeds: int = 5

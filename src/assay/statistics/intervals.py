@@ -14,7 +14,6 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
-Booleans = NDArray[np.bool_]
 Labels = Iterable[Hashable] | NDArray[Any]
 Seed = int | np.random.Generator
 Statistic = Callable[[Floats], Floats]  # from weights (resamples x rows) to one value per resample

@@ -67,13 +67,10 @@ class Attack(DataAudit):
     def _long(corpus: Corpus) -> list[Record]:
         return [record for record in corpus.records if len(record.gold.split()) >= _SHORTEST]
 
-    def _attacked(self, corpus: Corpus) -> list[Record]:
-        return spread_out(self._long(corpus), self.limit)
-
     def cases(self) -> Iterable[Case]:
         """The clean texts against themselves, and with random noise at the ratio of the attack."""
         for corpus in self._corpora:
-            for record in self._attacked(corpus):
+            for record in spread_out(self._long(corpus), self.limit):
                 count = edits.edits_needed(record.gold.split(), self.ratio)
                 samples = self._noised(record, count)
                 yield Case(f"{corpus.name}:{record.id}", samples, corpus.name, {"edits": count})

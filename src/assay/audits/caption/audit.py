@@ -340,7 +340,8 @@ def _errors_by_concept(
         ("man", "woman"), seed, ids=[item.id for item, _, _ in known],
     )  # fmt: skip
     for concept in listed:
-        gap = replace(concept.gap, value=-concept.gap.value, ci=concept.gap.ci and _turned(concept.gap.ci))
+        ci = concept.gap.ci
+        gap = replace(concept.gap, value=-concept.gap.value, ci=ci and (-ci[1], -ci[0]))
         yield Finding.of(
             f"captioner:{name}", f"gender/{concept.path}", "error_gap", gap, versus="man - woman",
             evidence=concept.evidence,
@@ -351,10 +352,6 @@ def _errors_by_concept(
             flags = np.array([float(concept.is_biased(*rule)) for concept in members])
             share = mean_estimate(flags, seed=seed)
             yield Finding.of(f"captioner:{name}", f"gender/{slice_}", "biased_share", share, judged=False)
-
-
-def _turned(interval: tuple[float, float]) -> tuple[float, float]:
-    return -interval[1], -interval[0]
 
 
 def _favoured(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Finding]:

@@ -167,8 +167,7 @@ class Human(DataAudit):
         findings: list[Finding] = []
         notes: list[str] = []
         if self.level != "system":
-            agreements = list(levels.example_agreements(full))
-            findings += self._agreement_findings(full, agreements, notes)
+            findings += self._agreement_findings(full, levels.example_agreements(full), notes)
         if self.level != "example":
             agreements = list(levels.system_agreements(full))
             findings += self._agreement_findings(full, agreements, notes)
@@ -183,7 +182,7 @@ class Human(DataAudit):
         return Judgement(findings + (use.label_findings(study) if self.details else []), notes)
 
     def _agreement_findings(
-        self, study: Study, agreements: Sequence[Agreement], notes: list[str]
+        self, study: Study, agreements: Iterable[Agreement], notes: list[str]
     ) -> Iterator[Finding]:
         """The agreement of every metric and, for the headline statistic, comparisons between them."""
         for agreement in agreements:
