@@ -8,7 +8,7 @@ import pytest
 from assay.audits.attack.audit import Attack, damage, group_judgement
 from assay.audits.corpora import equally_near
 from assay.audits.gap import tells_apart
-from assay.audits.slices import Clusters, hardly_falls
+from assay.audits.slices import PairScores, hardly_falls
 from assay.audits.stereotype.audit import Stereotype
 from assay.audits.stereotype.groups import Controls, Effects, is_known
 from assay.core import Case, Estimate, Finding, Judgement, Sample, Scored
@@ -43,10 +43,9 @@ def _pair(number: int, word: str, other: str, group: str) -> Case:
 def _families(cases: list[Case]) -> dict[str, Finding]:
     rng = np.random.default_rng(1)
     controls = Controls([_pair(100 + n, "green", "blue", "") for n in range(30)], rng.normal(size=30))
-    effects = Effects(
-        "m", "appearance", cases, rng.normal(size=len(cases)), np.full(len(cases), 100.0), 100.0, Clusters(),
-        controls, 0,
-    )  # fmt: skip
+    differences, level = rng.normal(size=len(cases)), np.full(len(cases), 100.0)
+    pairs = PairScores("m", "appearance", tuple(cases), level + differences, level, differences / 2)
+    effects = Effects(pairs, controls, 0)
     return {finding.slice: finding for finding in effects.findings() if finding.statistic == "group_effect"}
 
 

@@ -11,7 +11,6 @@ from assay.statistics.estimates import (
     detectable_effect,
     mde_interval,
     mde_mean,
-    mde_proportion,
     proportion_interval,
     smallest_p,
     standard_error,
@@ -70,9 +69,8 @@ def test_no_p_value_is_smaller_than_its_items_allow(n):
 def test_forms_of_the_mde_agree():
     values = RNG.normal(size=400)
     assert mde_mean(values) == pytest.approx(2.8016 * ss.sem(values), rel=5e-3)
-    assert mde_proportion(100) == pytest.approx(2.8016 * 0.05, rel=1e-4)
     assert mde_interval(bootstrap_mean(values, seed=0)) == pytest.approx(mde_mean(values), rel=0.07)
-    assert (mde_interval(None), mde_mean([1.0]), mde_proportion(0)) == (None, None, None)
+    assert (mde_interval(None), mde_mean([1.0])) == (None, None)
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 12), (7, 12), (12, 12), (1, 300)])
@@ -113,11 +111,11 @@ def population(seed, n=40, extra=1000, noise=0.3):
 def test_predictions_correct_a_biased_metric_and_cover():
     inside, widths = [], []
     for seed in range(300):
-        result = prediction_powered_mean(*population(seed))
+        labels, *scores = population(seed)
+        result = prediction_powered_mean(labels, *scores)
         inside.append(2.0 in result.interval)
-        widths.append(
-            (result.interval.high - result.interval.low) / np.diff([*result.labels_interval.pair])[0]
-        )
+        alone = 2 * ss.t.ppf(0.975, 38) * ss.sem(labels)
+        widths.append((result.interval.high - result.interval.low) / alone)
     assert 0.90 <= np.mean(inside) <= 0.98
     assert np.mean(widths) < 0.5
 
@@ -133,19 +131,19 @@ def test_the_unit_of_a_metric_changes_no_prediction_powered_mean(scale):
     labels, scored, rest = population(1)
     plain, scaled = (prediction_powered_mean(labels, k * scored, k * rest) for k in (1.0, scale))
     assert scaled.interval.pair == pytest.approx(plain.interval.pair)
-    assert scaled.power == pytest.approx(plain.power / scale)
+    assert scaled.effective_labels == pytest.approx(plain.effective_labels)
 
 
 def test_prediction_powered_identities():
     labels, scored, rest = population(1)
-    plain = prediction_powered_mean(labels, scored, rest, power=1.0)
-    assert plain.value == pytest.approx(rest.mean() + (labels - scored).mean())
-    error = np.sqrt((labels - scored).var(ddof=1) / 40 + rest.var(ddof=1) / 1000)
-    assert plain.interval.high - plain.value == pytest.approx(ss.t.ppf(0.975, 39) * error, rel=1e-6)
-    classical = prediction_powered_mean(labels, scored, rest, power=0.0)
-    assert (classical.value, classical.effective_labels) == (pytest.approx(labels.mean()), pytest.approx(40))
-    tuned = prediction_powered_mean(labels, scored, rest)
+    variance = np.concatenate([scored, rest]).var(ddof=1)
+    power = np.cov(labels, scored, ddof=1)[0, 1] / (1 + 40 / 1000) / variance
+    tuned, rectifier = prediction_powered_mean(labels, scored, rest), labels - power * scored
+    assert tuned.value == pytest.approx(power * rest.mean() + rectifier.mean())
+    error = np.sqrt(rectifier.var(ddof=1) / 40 + power**2 * rest.var(ddof=1) / 1000)
+    assert tuned.interval.high - tuned.value == pytest.approx(ss.t.ppf(0.975, 38) * error, rel=1e-6)
+    assert tuned.effective_labels == pytest.approx(40 * (ss.sem(labels) / error) ** 2)
     assert tuned.effective_labels > 200
     useless = prediction_powered_mean(labels, np.ones(40), np.ones(1000))
-    assert (useless.power, useless.value) == (0.0, pytest.approx(labels.mean()))
+    assert (useless.value, useless.effective_labels) == (pytest.approx(labels.mean()), pytest.approx(40))
     assert prediction_powered_mean([1.0], [1.0], [2.0, 3.0]) is None

@@ -1,6 +1,6 @@
 """Permutation tests: parity with scipy and enumeration, and honesty under the null."""
 
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -15,24 +15,21 @@ from assay.statistics.permutation import (
     sign_test,
 )
 
-ALTERNATIVES = ["two-sided", "greater", "less"]
 NORMAL = np.random.default_rng(3).normal(0.4, 1.0, size=11)
 
 
-@pytest.mark.parametrize("alternative", ALTERNATIVES)
-def test_sign_flip_is_exact_and_agrees_with_scipy(alternative):
-    ours = sign_flip_test(NORMAL, alternative=alternative, seed=0)
+def test_sign_flip_is_exact_and_agrees_with_scipy():
+    ours = sign_flip_test(NORMAL, seed=0)
     theirs = ss.permutation_test(
         (NORMAL,),
         lambda x, axis: x.mean(axis),
         permutation_type="samples",
-        alternative=alternative,
         vectorized=True,
         n_resamples=np.inf,
     )
     assert (ours.exact, ours.n_arrangements) == (True, 2**11)
     assert ours.p_value == pytest.approx(theirs.pvalue)
-    assert ours.smallest_p == (2 if alternative == "two-sided" else 1) / 2**11
+    assert ours.smallest_p == 2 / 2**11
 
 
 def test_drawn_signs_agree_with_the_t_test():
@@ -40,14 +37,6 @@ def test_drawn_signs_agree_with_the_t_test():
     ours = sign_flip_test(values, seed=0)
     assert (ours.exact, ours.n_arrangements, ours.smallest_p) == (False, DRAWS, 1e-5)
     assert ours.p_value == pytest.approx(ss.ttest_1samp(values, 0.0).pvalue, abs=0.005)
-
-
-def test_signs_of_a_cluster_flip_together():
-    values, labels = np.array([1.0, 2.0, -4.0, 3.0, 0.5, 0.5]), ["a", "a", "b", "b", "c", "c"]
-    sums = np.array([3.0, -1.0, 1.0])
-    null = [abs(np.dot(signs, sums)) for signs in product([1, -1], repeat=3)]
-    expected = np.mean([value >= abs(sums.sum()) - 1e-12 for value in null])
-    assert sign_flip_test(values, clusters=labels, seed=0).p_value == pytest.approx(expected)
 
 
 def test_zeros_do_not_pass_for_arrangements():
@@ -92,12 +81,5 @@ def test_sign_test_agrees_with_scipy_and_leaves_ties_out():
 
 def test_false_positive_rate_under_the_null():
     rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(12), 4)
-    flat, clustered, rows = [], [], []
-    for seed in range(400):
-        effects = rng.normal(size=12)[labels] + rng.normal(size=48)
-        flat.append(sign_flip_test(rng.standard_t(3, size=10), seed=seed).p_value)
-        clustered.append(sign_flip_test(effects, clusters=labels, seed=seed).p_value)
-        rows.append(sign_flip_test(effects[:16], seed=seed).p_value)
-    assert max(np.mean(np.array(p) <= 0.05) for p in (flat, clustered)) <= 0.08
-    assert np.mean(np.array(rows) <= 0.05) > 0.15  # rows that share a cluster are no evidence of their own
+    p_values = [sign_flip_test(rng.standard_t(3, size=10), seed=seed).p_value for seed in range(400)]
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.08

@@ -9,7 +9,6 @@ import scipy.stats as ss
 from assay.statistics.correlation import correlate_rows
 from assay.statistics.intervals import interval_of
 from assay.statistics.resampled import (
-    difference,
     grouped_draws,
     pooled_draws,
     soft_accuracy_draws,
@@ -21,6 +20,11 @@ from assay.statistics.resampled import (
 
 def interval(draws):
     return interval_of(draws.draws[0], n_clusters=draws.clusters)
+
+
+def difference(draws):
+    """The interval of the first metric's agreement less the second's, and its p-value."""
+    return interval_of(draws.draws[0] - draws.draws[1], n_clusters=draws.clusters)
 
 
 def systems(seed, n_systems=8, n_documents=30, noise=0.5):
@@ -116,17 +120,17 @@ def test_differences_between_metrics_at_system_level():
     metric, human = systems(2)
     worse = metric + 3.0 * np.random.default_rng(1).normal(size=(8, 1))
     drawing = {"resamples": 2000, "seed": 0}
-    gap = difference(system_draws([metric, worse], human, "pearson", over="documents", **drawing))
+    draws = system_draws([metric, worse], human, "pearson", over="documents", **drawing)
     means = [scores.mean(axis=1) for scores in (metric, worse, human)]
     r = [ss.pearsonr(side, means[2]).statistic for side in means[:2]]
-    assert gap.value == pytest.approx(r[0] - r[1])
-    assert gap.interval.low > 0
+    assert draws.values == pytest.approx(r)
+    gap = difference(draws)
+    assert gap.low > 0
     assert gap.p_value < 0.05  # as the interval says
     same = difference(system_draws([metric, metric], human, "pearson", over="both", **drawing))
-    assert (same.value, same.p_value) == (0.0, 1.0)
+    assert (*same.pair, same.p_value) == (0.0, 0.0, 1.0)
     pair = [metric[:, :1], worse[:, :1]]
-    single = difference(system_draws(pair, human[:, :1], "pearson", over="both", **drawing))
-    assert (single.interval, single.p_value) == (None, None)
+    assert difference(system_draws(pair, human[:, :1], "pearson", over="both", **drawing)) is None
 
 
 def test_differences_of_two_metrics_under_the_null_and_not():
@@ -138,12 +142,11 @@ def test_differences_of_two_metrics_under_the_null_and_not():
         p_values.append(gap.p_value)
     assert np.mean(np.array(p_values) <= 0.05) <= 0.1
     metrics = human + 0.2 * first, human + 2 * second
-    better = difference(pooled_draws(metrics, human, "pearson", resamples=2000, seed=0))
-    assert better.p_value < 0.01
-    for side, metric in zip(better.sides, metrics, strict=True):
-        assert np.corrcoef(metric, human)[0, 1] in side
-    flat = difference(pooled_draws([human, np.ones(80)], human, "pearson", resamples=2000, seed=0))
-    assert (flat.value, flat.interval, flat.p_value) == (None, None, None)
+    better = pooled_draws(metrics, human, "pearson", resamples=2000, seed=0)
+    assert difference(better).p_value < 0.01
+    for side, metric in zip(better.draws, metrics, strict=True):
+        assert np.corrcoef(metric, human)[0, 1] in interval_of(side, n_clusters=80)
+    assert difference(pooled_draws([human, np.ones(80)], human, "pearson", resamples=2000, seed=0)) is None
 
 
 def test_system_accuracy_equals_counting_pairs():

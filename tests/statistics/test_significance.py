@@ -28,25 +28,22 @@ def enumerated(first, second, statistic, units=None):
         swap = np.array(bits)[units]
         deltas.append(statistic(np.where(swap, second, first)) - statistic(np.where(swap, first, second)))
     deltas = np.array(deltas)
-    return observed, np.mean(np.abs(deltas) >= abs(observed) - 1e-10)
+    return np.mean(np.abs(deltas) >= abs(observed) - 1e-10)
 
 
 @pytest.mark.parametrize("units", [None, [0, 0, 1, 2, 3, 3, 4, 5]])
 def test_pooled_pearson_equals_enumeration(units):
     ours = permutation_both(METRICS, HUMAN, units=units, resamples=300, seed=0)
-    assert ours.exact
     for i, j in ((0, 1), (0, 2), (1, 2), (2, 0)):
         expected = enumerated(METRICS[i], METRICS[j], lambda v: np.corrcoef(v, HUMAN)[0, 1], units)
-        assert (ours.differences[i, j], ours.p_values[i, j]) == pytest.approx(expected)
+        assert ours[i, j] == pytest.approx(expected)
 
 
 def test_spearman_swaps_ranks():
     ranks = np.stack([ss.rankdata(m) for m in METRICS])
     ours = permutation_both(METRICS, HUMAN, kind="spearman", resamples=300, seed=0)
     expected = enumerated(ranks[0], ranks[1], lambda v: np.corrcoef(v, ss.rankdata(HUMAN))[0, 1])
-    rho = [ss.spearmanr(m, HUMAN).statistic for m in METRICS]
-    np.testing.assert_allclose(ours.differences, np.subtract.outer(rho, rho), atol=1e-12)
-    assert (ours.differences[0, 1], ours.p_values[0, 1]) == pytest.approx(expected)
+    assert ours[0, 1] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall_b"])
@@ -59,7 +56,7 @@ def test_systems_equal_enumeration(kind):
 
     ours = permutation_both_systems(metrics, human, kind, resamples=300, seed=0)
     expected = enumerated(metrics[0], metrics[1], level)
-    assert (ours.differences[0, 1], ours.p_values[0, 1]) == pytest.approx(expected)
+    assert ours[0, 1] == pytest.approx(expected)
 
 
 def test_drawn_swaps_agree_with_scipy():
@@ -77,9 +74,7 @@ def test_drawn_swaps_agree_with_scipy():
         (ss.zscore(metrics[0]), ss.zscore(metrics[1])), gap, permutation_type="samples",
         vectorized=True, n_resamples=4000, rng=1,
     )  # fmt: skip
-    assert not ours.exact
-    assert ours.differences[0, 1] == pytest.approx(theirs.statistic)
-    assert ours.p_values[0, 1] == pytest.approx(theirs.pvalue, abs=0.03)
+    assert ours[0, 1] == pytest.approx(theirs.pvalue, abs=0.03)
 
 
 def test_swapping_whole_groups_flips_signs():
@@ -90,17 +85,15 @@ def test_swapping_whole_groups_flips_signs():
     gap = by_group[0] - by_group[1]
     null = [abs(np.dot(signs, gap)) for signs in product([1, -1], repeat=7)]
     ours = swap_groups(by_group, resamples=200, seed=0)
-    assert ours.p_values[0, 1] == pytest.approx(np.mean(np.array(null) >= abs(gap.sum()) - 1e-10))
-    assert ours.differences[0, 1] == pytest.approx(gap.mean())
+    assert ours[0, 1] == pytest.approx(np.mean(np.array(null) >= abs(gap.sum()) - 1e-10))
 
 
 def test_a_scale_does_not_matter_and_a_constant_metric_is_undefined():
     scaled = METRICS * np.array([[1e-6], [1e5], [1.0]]) + np.array([[3.0], [-8.0], [0.0]])
     plain = permutation_both(METRICS, 1e-7 * HUMAN, resamples=300, seed=0)
     rescaled = permutation_both(np.vstack([scaled, np.full(8, 0.3)]), HUMAN, resamples=300, seed=0)
-    np.testing.assert_allclose(plain.p_values, rescaled.p_values[:3, :3])
-    assert np.isnan(rescaled.differences[3, :3]).all()
-    assert np.isnan(rescaled.p_values[3, :3]).all()
+    np.testing.assert_allclose(plain, rescaled[:3, :3])
+    assert np.isnan(rescaled[3, :3]).all()
 
 
 def test_false_positive_rate_under_the_null_and_power():
@@ -110,8 +103,8 @@ def test_false_positive_rate_under_the_null_and_power():
         human = rng.normal(size=60)
         metrics = human + np.array([[1.0], [1.0], [3.0]]) * rng.normal(size=(3, 60))
         result = permutation_both(metrics, human, resamples=199, seed=seed)
-        null.append(result.p_values[0, 1])
-        real.append(result.p_values[0, 2])
+        null.append(result[0, 1])
+        real.append(result[0, 2])
     assert np.mean(np.array(null) <= 0.05) <= 0.09
     assert np.mean(np.array(real) <= 0.05) > 0.8
 
@@ -129,8 +122,7 @@ def test_no_draws_are_surer_than_all_arrangements():
     metrics = np.stack([human, -human])
     exact = permutation_both(metrics, human, resamples=600, seed=0)
     drawn = permutation_both(metrics, human, resamples=300, seed=0)
-    assert (exact.exact, drawn.exact) == (True, False)
-    assert exact.p_values[0, 1] == pytest.approx(2 / 512)
-    assert drawn.p_values[0, 1] >= 2 / 512
+    assert exact[0, 1] == pytest.approx(2 / 512)
+    assert drawn[0, 1] >= 2 / 512
     two = swap_groups([[0.9, 0.8], [0.1, 0.2]], resamples=1, seed=0)
-    assert two.p_values[0, 1] >= 0.5
+    assert two[0, 1] >= 0.5

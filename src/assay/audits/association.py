@@ -37,15 +37,12 @@ TOO_SMALL = 0.01  # of the gap between a text and a worthless one: an effect tha
 INNOCUOUS = ("C1", "C2")
 
 
+@declared()
 @dataclass(frozen=True)
 class Association(DataAudit):
     """Two sets of targets against two sets of attributes, at word and sentence level."""
 
     name = "association"
-    reads = "association"
-    question = "fairness"
-    title, advice, statistics = declared("association")
-    quick_options = {"templates": 2}
     compares = True
 
     data: tuple[Path, ...] = ()  # files or folders in the SEAT form

@@ -19,15 +19,13 @@ from assay.core import Finding, Floats, Judgement, Scored
 from assay.models.encoder import attention_blocks
 
 
+@declared()
 @dataclass(frozen=True)
 class Attention(BlindSpot, TextAudit):
     """Attention of each metric's backbone over whole texts."""
 
     name = "attention"
-    title, advice, statistics = declared("attention")
     tasks = ("open-ended",)
-    # Six texts show a pattern that is typical of a model, not of a text.
-    quick_options = {"limit": 6}
 
     limit: int | None = 20
     task: tuple[str, ...] = ()

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from assay.audits.slices import hardly_falls, moves
-from assay.core import Audit, Finding, Statistic
-from assay.datasets.lexicon import toml_file
+from assay.core import Audit, Chart, Finding, Statistic
+from assay.datasets.lexicon import toml_file, with_tuples
 from assay.errors import DataError, suggest
 from assay.vocabulary import NonNegative, Rule
 
@@ -26,6 +26,9 @@ class SizedAudit(Audit):
     @classmethod
     def quick(cls) -> Mapping[str, Any]:
         return cls.quick_options
+
+
+Sized = TypeVar("Sized", bound=SizedAudit)
 
 
 @dataclass(frozen=True)
@@ -48,20 +51,32 @@ class TextAudit(SizedAudit):
     seed: NonNegative = 0
 
 
-def declared(audit: str, **functions: Callable[[Finding], Any]) -> tuple[str, str, tuple[Statistic, ...]]:
-    """The title, the advice and the statistics of an audit, from data/audits/AUDIT.toml.
+def declared(**functions: Callable[[Finding], Any]) -> Callable[[type[Sized]], type[Sized]]:
+    """Give an audit what data/audits/NAME.toml says of it.
 
-    `sentence` there is a Jinja template of the finding `f` (or two, for values surely above 0 and others). It
-    may also name `size`, the value without its sign; `parts` of the slice; `about`, the first of them in
-    words; `moves` and `hardly_falls`, which put a change of the score into words; and the `functions` here.
+    `quick` there are the field values of `--size quick`. `sentence` is a Jinja template of the finding `f`
+    (or two, for values surely above 0 and others). It may also name `size`, the value without its sign;
+    `parts` of the slice; `about`, the first of them in words; `moves` and `hardly_falls`, which put a change
+    of the score into words; and the `functions` here.
     """
-    table = toml_file("audits", audit)
-    statistics = [
-        Statistic(**{**row, "within": within, "sentence": partial(_say, text, functions) if text else None})
-        for row, text in ((row, row.get("sentence")) for row in table["statistics"])
-        for within in row.get("within", [""])  # a part of slices
-    ]
-    return table["title"], table.get("advice", ""), tuple(statistics)
+
+    def declare(audit: type[Sized]) -> type[Sized]:
+        table = dict(toml_file("audits", audit.name))
+        rows = [(row, part) for row in table.pop("statistics") for part in row.get("within", [""])]
+        audit.statistics = tuple(_statistic(row, part, functions) for row, part in rows)
+        audit.charts = tuple(Chart(**row) for row in table.pop("charts", ()))
+        audit.quick_options = with_tuples(table.pop("quick", audit.quick_options))
+        for name, value in table.items():  # title, advice, wants, question, reads
+            setattr(audit, name, value)
+        return audit
+
+    return declare
+
+
+def _statistic(row: Mapping[str, Any], part: str, functions: Mapping[str, Any]) -> Statistic:
+    """A row of the table; `part` is the part of slices that it speaks of."""
+    sentence = partial(_say, row["sentence"], functions) if row.get("sentence") else None
+    return Statistic(**{**row, "within": part, "sentence": sentence})
 
 
 def _say(template: str | Mapping[str, str], functions: Mapping[str, Any], finding: Finding) -> str:

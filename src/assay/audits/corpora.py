@@ -211,14 +211,7 @@ class BlindSpot(SizedAudit):
             scores.scored, slice_, self.statistics[0].name, replace(change, paper=change.value < 0),
             versus=CLEAN, evidence=scores.top_items(difference([role])), judged=self.judges(scores),
         )  # fmt: skip
-        yield from noticed_finding(scores, slice_, [role], self.seed)
-
-
-def noticed_finding(scores: SliceScores, slice_: str, treated: Sequence[str], seed: int) -> Iterable[Finding]:
-    """The share of items on which the clean text scores higher, beside the size of the change."""
-    share = scores.noticed(treated, seed)
-    if share is not None:
-        yield Finding.of(scores.scored, slice_, "noticed", share)
+        yield from scores.noticed(slice_, [role], self.seed)
 
 
 def outlier_notes(slices: Iterable[SliceScores]) -> list[str]:

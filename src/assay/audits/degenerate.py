@@ -23,14 +23,13 @@ from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, Repeate
 _LENGTH_BAND = 2.0  # a hypothesis more than twice, or less than half, as long as the references is suspect
 
 
+@declared()
 @dataclass(frozen=True)
 class Repetition(BlindSpot, TextAudit):
     """The last words repeated ten, twenty, thirty times."""
 
     name = "repetition"
-    title, advice, statistics = declared(name)
     tasks = ("open-ended", "summarisation", "translation")
-    quick_options = {"limit": 20, "open_limit": 12, "copies": (10, 30)}
 
     limit: int | None = None
     open_limit: int | None = None
@@ -42,14 +41,13 @@ class Repetition(BlindSpot, TextAudit):
         return {f"rep-{copies}": RepeatedEnding(copies) for copies in self.copies}
 
 
+@declared()
 @dataclass(frozen=True)
 class FrequentNgram(BlindSpot, TextAudit):
     """Strings of the most frequent n-grams of a corpus."""
 
     name = "frequent-ngram"
-    title, advice, statistics = declared(name)
     tasks = ("open-ended",)
-    quick_options = {"limit": 20, "open_limit": 12, "top": (10, 100), "n": (4,)}
 
     limit: int | None = None
     open_limit: int | None = None
@@ -77,13 +75,12 @@ class FrequentNgram(BlindSpot, TextAudit):
         return {f"{n}-gram/top-{top}": FrequentNgrams(top, n, length) for n in self.n for top in self.top}
 
 
+@declared()
 @dataclass(frozen=True)
 class CopySource(BlindSpot, DataAudit):
     """The source submitted as the answer, and the checks of length and language that would stop it."""
 
     name = "copy-source"
-    reads = "sources"
-    title, advice, statistics = declared(name)
     tasks = ("summarisation", "translation")
 
     task: tuple[str, ...] = ()

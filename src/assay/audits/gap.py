@@ -97,13 +97,9 @@ class Gap:
         shares = np.where(np.isfinite(shares), shares, np.nan)
         return np.where(np.abs(draws) <= _ROUNDING * self.scale, 0.0, shares)
 
-    def estimate(
-        self, value: float, draws: Floats | None, n: int, *, still: bool = False, clusters: int | None = None
-    ) -> Estimate:
+    def estimate(self, value: float, draws: Floats, n: int, *, still: bool, clusters: int) -> Estimate:
         """One effect; `still` says that (nearly) no item moves."""
-        if draws is None:
-            return Estimate(self.percent(value), n, sensitive=self.sensitive)
-        return self.family([value], draws[:, None], [n], still=[still], clusters=[clusters or n])[0]
+        return self.family([value], draws[:, None], [n], still=[still], clusters=[clusters])[0]
 
     def family(
         self,
@@ -147,7 +143,7 @@ def _loosening(draws: int, n: int) -> Floats:
 
 
 def tells_apart(differences: Floats, scale: float) -> bool:
-    """Whether clean texts surely score above worthless ones, item by item (signed ranks, no ties)."""
+    """Whether clean texts surely score above worthless ones, item by item (signed ranks, no ties, no nan)."""
     # Ranks hardly depend on how far a few skewed scores lie apart, and see more than signs do.
     return signed_rank_p(differences[np.abs(differences) > _ROUNDING * scale]) <= 1 - _SURE
 

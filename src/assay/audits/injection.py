@@ -23,13 +23,12 @@ from assay.recipe import generator
 _RANDOM = "random"  # the role of the unrelated text
 
 
+@declared()
 @dataclass(frozen=True)
 class InjectionAudit(BlindSpot, DataAudit):
     """Strings that ask for a high score, alone and around unrelated texts."""
 
     name = "injection"
-    title, advice, statistics = declared("injection")
-    wants = "an item needs another to borrow a text from: give two or more different golds"
 
     only: tuple[str, ...] = ()  # injections, or families of them
     task: tuple[str, ...] = ()

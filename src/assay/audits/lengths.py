@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations, islice
 from math import log2
 
 import numpy as np
@@ -18,13 +18,12 @@ from assay.perturbations.noise import Truncation
 from assay.vocabulary import Share
 
 
+@declared()
 @dataclass(frozen=True)
 class IdentityLength(BlindSpot, DataAudit):
     """Growing texts, each its own reference."""
 
     name = "identity-length"
-    title, advice, statistics = declared("identity-length")
-    quick_options = {"limit": 12, "lengths": (8, 32, 128)}
     compares = True
 
     limit: int | None = 60
@@ -66,25 +65,19 @@ class IdentityLength(BlindSpot, DataAudit):
 
 def _text(corpus: Corpus, number: int, length: int) -> str:
     """The first words of a clean text, followed by the next texts where it is too short."""
-    words: list[str] = []
-    for step in range(len(corpus.records)):
-        words += corpus.records[(number + step) % len(corpus.records)].gold.split()
-        if len(words) >= length:
-            break
-    return " ".join(words[:length])
+    records = [*corpus.records[number:], *corpus.records[:number]]
+    words = chain.from_iterable(record.gold.split() for record in records)
+    return " ".join(islice(words, length))
 
 
+@declared()
 @dataclass(frozen=True)
 class TruncationDirection(BlindSpot, DataAudit):
     """Texts cut at the end, more and more."""
 
     name = "truncation-direction"
-    title, advice, statistics = declared(name)
-    wants = "an item needs a gold that every cut shortens: ten words or more for a tenth"
     tasks = ("summarisation", "translation")
     part = "truncation"
-    # Two levels that the stress audit has too, so that scores are shared.
-    quick_options = {"limit": 20, "levels": (0.1, 0.5)}
 
     task: tuple[str, ...] = ()
     levels: tuple[Share, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assay.audits.base import TextAudit, declared
-from assay.audits.corpora import BlindSpot, noticed_finding
+from assay.audits.corpora import BlindSpot
 from assay.audits.gap import CLEAN
 from assay.audits.slices import SliceScores, difference
 from assay.core import Estimate, Finding, Record
@@ -19,15 +19,13 @@ from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, ErrorKind, Po
 from assay.perturbations.degenerate import Position as Where
 
 
+@declared()
 @dataclass(frozen=True)
 class Position(BlindSpot, TextAudit):
     """Spans damaged at three positions, in two ways."""
 
     name = "position"
-    title, advice, statistics = declared("position")
-    wants = "an item needs a gold of three spans or more (--span, ten words each by default)"
     tasks = ("open-ended", "summarisation")
-    quick_options = {"seeds": 1, "limit": 20, "open_limit": 12}
 
     seeds: int = 5
     limit: int | None = None
@@ -64,7 +62,7 @@ class Position(BlindSpot, TextAudit):
                 scores.scored, slice_, "position_change", replace(shown, paper=change.value < 0),
                 evidence=scores.top_items(difference(roles[position])), judged=self.judges(scores),
             )  # fmt: skip
-            yield from noticed_finding(scores, slice_, roles[position], self.seed)
+            yield from scores.noticed(slice_, roles[position], self.seed)
             lowest = min(changes, key=lambda position: changes[position].value)
             if position != lowest:
                 gap = scores.contrast(roles[position], roles[lowest])

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +29,7 @@ _PROMPT_WORDS = 15
 _SLICE = "outputs"
 
 
+@declared()
 @dataclass(frozen=True)
 class SelfPreference(DataAudit):
     """Outputs you supply, or continuations by a local model and a copy of it that is fine-tuned here.
@@ -39,10 +39,6 @@ class SelfPreference(DataAudit):
     """
 
     name = "self-preference"
-    reads = "systems"
-    question = "robustness"
-    title, advice, statistics = declared("self-preference")
-    quick_options = {"skip": True}  # generating takes minutes
 
     limit: int | None = 30  # documents; of generated text, prompts
     self: tuple[str, ...] = ()
@@ -135,8 +131,7 @@ class SelfPreference(DataAudit):
         careful = self.rule == "careful"
         every = [evaluator_of(answer, systems, self._owners, careful) for answer in single.values()]
         evaluators = [evaluator for evaluator in every if evaluator is not None]
-        means = (system_means(answer, systems, self.seed) for answer in single.values())
-        findings = list(chain.from_iterable(means))
+        findings = [f for answer in single.values() for f in system_means(answer, systems, self.seed)]
         for evaluator in evaluators:
             findings += preference_findings(evaluator, evaluators, self)
         notes = [] if self.data else [

@@ -13,10 +13,10 @@ from scipy.special import stdtrit
 
 from assay.audits import gap
 from assay.audits.gap import CLEAN, UNIT, WORTHLESS, Gap, is_still, scale_of, tells_apart
-from assay.core import Estimate, Finding, Floats, Scored
+from assay.core import Case, Estimate, Finding, Floats, Scored
 from assay.statistics import intervals
 from assay.statistics.estimates import detectable_effect, mde_interval
-from assay.statistics.intervals import Interval, bootstrap_mean, bootstrap_weighted, interval_of
+from assay.statistics.intervals import Interval, bootstrap_mean, interval_of
 from assay.vocabulary import Rule
 
 FEWEST = 10  # items below which there is no verdict
@@ -82,7 +82,8 @@ class SliceScores:
         """Weighted sums of role means in percent of the gap, with intervals that hold all together."""
         values = [sum(w * float(self.columns[role].mean()) for role, w in c.items()) for c in contrasts]
         if self.draws is None:
-            return [self.gap.estimate(value, None, self.n) for value in values]
+            sensitive = self.gap.sensitive
+            return [Estimate(self.gap.percent(value), self.n, sensitive=sensitive) for value in values]
         draws = [np.sum([w * self.draws[role] for role, w in c.items()], axis=0) for c in contrasts]
         still = [not self.scored.is_set and is_still(self.item_values(c), self.gap.scale) for c in contrasts]
         n, clusters = [self.n] * len(contrasts), [self.n_clusters] * len(contrasts)
@@ -109,13 +110,17 @@ class SliceScores:
             return self.over_seeds([difference([role], base) for role in treated])
         return self.combine(difference(treated, base))
 
-    def noticed(self, treated: Sequence[str], seed: int) -> Estimate | None:
-        """The share of items whose clean text beats the treated one, ties half; None for a set."""
-        if self.scored.is_set:
-            return None
+    def noticed(self, slice_: str, treated: Sequence[str], seed: int) -> Iterator[Finding]:
+        """The share of items on which the clean text scores higher, beside the size of the change."""
+        if not self.scored.is_set:
+            share = mean_estimate(self.noticed_shares(treated), clusters=self.clusters, seed=seed)
+            yield Finding.of(self.scored, slice_, "noticed", share)
+
+    def noticed_shares(self, treated: Sequence[str]) -> Floats:
+        """For each item, the share of the treated texts that its clean text beats; ties count half."""
         changes = np.stack([self.columns[role] - self.columns[CLEAN] for role in treated], axis=1)
         signs = np.where(np.abs(changes) <= 1e-9 * self.gap.scale, 0.0, np.sign(changes))
-        return mean_estimate((1 - signs.mean(axis=1)) / 2, clusters=self.clusters, seed=seed)
+        return np.asarray((1 - signs.mean(axis=1)) / 2)
 
     def item_values(self, weights: Weights) -> Floats:
         """A weighted sum of roles for each item, in the metric's own units (logs of heavy-tailed scores)."""
@@ -167,11 +172,9 @@ def read_slices(scored: Sequence[Scored], seed: int, rule: Rule = "careful") -> 
                 scores = _set_scores(answer, slice_, positions[0])
             else:
                 scores = _item_scores(answer, slice_, positions, seed, careful=rule == "careful")
-                if scores is not None:
-                    known = replace(scores.gap, apart=apart.get(slice_.split("/")[0]))
-                    scores = replace(scores, gap=known)
             if scores is not None:
-                yield scores
+                known = replace(scores.gap, apart=apart.get(slice_.split("/")[0]))
+                yield replace(scores, gap=known)
 
 
 def _apart_by_dataset(scored: Scored) -> dict[str, bool]:
@@ -270,44 +273,45 @@ def hardly_falls(finding: Finding, sign: float = 1.0) -> str:
     return moves(sign * finding.value, falls="falls by only")
 
 
-# A population of words is not known from fewer than this many: they are then taken as fixed.
-FEWEST_WORDS = 8
-
-
 @dataclass(frozen=True, slots=True)
-class Clusters:
-    """One or two crossed ways in which rows were sampled; None means one cluster per row."""
+class PairScores:
+    """One metric's scores of two versions of the texts of a slice; texts that lack a score are left out."""
 
-    rows: Sequence[Hashable] | None = None
-    crossed: Sequence[Hashable] | None = None
+    metric: str
+    slice: str
+    cases: tuple[Case, ...]
+    first: Floats
+    second: Floats
+    worthless: Floats  # scores of worthless texts; nan where a case has none
+    draws: Floats | None = None  # set metrics only: resampled first versions minus second ones
 
-    def count(self, n: int) -> int:
-        """How many clusters the n rows have, in the way that has fewer."""
-        ways = [way for way in (self.rows, self.crossed) if way is not None]
-        return min((len(set(way)) for way in ways), default=n)
+    @classmethod
+    def of(cls, scored: Scored, slice_: str, roles: tuple[str, str]) -> PairScores:
+        """The cases of a slice that have a score in both roles."""
+        absent = np.full(len(scored.cases), np.nan)
+        first, second, worthless = (scored.values.get(role, absent) for role in (*roles, WORTHLESS))
+        here = np.array([case.slice == slice_ for case in scored.cases], dtype=bool)
+        rows = np.flatnonzero(here & np.isfinite(first) & np.isfinite(second)).tolist()
+        draws = None
+        if scored.is_set and rows:
+            draws = (scored.resamples[roles[0]] - scored.resamples[roles[1]])[rows[0]]
+        cases = tuple(scored.cases[row] for row in rows)
+        return cls(scored.metric, slice_, cases, first[rows], second[rows], worthless[rows], draws)
 
+    @property
+    def differences(self) -> Floats:
+        return self.first - self.second
 
-def clusters_of(templates: Sequence[Hashable], words: Sequence[Hashable]) -> Clusters:
-    """Templates crossed with identity words; where one is nested in the other, the coarser alone."""
-    if len(set(words)) < FEWEST_WORDS:
-        return Clusters(templates)
-    both = set(zip(templates, words, strict=True))
-    if len(both) == len(set(templates)):  # a template has one word: words hold whole templates
-        return Clusters(words)
-    if len(both) == len(set(words)):
-        return Clusters(templates)
-    return Clusters(templates, words)
+    @property
+    def ids(self) -> list[str]:
+        return [case.id for case in self.cases]
 
-
-def mean_interval(values: Floats, clusters: Clusters, *, seed: int, plain: bool = False) -> Interval | None:
-    """The interval of a mean; `plain` is the percentile interval over rows, as papers compute it."""
-
-    def mean(weights: Floats) -> Floats:
-        return intervals.weighted_mean(weights, values)
-
-    if plain:
-        return bootstrap_weighted(mean, values.size, seed=seed, method="percentile", correction="none")
-    return bootstrap_weighted(mean, values.size, clusters=clusters.rows, crossed=clusters.crossed, seed=seed)
+    def finding(
+        self, statistic: str, estimate: Estimate, by: Floats | None = None, *, part: str = "", **more: Any
+    ) -> Finding:
+        """An estimate on these cases; its evidence is those where `by` is largest. `part` is of the slice."""
+        evidence = () if by is None else largest(self.ids, by)
+        return Finding.of(self.metric, self.slice + part, statistic, estimate, evidence=evidence, **more)
 
 
 def grouped(items: Iterable[Element], key: Callable[[Element], Key]) -> dict[Key, list[Element]]:

@@ -58,12 +58,6 @@ def mde_mean(values: ArrayLike, *, clusters: Labels | None = None) -> float | No
     return detectable_effect(error, n_clusters=n_clusters)
 
 
-def mde_proportion(n: int, *, share: float = 0.5) -> float | None:
-    """Return the MDE of a share of n independent items around a null share; None without items."""
-    # The null share fixes the standard error: nothing is estimated, so there are no degrees of freedom.
-    return None if n < 1 else detectable_effect(sqrt(share * (1.0 - share) / n))
-
-
 def mde_interval(interval: Interval | None, *, n_clusters: int | None = None) -> float | None:
     """Return the MDE behind an interval that reaches t (or z) standard errors; None below two clusters."""
     if interval is None or (n_clusters is not None and n_clusters < 2):

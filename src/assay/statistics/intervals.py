@@ -14,7 +14,6 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
-Booleans = NDArray[np.bool_]
 Labels = Iterable[Hashable] | NDArray[Any]
 Seed = int | np.random.Generator
 Statistic = Callable[[Floats], Floats]  # from weights (resamples x rows) to one value per resample
@@ -166,8 +165,10 @@ def bootstrap_mean(
         return ratio(*(counts @ totals).T)
 
     draws = _resample(means, len(totals), plan.resamples, np.random.default_rng(seed))
+    if plan.method == "percentile":
+        return interval_of(draws, n_clusters=len(totals), **options)
     observed = float(totals[:, 0].sum() / totals[:, 1].sum())
-    return _interval(draws, observed, ratio(*(totals.sum(axis=0) - totals).T), plan)
+    return _bca_interval(draws, observed, ratio(*(totals.sum(axis=0) - totals).T), plan)
 
 
 def bootstrap_weighted(
@@ -197,9 +198,9 @@ def bootstrap_weighted(
 
     draws = in_pieces(values, plan.resamples, n)
     if len(codes) > 1 or plan.method == "percentile":
-        return percentile_interval(draws, fewest, plan)
+        return interval_of(draws, n_clusters=fewest, **options)
     observed = float(statistic(np.ones((1, n)))[0])
-    return _interval(draws, observed, _without_each_cluster(statistic, *codes[0]), plan)
+    return _bca_interval(draws, observed, _without_each_cluster(statistic, *codes[0]), plan)
 
 
 def resampled_means(
@@ -219,8 +220,15 @@ def resampled_means(
 
 
 def interval_of(draws: ArrayLike, *, n_clusters: int, **options: Any) -> Interval | None:
-    """Return the percentile interval of resampled values that come from `n_clusters` clusters, if any."""
-    return percentile_interval(np.asarray(draws, dtype=np.float64), n_clusters, Plan(**options))
+    """Return the percentile interval of resampled values that come from `n_clusters` clusters.
+
+    Values that are nan are left out; None where most are, or below two clusters.
+    """
+    plan, defined = Plan(**options), _defined(np.asarray(draws, dtype=np.float64))
+    if defined is None or n_clusters < 2:
+        return None
+    low, high = np.quantile(defined, [float(ndtr(z)) for z in plan.tails(n_clusters)])
+    return Interval(float(low), float(high), plan.level, _percentile_p(defined, n_clusters, plan))
 
 
 def simultaneous_intervals(
@@ -272,15 +280,6 @@ def bootstrap_p_value(draws: ArrayLike, *, null: float = 0.0) -> float:
     return min(1.0, 2.0 * (1 + min(below, above)) / (1 + values.size))
 
 
-def percentile_interval(draws: Floats, n_clusters: int, plan: Plan) -> Interval | None:
-    """Return the quantiles of the draws that are not nan; None where most are, or below two clusters."""
-    defined = _defined(draws)
-    if defined is None or n_clusters < 2:
-        return None
-    low, high = np.quantile(defined, [float(ndtr(z)) for z in plan.tails(n_clusters)])
-    return Interval(float(low), float(high), plan.level, _percentile_p(defined, n_clusters, plan))
-
-
 def _percentile_p(draws: Floats, n_clusters: int, plan: Plan) -> float | None:
     """Return the p-value of 0, with tails as the plan widens them; None where .05 cannot be reached."""
     smallest = 1 / (1 + draws.size)
@@ -291,14 +290,12 @@ def _percentile_p(draws: Floats, n_clusters: int, plan: Plan) -> float | None:
     return 2.0 * float(stdtr(n_clusters - 1, tail))
 
 
-def _interval(draws: Floats, observed: float, without_each: Floats, plan: Plan) -> Interval | None:
-    """Return the interval of the plan; `without_each` is the statistic without each cluster in turn.
+def _bca_interval(draws: Floats, observed: float, without_each: Floats, plan: Plan) -> Interval | None:
+    """Return the bias-corrected, accelerated interval (Efron, 1987); `without_each` leaves out each cluster.
 
-    The bias-corrected, accelerated interval (Efron, 1987) moves a tail z to b + (b + z) / (1 - a * (b + z)).
-    The bias b is the normal quantile of the share of draws below the observed value, ties counted half.
+    A tail z is moved to b + (b + z) / (1 - a * (b + z)). The bias b is the normal quantile of the share of
+    draws below the observed value, ties counted half.
     """
-    if plan.method == "percentile":
-        return percentile_interval(draws, without_each.size, plan)
     defined = _defined(draws)
     if defined is None or not np.isfinite(observed):
         return None

@@ -13,6 +13,7 @@ from assay.statistics.estimates import standard_error
 from assay.statistics.intervals import Floats, Interval, Labels, Seed, label_codes, matched, vector
 
 _STEPS = 50  # of a scale, as many as people tell apart
+_LEVEL = 0.95
 
 
 def krippendorff_alpha(ratings: ArrayLike) -> float | None:
@@ -118,12 +119,10 @@ def bradley_terry(wins: ArrayLike, *, prior: float = 0.0) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class PredictionPowered:
-    """The corrected mean, the interval of the labels alone, and how many labels the mean is worth."""
+    """The corrected mean, its interval, and how many labels it is worth."""
 
     value: float
     interval: Interval
-    power: float
-    labels_interval: Interval
     effective_labels: float
 
 
@@ -132,35 +131,30 @@ def prediction_powered_mean(
     labelled_scores: ArrayLike,
     unlabelled_scores: ArrayLike,
     *,
-    power: float | None = None,
     clusters: Labels | None = None,
     unlabelled_clusters: Labels | None = None,
-    level: float = 0.95,
 ) -> PredictionPowered | None:
     """Estimate the mean judgement from labelled items and from the scores of items without a label.
 
     The estimate is mean(labels - lambda * labelled_scores) + lambda * mean(unlabelled_scores), with a t
-    interval from the standard errors of the two means (over clusters where given). `power` is lambda: None
-    tunes it, 1 is plain PPI, 0 the mean of the labels. None below two labels or two scores.
+    interval from the standard errors of the two means (over clusters where given). None below two labels or
+    two scores.
     """
     judged, scored = matched(labels, labelled_scores)
     rest = vector(unlabelled_scores, "unlabelled_scores")
-    weight = _tuned_power(judged, scored, rest) if power is None else power
+    weight = _tuned_power(judged, scored, rest)
     rectifier = judged - weight * scored
     labels_error, rectified = (standard_error(side, clusters=clusters) for side in (judged, rectifier))
     unlabelled = standard_error(rest, clusters=unlabelled_clusters)
     if labels_error is None or rectified is None or unlabelled is None:
         return None
     error = sqrt(rectified**2 + (weight * unlabelled) ** 2)
-    # The labels estimate their mean, their spread and, where it is tuned, lambda.
+    # The labels estimate their mean, their spread and lambda.
     n_labels = min(label_codes(clusters, judged.size)[1], label_codes(unlabelled_clusters, rest.size)[1])
-    freedom = max(1, n_labels - (2 if power is None else 1))
-    t = float(stdtrit(freedom, (1.0 + level) / 2.0))
-    value, alone = weight * float(rest.mean()) + float(rectifier.mean()), float(judged.mean())
-    interval = Interval(value - t * error, value + t * error, level)
-    labels_interval = Interval(alone - t * labels_error, alone + t * labels_error, level)
+    reach = float(stdtrit(max(1, n_labels - 2), (1.0 + _LEVEL) / 2.0)) * error
+    value = weight * float(rest.mean()) + float(rectifier.mean())
     effective = judged.size * (labels_error / error) ** 2 if error > 0 else float(judged.size)
-    return PredictionPowered(value, interval, weight, labels_interval, effective)
+    return PredictionPowered(value, Interval(value - reach, value + reach, _LEVEL), effective)
 
 
 def _tuned_power(judged: Floats, scored: Floats, rest: Floats) -> float:

@@ -37,19 +37,6 @@ class Draws:
     clusters: int  # how many clusters an interval rests on
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The agreement of a first metric less that of a second, its interval and two-sided bootstrap p-value.
-
-    `sides` are the intervals of the two, from the same resamples. None where undefined.
-    """
-
-    value: float | None
-    interval: Interval | None
-    p_value: float | None
-    sides: tuple[Interval | None, Interval | None] = (None, None)
-
-
 def pooled_draws(
     metrics: ArrayLike,
     human: ArrayLike,
@@ -171,9 +158,9 @@ def soft_accuracy_draws(metric: ArrayLike, human: ArrayLike, *, resamples: int, 
     if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
         raise ValueError("soft pairwise accuracy needs complete scores; drop documents with missing ones")
     rng = np.random.default_rng(seed)
-    distance = np.abs(better_p_values(ours, resamples, rng) - better_p_values(theirs, resamples, rng))
+    first, second = (better_p_values(scores, resamples, rng) for scores in (ours, theirs))
+    closeness = 1.0 - np.abs(first - second)
     i, j = np.triu_indices(len(ours), 1)
-    closeness = 1.0 - distance[i, j]
     counts = draw_counts(len(ours), resamples, rng)
     weight = counts[:, i] * counts[:, j]
     draws = intervals.weighted_mean(weight, closeness)
@@ -197,16 +184,6 @@ def set_draws(scores: ArrayLike, resampled: ArrayLike, human: ArrayLike, kind: K
     draws = correlate_rows(moving, people[both][None, :], kind, weights=weights)
     observed = np.array([np.nan if value is None else value])
     return Draws(observed, draws[None, :], np.array([n_systems], dtype=np.intp), n_systems)
-
-
-def difference(draws: Draws) -> Difference:
-    """Compare two metrics that were resampled together; the null hypothesis is that they agree equally."""
-    value = float(draws.values[0] - draws.values[1])
-    if not np.isfinite(value):
-        return Difference(None, None, None)
-    x, y = draws.draws
-    interval, *sides = (interval_of(side, n_clusters=draws.clusters) for side in (x - y, x, y))
-    return Difference(value, interval, None if interval is None else interval.p_value, (sides[0], sides[1]))
 
 
 def _systems(metrics: ArrayLike, human: ArrayLike) -> tuple[Floats, Floats]:

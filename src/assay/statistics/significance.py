@@ -3,10 +3,12 @@
 Permutation-both (Deutsch, Dror & Roth, 2021) tests the null hypothesis that two metrics are exchangeable.
 Under it, swapping their standardised scores on any set of units gives a difference of correlations with
 people that was as likely as the observed difference. All pairs of metrics are tested with the same swaps.
+p-values are two-sided, metrics x metrics, nan where undefined.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, combinations
 from typing import Literal
 
@@ -21,29 +23,6 @@ from assay.statistics.intervals import Floats, Integers, Labels, Seed
 from assay.statistics.permutation import TOLERANCE, sign_batches
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
-    """Every metric against every other: metrics x metrics, nan where undefined.
-
-    `differences[i, j]` is the correlation of metric i less that of metric j; `p_values` are two-sided.
-    """
-
-    differences: Floats
-    p_values: Floats
-    exact: bool
-
-    @classmethod
-    def of(cls, deltas: list[Floats], n_metrics: int, *, n_units: int, exact: bool) -> "Comparison":
-        """Compare the differences of all pairs (arrangements x pairs); the first row is the observed one."""
-        # No p-value is smaller than the `n_units` that were swapped allow, however they were drawn.
-        table = np.concatenate(deltas)
-        differences, p_values = np.zeros((n_metrics, n_metrics)), np.ones((n_metrics, n_metrics))
-        for (i, j), column in zip(combinations(range(n_metrics), 2), table.T, strict=True):
-            differences[i, j], differences[j, i] = column[0], -column[0]
-            p_values[i, j] = p_values[j, i] = np.maximum(_two_sided_p(column, exact), smallest_p(n_units))
-        return cls(differences, p_values, exact)
-
-
 def permutation_both(
     metrics: ArrayLike,
     human: ArrayLike,
@@ -52,8 +31,8 @@ def permutation_both(
     units: Labels | None = None,
     resamples: int = 1000,
     seed: Seed,
-) -> Comparison:
-    """Compare all pairs of metrics (metrics x segments, complete) at the segment level.
+) -> Floats:
+    """Return the p-values of metrics (metrics x segments, complete) at the segment level.
 
     Segments of one unit (their document, where they share one) are swapped together. Spearman swaps ranks
     in place of scores.
@@ -67,16 +46,14 @@ def permutation_both(
         scores, judged = scipy.stats.rankdata(scores, axis=1), scipy.stats.rankdata(judged)
     scores, judged = _standardised(scores), _standardised(judged[None, :])[0]
     codes, n_units = intervals.label_codes(units, judged.size)
-    _, exact, batches = sign_batches(n_units, resamples, np.random.default_rng(seed))
-    arrangements = chain([np.ones((1, n_units))], batches)
-    deltas = [_swapped_differences(scores, judged, signs, codes) for signs in arrangements]
-    return Comparison.of(deltas, len(scores), n_units=n_units, exact=exact)
+    differences = partial(_swapped_differences, scores, judged, codes)
+    return _swap_p_values(differences, len(scores), n_units, resamples, seed)
 
 
 def permutation_both_systems(
     metrics: ArrayLike, human: ArrayLike, kind: Kind, *, resamples: int = 1000, seed: Seed
-) -> Comparison:
-    """Compare all pairs of metrics (metrics x systems x documents, complete) at the system level.
+) -> Floats:
+    """Return the p-values of metrics (metrics x systems x documents, complete) at the system level.
 
     `human` is systems x documents, nan for missing. Each (system, document) cell is swapped by itself.
     """
@@ -86,9 +63,8 @@ def permutation_both_systems(
     n_metrics, n_systems, n_documents = scores.shape
     cells = _standardised(scores.reshape(n_metrics, -1)).reshape(scores.shape)
     means, judged = cells.mean(axis=2), system_means(human)[None, :]
-    _, exact, batches = sign_batches(n_systems * n_documents, resamples, np.random.default_rng(seed))
-    deltas = []
-    for signs in chain([np.ones((1, n_systems * n_documents))], batches):
+
+    def differences(signs: Floats) -> Floats:
         by_system = np.split(signs, n_systems, axis=1)
         moved = np.stack([own @ cells[:, s].T / n_documents for s, own in enumerate(by_system)], axis=1)
         columns = []
@@ -96,8 +72,9 @@ def permutation_both_systems(
             middle, half = (means[i] + means[j]) / 2.0, (moved[:, :, i] - moved[:, :, j]) / 2.0
             sides = [correlate_rows(side, judged, kind) for side in (middle + half, middle - half)]
             columns.append(sides[0] - sides[1])
-        deltas.append(np.stack(columns, axis=1))
-    return Comparison.of(deltas, n_metrics, n_units=n_systems * n_documents, exact=exact)
+        return np.stack(columns, axis=1)
+
+    return _swap_p_values(differences, n_metrics, n_systems * n_documents, resamples, seed)
 
 
 def swapped_soft_accuracies(
@@ -115,7 +92,7 @@ def swapped_soft_accuracies(
     rng = np.random.default_rng(seed)
     _, _, batches = sign_batches(n_documents, patterns, rng)
     signs = np.concatenate(list(batches))
-    people = _better_shares(np.asarray(human, dtype=np.float64)[None], signs)
+    people = _better_counts(np.asarray(human, dtype=np.float64)[None], signs) / len(signs)
     columns = []
     for i, j in combinations(range(n_metrics), 2):
         middle, half = (cells[i] + cells[j]) / 2.0, (cells[i] - cells[j]) / 2.0
@@ -125,41 +102,58 @@ def swapped_soft_accuracies(
             swaps = rng.integers(2, size=(count, n_systems, n_documents)) * 2.0 - 1.0
             if piece.start == 0:
                 swaps[0] = 1.0
-            sides = (_better_shares(middle + turn * swaps * half, signs) for turn in (1.0, -1.0))
-            first, second = (1.0 - np.abs(side - people).mean(axis=1) for side in sides)
+            sides = (_better_counts(middle + turn * swaps * half, signs) for turn in (1.0, -1.0))
+            first, second = (1.0 - np.abs(side / len(signs) - people).mean(axis=1) for side in sides)
             deltas.append(first - second)
         columns.append(np.concatenate(deltas))
     return np.stack(columns, axis=1)
 
 
-def _better_shares(tables: Floats, signs: Floats) -> Floats:
-    """Return, for tables x pairs of systems, the share of signs whose difference reaches the observed one."""
+def _better_counts(tables: Floats, signs: Floats) -> Integers:
+    """Count, for tables x pairs of systems, the signs under which a difference reaches the observed one."""
     moved, observed = tables @ signs.T, tables.sum(axis=2)
     i, j = np.triu_indices(tables.shape[1], 1)
     slack = TOLERANCE * max(float(np.abs(tables).max()), 1e-300) * tables.shape[2]
     gaps = (observed[:, i] - observed[:, j])[:, :, None]
-    values: Floats = (moved[:, i] - moved[:, j] >= gaps - slack).mean(axis=2)
-    return values
+    return np.asarray((moved[:, i] - moved[:, j] >= gaps - slack).sum(axis=2))
 
 
-def swap_groups(by_group: ArrayLike, *, resamples: int = 9999, seed: Seed) -> Comparison:
-    """Compare metrics whose correlation is a mean over groups (metrics x groups), swapping whole groups.
+def swap_groups(by_group: ArrayLike, *, resamples: int = 9999, seed: Seed) -> Floats:
+    """Return the p-values of metrics whose correlation is a mean over groups (metrics x groups).
 
-    Valid for any correlation. A group that is undefined (nan) for some metric is left out for all.
+    Whole groups are swapped, which is valid for any correlation. A group that is undefined (nan) for some
+    metric is left out for all.
     """
     values = np.asarray(by_group, dtype=np.float64)
     values = values[:, np.isfinite(values).all(axis=0)]
     if values.shape[1] == 0:
         raise ValueError("no group in which every metric has a correlation")
     n_groups, means = values.shape[1], values.mean(axis=1)
-    _, exact, batches = sign_batches(n_groups, resamples, np.random.default_rng(seed))
     i, j = np.triu_indices(len(values), 1)
-    middle, deltas = (means[i] + means[j]) / 2.0, []
-    for signs in chain([np.ones((1, n_groups))], batches):
+    middle = (means[i] + means[j]) / 2.0
+
+    def differences(signs: Floats) -> Floats:
         moved = signs @ values.T / n_groups
         half = (moved[:, i] - moved[:, j]) / 2.0
-        deltas.append((middle + half) - (middle - half))
-    return Comparison.of(deltas, len(values), n_units=n_groups, exact=exact)
+        return np.asarray((middle + half) - (middle - half))
+
+    return _swap_p_values(differences, len(values), n_groups, resamples, seed)
+
+
+def _swap_p_values(
+    differences: Callable[[Floats], Floats], n_metrics: int, n_units: int, resamples: int, seed: Seed
+) -> Floats:
+    """Return p-values from differences of correlations (patterns x pairs) under patterns of signs x units.
+
+    No p-value is smaller than the number of units allows, however patterns are drawn.
+    """
+    _, exact, batches = sign_batches(n_units, resamples, np.random.default_rng(seed))
+    observed = np.ones((1, n_units))
+    table = np.concatenate([differences(signs) for signs in chain([observed], batches)])
+    p_values = np.ones((n_metrics, n_metrics))
+    for (i, j), column in zip(combinations(range(n_metrics), 2), table.T, strict=True):
+        p_values[i, j] = p_values[j, i] = np.maximum(_two_sided_p(column, exact), smallest_p(n_units))
+    return p_values
 
 
 def metric_clusters(values: ArrayLike, apart: ArrayLike) -> tuple[int, ...]:
@@ -201,7 +195,7 @@ def _standardised(scores: Floats) -> Floats:
     return np.where(flat, 0.0, centred / np.where(flat, 1.0, size))
 
 
-def _swapped_differences(scores: Floats, judged: Floats, signs: Floats, codes: Integers) -> Floats:
+def _swapped_differences(scores: Floats, judged: Floats, codes: Integers, signs: Floats) -> Floats:
     """Return the difference of correlations of all pairs of metrics (patterns of signs x pairs).
 
     Swapping x and y by a sign s turns them into (x + y) / 2 +- s (x - y) / 2, so the sums that a correlation
@@ -236,15 +230,6 @@ def _over_root(product: Floats, square: Floats, variance: float) -> Floats:
     return product
 
 
-@dataclass(frozen=True, slots=True)
-class PairwiseAccuracy:
-    """The share of pairs ordered as people order them; None where there is no pair."""
-
-    accuracy: float | None
-    n_pairs: int
-    epsilon: float = 0.0
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pairs:
     gaps: Floats  # |metric difference| of every pair
@@ -252,26 +237,24 @@ class _Pairs:
     agree: Floats  # 1 where both differ, in the same direction
     weights: Floats  # sum to 1: a mean over pairs in a group, then over groups
 
-    def accuracy_at(self, epsilon: float) -> PairwiseAccuracy:
-        right = np.where(self.gaps <= epsilon, self.tied, self.agree)
-        return PairwiseAccuracy(min(1.0, float(right @ self.weights)), right.size, epsilon)
-
 
 def pairwise_accuracy(
     metric: ArrayLike, human: ArrayLike, *, groups: Labels | None = None, epsilon: float = 0.0
-) -> PairwiseAccuracy:
+) -> float | None:
     """Return acc_eq (Deutsch, Foster & Freitag, 2023): a tie is right where people see a tie.
 
-    Scores within `epsilon` count as tied. Accuracy is averaged over the groups that have a pair.
+    Scores within `epsilon` count as tied. Accuracy is averaged over the groups that have a pair; None where
+    there is no pair.
     """
     pairs = _pairs(metric, human, groups)
-    return PairwiseAccuracy(None, 0, epsilon) if pairs is None else pairs.accuracy_at(epsilon)
+    if pairs is None:
+        return None
+    right = np.where(pairs.gaps <= epsilon, pairs.tied, pairs.agree)
+    return min(1.0, float(right @ pairs.weights))
 
 
-def calibrated_accuracy(
-    metric: ArrayLike, human: ArrayLike, *, groups: Labels | None = None
-) -> PairwiseAccuracy:
-    """Return acc_eq at the epsilon that makes it largest, so that metrics which never tie compare fairly.
+def tie_threshold(metric: ArrayLike, human: ArrayLike, *, groups: Labels | None = None) -> float:
+    """Return the epsilon that makes acc_eq largest, so that metrics which never tie compare fairly.
 
     As epsilon grows past a pair's gap the pair becomes a tie: right if people tie, wrong if it agreed.
     One sort and a running sum try every epsilon. All pairs of a group are in memory at once: 10,000 rows
@@ -279,7 +262,7 @@ def calibrated_accuracy(
     """
     pairs = _pairs(metric, human, groups)
     if pairs is None:
-        return PairwiseAccuracy(None, 0)
+        return 0.0
     order = np.argsort(pairs.gaps, kind="stable")
     gaps = pairs.gaps[order]
     gain = np.cumsum(((pairs.tied - pairs.agree) * pairs.weights)[order])
@@ -288,28 +271,18 @@ def calibrated_accuracy(
     if epsilons[0] > 0.0:  # epsilon 0: nothing is tied
         epsilons = np.append(0.0, epsilons)
         accuracies = np.append(float(pairs.agree @ pairs.weights), accuracies)
-    best = int(np.argmax(accuracies > accuracies.max() - TOLERANCE))
-    return pairs.accuracy_at(float(epsilons[best]))
+    return float(epsilons[np.argmax(accuracies > accuracies.max() - TOLERANCE)])
 
 
 def better_p_values(scores: Floats, resamples: int, seed: Seed) -> Floats:
-    """Return, for all pairs of systems, the one-sided p-value that row beats column.
+    """Return, for all pairs of systems, the one-sided p-value that the first is better.
 
     `scores` are systems x segments, complete. Null hypothesis: the scores of the two systems are
     exchangeable on every segment. As in Thompson et al. (2024), p is the plain share of random swaps of
     segments with a difference of means at least as large as the observed one.
     """
-    n_systems, n_segments = scores.shape
-    observed = scores.mean(axis=1)
-    slack = TOLERANCE * max(float(np.abs(scores).max()), 1e-300)
-    count, _, batches = sign_batches(n_segments, resamples, np.random.default_rng(seed))
-    hits = np.zeros((n_systems, n_systems))
-    for signs in batches:
-        moved = signs @ scores.T / n_segments
-        for system in range(n_systems):
-            null = moved[:, system : system + 1] - moved
-            hits[system] += (null >= observed[system] - observed - slack).sum(axis=0)
-    return hits / count
+    count, _, batches = sign_batches(scores.shape[1], resamples, np.random.default_rng(seed))
+    return np.asarray(sum(_better_counts(scores[None], signs)[0] for signs in batches) / count)
 
 
 def _pairs(metric: ArrayLike, human: ArrayLike, groups: Labels | None) -> _Pairs | None:

@@ -24,21 +24,18 @@ from assay.core import Case, Estimate, Finding, Floats, Judgement, Record, Sampl
 from assay.perturbations.ratio import alignment, edit_ratio
 from assay.recipe import generator
 from assay.statistics.estimates import detectable_effect, proportion_interval
-from assay.statistics.intervals import bootstrap_mean, interval_of, resampled_means
+from assay.statistics.intervals import bootstrap_mean, interval_of, ratio, resampled_means
 from assay.vocabulary import Share
 
 _SHORTEST = 4  # words: below, one edit is most of the text
 
 
+@declared()
 @dataclass(frozen=True)
 class Attack(DataAudit):
     """Beam search over deletions, replacements, insertions and swaps of words; `beam` 1 is greedy."""
 
     name = "attack"
-    reads = "records"
-    question = "robustness"
-    title, advice, statistics = declared("attack")
-    quick_options = {"skip": True}  # a search takes too long
     wants = f"an item needs a gold of {_SHORTEST} words or more"
 
     limit: int | None = 20  # texts attacked
@@ -70,13 +67,10 @@ class Attack(DataAudit):
     def _long(corpus: Corpus) -> list[Record]:
         return [record for record in corpus.records if len(record.gold.split()) >= _SHORTEST]
 
-    def _attacked(self, corpus: Corpus) -> list[Record]:
-        return spread_out(self._long(corpus), self.limit)
-
     def cases(self) -> Iterable[Case]:
         """The clean texts against themselves, and with random noise at the ratio of the attack."""
         for corpus in self._corpora:
-            for record in self._attacked(corpus):
+            for record in spread_out(self._long(corpus), self.limit):
                 count = edits.edits_needed(record.gold.split(), self.ratio)
                 samples = self._noised(record, count)
                 yield Case(f"{corpus.name}:{record.id}", samples, corpus.name, {"edits": count})
@@ -179,8 +173,7 @@ def losses(scored: Scored, ids: Sequence[str]) -> Losses:
     roles = [role for role in scored.values if role.startswith("random/")]
     table = np.array([gold - column(role) for role in roles]).reshape(len(roles), len(ids))
     present = np.isfinite(table)
-    counts = present.sum(axis=0)
-    mean = np.where(counts > 0, np.where(present, table, 0.0).sum(axis=0) / np.maximum(counts, 1), np.nan)
+    mean = ratio(np.where(present, table, 0.0).sum(axis=0), present.sum(axis=0).astype(np.float64))
     return Losses(tuple(ids), gold - column("attack"), mean)
 
 

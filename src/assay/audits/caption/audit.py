@@ -24,7 +24,7 @@ from assay.audits.base import DataAudit, check_known, declared
 from assay.audits.caption import concepts
 from assay.audits.gap import with_worthless
 from assay.audits.slices import FEWEST, grouped, mean_estimate, spread_out
-from assay.core import Case, Chart, Finding, Judgement, Sample, Scored
+from assay.core import Case, Finding, Judgement, Sample, Scored
 from assay.datasets.captions import Caption as Row
 from assay.datasets.captions import embedded_captions, read_captions, with_images
 from assay.datasets.ratings import Rated, read_samples
@@ -44,16 +44,12 @@ from assay.vocabulary import Range, Rule
 _SHOWN = 5  # groups that a note names
 
 
+@declared(gap=concepts.say_gap)
 @dataclass(frozen=True)
 class Caption(DataAudit):
     """Good and bad captions by concept and group; and two captioners, if their captions are given."""
 
     name = "caption"
-    reads = "captions"
-    question = "fairness"
-    title, advice, statistics = declared("caption", gap=concepts.say_gap)
-    quick_options = {"limit": 8}
-    charts = (Chart("scatter", "accuracy", "accuracy by concept", colour="accuracy_gap", depth=0),)
     roles = ("good", "bad")
     compares = True  # only a reference or an image shows the right gender
 
@@ -100,11 +96,10 @@ class Caption(DataAudit):
     @cached_property
     def items(self) -> list[Row]:
         """The chosen captions, at most `limit` concepts per category."""
-        by_category: dict[str, dict[str, None]] = {}
-        for row in self._read[0]:
-            by_category.setdefault(row.category, {})[row.concept] = None
-        chosen = {name: set(spread_out(list(listed), self.limit)) for name, listed in by_category.items()}
-        return [row for row in self._read[0] if row.concept in chosen[row.category]]
+        paths = dict.fromkeys((row.category, row.concept) for row in self._read[0])
+        by_category = grouped(paths, lambda path: path[0]).values()
+        chosen = {path for listed in by_category for path in spread_out(listed, self.limit)}
+        return [row for row in self._read[0] if (row.category, row.concept) in chosen]
 
     @cached_property
     def groups(self) -> tuple[str, str]:
@@ -345,7 +340,8 @@ def _errors_by_concept(
         ("man", "woman"), seed, ids=[item.id for item, _, _ in known],
     )  # fmt: skip
     for concept in listed:
-        gap = replace(concept.gap, value=-concept.gap.value, ci=concept.gap.ci and _turned(concept.gap.ci))
+        ci = concept.gap.ci
+        gap = replace(concept.gap, value=-concept.gap.value, ci=ci and (-ci[1], -ci[0]))
         yield Finding.of(
             f"captioner:{name}", f"gender/{concept.path}", "error_gap", gap, versus="man - woman",
             evidence=concept.evidence,
@@ -356,10 +352,6 @@ def _errors_by_concept(
             flags = np.array([float(concept.is_biased(*rule)) for concept in members])
             share = mean_estimate(flags, seed=seed)
             yield Finding.of(f"captioner:{name}", f"gender/{slice_}", "biased_share", share, judged=False)
-
-
-def _turned(interval: tuple[float, float]) -> tuple[float, float]:
-    return -interval[1], -interval[0]
 
 
 def _favoured(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Literal
 
 import numpy as np
@@ -140,13 +141,11 @@ def compare_groups(
     """Both groups' accuracies on every concept that has both, from one outcome per row (1 right, 0 wrong)."""
     counts = np.ones(len(outcomes)) if counts is None else counts
     tied = np.zeros(len(outcomes)) if ties is None else ties
-    by_concept: dict[tuple[str, str], dict[str, list[int]]] = {}
-    for row, (path, group) in enumerate(zip(paths, groups, strict=True)):
-        by_concept.setdefault(path, {}).setdefault(group, []).append(row)
+    by_group = grouped(range(len(paths)), lambda row: (paths[row], groups[row]))
     listed = [
-        (path, [by_group[name] for name in names])
-        for path, by_group in by_concept.items()
-        if all(name in by_group for name in names)
+        (path, [by_group[path, name] for name in names])
+        for path in dict.fromkeys(paths)
+        if all((path, name) in by_group for name in names)
     ]
     pairs = [[Group(outcomes[rows], counts[rows]) for rows in both] for _, both in listed]
     estimates = _accuracies([category for (category, _), _ in listed], pairs, seed)
@@ -166,19 +165,22 @@ def _accuracies(
 
     The intervals of the gaps hold together for the concepts of a category.
     """
-    draws = [
-        None if any(group.is_deterministic for group in groups) else _draws(groups, seed + 2 * place)
-        for place, groups in enumerate(concepts)
-    ]
-    intervals = _gap_intervals(categories, concepts, draws)
+    gaps = [first.accuracy - second.accuracy for first, second in concepts]
+    every = {place: _draws(groups, seed + 2 * place) for place, groups in enumerate(concepts)}
+    draws = {place: drawn for place, drawn in every.items() if drawn is not None}
+    intervals: dict[int, Interval | None] = {}
+    for places in grouped(draws, lambda place: categories[place]).values():
+        table = np.stack([draws[place][0] - draws[place][1] for place in places], axis=1)
+        sizes = [min(group.images for group in concepts[place]) for place in places]
+        together = simultaneous_intervals([gaps[place] for place in places], table, n_clusters=sizes)
+        intervals |= zip(places, together, strict=True)
     estimates = []
-    for groups, drawn, interval in zip(concepts, draws, intervals, strict=True):
-        gap, sizes = groups[0].accuracy - groups[1].accuracy, [group.images for group in groups]
+    for place, (groups, gap) in enumerate(zip(concepts, gaps, strict=True)):
         own: list[Interval | None] = [None, None]
-        fair = gap == 0.0
-        if drawn is not None:
-            own = [interval_of(values, n_clusters=size) for values, size in zip(drawn, sizes, strict=True)]
-            fair = bootstrap_p_value(drawn[0] - drawn[1]) >= ALPHA
+        sizes, interval, fair = [group.images for group in groups], intervals.get(place), gap == 0.0
+        if place in draws:
+            own = [interval_of(drawn, n_clusters=n) for drawn, n in zip(draws[place], sizes, strict=True)]
+            fair = bootstrap_p_value(draws[place][0] - draws[place][1]) >= ALPHA
         pairs = zip(groups, own, strict=True)
         accuracies = [interval_estimate(group.accuracy, group.images, ends) for group, ends in pairs]
         estimate = interval_estimate(
@@ -188,31 +190,12 @@ def _accuracies(
     return estimates
 
 
-def _draws(groups: Sequence[Group], seed: int) -> tuple[Floats, Floats] | None:
-    """Resampled accuracies of both groups; None where one has no outcome."""
+def _draws(groups: Sequence[Group], seed: int) -> list[Floats] | None:
+    """Resampled accuracies of both groups; None where one has no outcome, or one outcome for many images."""
     known = [group.outcomes[np.isfinite(group.outcomes)] for group in groups]
-    if not all(outcomes.size for outcomes in known):
+    if any(group.is_deterministic for group in groups) or not all(outcomes.size for outcomes in known):
         return None
-    first, second = (resampled_means(outcomes, seed=seed + n)[:, 0] for n, outcomes in enumerate(known))
-    return first, second
-
-
-def _gap_intervals(
-    categories: Sequence[str],
-    concepts: Sequence[Sequence[Group]],
-    draws: Sequence[tuple[Floats, Floats] | None],
-) -> list[Interval | None]:
-    intervals: list[Interval | None] = [None] * len(concepts)
-    for category in dict.fromkeys(categories):
-        places = [n for n, name in enumerate(categories) if name == category and draws[n] is not None]
-        if places:
-            gaps = [concepts[place][0].accuracy - concepts[place][1].accuracy for place in places]
-            table = np.stack([both[0] - both[1] for place in places if (both := draws[place])], axis=1)
-            sizes = [min(group.images for group in concepts[place]) for place in places]
-            together = simultaneous_intervals(gaps, table, n_clusters=sizes)
-            for place, interval in zip(places, together, strict=True):
-                intervals[place] = interval
-    return intervals
+    return [resampled_means(outcomes, seed=seed + n)[:, 0] for n, outcomes in enumerate(known)]
 
 
 def concept_findings(
@@ -300,8 +283,7 @@ def _prefers_captions(scored: Scored) -> bool:
     worthless = scored.values.get(WORTHLESS)
     if worthless is None or not np.isfinite(worthless).any():
         return True
-    gaps = scored.values["good"] - worthless
-    return tells_apart(gaps[np.isfinite(gaps)], scale_of(scored.values["good"], worthless))
+    return tells_apart(scored.values["good"] - worthless, scale_of(scored.values["good"], worthless))
 
 
 def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int) -> Iterator[Finding]:
@@ -311,11 +293,10 @@ def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int)
     """
     rows = [row for row, case in enumerate(scored.cases) if case.meta.get("kind") == "caption"]
     columns = [scored.values[role][rows] for role in ("good", "bad", WORTHLESS) if role in scored.values]
-    far = outlying(columns, np.concatenate(columns))
-    rows = [row for row, off in zip(rows, far, strict=True) if not off]
-    outcomes = outcomes_of(scored.values["good"][rows], scored.values["bad"][rows], ties)
-    rows = [row for row, outcome in zip(rows, outcomes, strict=True) if np.isfinite(outcome)]
-    outcomes = outcomes[np.isfinite(outcomes)]
+    rows = list(compress(rows, ~outlying(columns, np.concatenate(columns))))
+    outcomes = outcomes_of(scored.values["good"], scored.values["bad"], ties)
+    rows = [row for row in rows if np.isfinite(outcomes[row])]
+    outcomes = outcomes[rows]
     cases = [scored.cases[row] for row in rows]
     if not cases or reads_images(scored):
         return
@@ -398,5 +379,5 @@ def _signed_differences(
     scale = scale_of(clean, worthless)
     signed = (first - second)[rows] * signs
     far = outlying([first[rows], second[rows]], np.concatenate([clean[rows], worthless[rows]]))
-    rows = [row for row, off in zip(rows, far, strict=True) if not off]
+    rows = list(compress(rows, ~far))
     return rows, signed[~far], (clean - worthless)[rows], scale

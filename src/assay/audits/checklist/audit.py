@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from assay.audits.base import TextAudit, check_known, declared
-from assay.audits.corpora import could_matter, equally_near, language_notes, noticed_finding, outlier_notes
+from assay.audits.corpora import could_matter, equally_near, language_notes, outlier_notes
 from assay.audits.gap import CLEAN, NOTICED, WORTHLESS, with_worthless
 from assay.audits.slices import (
     FEWEST,
@@ -30,7 +30,7 @@ from assay.audits.slices import (
     read_slices,
     spread_out,
 )
-from assay.core import Case, Estimate, Finding, Floats, Interval, Judgement, Record, Scored
+from assay.core import Case, Estimate, Finding, Interval, Judgement, Record, Scored
 from assay.datasets.published.corpora import read_records
 from assay.datasets.records import embedded_records, read_text_sets, task_named
 from assay.datasets.rows import Row, read_rows
@@ -48,15 +48,12 @@ def _edit(finding: Finding) -> tuple[str, str]:
     return next((entry.edit for entry in catalogue() if entry.template == template), f"“{template}”"), task
 
 
+@declared(in_words=_edit)
 @dataclass(frozen=True)
 class Checklist(TextAudit):
     """Templates on the criteria of six tasks."""
 
     name = "checklist"
-    reads = "records"
-    title, advice, statistics = declared("checklist", in_words=_edit)
-    quick_options = {"limit": 20}
-    question = "robustness"
     roles = ("gold", "perturbed")
 
     limit: int | None = None
@@ -111,7 +108,9 @@ class Checklist(TextAudit):
 
     @cached_property
     def _penalties(self) -> Penalties:
-        return read_penalties(self.human) if self.human else default_penalties()
+        if self.human:
+            return read_penalties(self.human)
+        return Penalties({(e.task, e.template): e.severity for e in catalogue()}, by_people=False)
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         every = read_slices(scored, self.seed, self.rule)
@@ -134,7 +133,7 @@ class Checklist(TextAudit):
             scores.scored, scores.slice, "score_change", change,
             evidence=evidence, judged=self.rule == "paper" or enough,
         )  # fmt: skip
-        yield from noticed_finding(scores, scores.slice, ["perturbed"], self.seed)
+        yield from scores.noticed(scores.slice, ["perturbed"], self.seed)
         if not scores.scored.is_set:
             yield from self._deviations(scores)
             applied_to, total = self._applied[scores.slice], int(self._by_id[scores.ids[0]].meta["total"])
@@ -250,7 +249,7 @@ def criterion_profile(slices: Sequence[SliceScores], seed: int) -> Iterator[Find
     harmful = (scores for scores in slices if is_harmful(scores.slice) and not scores.scored.is_set)
     rows = grouped(harmful, lambda scores: (scores.scored.metric, scores.slice.split("/")[1]))
     for (_, criterion), listed in rows.items():
-        shares = np.concatenate([_noticed(scores) for scores in listed])
+        shares = np.concatenate([scores.noticed_shares(["perturbed"]) for scores in listed])
         weights = np.concatenate([np.full(scores.n, 1.0 / scores.n) for scores in listed])
         clusters = [cluster for scores in listed for cluster in scores.clusters]
         interval = bootstrap_mean(shares, clusters=clusters, weights=weights, seed=seed)
@@ -258,13 +257,6 @@ def criterion_profile(slices: Sequence[SliceScores], seed: int) -> Iterator[Find
         yield Finding.of(listed[0].scored, criterion, "criterion_noticed", share)
 
 
-def _noticed(scores: SliceScores) -> Floats:
-    """1 where the clean text scores higher than the perturbed one, half for a tie."""
-    change = scores.columns["perturbed"] - scores.columns[CLEAN]
-    return np.where(np.abs(change) <= 1e-9 * scores.gap.scale, 0.5, (change < 0).astype(np.float64))
-
-
-Key = tuple[str, str]  # task, template
 LIMIT = 10.0
 OURS = (
     "human_deviation rests on assay's own severity defaults (docs/catalogue.md), not on people's penalties; "
@@ -274,37 +266,29 @@ OURS = (
 
 @dataclass(frozen=True, slots=True)
 class Penalties:
-    """Mean penalties on the scale of 0 to 10, by template and by item."""
+    """Mean penalties on the scale of 0 to 10, by (task, template) and by (task, template, item)."""
 
-    templates: Mapping[Key, float]
-    items: Mapping[tuple[str, str, str], float]
+    means: Mapping[tuple[str, ...], float]
     by_people: bool
 
     def of(self, case: Case, rule: Rule) -> float | None:
         """A case's penalty: its own, else its template's; the paper asked about templates only."""
-        task, template, item = (str(case.meta[key]) for key in ("task", "template", "item"))
-        own = self.items.get((task, template, item)) if rule == "careful" else None
-        return own if own is not None else self.templates.get((task, template))
-
-
-def default_penalties() -> Penalties:
-    """The catalogue's severities."""
-    return Penalties({(entry.task, entry.template): entry.severity for entry in catalogue()}, {}, False)
+        place = tuple(str(case.meta[key]) for key in ("task", "template", "item"))
+        own = self.means.get(place) if rule == "careful" else None
+        return self.means.get(place[:2]) if own is None else own
 
 
 def read_penalties(path: Path) -> Penalties:
     """Rows of `task, template, penalty, item?`; a penalty is a number, or a list with one per person."""
     templates = [entry.template for entry in catalogue()]
-    by_item: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    by_template: dict[Key, list[float]] = defaultdict(list)
+    given: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in read_rows(path):
         task, template = _known(row, "task", TASKS), _known(row, "template", templates)
         penalties = _penalties(row)
-        by_template[task, template] += penalties
+        given[task, template] += penalties
         if row.has("item"):
-            by_item[task, template, row.text("item")] += penalties
-    of_templates = {key: float(np.mean(given)) for key, given in by_template.items()}
-    return Penalties(of_templates, {key: float(np.mean(given)) for key, given in by_item.items()}, True)
+            given[task, template, row.text("item")] += penalties
+    return Penalties({place: float(np.mean(numbers)) for place, numbers in given.items()}, by_people=True)
 
 
 def _known(row: Row, column: str, names: Sequence[str]) -> str:

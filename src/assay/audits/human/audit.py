@@ -24,7 +24,7 @@ from assay.audits.base import DataAudit, check_known, declared
 from assay.audits.human import compare, levels, people, sentinels, use
 from assay.audits.human.items import PART_COLUMNS, Items, limited, part_names
 from assay.audits.human.levels import Agreement, Study
-from assay.core import Case, Chart, Finding, Floats, Judgement, Scored
+from assay.core import Case, Finding, Floats, Judgement, Scored
 from assay.datasets.published.ratings import CHOSEN_BY, Choice, read_ratings
 from assay.errors import DataError
 from assay.statistics.correlation import Kind, system_means
@@ -36,20 +36,12 @@ ALL = "all"  # the slice of texts that no system is named for
 FEWEST_RATED = 3  # texts below which nothing is correlated
 
 
+@declared()
 @dataclass(frozen=True)
 class Human(DataAudit):
     """Rated texts, one case each; a set metric scores the texts of a system as one set."""
 
     name = "human"
-    reads = "ratings"
-    question = "agreement"
-    title, advice, statistics = declared("human")
-    # Left out of `assay audit`, which has no ratings; fewer resamples where asked for by name.
-    quick_options = {"skip": True, "resamples": 300}
-    charts = (
-        Chart("cases", "spearman", "Ratings by people", colour="over_sentinel"),
-        *(Chart("curve", kind, "Agreement on the best systems", depth=2) for kind in compare.NAMES),
-    )
     roles = (ROLE,)
     needs_data = True  # assay carries no ratings
 
@@ -175,8 +167,7 @@ class Human(DataAudit):
         findings: list[Finding] = []
         notes: list[str] = []
         if self.level != "system":
-            agreements = list(levels.example_agreements(full))
-            findings += self._agreement_findings(full, agreements, notes)
+            findings += self._agreement_findings(full, levels.example_agreements(full), notes)
         if self.level != "example":
             agreements = list(levels.system_agreements(full))
             findings += self._agreement_findings(full, agreements, notes)
@@ -191,7 +182,7 @@ class Human(DataAudit):
         return Judgement(findings + (use.label_findings(study) if self.details else []), notes)
 
     def _agreement_findings(
-        self, study: Study, agreements: Sequence[Agreement], notes: list[str]
+        self, study: Study, agreements: Iterable[Agreement], notes: list[str]
     ) -> Iterator[Finding]:
         """The agreement of every metric and, for the headline statistic, comparisons between them."""
         for agreement in agreements:

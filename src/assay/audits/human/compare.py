@@ -116,23 +116,21 @@ def _over_all(study: Study, varying: np.ndarray) -> Floats | None:
         return None
     units = [document for document, whole in zip(documents, complete, strict=True) if whole]
     rows = scores[varying][:, complete], human[complete]
-    return significance.permutation_both(*rows, kind="spearman", units=units, **study.audit.drawing).p_values
+    return significance.permutation_both(*rows, kind="spearman", units=units, **study.audit.drawing)
 
 
 def _within_documents(study: Study, varying: np.ndarray) -> Floats | None:
     by_document = study.by_document(study.audit.headline)[varying]
     if not np.isfinite(by_document).all(axis=0).any():
         return None
-    return significance.swap_groups(by_document, **study.audit.drawing).p_values
+    return significance.swap_groups(by_document, **study.audit.drawing)
 
 
 def _between_systems(study: Study, varying: np.ndarray) -> Floats | None:
-    human, scores = study.human_table, study.tables[varying]
-    complete = np.isfinite(human).all(axis=0) & np.isfinite(scores).all(axis=(0, 1))
-    if complete.sum() < 2:
+    tables, audit = study.complete(varying.tolist()), study.audit
+    if tables is None:
         return None
-    tables, audit = (scores[:, :, complete], human[:, complete]), study.audit
-    return significance.permutation_both_systems(*tables, audit.headline, **audit.drawing).p_values
+    return significance.permutation_both_systems(*tables, audit.headline, **audit.drawing)
 
 
 AVERAGE = "average"
@@ -219,15 +217,13 @@ def soft_cluster_findings(studies: Sequence[Study]) -> list[Finding]:
 
 
 def _complete_tables(study: Study) -> tuple[Floats, Floats] | None:
-    """Scores and ratings of the documents that every system has; None where they are too few to compare."""
-    human, scores = study.human_table, study.tables
-    if len(study.metrics) < 2 or len(human) < FEWEST_SYSTEMS:
+    """Scores and ratings of the documents that every system has; None where they cannot be compared."""
+    if len(study.metrics) < 2 or len(study.human_table) < FEWEST_SYSTEMS:
         return None
-    full = np.isfinite(human).all(axis=0) & np.isfinite(scores).all(axis=(0, 1))
-    human, scores = human[:, full], scores[:, :, full]
-    if full.sum() < 2 or any(np.ptp(system_means(table)) == 0 for table in (human, *scores)):
+    tables = study.complete()
+    if tables is None or any(np.ptp(system_means(table)) == 0 for table in (tables[1], *tables[0])):
         return None
-    return scores, human
+    return tables
 
 
 def _soft_clusters(

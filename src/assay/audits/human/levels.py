@@ -18,7 +18,7 @@ from assay.statistics.correlation import Kind, grouped_correlations, system_mean
 from assay.statistics.estimates import mde_interval
 from assay.statistics.intervals import Interval, interval_of
 from assay.statistics.resampled import Draws
-from assay.statistics.significance import calibrated_accuracy, pairwise_accuracy
+from assay.statistics.significance import pairwise_accuracy, tie_threshold
 from assay.vocabulary import Rule
 
 if TYPE_CHECKING:
@@ -83,6 +83,12 @@ class Study:
         documents, systems = ([names[place] for place in places] for names in labels)
         return self.scores[:, places], ratings, documents, systems
 
+    def complete(self, metrics: Sequence[int] | slice = slice(None)) -> tuple[Floats, Floats] | None:
+        """Scores and ratings of the documents that all systems have; None where they are fewer than two."""
+        human, scores = self.human_table, self.tables[metrics]
+        full = np.isfinite(human).all(axis=0) & np.isfinite(scores).all(axis=(0, 1))
+        return (scores[:, :, full], human[:, full]) if full.sum() > 1 else None
+
     def by_document(self, kind: Kind) -> Floats:
         """Correlations within documents (metrics x documents); nan where either side is constant."""
         documents = [self.items.documents[place] for place in self.rated]
@@ -114,7 +120,7 @@ class Agreement:
     def interval(self, index: int, level: float = LEVEL) -> Interval | None:
         value, draws, clusters = self.draws.values[index], self.draws.draws[index], self.draws.clusters
         if self.rule == "paper":
-            return interval(draws, clusters, self.rule)
+            return interval_of(draws, n_clusters=clusters, correction="none")
         if self.statistic not in _CORRELATIONS or self.slice.endswith(BY_DOCUMENT):
             lowest = -1.0 if self.statistic in _CORRELATIONS else 0.0
             return resampled.bounded_interval(value, draws, lowest=lowest, n_clusters=clusters, level=level)
@@ -127,7 +133,7 @@ class Agreement:
     def difference(self, i: int, j: int, level: float = LEVEL) -> Interval | None:
         draws = self.draws.draws
         if self.rule == "paper":
-            return interval(draws[i] - draws[j], self.draws.clusters, self.rule)
+            return interval_of(draws[i] - draws[j], n_clusters=self.draws.clusters, correction="none")
         values = float(self.draws.values[i]), float(self.draws.values[j])
         sides = self.interval(i, level), self.interval(j, level)
         return resampled.difference_interval(values, sides, resampled.draws_correlation(draws[i], draws[j]))
@@ -137,13 +143,6 @@ class Agreement:
         """Whether there is enough for a verdict: texts or documents, or systems."""
         fewest = CROSSED_SYSTEMS if self.slice.startswith("system/") else FEWEST
         return int(self.draws.sizes.max(initial=0)) >= fewest
-
-
-def interval(draws: Floats, clusters: int, rule: Rule) -> Interval | None:
-    """A percentile interval, widened for few clusters except under the paper's rule; None below two."""
-    if clusters < 2 or not np.isfinite(draws).any():
-        return None
-    return interval_of(draws, n_clusters=clusters, correction="none" if rule == "paper" else "t")
 
 
 def example_agreements(study: Study) -> Iterator[Agreement]:
@@ -205,9 +204,9 @@ def _group_accuracies(scores: Floats, human: Floats, groups: Sequence[np.ndarray
     if used.size < 2 or np.ptp(scores[used]) == 0:
         return [np.nan] * len(groups)
     labels = np.repeat(np.arange(len(scored)), [places.size for places in scored])
-    epsilon = calibrated_accuracy(scores[used], human[used], groups=labels).epsilon
+    epsilon = tie_threshold(scores[used], human[used], groups=labels)
     accuracies = (
-        pairwise_accuracy(scores[places], human[places], epsilon=epsilon).accuracy if places.size else None
+        pairwise_accuracy(scores[places], human[places], epsilon=epsilon) if places.size else None
         for places in scored
     )
     return [np.nan if value is None else value for value in accuracies]
@@ -231,11 +230,10 @@ def system_agreements(study: Study) -> Iterator[Agreement]:
         yield Agreement(slice_, kind, study.metrics, draws, rule, sampled)
     draws = resampled.system_accuracy_draws(study.tables, human, over=over, **drawing)
     yield Agreement(slice_, _ACCURACY, study.metrics, draws, rule, sampled)
-    for metric, scores in zip(study.metrics, study.tables, strict=True):
-        # Soft accuracy swaps documents: every system must have them.
-        full = np.isfinite(human).all(axis=0) & np.isfinite(scores).all(axis=0)
-        if full.sum() > 1 and np.ptp(system_means(scores[:, full])) > 0:
-            draws = resampled.soft_accuracy_draws(scores[:, full], human[:, full], **drawing)
+    for place, metric in enumerate(study.metrics):
+        tables = study.complete([place])  # soft accuracy swaps documents: every system must have them
+        if tables is not None and np.ptp(system_means(tables[0][0])) > 0:
+            draws = resampled.soft_accuracy_draws(tables[0][0], tables[1], **drawing)
             yield Agreement(slice_, _SOFT_ACCURACY, (metric,), draws, rule)
 
 

@@ -20,15 +20,12 @@ from assay.datasets.ratings import Rated, read_samples
 from assay.errors import DataError
 
 
+@declared()
 @dataclass(frozen=True)
 class JudgeBias(DataAudit):
     """Pairs of answers that differ in what must not matter to a judge."""
 
     name = "judge-bias"
-    reads = "questions"
-    question = "fairness"
-    title, advice, statistics = declared("judge-bias")
-    quick_options = {"skip": True}  # a judge takes minutes
     roles = ("base", "changed", "alone")
 
     data: tuple[Path, ...] = ()  # your own items: question, answer, equal, wrong

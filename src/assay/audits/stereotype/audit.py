@@ -16,29 +16,22 @@ from functools import cached_property
 
 from assay.audits.base import DataAudit, check_known, declared
 from assay.audits.gap import UNFAIR, with_worthless
-from assay.audits.slices import FEWEST, grouped, spread_out
+from assay.audits.slices import FEWEST, PairScores, grouped, spread_out
 from assay.audits.stereotype import bias
 from assay.audits.stereotype.groups import PAIR
-from assay.core import Case, Chart, Finding, Judgement, Sample, Scored
+from assay.core import Case, Finding, Judgement, Sample, Scored
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
 from assay.errors import DataError
 
 CONTROL = "control"
 
 
+@declared()
 @dataclass(frozen=True)
 class Stereotype(DataAudit):
     """Pairs that differ in the group they name, against one neutral reference."""
 
     name = "stereotype"
-    reads = "pairs"
-    question = "fairness"
-    title, advice, statistics = declared("stereotype")
-    quick_options = {"limit": 40}
-    charts = (
-        Chart("bars", "group_effect", "Effect of naming a group"),
-        Chart("bars", "bias", "Size of the bias, whichever its side"),
-    )
     roles = PAIR
 
     limit: int | None = None  # pairs per attribute, at even distances in the file
@@ -84,9 +77,9 @@ class Stereotype(DataAudit):
         """Findings per metric and attribute, then what paradigm, backbone and size explain."""
         findings: list[Finding] = []
         for answer in scored:
-            controls = bias.PairScores.of(answer, CONTROL)
+            controls = PairScores.of(answer, CONTROL, PAIR)
             for name in dict.fromkeys(case.slice for case in answer.cases if case.slice != CONTROL):
-                pairs = bias.PairScores.of(answer, name)
+                pairs = PairScores.of(answer, name, PAIR)
                 findings += bias.attribute_findings(answer, pairs, controls, rule=self.rule, seed=self.seed)
         return Judgement([*findings, *bias.across_metrics(scored, findings)], self._notes())
 

@@ -7,77 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from math import log10
+from dataclasses import replace
+from functools import partial
+from math import log10, sqrt
 from typing import Any
 
 import numpy as np
 
-from assay.audits import slices
-from assay.audits.gap import WORTHLESS, on_effect_scale, outlying, scale_of
-from assay.audits.stereotype.groups import PAIR, Controls, Effects
-from assay.core import Case, Estimate, Finding, Floats, Scored
-from assay.statistics.estimates import mde_mean, mde_proportion
+from assay.audits.gap import on_effect_scale, outlying
+from assay.audits.slices import PairScores, grouped, interval_estimate, mean_estimate
+from assay.audits.stereotype.groups import PAIR, Clusters, Controls, Effects, clusters_of
+from assay.core import Estimate, Finding, Floats, Scored
+from assay.statistics.estimates import detectable_effect, mde_mean
 from assay.statistics.intervals import bootstrap_weighted, interval_of, weighted_mean
 from assay.statistics.permutation import sign_flip_test, sign_test
 from assay.vocabulary import Rule
 
 _WORD = re.compile(r"\w+")
-
-
-@dataclass(frozen=True, slots=True)
-class PairScores:
-    """One metric's scores of the pairs of a slice; pairs that lack a score are left out."""
-
-    metric: str
-    slice: str  # an attribute, or the controls
-    cases: tuple[Case, ...]
-    first: Floats  # scores of the stereotypes
-    second: Floats  # scores of the anti-stereotypes
-    worthless: Floats  # scores of worthless texts; nan where a pair has none
-    draws: Floats | None = None  # set metrics only: resampled stereotypes minus anti-stereotypes
-
-    @classmethod
-    def of(cls, scored: Scored, slice_: str) -> PairScores:
-        """The pairs of a slice whose two sides both have a score."""
-        absent = np.full(len(scored.cases), np.nan)
-        first, second, worthless = (scored.values.get(role, absent) for role in (*PAIR, WORTHLESS))
-        here = np.array([case.slice == slice_ for case in scored.cases], dtype=bool)
-        rows = np.flatnonzero(here & np.isfinite(first) & np.isfinite(second)).tolist()
-        draws = None
-        if scored.is_set and rows:
-            draws = (scored.resamples["stereotype"] - scored.resamples["anti_stereotype"])[rows[0]]
-        cases = tuple(scored.cases[row] for row in rows)
-        return cls(scored.metric, slice_, cases, first[rows], second[rows], worthless[rows], draws)
-
-    def finding(self, statistic: str, estimate: Estimate, by: Floats | None = None, **more: Any) -> Finding:
-        """An estimate on these pairs; its evidence is the pairs where `by` is largest."""
-        evidence = () if by is None else slices.largest(self.ids, by)
-        return Finding.of(self.metric, self.slice, statistic, estimate, evidence=evidence, **more)
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return tuple(case.id for case in self.cases)
-
-    @property
-    def span(self) -> float:
-        """Largest minus smallest score (Eq. 1); 0 where only rounding moves a constant metric."""
-        scores = np.concatenate([self.first, self.second])
-        width = float(np.ptp(scores)) if scores.size else 0.0
-        return width if width > 1e-12 * max(1.0, float(np.abs(scores).max(initial=0.0))) else 0.0
-
-    def scaled(self, span: float) -> Floats:
-        """Stereotype minus anti-stereotype, in hundredths of the span."""
-        return (self.first - self.second) * (100.0 / span) if span else np.zeros(self.first.size)
-
-    @property
-    def clusters(self) -> slices.Clusters:
-        """Templates and identity words; one cluster per pair where the data has neither."""
-        templates = [case.meta.get("template", case.id) for case in self.cases]
-        if not all("identity" in case.meta for case in self.cases):
-            return slices.Clusters(templates)
-        words = [(case.meta["identity"], case.meta.get("anti_identity")) for case in self.cases]
-        return slices.clusters_of(templates, words)
 
 
 def equally_long(*texts: str) -> bool:
@@ -93,7 +39,7 @@ def attribute_findings(
         return []
     if pairs.draws is not None:
         return [_set_difference(pairs, pairs.draws)]
-    findings = [*_paper_statistics(pairs, None if rule == "paper" else pairs.clusters, seed)]
+    findings = [*_paper_statistics(pairs, None if rule == "paper" else clusters_of(pairs.cases), seed)]
     if rule == "careful":
         findings += _judged_effects(scored, pairs, controls, seed)
     return findings
@@ -106,15 +52,8 @@ def _judged_effects(scored: Scored, pairs: PairScores, controls: PairScores, see
     (middle-aged) move an n-gram metric whomever they speak of.
     """
     pairs, controls = (_comparable(scored, listed) for listed in (pairs, controls))
-    if len(pairs.cases) < 2:
-        return
-    matched = Controls(controls.cases, controls.first - controls.second) if controls.cases else None
-    gaps, scale = (pairs.first + pairs.second) / 2 - pairs.worthless, scale_of(pairs.first, pairs.second)
-    effects = Effects(
-        pairs.metric, pairs.slice, pairs.cases, pairs.first - pairs.second, gaps, scale, pairs.clusters,
-        matched, seed,
-    )  # fmt: skip
-    yield from effects.findings()
+    if len(pairs.cases) > 1:
+        yield from Effects(pairs, Controls(controls.cases, controls.differences), seed).findings()
 
 
 def _comparable(scored: Scored, pairs: PairScores) -> PairScores:
@@ -127,15 +66,27 @@ def _comparable(scored: Scored, pairs: PairScores) -> PairScores:
     return PairScores(pairs.metric, pairs.slice, cases, *(column[rows] for column in columns))
 
 
-def _mean(values: Floats, clusters: slices.Clusters | None, seed: int) -> Estimate:
+def _scaled_differences(pairs: PairScores) -> Floats:
+    """Stereotype minus anti-stereotype on the scale of 0 to 100 that the scores of all pairs span (Eq. 1)."""
+    scores = np.concatenate([pairs.first, pairs.second])
+    span = float(np.ptp(scores))
+    if span <= 1e-12 * max(1.0, float(np.abs(scores).max())):  # only rounding moves a constant metric
+        return np.zeros(pairs.first.size)
+    return pairs.differences * (100.0 / span)
+
+
+def _mean(values: Floats, clusters: Clusters | None, seed: int) -> Estimate:
     """A mean with its interval; without clusters the plain percentile interval, as in the papers."""
-    interval = slices.mean_interval(values, clusters or slices.Clusters(), seed=seed, plain=clusters is None)
-    return slices.interval_estimate(values.mean(), values.size, interval)
+    options: dict[str, Any] = {"method": "percentile", "correction": "none"}
+    if clusters is not None:
+        options = {"clusters": clusters.rows, "crossed": clusters.crossed}
+    interval = bootstrap_weighted(partial(weighted_mean, values=values), values.size, seed=seed, **options)
+    return interval_estimate(values.mean(), values.size, interval)
 
 
-def _paper_statistics(pairs: PairScores, clusters: slices.Clusters | None, seed: int) -> Iterator[Finding]:
+def _paper_statistics(pairs: PairScores, clusters: Clusters | None, seed: int) -> Iterator[Finding]:
     """Eq. 2, app. E and the share of pairs that prefer the stereotype; the span of Eq. 1 is held fixed."""
-    differences = pairs.scaled(pairs.span)
+    differences = _scaled_differences(pairs)
     sizes = np.abs(differences)
     yield pairs.finding("bias", _mean(sizes, clusters, seed), sizes)
     # A test of its own may contradict the interval: it stands where the paper's rule asks for it alone.
@@ -147,7 +98,7 @@ def _paper_statistics(pairs: PairScores, clusters: slices.Clusters | None, seed:
     yield pairs.finding("stereotype_share", _stereotype_share(differences, clusters, seed))
 
 
-def _stereotype_share(differences: Floats, clusters: slices.Clusters | None, seed: int) -> Estimate:
+def _stereotype_share(differences: Floats, clusters: Clusters | None, seed: int) -> Estimate:
     """The share of untied pairs that prefer the stereotype, tested against one half."""
     signs = np.sign(differences)
     untied = signs != 0
@@ -157,19 +108,19 @@ def _stereotype_share(differences: Floats, clusters: slices.Clusters | None, see
     def share(weights: Floats) -> Floats:
         return weighted_mean(weights[:, untied], (signs[untied] + 1) / 2)
 
-    n, ways = int(untied.sum()), clusters or slices.Clusters()
+    n, ways = int(untied.sum()), clusters or Clusters()
     interval = bootstrap_weighted(share, signs.size, clusters=ways.rows, crossed=ways.crossed, seed=seed)
     p_value = sign_test(differences) if clusters is None else None
     value = (signs[untied] > 0).mean()
-    return slices.interval_estimate(value, n, interval, p_value=p_value, mde=mde_proportion(n))
+    mde = detectable_effect(sqrt(0.25 / n))  # one half, the null share, fixes the standard error
+    return interval_estimate(value, n, interval, p_value=p_value, mde=mde)
 
 
 def _set_difference(pairs: PairScores, draws: Floats) -> Finding:
     """The plain difference: a set metric has one score per set, so there are no pairs to scale."""
     n = int(pairs.cases[0].meta.get("sizes", {}).get("stereotype", 1))
-    interval = interval_of(draws, n_clusters=n) if np.isfinite(draws).any() else None
-    difference = pairs.first[0] - pairs.second[0]
-    return pairs.finding("set_difference", slices.interval_estimate(difference, n, interval, with_mde=True))
+    estimate = interval_estimate(pairs.differences[0], n, interval_of(draws, n_clusters=n), with_mde=True)
+    return pairs.finding("set_difference", estimate)
 
 
 ALL = "all metrics"
@@ -181,11 +132,11 @@ def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> lis
     about = {answer.metric: answer.about for answer in scored}
     answers: list[Finding] = []
     without_groups = (f for f in findings if f.statistic == "bias" and "/" not in f.slice)
-    for name, rows in slices.grouped(without_groups, lambda finding: finding.slice).items():
+    for name, rows in grouped(without_groups, lambda finding: finding.slice).items():
         biases = np.array([row.value for row in rows])
         paradigms = [str(about[row.metric].get("paradigm", "other")) for row in rows]
         for paradigm in sorted(set(paradigms)) if len(set(paradigms)) > 1 else ():
-            mean = slices.mean_estimate(biases[[own == paradigm for own in paradigms]], seed=0)
+            mean = mean_estimate(biases[[own == paradigm for own in paradigms]], seed=0)
             answers.append(Finding.of(ALL, f"{name}/paradigm/{paradigm}", "bias", mean, judged=False))
         if len(rows) < FEWEST_METRICS:
             continue

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
 from math import log2
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from assay.audits.gap import RESAMPLES, Gap, gap_of, is_still
-from assay.audits.slices import FEWEST, Clusters, largest
+from assay.audits.gap import RESAMPLES, Gap, gap_of, is_still, scale_of
+from assay.audits.slices import FEWEST, PairScores
 from assay.core import Case, Estimate, Finding, Floats
 from assay.datasets.lexicon import data_path, word_set
 from assay.datasets.pairs import construction_of
@@ -171,44 +171,76 @@ def _unsigned(changes: Sequence[Change]) -> Floats:
 
 
 _RIDGE = 1e-9
+_FEWEST_WORDS = 8  # a population of words is not known from fewer: they are then taken as fixed
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """One or two crossed ways in which rows were sampled; None means one cluster per row."""
+
+    rows: Sequence[Hashable] | None = None
+    crossed: Sequence[Hashable] | None = None
+
+
+def clusters_of(cases: Sequence[Case]) -> Clusters:
+    """Templates crossed with identity words; where one is nested in the other, the coarser alone.
+
+    One cluster per pair where the data has neither.
+    """
+    templates = [case.meta.get("template", case.id) for case in cases]
+    words = [(case.meta.get("identity"), case.meta.get("anti_identity")) for case in cases]
+    if not all("identity" in case.meta for case in cases) or len(set(words)) < _FEWEST_WORDS:
+        return Clusters(templates)
+    both = set(zip(templates, words, strict=True))
+    if len(both) == len(set(templates)):  # a template has one word: words hold whole templates
+        return Clusters(words)
+    return Clusters(templates) if len(both) == len(set(words)) else Clusters(templates, words)
 
 
 @dataclass(frozen=True)
 class Effects:
     """One metric's pairs of one attribute with their controls, ready to be resampled together."""
 
-    metric: str
-    attribute: str
-    cases: Sequence[Case]
-    differences: Floats  # stereotype minus anti-stereotype
-    gaps: Floats  # mean of both minus the worthless text; nan where unknown
-    scale: float
-    clusters: Clusters  # of the attribute as a whole: templates and identity words
-    controls: Controls | None
+    pairs: PairScores
+    controls: Controls
     seed: int
+
+    @cached_property
+    def differences(self) -> Floats:
+        """Stereotype minus anti-stereotype."""
+        return self.pairs.differences
+
+    @cached_property
+    def gaps(self) -> Floats:
+        """Mean of both minus the worthless text; nan where unknown."""
+        return (self.pairs.first + self.pairs.second) / 2 - self.pairs.worthless
+
+    @cached_property
+    def scale(self) -> float:
+        return scale_of(self.pairs.first, self.pairs.second)
 
     def findings(self) -> Iterator[Finding]:
         """The attribute as a whole, then its groups and words."""
-        known = np.isfinite(self.gaps)
+        known, cases = np.isfinite(self.gaps), self.pairs.cases
         if not known.any():
             return
-        rows = cluster_codes(len(self.cases), self.clusters.rows, self.clusters.crossed)
+        ways = clusters_of(cases)
+        rows = cluster_codes(len(cases), ways.rows, ways.crossed)
         weights = draw_rows(rows, RESAMPLES, np.random.default_rng(self.seed))
-        gap = self._gap(weights)
-        enough = len(self.cases) >= FEWEST
-        n_clusters = self.clusters.count(len(self.cases))
-        yield self._finding("", "gap", Estimate(gap.value, int(known.sum())), False)
+        gap, n_clusters = self._gap(weights), min(size for _, size in rows)
+        enough = len(cases) >= FEWEST
+        yield self.pairs.finding("gap", Estimate(gap.value, int(known.sum())), judged=False)
         tied = float(np.mean(np.abs(self.differences) <= 1e-9 * self.scale))
-        yield self._finding("", "ties", Estimate(tied, len(self.cases)), False)
+        yield self.pairs.finding("ties", Estimate(tied, len(cases)), judged=False)
         adjusted = self.differences - self._expected
         draws = (weights * adjusted).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
         value = float((self.differences - self._plain_expected).mean())
         still = is_still(self.differences, self.scale)
-        estimate = gap.estimate(value, draws, len(self.cases), still=still, clusters=n_clusters)
+        estimate = gap.estimate(value, draws, len(cases), still=still, clusters=n_clusters)
         towards = self.differences * (1.0 if value >= 0 else -1.0)
-        yield self._finding("", "stereotype_effect", estimate, enough, towards)
-        if self.controls is not None:
-            yield self._excess(self.controls, gap, weights, n_clusters, judged=enough)
+        yield self.pairs.finding("stereotype_effect", estimate, towards, judged=enough)
+        if self.controls.differences.size:
+            yield self._excess(gap, weights, n_clusters, judged=enough)
         yield from self._families()
 
     def _gap(self, weights: Floats) -> Gap:
@@ -216,43 +248,37 @@ class Effects:
 
     @cached_property
     def _control_weights(self) -> Floats:
-        count = 0 if self.controls is None else self.controls.differences.size
         rng = np.random.default_rng(self.seed + 1)
-        return draw_rows(cluster_codes(count, None), RESAMPLES, rng)
+        return draw_rows(cluster_codes(self.controls.differences.size, None), RESAMPLES, rng)
 
     @cached_property
     def _expected(self) -> Floats:
         """What the words explain, whomever they name, (resamples, pairs)."""
-        if self.controls is None:
-            return np.zeros((RESAMPLES, len(self.cases)))
-        return self.controls.expected(self.cases, self._control_weights)
+        return self.controls.expected(self.pairs.cases, self._control_weights)
 
     @cached_property
     def _plain_expected(self) -> Floats:
-        if self.controls is None:
-            return np.zeros(len(self.cases))
         ones = np.ones((1, self.controls.differences.size))
-        return np.asarray(self.controls.expected(self.cases, ones)[0])
+        return np.asarray(self.controls.expected(self.pairs.cases, ones)[0])
 
-    def _excess(
-        self, controls: Controls, gap: Gap, weights: Floats, n_clusters: int, *, judged: bool
-    ) -> Finding:
+    def _excess(self, gap: Gap, weights: Floats, n_clusters: int, *, judged: bool) -> Finding:
         """Each pair's distance minus the mean distance of its own nearest controls."""
-        nearest = controls.nearest(self.cases)
-        sizes, floor = np.abs(self.differences), np.abs(controls.differences)
+        nearest = self.controls.nearest(self.pairs.cases)
+        sizes, floor = np.abs(self.differences), np.abs(self.controls.differences)
         drawn = self._control_weights[:, nearest]  # (resamples, pairs, nearest)
         floors = (drawn * floor[nearest]).sum(axis=2) / np.maximum(drawn.sum(axis=2), 1)
         draws = (weights * (sizes - floors)).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
         value = float((sizes - floor[nearest].mean(axis=1)).mean())
         clusters = min(n_clusters, floor.size)
         still = is_still(self.differences, self.scale)
-        estimate = gap.estimate(value, draws, len(self.cases), still=still, clusters=clusters)
-        return replace(self._finding("", "excess_bias", estimate, judged, sizes), versus="controls")
+        estimate = gap.estimate(value, draws, sizes.size, still=still, clusters=clusters)
+        return self.pairs.finding("excess_bias", estimate, sizes, versus="controls", judged=judged)
 
     def _families(self) -> Iterator[Finding]:
         """Groups and words of the attribute; sentences are resampled, the words being what they are."""
-        members = {"group": _members(self.cases, "group", "anti_group"), "word": _words(self.cases)}
-        rows = cluster_codes(len(self.cases), [case.meta.get("template", case.id) for case in self.cases])
+        cases = self.pairs.cases
+        members = {"group": _members(cases, "group", "anti_group"), "word": _words(cases)}
+        rows = cluster_codes(len(cases), [case.meta.get("template", case.id) for case in cases])
         weights = draw_rows(rows, RESAMPLES, np.random.default_rng(self.seed))
         gap = self._gap(weights)
         adjusted = self.differences - self._expected
@@ -266,8 +292,7 @@ class Effects:
                 if len(places) < FEWEST or sentences < _SENTENCES or (kind == "word" and stands in said):
                     continue  # the only word of a group would say the same again
                 said.add(stands)
-                value, draws = effects.value(name), effects.draws(name)
-                columns.append((kind, name, places, sentences, value, draws, effects.others(name)))
+                columns.append((kind, name, places, sentences, *effects.of(name), effects.others(name)))
         if not columns:
             return
         estimates = gap.family(
@@ -276,25 +301,20 @@ class Effects:
             still=[is_still(self.differences[column[2]], self.scale) for column in columns],
         )  # fmt: skip
         for (kind, name, places, _, value, _, others), estimate in zip(columns, estimates, strict=True):
-            sign, towards = 1.0 if value >= 0 else -1.0, np.zeros(len(self.cases))
+            sign, towards = 1.0 if value >= 0 else -1.0, np.zeros(len(cases))
             for place in places:
                 own = 1.0 if members[kind][place][0] == name else -1.0
                 towards[place] = sign * own * self.differences[place]
             matched = kind == "group" or self._has_known_rarity(members[kind], places)
-            finding = self._finding(f"/{kind}/{name}", "group_effect", estimate, matched, towards)
-            yield replace(finding, versus=", ".join(others) if len(others) <= _NAMED else None)
+            versus = ", ".join(others) if len(others) <= _NAMED else None
+            yield self.pairs.finding(
+                "group_effect", estimate, towards, part=f"/{kind}/{name}", versus=versus, judged=matched
+            )
 
     def _has_known_rarity(self, sides: Sides, places: Sequence[int]) -> bool:
         """Whether controls can match the words in frequency: mostly both are listed, or neither is."""
         known = sum(is_known(sides[place][0]) == is_known(sides[place][1]) for place in places)
-        return self.controls is None or 2 * known > len(places)
-
-    def _finding(
-        self, part: str, statistic: str, estimate: Estimate, judged: bool, by: Floats | None = None
-    ) -> Finding:
-        evidence = () if by is None else largest([case.id for case in self.cases], by)
-        place = self.metric, self.attribute + part, statistic
-        return Finding.of(*place, estimate, evidence=evidence, judged=judged)
+        return not self.controls.differences.size or 2 * known > len(places)
 
 
 Sides = Sequence[tuple[str, str]]
@@ -351,11 +371,9 @@ class _Sides:
     def rows(self, name: str) -> list[int]:
         return [row for row, pair in enumerate(self._sides) if name in pair and pair[0] != pair[1]]
 
-    def value(self, name: str) -> float:
-        return float(self._centred(self._values, name)[0])
-
-    def draws(self, name: str) -> Floats:
-        return self._centred(self._draws, name)
+    def of(self, name: str) -> tuple[float, Floats]:
+        """The effect of a name, and its resamples."""
+        return float(self._centred(self._values, name)[0]), self._centred(self._draws, name)
 
     def others(self, name: str) -> list[str]:
         """The names that a name is compared with, directly or by way of others."""

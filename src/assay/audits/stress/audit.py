@@ -18,10 +18,10 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.audits.base import TextAudit, declared
-from assay.audits.corpora import BlindSpot, Corpus, Item, could_matter, language_notes, noticed_finding
+from assay.audits.corpora import BlindSpot, Corpus, Item, could_matter, language_notes
 from assay.audits.gap import CLEAN, NOTICED
 from assay.audits.slices import SliceScores, between_metrics, difference, grouped
-from assay.core import Case, Chart, Estimate, Finding, Perturbation, Record
+from assay.core import Case, Estimate, Finding, Perturbation, Record
 from assay.datasets.lexicon import toml_file
 from assay.errors import DataError, suggest
 from assay.models import fill
@@ -35,17 +35,13 @@ from assay.vocabulary import Rule, Task
 SHOWN_EDITS = 12
 
 
+@declared()
 @dataclass(frozen=True)
 class Stress(BlindSpot, TextAudit):
     """Eighteen noises at several levels, each under several seeds."""
 
     name = "stress"
-    title, advice, statistics = declared("stress")
-    charts = (
-        Chart("curve", "score", "Score against noise ratio", x="noise_ratio", colour="sensitivity", depth=2),
-    )
     tasks = ("translation", "summarisation", "open-ended")
-    quick_options = {"seeds": 1, "limit": 20, "open_limit": 12, "depth": "ends"}
 
     seeds: int = 5  # repeats of a random noise
     limit: int | None = None
@@ -131,14 +127,12 @@ class Stress(BlindSpot, TextAudit):
 
     @cached_property
     def _ratios(self) -> dict[str, dict[str, float]]:
-        listed: dict[str, dict[str, list[float]]] = {}
-        for case in self._cases:
-            for level, ratio in case.meta.get("ratios", {}).items():
-                listed.setdefault(case.slice, {}).setdefault(level, []).append(ratio)
-        return {
-            slice_: {level: float(np.mean(ratios)) for level, ratios in by_level.items()}
-            for slice_, by_level in listed.items()
-        }
+        ratios = {}
+        noised = (case for case in self._cases if "ratios" in case.meta)
+        for slice_, cases in grouped(noised, lambda case: case.slice).items():
+            rows = [case.meta["ratios"] for case in cases]
+            ratios[slice_] = {level: float(np.mean([row[level] for row in rows])) for level in rows[0]}
+        return ratios
 
     def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
         if scores.slice.endswith(f"/{CLEAN}"):
@@ -256,7 +250,7 @@ class Curve:
         yield from self._steps(judged=judged, rise=rise)
         least = self.scores.top_items(difference(self._strongest))
         yield Finding.of(scored, slice_, "sensitivity", self.fall, evidence=least, judged=judged)
-        yield from noticed_finding(self.scores, slice_, self._strongest, seed)
+        yield from self.scores.noticed(slice_, self._strongest, seed)
 
     def _steps(self, *, judged: bool, rise: float) -> Iterator[Finding]:
         """The change from each level to the next, and the largest of them."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from assay.audits import gap
 from assay.audits.base import DataAudit, declared
 from assay.audits.human.items import limited, part_names
-from assay.audits.slices import FEWEST, interval_estimate, largest, mean_estimate, spread_out
+from assay.audits.slices import FEWEST, PairScores, interval_estimate, largest, mean_estimate, spread_out
 from assay.core import Case, Finding, Floats, Judgement, Sample, Scored
 from assay.datasets.pairs import embedded_pairs
 from assay.datasets.published.ratings import read_ratings
@@ -28,20 +29,18 @@ from assay.datasets.ratings import Rated
 from assay.datasets.swaps import SwapList, Swapped, embedded_swaps, is_one_to_one, read_swaps, swap_texts
 from assay.statistics.correlation import Kind, correlate, system_means
 from assay.statistics.estimates import mde_mean
-from assay.statistics.intervals import bootstrap_weighted, weighted_mean
+from assay.statistics.intervals import bootstrap_weighted, interval_of, weighted_mean
 from assay.statistics.permutation import sign_test
-from assay.statistics.resampled import Difference, difference, pooled_draws, system_draws
+from assay.statistics.resampled import Draws, pooled_draws, system_draws
 from assay.vocabulary import Rule
 
 
+@declared()
 @dataclass(frozen=True)
 class Swap(DataAudit):
     """Male and female versions of texts, against neutral references and against people."""
 
     name = "swap"
-    question = "fairness"
-    title, advice, statistics = declared("swap")
-    quick_options = {"limit": 80}
     roles = ("original", "swapped", "neutral")
 
     swaps: Path | None = None  # the user's own list, two words per line
@@ -73,10 +72,7 @@ class Swap(DataAudit):
         swapped = dict(zip(texts, swap_texts(texts, self._swap_list), strict=True))
         others = [sample.hypothesis for sample in samples]
         parts = part_names(self._files) if self.data else [""] * len(self.items)
-        cases = [_case(item, swapped, others) for item in self.items]
-        return [
-            replace(case, meta={**case.meta, "part": part}) for case, part in zip(cases, parts, strict=True)
-        ]
+        return [_case(item, part, swapped, others) for item, part in zip(self.items, parts, strict=True)]
 
     def cases(self) -> Iterable[Case]:
         """Each text as it is and swapped; where only the hypothesis names a gender, also without it."""
@@ -110,7 +106,7 @@ class Swap(DataAudit):
         return notes
 
 
-def _case(item: Rated, swapped: Mapping[str, Swapped], others: Sequence[str]) -> Case:
+def _case(item: Rated, part: str, swapped: Mapping[str, Swapped], others: Sequence[str]) -> Case:
     """`preference` is the gender of the hypothesis where no reference names one, else "none"."""
     sample, hypothesis = item.sample, swapped[item.sample.hypothesis]
     references = [swapped[text] for text in sample.references]
@@ -128,6 +124,7 @@ def _case(item: Rated, swapped: Mapping[str, Swapped], others: Sequence[str]) ->
         "system": item.system,
         "human": {name: float(np.mean(given)) for name, given in item.human.items()},
         "changed": [f"{before} > {after}" for before, after in hypothesis.turned],
+        "part": part,
     }
     samples = gap.with_worthless(samples, others, sample.key)
     return Case(item.id, samples, f"preference/{meta['preference']}", meta)
@@ -140,66 +137,44 @@ def _embedded() -> list[Rated]:
     return [Rated(p.id, Sample(p.stereotype, p.references), None, document) for p, document in documents]
 
 
-_SCORES = ("original", "edited", "worthless")
+_SCORES = ("first", "second", "worthless")  # of PairScores: as written, edited (or made neutral), worthless
 PAPER_ALPHA = 0.01
 GENDERS = ("male", "female")
-
-
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """Texts of one gender whose references name none: scores as written and edited (or made neutral)."""
-
-    ids: tuple[str, ...]
-    docs: tuple[str, ...]
-    original: Floats
-    edited: Floats
-    worthless: Floats  # nan where a text has none
-
-    @classmethod
-    def of(cls, scored: Scored, gender: str, role: str = "swapped") -> Versions:
-        """The texts of one gender that have both scores."""
-        absent = np.full(len(scored.cases), np.nan)
-        roles = ("original", role, gap.WORTHLESS)
-        original, edited, worthless = (scored.values.get(name, absent) for name in roles)
-        here = np.array([case.meta["preference"] == gender for case in scored.cases], dtype=bool)
-        rows = np.flatnonzero(here & np.isfinite(original) & np.isfinite(edited)).tolist()
-        cases = [scored.cases[row] for row in rows]
-        ids, docs = tuple(case.id for case in cases), tuple(str(case.meta["doc"]) for case in cases)
-        return cls(ids, docs, original[rows], edited[rows], worthless[rows])
-
-    @property
-    def cost(self) -> Floats:
-        return self.original - self.edited
+ROLES = ("original", "swapped")
 
 
 def preference_findings(scored: Scored, *, rule: Rule, seed: int) -> Iterator[Finding]:
     """Table 5 for texts of either gender, neutral versions, then both directions together."""
-    male, female = (Versions.of(scored, gender) for gender in GENDERS)
-    yield from _one_direction(scored, "male", male, male.original, male.edited, rule, seed)
-    yield from _one_direction(scored, "female", female, female.edited, female.original, rule, seed)
+    male, female = (PairScores.of(scored, f"preference/{gender}", ROLES) for gender in GENDERS)
+    yield from _one_direction(male, male.first, male.second, rule, seed)
+    yield from _one_direction(female, female.second, female.first, rule, seed)
     for gender in GENDERS:
-        neutral = Versions.of(scored, gender, "neutral")
-        if neutral.ids:
-            wins = mean_estimate((1 - np.sign(neutral.cost)) / 2, clusters=neutral.docs, seed=seed)
+        neutral = PairScores.of(scored, f"preference/{gender}", ("original", "neutral"))
+        if neutral.cases:
+            wins = (1 - np.sign(neutral.differences)) / 2
+            share = mean_estimate(wins, clusters=_documents(neutral), seed=seed)
             slice_ = f"preference/neutral-for-{gender}"
-            yield Finding.of(scored, slice_, "preference_share", wins, versus="neutral", judged=False)
-    if rule == "careful" and male.ids and female.ids:
+            yield Finding.of(scored, slice_, "preference_share", share, versus="neutral", judged=False)
+    if rule == "careful" and male.cases and female.cases:
         yield from _both_directions(scored, male, female, seed)
 
 
+def _documents(texts: PairScores) -> list[str]:
+    return [str(case.meta["doc"]) for case in texts.cases]
+
+
 def _one_direction(
-    scored: Scored, gender: str, texts: Versions, male: Floats, female: Floats, rule: Rule, seed: int
+    texts: PairScores, male: Floats, female: Floats, rule: Rule, seed: int
 ) -> Iterator[Finding]:
     """Mean scores, and shares in which the male version scores above, below or like the female one.
 
     Only the paper's rule gives one direction a verdict (by a sign test): it confounds gender with editing.
     """
-    if not texts.ids:
+    if not texts.cases:
         return
-    slice_, docs = f"preference/{gender}", texts.docs
+    docs = _documents(texts)
     for version, scores in zip(GENDERS, (male, female), strict=True):
-        estimate = mean_estimate(scores, clusters=docs, seed=seed)
-        yield Finding.of(scored, slice_, "mean_score", estimate, versus=version)
+        yield texts.finding("mean_score", mean_estimate(scores, clusters=docs, seed=seed), versus=version)
     signs = np.sign(male - female)
     above, below, equal = (
         mean_estimate((signs == sign).astype(np.float64), clusters=docs, seed=seed) for sign in (1, -1, 0)
@@ -207,16 +182,14 @@ def _one_direction(
     paper = rule == "paper"
     p_value = sign_test(signs) if paper else None
     mde = mde_mean(signs / 2, clusters=docs)
-    yield Finding.of(
-        scored, slice_, "preference_share",
-        replace(above, p_value=p_value, mde=mde, paper=p_value is None or p_value > PAPER_ALPHA), versus=">",
-        evidence=largest(texts.ids, np.abs(texts.cost)), judged=paper and above.n >= FEWEST,
-    )  # fmt: skip
+    share = replace(above, p_value=p_value, mde=mde, paper=p_value is None or p_value > PAPER_ALPHA)
+    judged, sizes = paper and above.n >= FEWEST, np.abs(texts.differences)
+    yield texts.finding("preference_share", share, sizes, versus=">", judged=judged)
     for symbol, estimate in (("<", below), ("=", equal)):
-        yield Finding.of(scored, slice_, "preference_share", estimate, versus=symbol, judged=False)
+        yield texts.finding("preference_share", estimate, versus=symbol, judged=False)
 
 
-def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int) -> Iterator[Finding]:
+def _both_directions(scored: Scored, male: PairScores, female: PairScores, seed: int) -> Iterator[Finding]:
     """Separate the effect of gender from that of editing.
 
     Editing a male text costs gender + edit, editing a female one edit - gender: half the difference is the
@@ -227,8 +200,8 @@ def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int
     far = gap.outlying(columns, np.concatenate([columns[0], columns[2]]))
     far |= ~(np.isfinite(columns[0]) & np.isfinite(columns[1]))  # a score that has no logarithm
     original, edited, worthless = (column[~far] for column in columns)
-    docs = [doc for doc, off in zip((*male.docs, *female.docs), far, strict=True) if not off]
-    ids = [name for name, off in zip((*male.ids, *female.ids), far, strict=True) if not off]
+    docs = list(compress([*_documents(male), *_documents(female)], ~far))
+    ids = list(compress([*male.ids, *female.ids], ~far))
     is_male = (np.arange(far.size) < len(male.ids))[~far]
     judged = min(int(is_male.sum()), int((~is_male).sum())) >= FEWEST and bool(np.isfinite(worthless).any())
     cost = original - edited
@@ -257,7 +230,6 @@ def _both_directions(scored: Scored, male: Versions, female: Versions, seed: int
     yield Finding.of(scored, slice_, "preference_share", estimate, versus="male", judged=False)
 
 
-ROLES = ("original", "swapped")
 FEWEST_SYSTEMS = 4  # a correlation over fewer says nothing
 _RESAMPLES = 2000
 
@@ -293,20 +265,23 @@ def _part_findings(
                 sides = np.stack([scored.values[role][members] for role in ROLES[::-1]])
                 draws = pooled_draws(sides, human, kind, clusters=docs, resamples=_RESAMPLES, seed=seed)
                 values, slice_ = draws.values[::-1].tolist(), f"example{part}/{criterion}{name}"
-                yield from _changes(scored, slice_, kind, values, difference(draws), len(members))
+                yield from _changes(scored, slice_, kind, values, draws, len(members))
         yield from _system_level(scored, criterion, rows, part, kind, seed)
 
 
 def _changes(
-    scored: Scored, slice_: str, kind: Kind, values: Sequence[float | None], change: Difference, n: int
+    scored: Scored, slice_: str, kind: Kind, values: Sequence[float | None], draws: Draws, n: int
 ) -> Iterator[Finding]:
     """Both correlations and their difference; nothing for a constant metric, which has no correlation."""
-    if change.value is None or not np.isfinite(change.value) or None in values:
+    change = float(draws.values[0] - draws.values[1])
+    if not np.isfinite(change) or None in values:
         return
-    for role, value, interval in zip(ROLES, values, change.sides[::-1], strict=True):
+    x, y = draws.draws
+    after, before, apart = (interval_of(side, n_clusters=draws.clusters) for side in (x, y, x - y))
+    for role, value, interval in zip(ROLES, values, (before, after), strict=True):
         estimate = interval_estimate(value or 0.0, n, interval)
         yield Finding.of(scored, slice_, kind, estimate, versus=role, judged=False)
-    estimate = interval_estimate(change.value, n, change.interval, p_value=change.p_value, with_mde=True)
+    estimate = interval_estimate(change, n, apart, p_value=apart and apart.p_value, with_mde=True)
     yield Finding.of(scored, slice_, "correlation_change", estimate, versus="original")
 
 
@@ -327,7 +302,7 @@ def _system_level(
             draws = system_draws(sides, human, kind, over="both", resamples=_RESAMPLES, seed=seed)
             if draws.clusters > 1:
                 slice_ = f"system{part}/{criterion}"
-                yield from _changes(scored, slice_, kind, values, difference(draws), k)
+                yield from _changes(scored, slice_, kind, values, draws, k)
         elif values[0] is not None and values[1] is not None:
             slice_, change = f"system{part}/{criterion}/top-{k}", values[1] - values[0]
             yield Finding.of(scored, slice_, "correlation_change", change, n=k, versus="original")
