@@ -61,6 +61,7 @@ BARS = (
     Bar("engine", "bertscore_times", 50.0),
     Bar("engine", "bertscore_forward_share", 0.75),
     Bar("growth", "microseconds_growth", 1.1, most=True),
+    Bar("growth", "judging_microseconds_growth", 1.1, most=True),
     Bar("growth", "bytes_growth", 1.2, most=True),
     Bar("audit", "cold_seconds", 110.0, most=True),
     Bar("audit", "warm_seconds", 12.0, most=True),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from assay.audits.checklist.audit import Checklist
 from assay.audits.corpora import language_notes
 from assay.core import Perturbation, Record
+from assay.errors import DataError
 from assay.language import join_words, language_of, split_sentences_of, split_words
 from assay.names.registry import perturbation_class
 from assay.perturbations.checklist.catalogue import catalogue
@@ -137,3 +141,12 @@ def test_a_run_says_once_what_was_not_applied() -> None:
         "negate needs English; 3 of 4 texts of mixed look German: not applied"
     ]
     assert language_notes("english", [english], templates) == []
+
+
+def test_a_checklist_without_any_template_for_a_language_says_so(tmp_path: Path) -> None:
+    text = "Die Fähre verließ den Hafen am frühen Morgen, obwohl der Wind stärker wurde."
+    rows = [{"id": f"g{n}", "gold": text, "references": [text]} for n in range(3)]
+    (tmp_path / "german.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    audit = Checklist(data=(tmp_path / "german.jsonl",), task=("translation",))
+    with pytest.raises(DataError, match=r"templates need English; the texts of german\.jsonl look German"):
+        list(audit.cases())

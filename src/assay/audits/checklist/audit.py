@@ -34,7 +34,7 @@ from assay.core import Case, Estimate, Finding, Interval, Judgement, Record, Sco
 from assay.datasets.published.corpora import read_records
 from assay.datasets.records import embedded_records, read_text_sets, task_named
 from assay.datasets.rows import Row, read_rows
-from assay.errors import suggest
+from assay.errors import DataError, suggest
 from assay.models.nlp import parse
 from assay.perturbations.checklist.catalogue import TASKS, Entry, applied, catalogue
 from assay.statistics.estimates import proportion_interval
@@ -104,7 +104,16 @@ class Checklist(TextAudit):
             records = self._records.get(entry.task, [])
             changed = applied(entry, records, seed=self.seed)
             cases += [_case(entry, record, text, len(records)) for record, text in changed]
+        if not cases and (reasons := self._language_notes()):
+            raise DataError(f"{'; '.join(reasons)}; assay run stress has noises for any language")
         return _with_own_ids(cases)
+
+    def _language_notes(self) -> list[str]:
+        files, notes = ", ".join(path.name for path in self.data), list[str]()
+        for task, records in self._records.items():
+            templates = [entry.perturbation for entry in self._entries if entry.task == task]
+            notes += language_notes(files or task, records, templates, "templates")
+        return notes
 
     @cached_property
     def _penalties(self) -> Penalties:
@@ -170,11 +179,7 @@ class Checklist(TextAudit):
 
     def _notes(self) -> list[str]:
         """Whose severities were used, and rows that found nothing to change."""
-        notes = [] if self.human else [OURS]
-        files = ", ".join(path.name for path in self.data)
-        for task, records in self._records.items():
-            templates = [entry.perturbation for entry in self._entries if entry.task == task]
-            notes += language_notes(files or task, records, templates, "templates")
+        notes = [*([] if self.human else [OURS]), *self._language_notes()]
         applied_to = {case.slice for case in self._cases}
         silent = [e.slice for e in self._entries if e.task in self._records and e.slice not in applied_to]
         if silent:
