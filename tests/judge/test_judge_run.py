@@ -49,7 +49,7 @@ def test_a_budget_stops_the_run(cache: Path) -> None:
 def test_a_budget_is_kept_in_one_process() -> None:
     with pytest.raises(SpecError, match="one process"):
         Session.open(workers=2, max_calls=3)
-    assert Session.open(workers=2).max_calls is None
+    assert Session.open(workers=2).bill.max_calls is None
 
 
 def test_the_other_audits_run_on_a_judge_unchanged(cache: Path) -> None:
