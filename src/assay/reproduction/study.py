@@ -94,24 +94,37 @@ def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> d
     heads = [row for row in wanted if row["versus"] is None]  # beside them stand comparisons with others
     wanted = wanted if given.get("versus") else heads or wanted
     rows: dict[str, list[float | None]] = {}
+    shown: list[list[str]] = []
     for metric in dict.fromkeys([*done.metrics, *(row["metric"] for row in wanted)]):
         matched = [
-            [row["value"] for row in wanted if row["metric"] == metric and fnmatch(row["slice"], pattern)]
+            [row for row in wanted if row["metric"] == metric and fnmatch(row["slice"], pattern)]
             for pattern in patterns
         ]
-        rows[names.get(metric, metric)] = [fmean(values) if values else None for values in matched]
-    rows = {name: values for name, values in rows.items() if any(value is not None for value in values)}
+        if any(matched):
+            name = names.get(metric, metric)
+            rows[name] = [fmean(row["value"] for row in cell) if cell else None for cell in matched]
+            shown.append([name, *map(_figure, matched, rows[name])])
     text = {key: given[key] for key in ("where", "heading", "found")}
     if not rows:
         without = given.get("without", "none of these metrics gives a figure here")
         reason = left_out.get(given["audit"], without)
         return {**text, "ours": f"Not run: {reason}.", "columns": [], "rows": []}
-    shown = [[name, *map(number, values)] for name, values in rows.items()]
     named = audit_class(given["audit"]).statistics
     units = [one.unit.strip() for one in named if one.name == given["statistic"] and one.unit.strip()]
-    ours = given["ours"].format(**_facts(rows, [r for r in wanted if r["verdict"] in _VERDICTS], given))
+    facts = _facts(rows, [row for row in wanted if row["verdict"] in _VERDICTS], given)
+    flat = "All figures are {low_value}" + (
+        "; {failed} of {checks} judged ones fail." if facts["checks"] else "."
+    )
+    ours = (flat if facts["low_value"] == facts["high_value"] else given["ours"]).format(**facts)
     unit = ", ".join([given["statistic"], *units])
     return {**text, "ours": ours, "columns": list(given["columns"]), "rows": shown, "unit": unit}
+
+
+def _figure(findings: Sequence[Mapping[str, Any]], value: float | None) -> str:
+    """A cell: a finding with its interval, or the mean of several."""
+    if len(findings) != 1 or findings[0]["ci_low"] is None:
+        return number(value)
+    return f"{number(value)} [{number(findings[0]['ci_low'])}, {number(findings[0]['ci_high'])}]"
 
 
 def _facts(
@@ -129,6 +142,7 @@ def _facts(
     low, high = min(cells, key=cells.__getitem__), max(cells, key=cells.__getitem__)
     return {
         "metrics": len(rows), "checks": len(judged),
+        "low_value": number(cells[low]), "high_value": number(cells[high]),
         "low_cell": f"{low} ({number(cells[low])})", "high_cell": f"{high} ({number(cells[high])})",
         "lowest": f"{ranked[0]} ({number(means[ranked[0]])})",
         "highest": f"{ranked[-1]} ({number(means[ranked[-1]])})",
