@@ -110,13 +110,13 @@ def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> d
         reason = left_out.get(given["audit"], without)
         return {**text, "ours": f"Not run: {reason}.", "columns": [], "rows": []}
     named = audit_class(given["audit"]).statistics
-    units = [one.unit.strip() for one in named if one.name == given["statistic"] and one.unit.strip()]
+    units = dict.fromkeys(one.unit.strip() for one in named if one.name == given["statistic"])
     facts = _facts(rows, [row for row in wanted if row["verdict"] in _VERDICTS], given)
     flat = "All figures are {low_value}" + (
         "; {failed} of {checks} judged ones fail." if facts["checks"] else "."
     )
     ours = (flat if facts["low_value"] == facts["high_value"] else given["ours"]).format(**facts)
-    unit = ", ".join([given["statistic"], *units])
+    unit = ", ".join([given["statistic"], *filter(None, units)])
     return {**text, "ours": ours, "columns": list(given["columns"]), "rows": shown, "unit": unit}
 
 
