@@ -1,4 +1,4 @@
-"""gpt-ppl on perturbed versions of texts, against a loop of one text at a time through the same model.
+"""gpt-ppl on perturbed versions of texts, against a loop of one text at a time through transformers.
 
 Run: python -m bench.ppl [references] [versions]
 """
@@ -14,11 +14,13 @@ from bench.perturbed import references, versions
 from assay.core import Sample
 from assay.metrics.likelihood import GptPerplexity
 from assay.models import likelihood as _likelihood
+from assay.models.loading import plain_folder
 from assay.models.torch import COUNTER
 
 
 def main(count: int = 8, each: int = 12) -> dict[str, float]:
     import torch
+    import transformers
 
     texts = [text for reference in references(count) for text in (reference, *versions(reference, each))]
     metric = GptPerplexity(scale="log")
@@ -32,12 +34,13 @@ def main(count: int = 8, each: int = 12) -> dict[str, float]:
 
     loaded = metric.load_model()
     start = _likelihood.start_id(loaded)
+    model = transformers.AutoModelForCausalLM.from_pretrained(plain_folder(loaded.path)).eval()
     loop, read = [], 0
     began = time.perf_counter()
     with torch.inference_mode():
         for text in texts:
             ids = torch.tensor([[start, *loaded.tokenizer(text, add_special_tokens=False)["input_ids"]]])
-            loop.append(-float(loaded.model(input_ids=ids, labels=ids).loss))
+            loop.append(-float(model(input_ids=ids, labels=ids).loss))
             read += ids.shape[1]
     theirs = time.perf_counter() - began
     return {
