@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,7 @@ def _ranked(own: float, logs: Mapping[str, float]) -> Choices:
 
 def _expected(loaded: Loaded, ids: Sequence[int], at: Sequence[int]) -> list[list[tuple[int, str]]]:
     """The words that the model expects at these positions, likeliest first."""
-    words = _whole_words(loaded.serial, loaded)
+    words = _whole_words(loaded)
     listed = torch.tensor(list(words), device=loaded.device)
     COUNTER.forward_tokens += len(ids) + 1
     with torch.inference_mode():
@@ -124,8 +124,8 @@ def _expected(loaded: Loaded, ids: Sequence[int], at: Sequence[int]) -> list[lis
     return [[(int(token), words[int(token)]) for token in np.atleast_1d(row)] for row in chosen]
 
 
-@cache
-def _whole_words(serial: int, loaded: Loaded) -> dict[int, str]:
+@lru_cache(maxsize=4)
+def _whole_words(loaded: Loaded) -> dict[int, str]:
     """The ids of the vocabulary that are one whole word in lower case with a space before it."""
     vocabulary = loaded.tokenizer.get_vocab()
     pairs = ((token, text[1:]) for text, token in vocabulary.items() if text[:1] in ("Ġ", "▁"))

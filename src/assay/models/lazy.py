@@ -28,11 +28,13 @@ else:
 
     class _Lazy:
         def __init__(self, name: str) -> None:
-            self._name = name
+            self._name, self._module = name, None
 
         def __getattr__(self, attribute: str) -> Any:
-            wait_passively()
-            return getattr(import_module(self._name), attribute)
+            if self._module is None:
+                wait_passively()
+                self._module = import_module(self._name)
+            return getattr(self._module, attribute)
 
     torch, transformers = _Lazy("torch"), _Lazy("transformers")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice, takewhile
 from typing import Any
 
@@ -24,11 +24,13 @@ Row = tuple[tuple[int, ...], tuple[int, ...]]  # ids given, ids scored
 Tables = Callable[[Sequence[Row]], Iterable["torch.Tensor"]]
 _START = "<|endoftext|>"  # stands before a text in training; smollm2's bos opens a chat turn instead
 _TREE_NODES = 512  # tokens per tree: the cost of attention grows with the square
+_LOGSUM_ROWS = 32  # rows of logits that fit a processor's cache while they are summed up
 _LOGIT_TOKENS = 1024  # rows of logits held at once, each as wide as the vocabulary
 # Models that take any 4D mask and explicit positions; others are read in padded batches.
 _TREE_MODELS = ("llama", "gpt2", "gpt_neox", "qwen2", "gptj")
 
 
+@lru_cache(maxsize=4)
 def start_id(loaded: Loaded) -> int:
     """Return the id that precedes a text: <|endoftext|> where the vocabulary has it, else bos, else eos."""
     tokenizer = loaded.tokenizer
@@ -110,7 +112,7 @@ def _tree_forward(loaded: Loaded, tree: Tree, rows: Sequence[Row]) -> dict[int, 
         position_ids=torch.tensor([tree.depths], device=loaded.device),
         use_cache=False,
     ).logits[0]
-    rest = logits.float().logsumexp(dim=-1)
+    rest = torch.cat([part.float().logsumexp(dim=-1) for part in logits.split(_LOGSUM_ROWS)])
     logs = {}
     for number, path in tree.paths.items():
         given, scored = rows[number]
