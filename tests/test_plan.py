@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
+from typer.testing import CliRunner
 
+from assay.cli import app
 from assay.core import Audit, Case, Judgement, Measure, Metric, Sample, Scored, SetMetric
 from assay.run.pipeline import audit
 from assay.run.plan import score_all
+from assay.run.results import Run
 from assay.run.session import Session
 
 
@@ -100,3 +105,68 @@ def test_the_dearest_audits_are_left_out_and_named() -> None:
     scored, notes = score_all(audits, work, measures, Session(), causal_tokens=10)
     assert "causal" not in [answer.metric for answer in scored["growing"]]
     assert "causal reads token by token; without --only, quick leaves out growing" in notes
+
+
+@dataclass(frozen=True)
+class Ponderous(Metric):
+    """Rests on a model whose pace nobody knows."""
+
+    name = "ponderous"
+    weights = ("model",)
+    model: str = "somebody's"
+
+    def score(self, samples: Sequence[Sample]) -> list[float]:
+        return [float(len(set(s.hypothesis.split()) & set(s.references[0].split()))) for s in samples]
+
+
+def test_the_first_answers_come_before_the_slow_metric() -> None:
+    shown: list[Run] = []
+    session = Session(on_first=shown.append)
+    options = {"only": ("repetition", "stereotype"), "limit": 12, "session": session}
+    whole = audit(["chrf", Ponderous(), "bleu"], **options)
+    (first,) = shown  # once, however many are slow
+    assert first.findings["metric"].unique().to_list() == ["chrf"]
+    assert set(whole.findings["metric"]) >= {"chrf", "ponderous", "bleu"}
+    columns = ["slice", "statistic", "value", "ci_low", "ci_high"]
+    mine = whole.findings.filter((pl.col("metric") == "chrf") & pl.col("versus").is_null())
+    assert first.findings.filter(pl.col("versus").is_null())[columns].equals(mine[columns])
+
+
+def test_nothing_is_shown_first_where_nothing_is_slow_or_nothing_came_before() -> None:
+    shown: list[Run] = []
+    for metrics in (["chrf", "bleu"], [Ponderous(), "chrf"]):
+        audit(metrics, only=("repetition",), limit=12, session=Session(on_first=shown.append))
+    assert not shown
+
+
+PONDEROUS = """from dataclasses import dataclass
+from assay import Metric
+@dataclass(frozen=True)
+class Ponderous(Metric):
+    name = "ponderous"
+    weights = ("model",)
+    model: str = "somebody's"
+    def score(self, samples):
+        return [float(len(s.hypothesis)) for s in samples]
+"""
+
+
+@pytest.mark.parametrize("more", [[], ["--quiet"], ["--json"]])
+def test_the_command_prints_the_first_answers_beside_its_result(more: list[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(PONDEROUS)
+    words = [
+        "audit",
+        "-m",
+        "chrf",
+        "-m",
+        f"{tmp_path / 'mine.py'}:Ponderous",
+        "--limit",
+        "12",
+        "--cache",
+        "none",
+    ]
+    only = ["--only", "repetition", "--only", "stereotype", "--out", str(tmp_path / "run"), *more]
+    done = CliRunner().invoke(app, [*words, *only])
+    assert done.exit_code == 0, done.output
+    assert ("first answers" in done.stderr) == (not more)
+    assert "first answers" not in done.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
@@ -469,3 +470,33 @@ class Audit(Recipe, ABC):
     def quick(cls) -> Mapping[str, Any]:
         """Field values of `--size quick`."""
         return {}
+
+
+class MadeOnce(Audit):
+    """An audit that takes long to make its cases; `judge` may look at them again.
+
+    A run keeps them for later ones where they come from this package alone.
+    """
+
+    @abstractmethod
+    def make_cases(self) -> list[Case]:
+        """Make what must be scored."""
+
+    @cached_property
+    def made(self) -> list[Case]:
+        """The cases, in the order they were made."""
+        return self.make_cases()
+
+    def recall(self, cases: list[Case]) -> None:
+        """Take the cases that an equal audit made."""
+        vars(self)["made"] = cases
+
+    def cases(self) -> Iterable[Case]:
+        return self.made
+
+    @property
+    def is_own(self) -> bool:
+        """Whether no field names a file: texts and word lists are this package's."""
+        values = [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]
+        listed = [item for value in values for item in (value if isinstance(value, tuple) else [value])]
+        return all(item is None or isinstance(item, str | int | float) for item in listed)

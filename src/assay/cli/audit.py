@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from assay.cli import options as o
-from assay.cli.output import finish, print_cost, print_json, print_notes
+from assay.cli.output import finish, print_cost, print_first, print_json, print_notes
 from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError
 
@@ -68,8 +68,10 @@ def _perform(
     if request.dry_run:
         print_cost(audits, metrics, fields, request.size, session)
         return
-    run = execute(metrics, size=request.size, session=session, **fields)
     form = "json" if request.json else request.format
+    if form == "html" and len(audits) != 1 and not request.quiet:
+        session.on_first = print_first
+    run = execute(metrics, size=request.size, session=session, **fields)
     finish(run, form=form, fail_on=gates, quiet=request.quiet)
 
 

@@ -171,6 +171,16 @@ def _print_answers(done: Run) -> None:
     typer.echo(f"({done.findings.height:,} findings in the report and with --json)", err=True)
 
 
+def print_first(done: Run) -> None:
+    """The answers of the metrics that are scored, on stderr, while slower ones are not."""
+    from assay.report.names import shown
+    from assay.report.plain import short_rows
+
+    typer.echo("first answers; slower metrics follow:", err=True)
+    for line in columns(short_rows(shown(done))[0]):
+        typer.echo(line, err=True)
+
+
 def _print_findings(done: Run) -> None:
     """Judged findings, failures first; all findings if none was judged."""
     from assay.report.names import shown

@@ -11,6 +11,7 @@ A folder without them is pooled by the mean, without a prompt.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
@@ -42,6 +43,7 @@ from assay.models.torch import (
     padded,
     tokenize_within,
 )
+from assay.recipe import digest
 
 Matrix = NDArray[np.float32]
 
@@ -186,8 +188,21 @@ def attention_blocks(name: str, texts: Sequence[str], *, block: int = 20, length
 
     Averaged over layers and heads (*blind* app. C.2); rows sum to 1. The first token has a column of its own,
     because models direct attention there that is of no use elsewhere (*blind*, footnote 4). Texts are cut to
-    `length` tokens, as in the paper.
+    `length` tokens, as in the paper. The shares are kept in the cache, without the texts.
     """
+    recipe = digest(weights.pin(name), str(block), str(length), *texts)
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        np.save(folder / "shares.npy", _attention_blocks(name, texts, block, length))
+
+    with suppress(OSError):  # a cache that cannot be written
+        kept = weights.build_folder(weights.cache_folder() / "attention" / recipe, build)
+        return np.asarray(np.load(kept / "shares.npy", allow_pickle=False))
+    return _attention_blocks(name, texts, block, length)
+
+
+def _attention_blocks(name: str, texts: Sequence[str], block: int, length: int) -> Floats:
     folder = weights.resolve(name)
     home = device()
     tokenizer, model = load_tokenizer(folder), _eager(folder, home)

@@ -28,6 +28,7 @@ from assay.names.inventory import lacking
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, build, check_numbers, measure
 from assay.run.cache import ScoreCache
+from assay.run.kept import cases_of
 from assay.run.plan import QUICK_TOKENS, Cost, cost, score_all
 from assay.run.results import Explained, Run, cases_frame, check_writable, findings_frame, scores_frame
 from assay.run.scoring import explain_samples, score_samples
@@ -148,8 +149,9 @@ def estimate_cost(
     session: Session,
 ) -> list[Cost]:
     """What a run would cost, one row per metric; nothing is scored."""
-    work = {name: list(chosen.cases()) for name, chosen in choose_audits(only, size, options).items()}
+    chosen = choose_audits(only, size, options)
     with session:
+        _, work, _ = _work(chosen, session.cache, embedded=len(chosen) > 1)
         return [cost(given, work, session.cache) for given in map(measure, metrics)]
 
 
@@ -199,20 +201,25 @@ def execute(
         check_writable(session.out)
     given = [] if imported and metrics is DEFAULT_METRICS else user_data.listed(metrics)
     measures, left_out = _installed(map(measure, given), required=metrics is not DEFAULT_METRICS)
-    audits, work, changed = _work(audits, embedded=embedded)
+    audits, work, changed = _work(audits, session.cache, embedded=embedded)
+
+    def show_first(known: Mapping[str, Sequence[Scored]]) -> None:
+        about = _describe_run(audits, measures, known, session, size) | {"notes": []}
+        tables = cases_frame({}), scores_frame({})
+        session.on_first(Run(findings_frame(_judged(audits, known)[0]), *tables, about=about))  # type: ignore[misc]
+
     with session:
-        scored, notes = score_all(audits, work, measures, session, causal_tokens=causal_tokens)
+        scored, notes = score_all(
+            audits, work, measures, session, causal_tokens=causal_tokens,
+            before_slow=show_first if session.on_first else None,
+        )  # fmt: skip
         spent = session.bill.summary()
     if imported:
         for name, chosen in audits.items():
             cases = [item for item in work[name] if isinstance(item, Case)]
             scored[name] += imported.judged(cases, chosen.roles, name)
-    findings: list[Finding] = []
-    for name, chosen in audits.items():
-        judgement = chosen.judge(scored[name])
-        held_back = [answer.metric for answer in scored[name] if answer.about.get("held_back")]
-        findings += settle(chosen, judgement, held_back=held_back)
-        notes += [f"{name}: {note}" for note in judgement.notes]
+    findings, remarks = _judged(audits, scored)
+    notes += remarks
     own = user_data.data_notes(audits)  # in a run of several audits, the first thing to know
     notes = [*own, *changed, *notes] if len(audits) > 1 else [*notes, *own]
     all_cases = {name: _all_cases(work[name], scored[name]) for name in audits}
@@ -225,19 +232,33 @@ def execute(
     return finished.save(session.out) if session.out else finished
 
 
+def _judged(
+    audits: Mapping[str, Audit], scored: Mapping[str, Sequence[Scored]]
+) -> tuple[list[Finding], list[str]]:
+    """Settled findings and notes of all audits."""
+    findings: list[Finding] = []
+    notes: list[str] = []
+    for name, chosen in audits.items():
+        judgement = chosen.judge(scored[name])
+        held_back = [answer.metric for answer in scored[name] if answer.about.get("held_back")]
+        findings += settle(chosen, judgement, held_back=held_back)
+        notes += [f"{name}: {note}" for note in judgement.notes]
+    return findings, notes
+
+
 def _work(
-    audits: Mapping[str, Audit], *, embedded: bool
+    audits: Mapping[str, Audit], scores: ScoreCache, *, embedded: bool
 ) -> tuple[dict[str, Audit], dict[str, list[Case | Grid]], list[str]]:
     """The audits as they are run, their cases, and notes on those that could not use the user's data."""
     chosen, work, notes = dict(audits), {}, []
     for name, audit in audits.items():
         try:
-            work[name] = _cases_of(audit)
+            work[name] = cases_of(audit, scores)
         except DataError as error:
             if not embedded or audit.needs_data or not getattr(audit, "data", ()):
                 raise
             chosen[name] = replace(audit, data=())  # type: ignore[type-var]
-            work[name] = _cases_of(chosen[name])
+            work[name] = cases_of(chosen[name], scores)
             notes.append(f"{name} takes embedded data: {error}")
     return chosen, work, notes
 
@@ -253,13 +274,6 @@ def _installed(measures: Iterable[Measure], *, required: bool) -> tuple[list[Mea
     if required:
         raise MetricError(problem)
     return [given for label, given in by_label.items() if label not in needs], [f"not run: {problem}"]
-
-
-def _cases_of(audit: Audit) -> list[Case | Grid]:
-    cases = list(audit.cases())
-    if not cases:
-        raise DataError(f"{audit.name} found nothing to score in its data; {audit.wants}")
-    return cases
 
 
 def _all_cases(items: Sequence[Case | Grid], scored: Sequence[Scored]) -> list[Case]:

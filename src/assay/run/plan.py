@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +22,7 @@ Work = Mapping[str, Sequence[Case | Grid]]  # what must be scored, by audit
 # truncation-direction; copy-source alone would take 13,000 more, for two verdicts.
 QUICK_TOKENS = 22_000
 _ROUNDS = 200  # of a search
+_SLOW = 10.0  # seconds that people are not left waiting without any answer
 _CAUSAL = ("likelihood", "generation", "judge")  # one forward pass per sample, none shared between samples
 _CHARACTERS_PER_TOKEN = 4.3  # English under the encoders' word pieces, measured on the embedded corpora
 # Characters per second on two cores of 2.x GHz, by backbone or name (bench/bertscore.py, ppl.py, ngrams.py).
@@ -127,10 +128,12 @@ def score_all(
     session: Session,
     *,
     causal_tokens: int | None = None,
+    before_slow: Callable[[Mapping[str, Sequence[Scored]]], None] | None = None,
 ) -> tuple[dict[str, list[Scored]], list[str]]:
     """One metric after another over all audits, so that one model is in memory and shared samples score once.
 
-    Returns the scores by audit, and notes on metrics that do not fit an audit.
+    Returns the scores by audit, and notes on metrics that do not fit an audit. `before_slow` is shown the
+    scores of the metrics before the first one that takes long.
     """
     scored: dict[str, list[Scored]] = {name: [] for name in audits}
     notes: list[str] = []
@@ -146,6 +149,9 @@ def score_all(
         left_out = ", ".join(name for name in fitting if name not in chosen)
         if left_out:
             notes.append(f"{measure.label} reads token by token; without --only, quick leaves out {left_out}")
+        if before_slow and any(scored.values()) and _is_slow(measure, chosen, session.cache):
+            before_slow(scored)
+            before_slow = None
         for fitted, group in _fit(measure, chosen):
             for name, first in score_cases(fitted, group, session).items():
                 answer = _search(audits[name], fitted, first, session)
@@ -161,6 +167,12 @@ def score_all(
             own = {name: work[name]}
             scored[name] = _add_panel(scored[name], own, final, by_label, panels[name], session)
     return scored, notes
+
+
+def _is_slow(measure: Measure, work: Work, cache: ScoreCache) -> bool:
+    """Whether a measure with a model will keep people waiting; one whose pace is not known does."""
+    seconds = cost(measure, work, cache).seconds if measure.metric.weights else 0.0
+    return seconds is None or seconds >= _SLOW
 
 
 def _misfit(measure: Measure, name: str, notes: Mapping[str, int] | None = None) -> str:

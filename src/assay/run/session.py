@@ -6,11 +6,12 @@ import sys
 import threading
 import time
 from collections import Counter as Tally
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from assay.core import Sample
 from assay.errors import MetricError, SpecError, Stopped, harmless
@@ -102,6 +103,7 @@ class Session:
     computed: Tally[str] = field(default_factory=Tally)  # samples per metric that the cache did not have
     failures: list[str] = field(default_factory=list)  # samples on which a metric raised, with its message
     bill: Budget = field(default_factory=Budget)  # what LLM judges may spend, and have spent
+    on_first: Callable[[Any], None] | None = None  # is shown a run of the quick metrics while others score
     _open: list[ExitStack] = field(default_factory=list, repr=False)
 
     @classmethod

@@ -9,7 +9,7 @@ takes one penalty per template.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,7 @@ from assay.audits.slices import (
     read_slices,
     spread_out,
 )
-from assay.core import Case, Estimate, Finding, Interval, Judgement, Record, Scored
+from assay.core import Case, Estimate, Finding, Interval, Judgement, MadeOnce, Record, Scored
 from assay.datasets.published.corpora import read_records
 from assay.datasets.records import embedded_records, read_text_sets, task_named
 from assay.datasets.rows import Row, read_rows
@@ -50,7 +50,7 @@ def _edit(finding: Finding) -> tuple[str, str]:
 
 @declared(in_words=_edit)
 @dataclass(frozen=True)
-class Checklist(TextAudit):
+class Checklist(MadeOnce, TextAudit):
     """Templates on the criteria of six tasks."""
 
     name = "checklist"
@@ -92,12 +92,8 @@ class Checklist(TextAudit):
         usable = {task: listed if task in TASKS else [] for task, listed in by_task.items()}
         return {task: spread_out(listed, self.limit) for task, listed in usable.items()}
 
-    def cases(self) -> Iterable[Case]:
+    def make_cases(self) -> list[Case]:
         """One case per item and row that applies: the clean and the perturbed text."""
-        return self._cases
-
-    @cached_property
-    def _cases(self) -> list[Case]:
         parse([record.gold for records in self._records.values() for record in records])
         cases: list[Case] = []
         for entry in self._entries:
@@ -151,11 +147,11 @@ class Checklist(TextAudit):
 
     @cached_property
     def _applied(self) -> Counter[str]:
-        return Counter(case.slice for case in self._cases)
+        return Counter(case.slice for case in self.made)
 
     @cached_property
     def _by_id(self) -> dict[str, Case]:
-        return {case.id: case for case in self._cases}
+        return {case.id: case for case in self.made}
 
     def _deviations(self, scores: SliceScores) -> Iterator[Finding]:
         """Eq. 1 with the fall as a share of the gap: below 0 the metric is more lenient than people."""
@@ -180,7 +176,7 @@ class Checklist(TextAudit):
     def _notes(self) -> list[str]:
         """Whose severities were used, and rows that found nothing to change."""
         notes = [*([] if self.human else [OURS]), *self._language_notes()]
-        applied_to = {case.slice for case in self._cases}
+        applied_to = {case.slice for case in self.made}
         silent = [e.slice for e in self._entries if e.task in self._records and e.slice not in applied_to]
         if silent:
             notes.append(f"templates that applied to no item: {', '.join(silent)}")

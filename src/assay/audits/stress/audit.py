@@ -21,7 +21,7 @@ from assay.audits.base import TextAudit, declared
 from assay.audits.corpora import BlindSpot, Corpus, Item, could_matter, language_notes
 from assay.audits.gap import CLEAN, NOTICED
 from assay.audits.slices import SliceScores, between_metrics, difference, grouped
-from assay.core import Case, Estimate, Finding, Perturbation, Record
+from assay.core import Case, Estimate, Finding, MadeOnce, Perturbation, Record
 from assay.datasets.lexicon import toml_file
 from assay.errors import DataError, suggest
 from assay.models import fill
@@ -37,7 +37,7 @@ SHOWN_EDITS = 12
 
 @declared()
 @dataclass(frozen=True)
-class Stress(BlindSpot, TextAudit):
+class Stress(MadeOnce, BlindSpot, TextAudit):
     """Eighteen noises at several levels, each under several seeds."""
 
     name = "stress"
@@ -53,16 +53,17 @@ class Stress(BlindSpot, TextAudit):
     masked_lm: str | None = None  # weights for bert-diverge
     margin: float = NOTICED  # percent of the gap by which a score must fall, and may rise between levels
 
-    def cases(self) -> Iterable[Case]:
-        """One case per clean text, then one per text and noise; roles are LEVEL/SEED."""
-        return self._cases
+    @property
+    def is_own(self) -> bool:
+        return self.masked_lm is None and super().is_own
 
-    @cached_property
-    def _cases(self) -> list[Case]:
+    def make_cases(self) -> list[Case]:
+        """One case per clean text, then one per text and noise; roles are LEVEL/SEED."""
         cases: list[Case] = []
         for corpus in self.corpora:
             parse([record.gold for record in corpus.records])
-            clean = [Item(record, {CLEAN: record.gold}) for record in corpus.records]
+            profile = {"profile": self._profiles[corpus.name]}
+            clean = [Item(record, {CLEAN: record.gold}, profile) for record in corpus.records]
             cases += corpus.cases(f"{corpus.name}/{CLEAN}", clean)
             for noise, noise_levels in self._noises(corpus).items():
                 items = [self._item(record, noise, noise_levels, corpus) for record in corpus.records]
@@ -70,8 +71,19 @@ class Stress(BlindSpot, TextAudit):
                 cases += corpus.cases(f"{corpus.name}/{noise}", applied)
         return cases
 
+    @cached_property
+    def _profiles(self) -> dict[str, Profile]:
+        return {corpus.name: profile_of(corpus.records) for corpus in self.corpora}
+
+    def recall(self, cases: list[Case]) -> None:
+        super().recall(cases)  # and with them what took a parse of every text to know
+        clean = (case for case in cases if "profile" in case.meta)
+        vars(self)["_profiles"] = {
+            case.slice.removesuffix(f"/{CLEAN}"): case.meta["profile"] for case in clean
+        }
+
     def _noises(self, corpus: Corpus) -> dict[str, tuple[Level, ...]]:
-        known = levels(profile_of(corpus.records), self.rule)
+        known = levels(self._profiles[corpus.name], self.rule)
         every = known | UNITS if self.units or set(self.only) & set(UNITS) else known
         for wrong in set(self.only) - set(every) - set(levels("summaries", "careful")):
             raise DataError(f"unknown noise {wrong!r}{suggest(wrong, every)}")
@@ -91,7 +103,7 @@ class Stress(BlindSpot, TextAudit):
         key = record.key
         texts: dict[str, str] = {CLEAN: record.gold}
         ratios: dict[str, float] = {}
-        changed: dict[str, list[tuple[str, str]]] = {}
+        changed: dict[str, list[list[str]]] = {}
         meta: dict[str, Any] = {"ratios": ratios, "changed": changed}
         for level in noise_levels:
             perturbation = self._perturbation(noise, level, corpus.task)
@@ -106,7 +118,7 @@ class Stress(BlindSpot, TextAudit):
                 total += noise_ratio(record.gold, noised, switched=switched)
             ratios[f"{level:g}"] = total / len(seeds)
             edits = alignment(record.gold, texts[f"{level:g}/1"])[:SHOWN_EDITS]
-            changed[f"{level:g}"] = [(edit.before, edit.after) for edit in edits]
+            changed[f"{level:g}"] = [[edit.before, edit.after] for edit in edits]
             if perturbation.method:
                 meta["method"] = perturbation.method
         if self.rule == "careful" and not any(ratios.values()):
@@ -128,7 +140,7 @@ class Stress(BlindSpot, TextAudit):
     @cached_property
     def _ratios(self) -> dict[str, dict[str, float]]:
         ratios = {}
-        noised = (case for case in self._cases if "ratios" in case.meta)
+        noised = (case for case in self.made if "ratios" in case.meta)
         for slice_, cases in grouped(noised, lambda case: case.slice).items():
             rows = [case.meta["ratios"] for case in cases]
             ratios[slice_] = {level: float(np.mean([row[level] for row in rows])) for level in rows[0]}
@@ -170,7 +182,7 @@ class Stress(BlindSpot, TextAudit):
                 notes.append(
                     f"{slice_}: no text is changed at {', '.join(same)}: too short for so little noise"
                 )
-        listed = [case.slice for case in self._cases]
+        listed = [case.slice for case in self.made]
         for corpus in self.corpora:
             noises = [self._perturbation(noise, 1, corpus.task) for noise in self._noises(corpus)]
             notes += language_notes(corpus.name, corpus.records, noises)

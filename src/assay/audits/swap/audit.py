@@ -8,7 +8,7 @@ Agreement: the genders in all texts are swapped, and the correlation with people
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
@@ -22,7 +22,7 @@ from assay.audits import gap
 from assay.audits.base import DataAudit, declared
 from assay.audits.human.items import limited, part_names
 from assay.audits.slices import FEWEST, PairScores, interval_estimate, largest, mean_estimate, spread_out
-from assay.core import Case, Finding, Floats, Judgement, Sample, Scored
+from assay.core import Case, Finding, Floats, Judgement, MadeOnce, Sample, Scored
 from assay.datasets.pairs import embedded_pairs
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
@@ -37,7 +37,7 @@ from assay.vocabulary import Rule
 
 @declared()
 @dataclass(frozen=True)
-class Swap(DataAudit):
+class Swap(MadeOnce, DataAudit):
     """Male and female versions of texts, against neutral references and against people."""
 
     name = "swap"
@@ -65,18 +65,14 @@ class Swap(DataAudit):
         tables = ((path, read_ratings(path, skip_missing=self.skip_missing)) for path in self.data)
         return [(path, limited(table, self.limit)) for path, table in tables]
 
-    @cached_property
-    def _cases(self) -> list[Case]:
+    def make_cases(self) -> list[Case]:
+        """Each text as it is and swapped; where only the hypothesis names a gender, also without it."""
         samples = [item.sample for item in self.items]
         texts = list(dict.fromkeys(t for sample in samples for t in (sample.hypothesis, *sample.references)))
         swapped = dict(zip(texts, swap_texts(texts, self._swap_list), strict=True))
         others = [sample.hypothesis for sample in samples]
         parts = part_names(self._files) if self.data else [""] * len(self.items)
         return [_case(item, part, swapped, others) for item, part in zip(self.items, parts, strict=True)]
-
-    def cases(self) -> Iterable[Case]:
-        """Each text as it is and swapped; where only the hypothesis names a gender, also without it."""
-        return self._cases
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Preference, then agreement with people; set metrics have neither."""
@@ -88,9 +84,9 @@ class Swap(DataAudit):
         return Judgement(findings, self._notes())
 
     def _notes(self) -> list[str]:
-        genders = Counter(case.meta["preference"] for case in self._cases)
+        genders = Counter(case.meta["preference"] for case in self.made)
         counts = ", ".join(f"{genders[gender]} {gender}" for gender in ("male", "female", "neutral"))
-        summary = f"neutral references: hypotheses of {len(self._cases)} items are {counts}"
+        summary = f"neutral references: hypotheses of {len(self.made)} items are {counts}"
         notes = [*self._swap_list.notes, summary]
         small = [gender for gender in ("male", "female") if genders[gender] < FEWEST]
         if small:
@@ -98,10 +94,10 @@ class Swap(DataAudit):
                 f"fewer than {FEWEST} {' and '.join(small)} items, too few for a verdict on preference: "
                 "one direction alone cannot separate gender from editing"
             )
-        ambiguous = sum(not case.meta["one_to_one"] for case in self._cases)
+        ambiguous = sum(not case.meta["one_to_one"] for case in self.made)
         if ambiguous:
             notes.append(f"{ambiguous} items have words without a counterpart of their own (his, him: her)")
-        if not any(case.meta.get("human") for case in self._cases):
+        if not any(case.meta.get("human") for case in self.made):
             notes.append("no human scores in the data: preference only, no agreement with people")
         return notes
 
