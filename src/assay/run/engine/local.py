@@ -23,7 +23,8 @@ from assay.vocabulary import OnError
 log = logging.getLogger(__name__)
 _POOL_FROM = 2000  # samples below which starting processes costs more than it saves
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_BROKEN = (BrokenProcessPool, EOFError, ConnectionError)  # a worker, or the server that forks them, is gone
+# A worker, or the server that forks them, is gone; a pool that learns it as it starts one closes its pipes.
+_BROKEN = (BrokenProcessPool, EOFError, OSError)
 _SHARE = 0.7  # of the machine's memory that all workers together may hold
 
 
