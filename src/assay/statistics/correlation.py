@@ -2,7 +2,8 @@
 
 Weights are how often each row was drawn (resamples x n); they give the correlation of a resample.
 `weighted_correlation` works out the order of one pair of vectors once; a resample then costs O(n) (Pearson,
-Spearman) or O(n log n) (Kendall). `correlate_rows` compares all pairs within each of many short rows.
+Spearman) or a row of one product with all pairs of rows (Kendall; O(n log n) where rows are many).
+`correlate_rows` compares all pairs within each of many short rows.
 Undefined correlations are nan.
 """
 
@@ -29,6 +30,8 @@ Kind = Literal["pearson", "spearman", "kendall_b", "kendall_c"]
 _FLAT = 1e-13
 # Comparing all pairs of a padded block of groups is faster below this many rows per group.
 _SMALL_GROUP = 200
+# A table of all pairs of rows serves all resamples; above so many rows each resample is sorted by itself.
+_ALL_PAIRS = 3000
 
 
 def correlate(x: ArrayLike, y: ArrayLike, kind: Kind) -> float | None:
@@ -51,13 +54,7 @@ def weighted_correlation(x: Floats, y: Floats, kind: Kind) -> Statistic:
     if kind == "spearman":
         return _weighted_spearman(x, y)
 
-    def tau(counts: Floats) -> float:
-        drawn = [np.repeat(side, counts.astype(np.intp)) for side in (x, y)]
-        if any(np.ptp(side) == 0 for side in drawn):
-            return np.nan
-        return float(scipy.stats.kendalltau(*drawn, variant=kind[-1]).statistic)
-
-    return lambda weights: np.array([tau(row) for row in weights])
+    return _weighted_kendall(x, y, kind)
 
 
 def correlate_rows(x: ArrayLike, y: ArrayLike, kind: Kind, *, weights: ArrayLike | None = None) -> Floats:
@@ -149,12 +146,10 @@ def _weighted_pearson(x: Floats, y: Floats) -> Statistic:
 
 
 def _weighted_spearman(x: Floats, y: Floats) -> Statistic:
-    runs = [np.unique(side, return_inverse=True)[1] for side in (x, y)]  # equal values have one number
-    members = [(np.argsort(run, kind="stable"), run) for run in runs]
+    members = [_equal_values(side) for side in (x, y)]
 
-    def ranks(weights: Floats, order: Integers, run: Integers) -> Floats:
-        starts = np.flatnonzero(np.diff(run[order], prepend=-1))
-        totals = np.add.reduceat(weights[:, order], starts, axis=1)
+    def ranks(weights: Floats, order: Integers, starts: Integers, run: Integers) -> Floats:
+        totals = _sums(weights, order, starts)
         middle: Floats = np.cumsum(totals, axis=1) - (totals - 1.0) / 2.0
         return middle[:, run]
 
@@ -165,6 +160,46 @@ def _weighted_spearman(x: Floats, y: Floats) -> Statistic:
         return _row_pearson(a, b, weights, flat=1e-9)
 
     return correlation
+
+
+def _weighted_kendall(x: Floats, y: Floats, kind: Kind) -> Statistic:
+    if x.size > _ALL_PAIRS:
+        return lambda weights: np.array([_repeated_kendall(x, y, row, kind) for row in weights])
+    # Signs are -1, 0 or 1 and draws small integers: single precision adds them without rounding.
+    signs = [np.sign(np.subtract.outer(side, side)).astype(np.float32) for side in (x, y)]
+    concordance, members = signs[0] * signs[1], [_equal_values(side) for side in (x, y)]
+
+    def correlation(weights: Floats) -> Floats:
+        surplus = np.einsum("ij,ij->i", weights.astype(np.float32) @ concordance, weights) / 2.0
+        alike = [_sums(weights, *member[:2]) for member in members]
+        pairs = weights.sum(axis=1) ** 2
+        if kind == "kendall_b":
+            untied = [(pairs - np.einsum("ij,ij->i", sums, sums)) / 2.0 for sums in alike]
+            return _root_ratio(surplus, *untied)
+        # Stuart's tau-c, 2 (concordant - discordant) m / (n^2 (m - 1)), m the fewer distinct values.
+        m = np.minimum(*((sums > 0).sum(axis=1) for sums in alike))
+        return np.where(m > 1, 2.0 * surplus * m / np.maximum(pairs * (m - 1.0), 1.0), np.nan)
+
+    return correlation
+
+
+def _repeated_kendall(x: Floats, y: Floats, counts: Floats, kind: Kind) -> float:
+    drawn = [np.repeat(side, counts.astype(np.intp)) for side in (x, y)]
+    if any(np.ptp(side) == 0 for side in drawn):
+        return np.nan
+    return float(scipy.stats.kendalltau(*drawn, variant=kind[-1]).statistic)
+
+
+def _equal_values(side: Floats) -> tuple[Integers, Integers, Integers]:
+    """The order of a vector, where in it each run of equal values begins, and the run of each value."""
+    run = np.unique(side, return_inverse=True)[1]
+    order = np.argsort(run, kind="stable")
+    return order, np.flatnonzero(np.diff(run[order], prepend=-1)), run
+
+
+def _sums(weights: Floats, order: Integers, starts: Integers) -> Floats:
+    """The weight of every run of equal values."""
+    return np.asarray(np.add.reduceat(weights[:, order], starts, axis=1))
 
 
 def _row_pearson(a: Floats, b: Floats, weights: Floats, flat: float = 0.0) -> Floats:
