@@ -81,6 +81,7 @@ def test_interval_of_a_share_is_wilsons(successes, n, level):
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     interval = proportion_interval(successes, n, level=level)
     assert interval.pair == pytest.approx((middle - half, middle + half), abs=1e-12)
+    assert interval.pair == tuple(ss.binomtest(successes, n).proportion_ci(level, method="wilson"))
     assert proportion_interval(0, 0) is None
 
 
@@ -88,7 +89,9 @@ def test_interval_of_a_share_is_wilsons(successes, n, level):
 @settings(deadline=None, max_examples=100)
 def test_q_values_are_the_smallest_levels_that_reject(p_values):
     q = benjamini_hochberg(p_values)
-    present = sorted(p for p in p_values if p is not None)
+    given = [p for p in p_values if p is not None]
+    assert q[~np.isnan(q)].tolist() == (ss.false_discovery_control(given).tolist() if given else [])
+    present = sorted(given)
     for p, q_value in zip(p_values, q, strict=True):
         if p is None:
             assert np.isnan(q_value)

@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
-from scipy.optimize import Bounds, LinearConstraint, milp
+import scipy  # scipy.optimize takes 0.2 s to import, so it is loaded on first use
 
 from assay.core import Statistic
 from assay.errors import AuditError
@@ -135,10 +135,16 @@ def smallest_cover(members: Sequence[Candidate], spots: frozenset[Spot]) -> list
     """The exact minimum: fewest metrics that notice all these spots, the cheapest of equal sets."""
     if not spots:
         return []
-    noticed = LinearConstraint(_table(members, sorted(spots)), lb=1.0)
-    whole = np.ones(len(members))
-    solved = milp(_weights(members), constraints=noticed, integrality=whole, bounds=Bounds(0, 1))
-    return [member for member, taken in zip(members, solved.x, strict=True) if taken > 0.5]
+    chosen = _cheapest(_weights(members), (_table(members, sorted(spots)), 1.0, np.inf))
+    return [member for member, is_taken in zip(members, chosen, strict=True) if is_taken]
+
+
+def _cheapest(price: np.ndarray, *rules: tuple[np.ndarray, float, float]) -> np.ndarray:
+    """Which to take at the least price, so that the sums of each rule lie between its two bounds."""
+    solver = scipy.optimize
+    limits = [solver.LinearConstraint(*rule) for rule in rules]
+    whole = {"integrality": np.ones(len(price)), "bounds": solver.Bounds(0, 1)}
+    return np.asarray(solver.milp(price, constraints=limits, **whole).x > 0.5)
 
 
 def _table(members: Sequence[Candidate], spots: Sequence[Spot]) -> np.ndarray:
@@ -155,10 +161,10 @@ def _best_of_size(
     n, m = len(members), len(listed)
     # Variables: which members are taken, then which spots are noticed. The small price breaks ties by cost.
     price = np.concatenate([1e-3 * _weights(members) / (2 * n), -np.ones(m)])
-    noticed_by = LinearConstraint(np.hstack([table, -np.eye(m)]), lb=0.0)
-    few = LinearConstraint(np.concatenate([np.ones(n), np.zeros(m)])[None, :], ub=size)
-    solved = milp(price, constraints=[noticed_by, few], integrality=np.ones(n + m), bounds=Bounds(0, 1))
-    taken = [member for member, chosen in zip(members, solved.x[:n], strict=True) if chosen > 0.5]
+    noticed_by = np.hstack([table, -np.eye(m)]), 0.0, np.inf
+    few = np.concatenate([np.ones(n), np.zeros(m)])[None, :], -np.inf, float(size)
+    chosen = _cheapest(price, noticed_by, few)[:n]
+    taken = [member for member, is_taken in zip(members, chosen, strict=True) if is_taken]
     covered = frozenset[Spot]().union(*(member.notices for member in taken))
     return tuple(member.metric for member in taken), len(covered)
 

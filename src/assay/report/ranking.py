@@ -158,8 +158,9 @@ def _ranked(
             lines.append(Line(metric, Share.of(harmful), Share.of(harmless)))
             judged[metric] = len(harmful) - harmful.count("inconclusive")
     fewest = JUDGED * max(judged.values(), default=0)
-    lows = [line.noticed.ends[0] for line in lines if judged[line.metric] >= fewest]
-    above = {line.metric: sum(low > line.noticed.ends[1] for low in lows) for line in lines}
+    ends = {line.metric: line.noticed.ends for line in lines}
+    lows = [low for metric, (low, _) in ends.items() if judged[metric] >= fewest]
+    above = {metric: sum(low > high for low in lows) for metric, (_, high) in ends.items()}
     above |= {metric: len(lines) for metric, count in judged.items() if count < fewest}
     lines.sort(key=lambda line: (above[line.metric], -line.noticed.value, -line.steady.value))
     ordered = [above[line.metric] for line in lines]
