@@ -34,7 +34,7 @@ class Bar:
 
 
 RACES = ("ngrams", "bertscore", "wmd", "moverscore", "ppl", "mauve", "association", "significance",
-         "perturbations", "engine", "growth", "bulk", "audit")  # fmt: skip
+         "perturbations", "engine", "growth", "bulk", "ratings", "audit")  # fmt: skip
 BARS = (
     Bar("ngrams", "ratio_bleu", 3.0),
     Bar("ngrams", "ratio_sacrebleu", 3.0),
@@ -63,6 +63,8 @@ BARS = (
     Bar("growth", "microseconds_growth", 1.1, most=True),
     Bar("growth", "judging_microseconds_growth", 1.1, most=True),
     Bar("growth", "bytes_growth", 1.2, most=True),
+    Bar("ratings", "whole_peak_megabytes", 4000.0, most=True),
+    Bar("ratings", "growth", 1.1, most=True),
     Bar("audit", "cold_seconds", 110.0, most=True),
     Bar("audit", "warm_seconds", 12.0, most=True),
     Bar("audit", "scoring_times", 50.0),

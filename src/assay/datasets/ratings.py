@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 from assay.core import Sample
-from assay.datasets.rows import Row, read_rows, read_sources, stream_rows, with_aliases
+from assay.datasets.rows import Row, read_sources, stream_rows
 from assay.errors import DataError
 
 KNOWN = ("id", "hypothesis", "references", "source", "image", "system", "doc", "human")
@@ -43,7 +44,7 @@ def read_samples(
     sample as absent. Without `rated`, a column that could be a rating by its name alone is not read as one.
     """
     sources = read_sources(path)
-    rows = with_aliases(read_rows(path, limit), (*TEXTS, "human") if rated else TEXTS)
+    rows = stream_rows(path, (*TEXTS, "human") if rated else TEXTS, limit)
     return unique((_rated(row, n, sources, skip_missing) for n, row in enumerate(rows)), path)
 
 
@@ -129,6 +130,7 @@ def _human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
 def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool) -> Rated:
     hypothesis = row.text("hypothesis")
     doc, system = (row.label(column) for column in ("doc", "system"))
+    doc, system = (name and intern(name) for name in (doc, system))  # a million texts share a few
     source = row.maybe("source") or (None if doc is None else sources.get(doc))
     references = row.texts("references") if row.has("references") else ()
     named = row.label("id") or f"{row.file.stem}-{number}"

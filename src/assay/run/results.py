@@ -44,6 +44,7 @@ RUN, REPORT = "run.json", "report.html"  # the first is the mark of a run folder
 _EXPLANATIONS = "explanations.jsonl"
 _FILES = (*(f"{name}.parquet" for name in TABLES), _EXPLANATIONS)
 _SAVING = ".saving"  # the folder in which a run's files wait until its run.json is in place
+_FRAME_CASES = 100_000
 _HARMLESS = (".gitignore", ".gitkeep", ".DS_Store")
 _ALWAYS = ("assay", "metrics", "audits", "notes")  # in run.json; the rest a report can do without
 _SHAPES = {
@@ -311,7 +312,7 @@ def _reading(path: Path) -> Iterator[Path]:
 def _read_table(path: Path, schema: Schema) -> pl.DataFrame:
     """A table of the run, read by pyarrow: polars panics if a page or the metadata is damaged."""
     with _reading(path):
-        stored = open_parquet(path, list(schema)).read(list(schema))
+        stored = open_parquet(path, list(schema)).read(list(schema), use_threads=False)
         table = pa.table({name: stored.column(name) for name in schema})  # without metadata
         table.validate(full=True)
         return pl.DataFrame(table).select(pl.col(name).cast(kind) for name, kind in schema.items())
@@ -352,15 +353,21 @@ def findings_frame(findings: Iterable[Finding]) -> pl.DataFrame:
 
 
 def cases_frame(work: Mapping[str, Sequence[Case]]) -> pl.DataFrame:
-    """The samples of every case, one row per role."""
-    rows = []
-    for audit, cases in work.items():
-        for case in cases:
-            meta = json.dumps(case.meta, ensure_ascii=True, default=str, sort_keys=True) if case.meta else ""
-            rows += [
-                (audit, case.id, case.slice, role, s.hypothesis, list(s.references), s.source, meta)
-                for role, s in case.samples.items()
-            ]
+    """The samples of every case, one row per role; made in parts, since rows are larger than their frame."""
+    cases = [(audit, case) for audit, listed in work.items() for case in listed]
+    starts = range(0, len(cases), _FRAME_CASES)
+    frames = [_part_frame(cases[start : start + _FRAME_CASES]) for start in starts]
+    return pl.concat([pl.DataFrame(schema=CASES), *frames])
+
+
+def _part_frame(cases: Sequence[tuple[str, Case]]) -> pl.DataFrame:
+    rows: list[tuple[Any, ...]] = []
+    for audit, case in cases:
+        meta = json.dumps(case.meta, ensure_ascii=True, default=str, sort_keys=True) if case.meta else ""
+        rows += [
+            (audit, case.id, case.slice, role, s.hypothesis, list(s.references), s.source, meta)
+            for role, s in case.samples.items()
+        ]
     try:
         return pl.DataFrame(rows, schema=CASES, orient="row")
     except UnicodeEncodeError:  # samples made in code may hold half a surrogate pair

@@ -16,13 +16,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import compress
+from sys import intern
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from assay.audits.base import DataAudit, check_known, declared
 from assay.audits.human import compare, levels, people, sentinels, use
-from assay.audits.human.items import PART_COLUMNS, Items, limited, part_names
+from assay.audits.human.items import PART_COLUMNS, Items, limited, mean_rating, part_names
 from assay.audits.human.levels import Agreement, Study
 from assay.core import Case, Finding, Floats, Judgement, Scored
 from assay.datasets.published.ratings import CHOSEN_BY, Choice, read_ratings
@@ -33,6 +34,7 @@ from assay.vocabulary import Range
 
 ROLE = "hypothesis"
 ALL = "all"  # the slice of texts that no system is named for
+_MOST_DRAWN, _FEWEST_DRAWS = 20_000_000, 100  # texts drawn in all resamples together, and resamples
 FEWEST_RATED = 3  # texts below which nothing is correlated
 
 
@@ -109,16 +111,20 @@ class Human(DataAudit):
 
     @property
     def drawing(self) -> dict[str, Any]:
-        """How resampling functions draw, as keyword arguments."""
-        return {"resamples": self.resamples, "seed": self.seed}
+        """How resampling functions draw, as keyword arguments; intervals of many texts need fewer draws."""
+        fewer = max(_FEWEST_DRAWS, _MOST_DRAWN // len(self.items))
+        return {"resamples": min(self.resamples, fewer), "seed": self.seed}
 
     def cases(self) -> Iterable[Case]:
+        parts = {
+            part: [f"example/{levels.labelled(part, name)}" for name in self.criteria]
+            for part in self.items.parts
+        }
         for item, part in zip(self.items.rated, self.items.parts, strict=True):
-            means = {name: float(np.mean(item.human[name])) for name in self.criteria if name in item.human}
-            at = {f"example/{levels.labelled(part, name)}": mean for name, mean in means.items()}
-            human = {name: list(given) for name, given in item.human.items()}
-            meta = {"doc": item.doc, "human": human, "at": at}
-            yield Case(item.id, {ROLE: item.sample}, levels.system_slice(part, item.system or ALL), meta)
+            named = zip(parts[part], self.criteria, strict=True)
+            at = {label: mean_rating(item.human[name]) for label, name in named if name in item.human}
+            slice_ = intern(levels.system_slice(part, item.system or ALL))
+            yield Case(item.id, {ROLE: item.sample}, slice_, {"doc": item.doc, "human": item.human, "at": at})
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """All criteria: metrics and sentinels against people and each other, and people among themselves."""
@@ -212,6 +218,10 @@ class Human(DataAudit):
         if 1 < min(len(part.system_names) for part in items.by_part.values()) < levels.CROSSED_SYSTEMS:
             few = f"fewer than {levels.CROSSED_SYSTEMS} systems"
             notes.append(f"{few}: intervals and verdicts speak of these systems alone")
+        if (drawn := self.drawing["resamples"]) < self.resamples:
+            notes.append(
+                f"intervals rest on {drawn} resamples, not {self.resamples}: there are {len(items):,} texts"
+            )
         if all(item.doc is None for item in items.rated):
             notes.append("no column 'doc': texts that share a source or references are taken as one document")
         if unused := _unused(items, "columns not used: "):

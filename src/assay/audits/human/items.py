@@ -79,14 +79,16 @@ class Items:
         places = rows[named] * shape[1] + columns[named]
         return int(places.size - np.unique(places).size)
 
-    @property
+    @cached_property
     def grouped(self) -> bool:
+        """Whether some document has several texts."""
         return len(set(self.documents)) < len(self)
 
     def human(self, criterion: str) -> Floats:
         """The mean rating of each text; nan where nobody rated it."""
-        given = [item.human.get(criterion, ()) for item in self.rated]
-        return np.array([np.mean(numbers) if numbers else np.nan for numbers in given], dtype=np.float64)
+        given = (item.human.get(criterion, ()) for item in self.rated)
+        means = (mean_rating(numbers) if numbers else np.nan for numbers in given)
+        return np.fromiter(means, np.float64, len(self))
 
     def judgements(self, criterion: str) -> tuple[NDArray[np.intp], Floats]:
         """Every single rating: the number of its text, and the rating."""
@@ -107,6 +109,11 @@ class Items:
         np.add.at(total, (rows[used], columns[used]), values[used])
         np.add.at(count, (rows[used], columns[used]), 1.0)
         return ratio(total, count)
+
+
+def mean_rating(numbers: Sequence[float]) -> float:
+    """The mean of one text's ratings; most texts have one."""
+    return numbers[0] if len(numbers) == 1 else float(np.mean(numbers))
 
 
 def _document(item: Rated) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
-from scipy.stats import rankdata
+import scipy  # scipy.stats takes 0.4 s to import, so it is loaded on first use
 
 from assay.audits.human.items import Items
 from assay.audits.slices import EVIDENCE, FEWEST, grouped, interval_estimate
@@ -97,10 +97,10 @@ class Study:
     @cached_property
     def disagreements(self) -> dict[str, tuple[str, ...]]:
         """For each metric, the texts that it and people place furthest apart by rank."""
-        texts = {}
+        texts, rank = {}, scipy.stats.rankdata
         for metric, scores in zip(self.metrics, self.scores, strict=True):
             both = np.flatnonzero(np.isfinite(scores) & np.isfinite(self.human))
-            apart = np.abs(rankdata(scores[both]) - rankdata(self.human[both]))
+            apart = np.abs(rank(scores[both]) - rank(self.human[both]))
             worst = both[np.argsort(-apart, kind="stable")[:EVIDENCE]] if both.size > 1 else ()
             texts[metric] = tuple(self.items.rated[place].id for place in worst)
         return texts

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from assay.core import Image
 from assay.datasets.columns import table_of
 from assay.datasets.files import read_json
-from assay.datasets.rows import Row, below, entries, read_rows
+from assay.datasets.rows import Row, below, entries, first_rows, read_rows
 from assay.errors import DataError
 from assay.models.weights import file_digest
 
@@ -61,7 +61,8 @@ class Opened:
             members = self.document.values() if isinstance(self.document, Mapping) else self.document
             if not isinstance(members, Iterable) or not all(isinstance(m, Mapping) for m in members):
                 return frozenset()
-        return frozenset(self.records[0].values)
+            return frozenset(self.records[0].values)
+        return frozenset(first_rows(self.path)[0].values)
 
     @property
     def _is_document(self) -> bool:
