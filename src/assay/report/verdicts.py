@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
-
-import polars as pl
 
 from assay.core import Chart, Statistic
 from assay.datasets.lexicon import toml_file
@@ -92,9 +90,11 @@ def _statistic(stored: Mapping[str, Any]) -> Statistic:
 
 
 def rows_of(run: Run) -> list[Row]:
-    """The findings of a run."""
-    audits = audits_of(run)
-    return [Row(row, audits[row["audit"]]) for row in run.findings.iter_rows(named=True)]
+    """The findings of a run, which remembers them: every part of a report asks."""
+    if "rows" not in vars(run):
+        audits = audits_of(run)
+        vars(run)["rows"] = [Row(row, audits[row["audit"]]) for row in run.findings.iter_rows(named=True)]
+    return list(vars(run)["rows"])
 
 
 def grouped(elements: Iterable[Element], key: Callable[[Element], Key]) -> dict[Key, list[Element]]:
@@ -112,9 +112,7 @@ def is_check(row: Row) -> bool:
 
 def checks(run: Run, question: Question | None = None) -> list[Row]:
     """The findings that were judged, also the inconclusive and insensitive ones; of one question if given."""
-    judged = run.findings.filter(pl.col("verdict") != "not judged")
-    rows = rows_of(replace(run, findings=judged))
-    return [row for row in rows if question in (None, row.info.question)]
+    return [row for row in rows_of(run) if is_check(row) and question in (None, row.info.question)]
 
 
 def severity(row: Row) -> float:

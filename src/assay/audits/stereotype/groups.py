@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from math import log2
 
@@ -62,7 +62,11 @@ def is_known(phrase: str) -> bool:
 
 def changed_words(case: Case) -> tuple[list[str], list[str]]:
     """The words of the first text that the second lacks, and the other way round."""
-    texts = [Counter(_WORD.findall(case.samples[role].hypothesis)) for role in PAIR]
+    return _changed(*(case.samples[role].hypothesis for role in PAIR))
+
+
+def _changed(text: str, other: str) -> tuple[list[str], list[str]]:
+    texts = [Counter(_WORD.findall(each)) for each in (text, other)]
     return list((texts[0] - texts[1]).elements()), list((texts[1] - texts[0]).elements())
 
 
@@ -83,7 +87,14 @@ class Change:
 
     @classmethod
     def of(cls, case: Case) -> Change:
-        first, second = changed_words(case)
+        return cls.between(
+            *(case.samples[role].hypothesis for role in PAIR), case.samples[PAIR[0]].references
+        )
+
+    @classmethod
+    @lru_cache(maxsize=50_000)  # every metric meets the same pairs
+    def between(cls, text: str, other: str, references: tuple[str, ...]) -> Change:
+        first, second = _changed(text, other)
         both = [*first, *second]
         pronouns = word_set("words", "pronouns")
         if both and all(word.lower() in pronouns for word in both):
@@ -92,11 +103,9 @@ class Change:
             kind = "name" if both and all(word[0].isupper() for word in both) else "word"
         letters = [sum(map(len, words)) for words in (first, second)]
         rare = [max(map(rarity, words), default=0.0) for words in (first, second)]
-        references = case.samples[PAIR[0]].references
-        text, other = (case.samples[role].hypothesis for role in PAIR)
         construction = construction_of(text, other, references[0]) if references else ""
-        shared = Counter(_WORD.findall(case.samples[PAIR[0]].hypothesis)) - Counter(first)
-        neutral = [word for text in references for word in Counter(_WORD.findall(text)) - shared]
+        shared = Counter(_WORD.findall(text)) - Counter(first)
+        neutral = [word for reference in references for word in Counter(_WORD.findall(reference)) - shared]
         alike = [
             max((_likeness(own, word) for own in words for word in neutral), default=0.0)
             for words in (first, second)
@@ -144,9 +153,10 @@ class Controls:
 
     def _slopes(self, weights: Floats, places: NDArray[np.intp]) -> Floats:
         features = self._features[places]
-        squares = np.einsum("bj,jk,jl->bkl", weights, features, features)
+        outer = features[:, :, None] * features[:, None, :]
+        squares = (weights @ outer.reshape(len(features), -1)).reshape(-1, *outer.shape[1:])
         squares += _CONTROL_RIDGE * np.eye(features.shape[1]) * max(1.0, float((features**2).sum()))
-        products = np.einsum("bj,jk,j->bk", weights, features, self.differences[places])
+        products = weights @ (features * self.differences[places, None])
         return np.asarray(np.linalg.solve(squares, products[:, :, None])[:, :, 0])
 
     def nearest(self, cases: Sequence[Case]) -> NDArray[np.intp]:
