@@ -11,6 +11,10 @@ import pytest
 from assay.core import Metric
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+if (
+    "PYTEST_XDIST_WORKER" in os.environ
+):  # there is a worker per core: threads of torch would only wait for each other
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 

@@ -18,9 +18,11 @@ from assay import Metric
 class Slow(Metric):
     name = "slow"
     def score(self, samples):
-        time.sleep(0.002 * len(samples))
         with open(os.environ["ASSAY_TEST_LOG"], "a") as log:
             log.write("".join(s.key + "\\n" for s in samples))
+            written = log.tell()
+        if "ASSAY_TEST_KILLED" in os.environ:  # slow enough to be put into the cache, then until the end
+            time.sleep(0.002 * len(samples) if written <= 2200 * 33 else 600)
         return [float(len(s.hypothesis) % 7) for s in samples]
 """
 
@@ -34,7 +36,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     command = [sys.executable, "-c", "from assay.cli import main; main()", "run", "stereotype", "-m",
                "slow.py:Slow", "--data", "pairs.jsonl", "--cache", "cache", "--json"]  # fmt: skip
-    logged = os.environ | {"ASSAY_TEST_LOG": str(tmp_path / "log1")}
+    logged = os.environ | {"ASSAY_TEST_LOG": str(tmp_path / "log1"), "ASSAY_TEST_KILLED": "yes"}
     process = subprocess.Popen(
         command, cwd=tmp_path, env=logged, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

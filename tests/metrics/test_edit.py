@@ -34,7 +34,7 @@ def test_corpora(corpus_samples, small_samples):
 def test_texts_that_leave_the_beam(mine, theirs):
     rng = random.Random(mine)
     words = [f"w{number}" for number in range(50)]
-    for _ in range(3):
+    for _ in range(3 if mine < 200 else 1):  # sacreBLEU takes seconds for one
         hypothesis, reference = (" ".join(rng.choices(words, k=size)) for size in (mine, theirs))
         sample = Sample(hypothesis, (reference,))
         assert Ter().score([sample])[0] == pytest.approx(library(sample), abs=1e-9)

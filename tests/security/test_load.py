@@ -108,5 +108,7 @@ def test_too_many_requests_are_refused_and_then_served_again(usual: tuple[str, i
         statuses = [client.get("/runs").status_code for _ in range(120)]
         assert set(statuses) == {200, 429}
         assert statuses[:30] == [200] * 30
-        time.sleep(5)
-        assert client.get("/runs").status_code == 200
+        deadline = time.monotonic() + 60
+        while client.get("/runs").status_code != 200:
+            assert time.monotonic() < deadline, "it never serves again"
+            time.sleep(0.2)
