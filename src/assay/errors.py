@@ -92,20 +92,16 @@ def install(extra: str) -> str:
 
 def unwritable(what: object, error: Exception) -> CacheError:
     """The message for a file, a folder or a stream that cannot be written, with the advice that fits."""
-    number = getattr(error, "errno", None)
-    advice = _ADVICE.get(number) if number is not None else None
-    reason = getattr(error, "strerror", None) or error
-    return CacheError(f"cannot write {what}: {reason}; {advice or f'free some space or {_ELSEWHERE}'}")
+    advice = _ADVICE.get(getattr(error, "errno", None) or 0, f"free some space or {_ELSEWHERE}")
+    return CacheError(f"cannot write {what}: {getattr(error, 'strerror', None) or error}; {advice}")
 
 
 def suggest(wrong: str, known: Iterable[str]) -> str:
     """'; did you mean bleu?' - or the known names when nothing is near."""
     names = sorted(known)
-    below = [name for name in names if name.startswith(f"{wrong}:")]
-    if below:
+    if below := [name for name in names if name.startswith(f"{wrong}:")]:
         return f"; did you mean one of {', '.join(below)}?"
-    near = nearest(wrong, names)
-    if near:
+    if near := nearest(wrong, names):
         return f"; did you mean {near}?"
     return f"; known: {', '.join(names)}" if names else ""
 

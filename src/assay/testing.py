@@ -66,9 +66,8 @@ def assert_metric_passes(
 
     asked = {"only": (attribute,)} | options if attribute else options
     done = run(audit, [metric], session=Session.open(None, cache), size=size, **asked)
-    judged = set(done.findings["verdict"]) - {"not judged"}
     silent = f"{audit} says nothing of this metric: it does not tell clean from worthless texts"
-    _require(judged != {"insensitive"}, silent)
+    _require(set(done.findings["verdict"]) - {"not judged"} != {"insensitive"}, silent)
     failed = _problems(done, statistic, allow, ("fail", "inconclusive") if strict else ("fail",))
     new = [line for slice_, line in failed if not _among(slice_, xfail)]
     rest = [f"... and {len(new) - SHOWN} more"] if len(new) > SHOWN else []
@@ -152,8 +151,7 @@ def _samples() -> list[Sample]:
     from assay.core import Sample
     from assay.datasets.lexicon import toml_file
 
-    source, other = "storm | closed | harbour", "The weather was fine on that day."
-    pairs = toml_file("names", "contract")["pairs"]
+    pairs, source, other = (toml_file("names", "contract")[key] for key in ("pairs", "source", "other"))
     return [Sample(text, (reference, other), source, rival=reference) for text, reference in pairs]
 
 
@@ -227,7 +225,7 @@ def _check_hard_texts(measured: Measure) -> None:
 def check_perturbation(perturbation: Perturbation | str) -> None:
     """Raise AssertionError where a perturbation varies, changes nothing or fails on hard texts."""
     from assay.core import Perturbation, Record
-    from assay.datasets.lexicon import toml_file
+    from assay.datasets.lexicon import toml_file, with_tuples
     from assay.names.spec import perturbation as named
     from assay.vocabulary import TASKS, Criterion, Expectation
 
@@ -236,16 +234,14 @@ def check_perturbation(perturbation: Perturbation | str) -> None:
     _require(edit.criterion in get_args(Criterion), f"{edit.name}: unknown criterion {edit.criterion!r}")
     _require(edit.expect in get_args(Expectation), f"{edit.name}: unknown expectation {edit.expect!r}")
     _check_construction(edit)
-    gold = "On 3 May the old doctor did not visit Paris, and she told Amina that the two red cars were late."
-    context = ("A: I like tea.", "B: I don't.")
-    others = ("Another text stands here.", "A third one was written in Lima.")
-    record = Record("r", gold, "translation", ("A reference for it.",), "A source for it.", context, others)
+    texts = toml_file("names", "contract")
+    record, gold = Record(**with_tuples(texts["record"])), texts["record"]["gold"]
     first, second = edit.perturb(record, 1), edit.perturb(record, 1)
     drawn = f"{edit.name} gives {first!r} and then {second!r}"
     _require(first == second, f"{drawn}; draw from the generator given")
     _require(first != gold, f"{edit.name} returns the text unchanged; return None where it does not apply")
     _require(first is None or isinstance(first, str), f"{edit.name} returns {type(first).__name__}")
-    for text, task in product(toml_file("names", "contract")["edited"], TASKS):
+    for text, task in product(texts["edited"], TASKS):
         changed = edit.apply(Record("r", text, task), Random(0))
         returned = f"{edit.name} returns {type(changed).__name__} for {text!r}"
         _require(changed is None or isinstance(changed, str), returned)

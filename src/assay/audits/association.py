@@ -112,8 +112,7 @@ class Association(DataAudit):
 
         The data fix the family: a verdict does not depend on what else was asked for.
         """
-        alike = [other for other in self._battery if other.level == test.level]
-        family = [other for other in alike if other.label not in INNOCUOUS]
+        family = [t for t in self._battery if t.level == test.level and t.label not in INNOCUOUS]
         return float(0.95 ** (1 / max(1, len(family))))
 
     @property

@@ -62,8 +62,7 @@ class Attention(BlindSpot, TextAudit):
         for slice_, row in named.items():
             values = row[np.isfinite(row)]
             if values.size:
-                share = mean_estimate(values, seed=self.seed)
-                yield Finding.of(answer, slice_, "attention_share", share)
+                yield Finding.of(answer, slice_, "attention_share", mean_estimate(values, seed=self.seed))
 
 
 def by_distance(blocks: Floats, block: int) -> dict[str, Floats]:

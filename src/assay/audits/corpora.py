@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -41,21 +41,19 @@ class Corpus:
     task: Task
     shared: tuple[str, ...] = ()
 
-    def cases(self, slice_: str, items: Sequence[Item]) -> list[Case]:
+    def cases(self, slice_: str, items: Sequence[Item]) -> Iterator[Case]:
         """Items of one slice as cases, each with a worthless text beside its own.
 
         Shared references are given to the slice's first case only. A set metric finds them there; a metric
         that would compare a text with an unrelated reference has nothing to score.
         """
-        cases = []
         for number, item in enumerate(items):
             record = item.record
             samples = {role: record.sample(text) for role, text in item.texts.items()}
             samples = with_worthless(samples, record.others, record.key)
             if self.shared and number == 0:
                 samples = {role: replace(sample, references=self.shared) for role, sample in samples.items()}
-            cases.append(Case(f"{slice_}:{record.id}", samples, slice_, item.meta))
-        return cases
+            yield Case(f"{slice_}:{record.id}", samples, slice_, item.meta)
 
 
 def could_matter(record: Record, *changed: str) -> bool:

@@ -112,8 +112,7 @@ class CopySource(BlindSpot, DataAudit):
     def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
         """What simple checks would stop, beside each metric that scores copies no lower."""
         checks = {f"{corpus.name}/copy-source": caught(corpus.records) for corpus in self.corpora}
-        gains = [finding for finding in findings if finding.statistic == "copy_gain"]
-        for gain in gains:
+        for gain in (finding for finding in findings if finding.statistic == "copy_gain"):
             for check, share in checks[gain.slice].items() if gain.value >= 0 else ():
                 yield Finding.of(gain.metric, gain.slice, "copy_caught", share, n=gain.n, versus=check)
 

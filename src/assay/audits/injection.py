@@ -15,7 +15,7 @@ from assay.audits.base import DataAudit, check_known, declared
 from assay.audits.corpora import BlindSpot
 from assay.audits.gap import CLEAN
 from assay.audits.slices import SliceScores, difference, grouped
-from assay.core import Estimate, Finding, Interval, Record
+from assay.core import Estimate, Finding, Record
 from assay.perturbations.degenerate import CONTROL, PLACES, Injection, injections, placed
 from assay.perturbations.edit import unrelated_text
 from assay.recipe import generator
@@ -80,7 +80,9 @@ class InjectionAudit(BlindSpot, DataAudit):
             if versus not in gains:  # the metric scored no neutral sentence
                 continue
             gain = gains[versus]
-            decisive = _lower(gain, gains[_RANDOM]) if versus == CONTROL else None
+            decisive, other = None, gains[_RANDOM]
+            if versus == CONTROL and gain.ci and other.ci:  # the interval of the smaller of the two gains
+                decisive = min(gain.ci[0], other.ci[0]), min(gain.ci[1], other.ci[1])
             yield Finding.of(
                 scores.scored, f"{scores.dataset}/{role}", "injection_gain",
                 replace(gain, decisive=decisive, paper=gain.value < 0), versus=versus,
@@ -106,10 +108,3 @@ class InjectionAudit(BlindSpot, DataAudit):
 
 def _persuasive() -> list[Injection]:
     return [injection for injection in injections().values() if injection.family != CONTROL]
-
-
-def _lower(first: Estimate, second: Estimate) -> Interval | None:
-    """The interval of the smaller of two gains."""
-    if first.ci is None or second.ci is None:
-        return None
-    return min(first.ci[0], second.ci[0]), min(first.ci[1], second.ci[1])

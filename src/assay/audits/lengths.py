@@ -66,8 +66,7 @@ class IdentityLength(BlindSpot, DataAudit):
 def _text(corpus: Corpus, number: int, length: int) -> str:
     """The first words of a clean text, followed by the next texts where it is too short."""
     records = [*corpus.records[number:], *corpus.records[:number]]
-    words = chain.from_iterable(record.gold.split() for record in records)
-    return " ".join(islice(words, length))
+    return " ".join(islice(chain.from_iterable(record.gold.split() for record in records), length))
 
 
 @declared()

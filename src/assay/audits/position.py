@@ -15,8 +15,7 @@ from assay.audits.corpora import BlindSpot
 from assay.audits.gap import CLEAN
 from assay.audits.slices import SliceScores, difference
 from assay.core import Estimate, Finding, Record
-from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, ErrorKind, PositionedError
-from assay.perturbations.degenerate import Position as Where
+from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, PositionedError
 
 
 @declared()
@@ -49,31 +48,25 @@ class Position(BlindSpot, TextAudit):
     def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
         """The change at each position, and how far it lags behind that at the most sensitive position."""
         for kind in ERROR_KINDS:
-            yield from self._kind_findings(scores, kind)
-
-    def _kind_findings(self, scores: SliceScores, kind: ErrorKind) -> Iterable[Finding]:
-        named = {position: scores.roles(f"{kind}/{position}/") for position in POSITIONS}
-        roles = {position: listed for position, listed in named.items() if listed}
-        changes = self._changes(scores, roles)
-        for position, change in changes.items():
-            slice_ = f"{scores.dataset}/{kind}/{position}"
-            shown = _relative(scores, roles[position], change) if self.rule == "paper" else change
-            yield Finding.of(
-                scores.scored, slice_, "position_change", replace(shown, paper=change.value < 0),
-                evidence=scores.top_items(difference(roles[position])), judged=self.judges(scores),
-            )  # fmt: skip
-            yield from scores.noticed(slice_, roles[position], self.seed)
-            lowest = min(changes, key=lambda position: changes[position].value)
-            if position != lowest:
-                gap = scores.contrast(roles[position], roles[lowest])
-                yield Finding.of(scores.scored, slice_, "position_change", gap, versus=lowest, judged=False)
-
-    def _changes(self, scores: SliceScores, roles: Mapping[Where, Sequence[str]]) -> dict[Where, Estimate]:
-        """The change at each position; intervals hold together where items can be resampled."""
-        if scores.only_seeds_vary:
-            return {position: scores.contrast(listed) for position, listed in roles.items()}
-        estimates = scores.family([difference(listed) for listed in roles.values()]) if roles else []
-        return dict(zip(roles, estimates, strict=True))
+            named = {position: scores.roles(f"{kind}/{position}/") for position in POSITIONS}
+            roles = {position: listed for position, listed in named.items() if listed}
+            if scores.only_seeds_vary:
+                changes = {position: scores.contrast(listed) for position, listed in roles.items()}
+            else:  # where items can be resampled, the intervals hold together
+                estimates = scores.family([difference(listed) for listed in roles.values()]) if roles else []
+                changes = dict(zip(roles, estimates, strict=True))
+            lowest = min(changes, key=lambda position: changes[position].value, default=None)
+            for position, change in changes.items():
+                place = scores.scored, f"{scores.dataset}/{kind}/{position}", "position_change"
+                shown = _relative(scores, roles[position], change) if self.rule == "paper" else change
+                yield Finding.of(
+                    *place, replace(shown, paper=change.value < 0),
+                    evidence=scores.top_items(difference(roles[position])), judged=self.judges(scores),
+                )  # fmt: skip
+                yield from scores.noticed(place[1], roles[position], self.seed)
+                if lowest and position != lowest:
+                    gap = scores.contrast(roles[position], roles[lowest])
+                    yield Finding.of(*place, gap, versus=lowest, judged=False)
 
 
 def _relative(scores: SliceScores, roles: Sequence[str], change: Estimate) -> Estimate:

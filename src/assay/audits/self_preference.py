@@ -167,8 +167,7 @@ class Evaluator:
     def contrast(self, system: str) -> Floats:
         """One system minus the mean of the others, for each document."""
         place = self.systems.index(system)
-        others = np.delete(self.scores, place, axis=1)
-        return np.asarray(self.scores[:, place] - others.mean(axis=1))
+        return np.asarray(self.scores[:, place] - np.delete(self.scores, place, axis=1).mean(axis=1))
 
     def on(self, documents: Sequence[str]) -> Evaluator:
         rows = [self.documents.index(document) for document in documents]
@@ -184,8 +183,7 @@ def evaluator_of(
     heavy-tailed scores are put on their log scale, and documents with an outlying score are left out.
     """
     absent = np.full(len(answer.cases), np.nan)
-    columns = [answer.values.get(role, absent) for role in (*systems, gap.WORTHLESS)]
-    every = np.stack(columns, axis=1)
+    every = np.stack([answer.values.get(role, absent) for role in (*systems, gap.WORTHLESS)], axis=1)
     every = gap.on_effect_scale(answer, every) if careful else every
     complete = np.isfinite(every[:, :-1]).all(axis=1)
     if careful:
@@ -301,5 +299,4 @@ def _reversals(evaluator: Evaluator, neutral: Sequence[Evaluator], seed: int) ->
     both = np.concatenate([evaluator.scores, mean], axis=1)
     value = float(reversals(both.mean(axis=0)[None])[0])
     draws = reversals(resampled_means(both, resamples=gap.RESAMPLES, seed=seed))
-    ci = interval_of(draws, n_clusters=len(mean))
-    return interval_estimate(value, len(mean), ci, paper=value == 0)
+    return interval_estimate(value, len(mean), interval_of(draws, n_clusters=len(mean)), paper=value == 0)

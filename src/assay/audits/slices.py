@@ -92,23 +92,18 @@ class SliceScores:
     def combine(self, weights: Weights) -> Estimate:
         return self.family([weights])[0]
 
-    def over_seeds(self, repeats: Sequence[Weights]) -> Estimate:
-        """The mean over repeats under different seeds, with a t interval over the seeds."""
-        values = np.array([self.combine(weights).value for weights in repeats])
-        mean = float(values.mean())
-        if values.size < 2:
-            return Estimate(mean, self.n, sensitive=self.gap.sensitive)
-        error = float(values.std(ddof=1)) / sqrt(values.size)
-        reach = -float(stdtrit(values.size - 1, 0.025)) * error
-        ci = (mean - reach, mean + reach)
-        mde = detectable_effect(error, n_clusters=values.size)
-        return Estimate(mean, self.n, ci, mde=mde, sensitive=self.gap.sensitive)
-
     def contrast(self, treated: Sequence[str], base: Sequence[str] = (CLEAN,)) -> Estimate:
-        """The mean of the treated roles (one per seed) minus that of the base roles."""
-        if self.only_seeds_vary and len(treated) > 1:
-            return self.over_seeds([difference([role], base) for role in treated])
-        return self.combine(difference(treated, base))
+        """The mean of the treated roles (one per seed) minus that of the base roles.
+
+        Where only seeds vary, the interval is a t interval over the seeds.
+        """
+        if not self.only_seeds_vary or len(treated) < 2:
+            return self.combine(difference(treated, base))
+        values = np.array([self.combine(difference([role], base)).value for role in treated])
+        mean, error = float(values.mean()), float(values.std(ddof=1)) / sqrt(values.size)
+        reach = -float(stdtrit(values.size - 1, 0.025)) * error
+        ci, mde = (mean - reach, mean + reach), detectable_effect(error, n_clusters=values.size)
+        return Estimate(mean, self.n, ci, mde=mde, sensitive=self.gap.sensitive)
 
     def noticed(self, slice_: str, treated: Sequence[str], seed: int) -> Iterator[Finding]:
         """The share of items on which the clean text scores higher, beside the size of the change."""
@@ -173,8 +168,7 @@ def read_slices(scored: Sequence[Scored], seed: int, rule: Rule = "careful") -> 
             else:
                 scores = _item_scores(answer, slice_, positions, seed, careful=rule == "careful")
             if scores is not None:
-                known = replace(scores.gap, apart=apart.get(slice_.split("/")[0]))
-                yield replace(scores, gap=known)
+                yield replace(scores, gap=replace(scores.gap, apart=apart.get(slice_.split("/")[0])))
 
 
 def _apart_by_dataset(scored: Scored) -> dict[str, bool]:

@@ -147,8 +147,7 @@ def metric_noise(
     # Where an audit names its roles, it compares the first two; else every role with the clean text.
     values = {role: on_effect_scale(scored, column) for role, column in scored.values.items()}
     gaps = values.pop(WORTHLESS)
-    named = audit_class(simulated.audit).roles[:2] or tuple(values)
-    clean, *others = (values[role] for role in named)
+    clean, *others = (values[role] for role in audit_class(simulated.audit).roles[:2] or tuple(values))
     gaps = clean - gaps
     changes = [changed - clean for changed in others]
     deviations = [float(np.nanstd(change, ddof=1)) for change in changes if np.isfinite(change).sum() > 1]
@@ -176,8 +175,7 @@ def operating_curve(
     alarms = 0
     for seed in range(seeds):
         for size in counts:
-            shown = [finding.statistic for finding in findings(seed, 13, size)]
-            counts[size] += simulated.statistic in shown
+            counts[size] += simulated.statistic in [finding.statistic for finding in findings(seed, 13, size)]
         alarms += bool(findings(seed, 17, simulated.sizes[0]))
     points = tuple(Point(size, count, seeds) for size, count in counts.items())
     return Curve(simulated, _count(simulated, items), level, points, Point(simulated.sizes[0], alarms, seeds))

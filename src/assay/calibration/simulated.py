@@ -169,18 +169,16 @@ def rewards_degenerate_text(world: World, size: float) -> list[Scored]:
 def overlooks_errors_at_the_start(world: World, size: float) -> list[Scored]:
     """Foreign words at the start of a text move the score by `size`; all other damage is noticed."""
     here, roles = first_slice(world.cases), roles_of(world.cases)
-    return changed(
-        world, {role: np.where(here & role.startswith("random/start/"), size, -_FALL) for role in roles}
-    )
+    at_start = {role: here & role.startswith("random/start/") for role in roles}
+    return changed(world, {role: np.where(hit, size, -_FALL) for role, hit in at_start.items()})
 
 
 def trusts_an_injection(world: World, size: float) -> list[Scored]:
     """The first injection raises the score of an unrelated text by `size`; other strings do nothing to it."""
     here, roles = first_slice(world.cases), roles_of(world.cases)
     injected = next(role for role in roles if role.endswith("/suffix"))
-    return changed(
-        world, {role: np.where(here & (role == injected), size, 0.0) - _UNRELATED for role in roles}
-    )
+    gains = {role: np.where(here & (role == injected), size, 0.0) for role in roles}
+    return changed(world, {role: gain - _UNRELATED for role, gain in gains.items()})
 
 
 def penalises_length(world: World, size: float) -> list[Scored]:
@@ -295,9 +293,7 @@ def associates(world: World, size: float) -> list[Scored]:
         contrast = np.concatenate([np.full(n_a, 0.5), np.full(n_b, -0.5)])
         cells = leaning[:, None] * contrast + world.noise * world.normal(len(units), n_a + n_b)
         grids |= {test.name: cells, f"{test.name}/reverse": cells.T}
-    level = world.levels()
-    answer = single(world.cases, {CLEAN: level, WORTHLESS: world.worthless(level)})
-    return [replace(answer, grids=grids)]
+    return [replace(answer, grids=grids) for answer in changed(world, {})]
 
 
 def prefers_male(world: World, size: float) -> list[Scored]:
@@ -344,8 +340,7 @@ def prefers_its_own(world: World, size: float) -> list[Scored]:
         tables.append({system: level + world.noise * world.normal(len(cases)) for system in systems})
         tables[-1][WORTHLESS] = world.worthless(level)
     tables[0][systems[0]] += size
-    owner = single(cases, tables[0], backbone=systems[0])
-    return [owner, single(cases, tables[1], "neutral")]
+    return [single(cases, tables[0], backbone=systems[0]), single(cases, tables[1], "neutral")]
 
 
 def has_ratings(items: Sequence[Case | Grid]) -> bool:
@@ -355,8 +350,7 @@ def has_ratings(items: Sequence[Case | Grid]) -> bool:
 
 def has_groups(items: Sequence[Case | Grid]) -> bool:
     """Whether the first attribute's pairs name their groups."""
-    first = next(item for item in items if isinstance(item, Case))
-    return bool(first.meta.get("group"))
+    return bool(next(item for item in items if isinstance(item, Case)).meta.get("group"))
 
 
 def has_rows_of_one_caption(items: Sequence[Case | Grid]) -> bool:

@@ -89,8 +89,7 @@ def study(paper: str, request: o.Request, data: Folder = None) -> None:
     from assay.reproduction.study import study
 
     _check_folder(data)
-    metrics = o.read_specs(request.metric)
-    done = study(paper, metrics, data, session=request.session(), limit=request.limit)
+    done = study(paper, o.read_specs(request.metric), data, session=request.session(), limit=request.limit)
     if not request.json:
         for part in done.about["study"]["parts"]:
             typer.echo(f"{part['where']}: {part['heading']}")

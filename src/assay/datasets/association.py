@@ -91,8 +91,7 @@ def read_published(path: Path) -> list[AssociationTest]:
 
 @cache
 def _classes() -> dict[str, str]:
-    classes = toml_file("association", "word_classes")
-    return {word: name for name, words in classes.items() for word in words}
+    return {word: name for name, words in toml_file("association", "word_classes").items() for word in words}
 
 
 def _in_frames(words: WordSet, frames: Mapping[str, Sequence[str]], limit: int | None) -> WordSet:
@@ -198,7 +197,8 @@ def _units_by_words(texts: Sequence[str], words: Sequence[str]) -> list[str]:
 
 def _gaps(tokens: tuple[str, ...]) -> list[tuple[Frame, tuple[str, ...]]]:
     """Each way to cut a unit out of a sentence: it begins and ends with a content word, or is one token."""
-    stop = [token.lower() in _stop_words() for token in tokens]
+    stop_words = word_set("words", "stop_words") - _classes().keys()  # he, hers, always are words of a test
+    stop = [token.lower() in stop_words for token in tokens]
     starts = range(len(tokens))
     spans = [(i, j) for i in starts for j in starts[i : i + LONGEST_UNIT] if not stop[i] and not stop[j]]
     if not spans:  # "This is mine.": only function words
@@ -224,9 +224,3 @@ def _varying_part(texts: Sequence[str]) -> list[str]:
         support, _, gap = max(able, key=lambda option: option[:2], default=(1, 0, ()))
         units.append(" ".join(gap) if support > 1 or len(options) == 1 else text)
     return units
-
-
-@cache
-def _stop_words() -> frozenset[str]:
-    """Words of templates, without those that are words of a test (he, hers, always)."""
-    return word_set("words", "stop_words") - _classes().keys()

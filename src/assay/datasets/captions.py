@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -37,17 +36,14 @@ class Caption:
     @property
     def neutral_references(self) -> tuple[str, ...]:
         """The references without gender, so that neither caption is better."""
-        neutral = _neutral_words()
+        table = toml_file("caption_concepts", "concepts")["words"]  # a man's to a woman's and one for either
+        neutral = {word: either for man, (woman, either) in table.items() for word in (man, woman)}
         pattern = re.compile(rf"\b(an? )?({'|'.join(neutral)})\b")
         texts = self.references
         return tuple(pattern.sub(lambda m: ("a " if m[1] else "") + neutral[m[2]], text) for text in texts)
 
 
-@cache
-def _neutral_words() -> dict[str, str]:
-    """Words for men and women, and the word for either."""
-    table = toml_file("caption_concepts", "concepts")["words"]
-    return {word: either for man, (woman, either) in table.items() for word in (man, woman)}
+Read = tuple[list[Caption], list[str]]  # captions, and notes on those left out
 
 
 def imbalanced_concepts() -> frozenset[str]:
@@ -64,9 +60,8 @@ def embedded_captions(*, frames: bool = False) -> list[Caption]:
     for category, pattern in table["patterns"].items():
         wordings = [{"man": "man", **pattern}, *(pattern["frames"] if frames else ())]
         entries = [entry for entry in table[category] if "same_as" not in entry]
-        for entry, group, (number, wording) in product(
-            entries, ("man", "woman"), enumerate(wordings, start=1)
-        ):
+        cells = product(entries, ("man", "woman"), enumerate(wordings, start=1))
+        for entry, group, (number, wording) in cells:
             words = [wording["man"], table["words"][wording["man"]][0]]
             right, wrong = words if group == "man" else reversed(words)
             word, phrase = entry["word"], entry["phrase"]
@@ -79,7 +74,7 @@ def embedded_captions(*, frames: bool = False) -> list[Caption]:
     return captions
 
 
-def read_captions(path: Path, *, skip_missing: bool = False) -> tuple[list[Caption], list[str]]:
+def read_captions(path: Path, *, skip_missing: bool = False) -> Read:
     """Read a table of captions; also returns notes on missing images."""
     rows = with_aliases(read_rows(path), ("references",))
     missing = [row for row in rows if row.has("image") and row.lacks_image()]
@@ -97,7 +92,7 @@ def read_captions(path: Path, *, skip_missing: bool = False) -> tuple[list[Capti
     return captions, [*notes, *more]
 
 
-def _readable(captions: list[Caption], place: Path, *, skip_missing: bool) -> tuple[list[Caption], list[str]]:
+def _readable(captions: list[Caption], place: Path, *, skip_missing: bool) -> Read:
     """The captions whose image can be read; the others are refused, or left out and counted in a note."""
     broken = unreadable([caption.image for caption in captions if caption.image])
     if not broken:
@@ -143,9 +138,7 @@ def _with_ids(captions: Sequence[Caption]) -> list[Caption]:
     return named
 
 
-def with_images(
-    captions: Sequence[Caption], folder: Path, *, skip_missing: bool = False
-) -> tuple[list[Caption], list[str]]:
+def with_images(captions: Sequence[Caption], folder: Path, *, skip_missing: bool = False) -> Read:
     """Pair each caption with every image in CATEGORY/CONCEPT/GROUP; also returns a note on missing ones."""
     paired: list[Caption] = []
     missing: list[str] = []

@@ -23,6 +23,7 @@ else:
     from pathlib import PosixPath as _Path
 
 Columns = Mapping[str, tuple[str, ...]]  # a field of ours to the user's columns; none: the field is not used
+Table = Sequence[Mapping[str, Any]]
 FIELDS: list[str] = toml_file("columns", "columns")["fields"]
 ALIASES: dict[str, list[str]] = toml_file("columns", "columns")["aliases"]
 CRITERION = "human."  # a table may have one column per criterion: human.fluency
@@ -34,12 +35,10 @@ class DataFile(_Path):
     """A path with the user's names of columns; or a table in memory, for which the path is only a name."""
 
     columns: Columns = {}
-    table: Sequence[Mapping[str, Any]] | None = None
+    table: Table | None = None
 
     @classmethod
-    def of(
-        cls, path: str | Path, columns: Columns, table: Sequence[Mapping[str, Any]] | None = None
-    ) -> DataFile:
+    def of(cls, path: str | Path, columns: Columns, table: Table | None = None) -> DataFile:
         """A path with these columns; pathlib's own constructor takes no more than the path."""
         file = cls(path)
         file.columns, file.table = columns, table
@@ -53,7 +52,7 @@ class DataFile(_Path):
         return self.table is None and super().is_file()
 
 
-def table_of(path: Path) -> Sequence[Mapping[str, Any]] | None:
+def table_of(path: Path) -> Table | None:
     """The table in memory that a path stands for; None for a file."""
     return path.table if isinstance(path, DataFile) else None
 
@@ -138,14 +137,10 @@ def _records(table: Any) -> Iterable[Mapping[Any, Any]]:
 def _from_columns(columns: Mapping[Any, Any]) -> list[dict[Any, Any]]:
     """Records from column names and lists; a Hugging Face dataset with splits is not one table."""
     if any(hasattr(column, "column_names") for column in columns.values()):
-        splits = ", ".join(map(str, columns))
-        raise DataError(
-            f"data: a dataset with the splits {splits}; give one of them, as in data[{next(iter(columns))!r}]"
-        )
+        splits, first = ", ".join(map(str, columns)), next(iter(columns))
+        raise DataError(f"data: a dataset with the splits {splits}; give one of them, as in data[{first!r}]")
     single = (str, bytes, Mapping)
-    lists = {
-        name: list(v) for name, v in columns.items() if isinstance(v, Iterable) and not isinstance(v, single)
-    }
+    lists = {n: list(v) for n, v in columns.items() if isinstance(v, Iterable) and not isinstance(v, single)}
     if len(lists) < len(columns):  # a single record
         return [dict(columns)]
     sizes = {name: len(values) for name, values in lists.items()}

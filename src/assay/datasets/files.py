@@ -36,9 +36,8 @@ def file_values(path: Path) -> Iterator[Values]:
     _check_plain(path)
     ending = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     if ending not in SUFFIXES or path.name.endswith(".parquet.gz"):
-        raise DataError(
-            f"{path}: cannot read {path.suffix or 'a file without ending'}; use {', '.join(_READABLE)}"
-        )
+        given = path.suffix or "a file without ending"
+        raise DataError(f"{path}: cannot read {given}; use {', '.join(_READABLE)}")
     readers = {".parquet": _parquet, ".csv": _table, ".tsv": _table}
     return readers.get(ending, _json_lines)(path)
 
@@ -67,10 +66,8 @@ def read_text(path: Path) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"{path}, line {line}: not UTF-8 (byte {raw[error.start]:#04x}); save the file as UTF-8"
-        ) from error
+        line, byte = raw[: error.start].count(b"\n") + 1, f"byte {raw[error.start]:#04x}"
+        raise DataError(f"{path}, line {line}: not UTF-8 ({byte}); save the file as UTF-8") from error
 
 
 def _unpacked(path: Path) -> bytes:
@@ -178,10 +175,9 @@ def _table(path: Path) -> Iterator[Values]:
                 yield dict(zip(columns, map(_cell, cells), strict=True)), start, header
                 continue
             columns, header = cells, start
-            for name in cells:
-                if name and cells.count(name) > 1:
-                    problem = f"column {name!r} is there more than once; rename one of them"
-                    raise DataError(f"{path}, line {start}: {problem}")
+            for name in (name for name in cells if name and cells.count(name) > 1):
+                problem = f"column {name!r} is there more than once; rename one of them"
+                raise DataError(f"{path}, line {start}: {problem}")
     except csv.Error as error:
         raise DataError(f"{path}, line {table.line_num}: not a table ({error})") from error
 
@@ -232,8 +228,7 @@ def _parquet(path: Path) -> Iterator[Values]:
     import pyarrow as pa
 
     try:
-        batches = open_parquet(path).iter_batches(_BATCH)
-        rows = (values for batch in batches for values in batch.to_pylist())
+        rows = (values for batch in open_parquet(path).iter_batches(_BATCH) for values in batch.to_pylist())
         yield from ((values, number, None) for number, values in enumerate(rows, start=1))
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         raise DataError(f"cannot read {path}: {error}; is it a whole Parquet file?") from error

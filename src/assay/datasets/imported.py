@@ -56,8 +56,7 @@ class ImportedScores:
             lacking[case.slice] += any(np.isnan(values[role][place]) for role in roles)
         notes = {f"of {total[name]:,} cases of {name} lack a score": n for name, n in lacking.items() if n}
         ids = {case.id for case in cases}
-        unknown = [case for case in dict.fromkeys(case for case, _ in known) if case not in ids]
-        if unknown:
+        if unknown := [case for case in dict.fromkeys(case for case, _ in known) if case not in ids]:
             hint = suggest(unknown[0], ids)
             near = f"{unknown[0]!r}{hint}" if "did you mean" in hint else repr(unknown[0])
             notes[f"cases of {self.file.name} are not among those asked for ({near})"] = len(unknown)

@@ -47,8 +47,7 @@ def describe_data(path: Path) -> Described:
     if is_document and "targ1" in opened.document:
         kinds.add("association")
     if kinds or is_document or opened.layout != "table" or path.suffix in PICKLES:
-        is_scores = path.name.endswith((SCORES, RATINGS))
-        return Described(path, frozenset({"ratings"} if is_scores else kinds))
+        return Described(path, frozenset({"ratings"} if path.name.endswith((SCORES, RATINGS)) else kinds))
     rows = read_rows(path)
     return _table(path, rows, tuple(rows[0].values))
 

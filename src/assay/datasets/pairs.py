@@ -154,5 +154,4 @@ def construction_of(stereotype: str, anti_stereotype: str, reference: str) -> Co
 
 def _adapting_words(text: str) -> list[str]:
     """The words in lower case without marks, "an" as "a"."""
-    words = re.findall(r"[\w'-]+", text.lower())
-    return ["a" if word == "an" else word for word in words]
+    return ["a" if word == "an" else word for word in re.findall(r"[\w'-]+", text.lower())]

@@ -69,8 +69,7 @@ def read_text_sets(gold: Path, references: Path, *, task: Task = "open-ended") -
     for path, texts in ((gold, golds), (references, others)):
         if not texts:
             raise DataError(f"{path} holds no text; one text per line is expected")
-    is_set = task == "open-ended"
-    shared = [tuple(others)] * len(golds) if is_set else [(other,) for other in others]
+    shared = [tuple(others)] * len(golds) if task == "open-ended" else [(other,) for other in others]
     if len(golds) != len(shared):
         raise DataError(
             f"{gold} has {len(golds)} lines, {references} has {len(others)}: they must pair line by line"
@@ -89,8 +88,7 @@ def guess_task(rows: Sequence[Row]) -> Task:
     if not first.has("references"):
         return "open-ended"
     telling = {*first.values, *first.names.values()}
-    named = next((task for column, task in _TELLING.items() if column in telling), None)
-    if named is not None:
+    if named := next((task for column, task in _TELLING.items() if column in telling), None):
         return named
     sources = sum(len(row.maybe("source") or "") for row in rows)
     texts = sum(len(text) for row in rows for text in (row.texts("gold") or row.texts("references"))[:1])

@@ -61,8 +61,7 @@ class Row:
         similar = [near for name in (column, *ALIASES.get(column, ())) if (near := nearest(name, unused))]
         problem = f"column {column!r}{purpose} is missing; its columns are {listed}"
         way = f"{similar[0]} (the nearest)" if similar else "COLUMN with one of these"
-        error = self.fail_header(f"{problem}; name the one to read: --map {column}={way}")
-        return MissingColumn(str(error))
+        return MissingColumn(str(self.fail_header(f"{problem}; name the one to read: --map {column}={way}")))
 
     def text(self, column: str) -> str:
         """A required text."""
@@ -176,8 +175,7 @@ def stream_rows(path: Path, wanted: Sequence[str], limit: int | None = None) -> 
     first = list(islice(rows, _FIRST))
     _check_map(path, first)
     columns = _map_of(path)
-    chosen = recognise([*_renamed(first, columns)], wanted)
-    aliases = {name: (column,) for name, column in chosen.items()}
+    aliases = {name: (column,) for name, column in recognise([*_renamed(first, columns)], wanted).items()}
     return _renamed(_renamed(chain(first, rows), columns), aliases)
 
 
@@ -204,10 +202,8 @@ def _check_map(path: Path, rows: Sequence[Row]) -> None:
             if column not in present:
                 near = nearest(column, present)
                 advice = f"did you mean {near}? Write --map {name}={near}" if near else "choose one of them"
-                listed = ", ".join(present)
-                raise rows[0].fail_header(
-                    f"--map {name}={column}: there is no column {column!r}, only {listed}; {advice}"
-                )
+                problem = f"there is no column {column!r}, only {', '.join(present)}; {advice}"
+                raise rows[0].fail_header(f"--map {name}={column}: {problem}")
 
 
 def _map_of(path: Path) -> Columns:
@@ -244,11 +240,9 @@ def recognise(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = (
         known = {_plain(alias) for alias in (name, *ALIASES.get(name, ()))}
         candidates = [c for c in present if _plain(c) in known and c not in own]
         if len(candidates) > 1:
-            maps = [f"--map {name}={candidate}" for candidate in candidates]
-            raise rows[0].fail_header(
-                f"columns {' and '.join(map(repr, candidates))} may both be {name}; "
-                f"choose: {' or '.join(maps)}"
-            )
+            listed, maps = map(repr, candidates), [f"--map {name}={candidate}" for candidate in candidates]
+            problem = f"columns {' and '.join(listed)} may both be {name}; choose: {' or '.join(maps)}"
+            raise rows[0].fail_header(problem)
         if candidates:
             chosen[name] = candidates[0]
     return chosen
@@ -266,10 +260,8 @@ def _plain(name: str) -> str:
 
 def read_sources(path: Path) -> dict[str, str]:
     """Document to source text, from `NAME_sources.jsonl` beside `NAME.jsonl`; empty where there is none."""
-    if table_of(path) is not None:
-        return {}
     beside = Path(path.with_name(f"{path.stem}_sources{path.suffix}"))
-    if not beside.is_file():
+    if table_of(path) is not None or not beside.is_file():
         return {}
     return {str(row.values.get("doc")): row.text("source") for row in read_rows(beside)}
 

@@ -176,8 +176,7 @@ def as_samples(scenes: Sequence[Scene]) -> list[Sample]:
 
 def captioner_course() -> dict[str, Any]:
     """How a small captioner is built and trained."""
-    table = _table()
-    return {**table["captioner"], "size": table["size"]}
+    return {**_table()["captioner"], "size": _table()["size"]}
 
 
 def captioner_folder(skew: Skew, seed: int) -> Path:

@@ -91,8 +91,7 @@ def _gendered(parsed: Parse, swaps: SwapList) -> Iterator[tuple[int, int, Counte
     start = 0
     while start < len(parsed.tokens):
         for end in range(min(start + LONGEST, len(parsed.tokens)), start, -1):
-            known = swaps.find(_surface(parsed, start, end).lower(), parsed.tokens[end - 1].tag)
-            if known:
+            if known := swaps.find(_surface(parsed, start, end).lower(), parsed.tokens[end - 1].tag):
                 yield start, end, known
                 start = end - 1
                 break
@@ -179,9 +178,8 @@ def _refuse_cycles(path: Path, forward: Mapping[str, str]) -> None:
             seen.append(word)
             word = forward[word]
         if word == first and len(seen) > 2:
-            raise DataError(
-                f"{path}: {' -> '.join([*seen, first])} is a cycle; a word and its counterpart must swap back"
-            )
+            cycle = " -> ".join([*seen, first])
+            raise DataError(f"{path}: {cycle} is a cycle; a word and its counterpart must swap back")
 
 
 def _gender(one: str, two: str, known: Mapping[str, Counterpart]) -> Gender:

@@ -126,8 +126,7 @@ def reduced_scores(
     values: Floats, cuts: Sequence[int], read: Iterable[Sequence[Any]], reduce: Reduce
 ) -> Scores:
     """Return one score per sample from one value and one count of cut tokens for each thing read of it."""
-    parts = segments(map(len, read))
-    return scored((reduced(values[part], reduce), sum(cuts[part])) for part in parts)
+    return scored((reduced(values[part], reduce), sum(cuts[part])) for part in segments(map(len, read)))
 
 
 def scored(rows: Iterable[tuple[Any, int]]) -> Scores:

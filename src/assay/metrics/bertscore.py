@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -174,21 +174,19 @@ class BertScore(Neural, Metric):
             _fill(values, own, other)
         return self._rescaled(_with_f(values, self.beta))
 
-    def _by_length(self, texts: Sequence[Embedded], loaded: Loaded) -> list[_Group]:
+    def _by_length(self, texts: Sequence[Embedded], loaded: Loaded) -> Iterator[_Group]:
         groups: dict[int, list[int]] = {}
         weigh = self._weigher(loaded)
         for index, text in enumerate(texts):
             if len(text.ids) > loaded.framing.size:
                 groups.setdefault(len(text.ids), []).append(index)
-        blocks = []
         for indices in groups.values():
             weights = [weigh(texts[index]) for index in indices]
             if any(row is None for row in weights):
                 problem = "a text whose tokens are in every reference has no idf weight"
                 raise MetricError(f"{problem}; use idf=false")
             vectors = np.stack([texts[index].vectors for index in indices])
-            blocks.append((np.array(indices), vectors, np.array(weights, dtype=np.float32)))
-        return blocks
+            yield np.array(indices), vectors, np.array(weights, dtype=np.float32)
 
     def explain(self, sample: Sample) -> Explanation | None:
         """Return the cosines of all tokens with those of the best reference, special tokens left out."""
@@ -244,20 +242,15 @@ def matching_scores(loaded: Loaded, pairs: Texts, beta: float = 1.0) -> torch.Te
     unit = torch.nn.functional.normalize(states, dim=-1)
     cosines = unit[first] @ unit[second].transpose(1, 2)
     absent = -2.0  # below any cosine
-    weights = _content_mask(mask, loaded)
+    places, ends = torch.arange(mask.shape[1], device=mask.device), mask.sum(1, keepdim=True)
+    is_own = (places >= len(loaded.framing.prefix)) & (places < ends - len(loaded.framing.suffix))
+    weights = is_own.float()  # 0 for special tokens and padding
     nearest = cosines.masked_fill(mask[second][:, None, :] == 0, absent).amax(2)
     precision = (nearest * weights[first]).sum(1) / weights[first].sum(1)
     nearest = cosines.masked_fill(mask[first][:, :, None] == 0, absent).amax(1)
     recall = (nearest * weights[second]).sum(1) / weights[second].sum(1)
     f = (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
     return torch.stack([precision, recall, f], dim=1)
-
-
-def _content_mask(mask: torch.Tensor, loaded: Loaded) -> torch.Tensor:
-    """Return 1 for a text's own tokens, 0 for special tokens and padding."""
-    places, ends = torch.arange(mask.shape[1], device=mask.device), mask.sum(1, keepdim=True)
-    is_own = (places >= len(loaded.framing.prefix)) & (places < ends - len(loaded.framing.suffix))
-    return is_own.float()
 
 
 def _existing(rescale: str) -> Path:

@@ -191,8 +191,7 @@ def text_vectors(
     def forward(ids: Any, mask: Any) -> list[Any]:
         return _features(loaded.model.get_text_features(input_ids=ids, attention_mask=mask))
 
-    vectors = forward_rows(loaded, rows, forward)
-    units = [unit(np.asarray(vector, dtype=np.float64)) for vector in vectors]
+    units = [unit(np.asarray(vector, dtype=np.float64)) for vector in forward_rows(loaded, rows, forward)]
     return dict(zip(distinct, units, strict=True)), dict(zip(distinct, cuts, strict=True))
 
 

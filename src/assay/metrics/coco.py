@@ -85,10 +85,8 @@ def java_meteor(samples: Sequence[Sample], *options: str) -> list[float]:
     """Return METEOR 1.5 for English, per sample; pycocoevalcap runs it on its tokens, with -norm."""
     program = jar("meteor/meteor-1.5.jar")
     command = ["-Xmx2G", "-jar", program.name, "-", "-", "-stdio", "-l", "en", *options]
-    lines = []
-    for sample in samples:
-        texts = [text.replace("|||", "") for text in (*sample.references, sample.hypothesis)]
-        lines.append(" ||| ".join(["SCORE", *texts]))
+    texts = ([*sample.references, sample.hypothesis] for sample in samples)
+    lines = [" ||| ".join(["SCORE", *(text.replace("|||", "") for text in some)]) for some in texts]
     statistics = run_java(command, lines, program.parent)
     # One EVAL line gives one score per sample and then the score of all.
     scores = run_java(command, [" ||| ".join(["EVAL", *statistics])], program.parent)

@@ -108,15 +108,16 @@ class MoverScore(Neural, Metric):
         points = text.vectors[places].astype(np.float64)
         words = [tokens[place] for place in places]
         if self.n == 2 and len(places) > 1:
-            points, weights, words = _bigrams(points, weights, words)
+            # Neighbours are joined: the weighted mean of their points, the sum of their weights.
+            total = weights[:-1] + weights[1:]
+            points = (points[:-1] * weights[:-1, None] + points[1:] * weights[1:, None]) / total[:, None]
+            weights, words = total, [f"{word} {after}" for word, after in pairwise(words)]
         return Cloud(points, weights / weights.sum(), tuple(words))
 
     def _weight(self, token: int, *, special: bool) -> float:
         if self.table is None:
             return 1.0
-        if special:
-            return 0.0
-        return self.table.values.get(token, self.table.unseen)
+        return 0.0 if special else self.table.values.get(token, self.table.unseen)
 
     def explain(self, sample: Sample) -> Explanation | None:
         """Return how much weight flows from each token to each token of the first reference."""
@@ -127,13 +128,6 @@ class MoverScore(Neural, Metric):
             return None
         flow = transport(_distances(hyp.points, ref.points), hyp.weights, ref.weights)
         return matching_explanation(hyp.tokens, ref.tokens, flow)
-
-
-def _bigrams(points: Floats, weights: Floats, words: list[str]) -> tuple[Floats, Floats, list[str]]:
-    """Join neighbours: the weighted mean of their points, the sum of their weights."""
-    total = weights[:-1] + weights[1:]
-    joined = (points[:-1] * weights[:-1, None] + points[1:] * weights[1:, None]) / total[:, None]
-    return joined, total, [f"{word} {after}" for word, after in pairwise(words)]
 
 
 def _distances(hyp: Floats, ref: Floats) -> Floats:

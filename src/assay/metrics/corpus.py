@@ -110,9 +110,7 @@ class Mauve(Neural, SetMetric):
     @property
     def pooling(self) -> Pool:
         """How states become one vector; "auto" depends on the model."""
-        if self.pool != "auto":
-            return self.pool
-        return "last" if is_decoder(self.model) else "mean"
+        return self.pool if self.pool != "auto" else "last" if is_decoder(self.model) else "mean"
 
     def pins(self) -> Mapping[str, str]:
         return {**super().pins(), **({"pool": self.pooling} if self.pool == "auto" else {})}

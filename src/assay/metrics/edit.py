@@ -218,9 +218,7 @@ def ter_statistics(sample: Sample, tokenize: TerTokenize) -> tuple[float, float]
 
 def edit_rate(count: float, length: float) -> float:
     """Return the edits per reference word, in percent; without reference words any edit is 100."""
-    if length > 0:
-        return 100 * count / length
-    return 100.0 if count > 0 else 0.0
+    return 100 * count / length if length > 0 else 100.0 if count > 0 else 0.0
 
 
 @metric("ter")

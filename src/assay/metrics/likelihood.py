@@ -91,8 +91,7 @@ class GptPerplexity(_Perplexity):
         ids = content_ids(loaded, [sample.hypothesis])[0][: loaded.limit - 1]
         if not ids:
             return None
-        logs = causal(loaded, [((start_id(loaded),), tuple(ids))])[0]
-        return token_explanation(loaded, ids, logs)
+        return token_explanation(loaded, ids, self.log_probabilities(loaded, [([], ids)])[0])
 
 
 @metric("mlm-ppl")
@@ -111,8 +110,7 @@ class MlmPerplexity(_Perplexity):
 
 def split_template(template: str) -> tuple[str, str]:
     """Return what precedes the hypothesis, and the space that belongs to its first token."""
-    text = TEMPLATES.get(template, template)
-    before, mark, _ = text.partition("{hypothesis}")
+    before, mark, _ = TEMPLATES.get(template, template).partition("{hypothesis}")
     if not mark or "{given}" not in before:
         hint = suggest(template, TEMPLATES)
         raise SpecError(f"template {template!r} must hold {{given}} before {{hypothesis}}{hint}")
@@ -213,8 +211,14 @@ class _Rewriting(Neural, Metric):
             values.append(float(total) if len(counted) else None)
         return values, [a + b for a, b in zip(source_cuts, target_cuts, strict=True)]
 
-    def _score_both_ways(self, samples: Sequence[Sample]) -> Scores:
-        """Return precision (reference to hypothesis), recall (the other way) and their mean per sample."""
+    def score(self, samples: Sequence[Sample]) -> Scores:
+        """Score the hypothesis given the source, or both ways where the metric reads references.
+
+        Both ways are precision (reference to hypothesis), recall (the other way) and their mean.
+        """
+        if "references" not in self.needs:
+            values, cuts = self.log_likelihoods([(s.source or "", s.hypothesis) for s in samples])
+            return Scores(values, {"truncated": cuts})
         pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
         values, cuts = self.log_likelihoods(pairs)
         answers = []
@@ -224,13 +228,6 @@ class _Rewriting(Neural, Metric):
             reduce = np.max if self.reduce == "max" else np.mean
             answers.append((reduce(rows, axis=0).tolist() if rows else None, sum(cuts[part])))
         return scored(answers)
-
-    def score(self, samples: Sequence[Sample]) -> Scores:
-        """Score the hypothesis given the source, or both ways where the metric reads references."""
-        if "references" in self.needs:
-            return self._score_both_ways(samples)
-        values, cuts = self.log_likelihoods([(s.source or "", s.hypothesis) for s in samples])
-        return Scores(values, {"truncated": cuts})
 
     def _explain(self, given: str, text: str) -> Explanation:
         loaded = self.load_model()

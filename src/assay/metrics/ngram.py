@@ -55,8 +55,7 @@ def _shared(hypotheses: Sequence[Symbols], references: Sequence[Sequence[Symbols
     # Groups are filled up to one size with their first reference, which does not change a maximum.
     groups = [[*group, *[group[0]] * (most - len(group))] for group in references]
     ref = np.array([[place.setdefault(text, len(place)) for text in group] for group in groups])
-    columns = [_matches(counted, hyp, ref) for counted in _count_orders(list(place), n)]
-    return np.stack(columns, axis=1)
+    return np.stack([_matches(counted, hyp, ref) for counted in _count_orders(list(place), n)], axis=1)
 
 
 def _count_orders(texts: Sequence[Symbols], n: int) -> Iterator[_Counted]:
@@ -73,14 +72,10 @@ def _count_orders(texts: Sequence[Symbols], n: int) -> Iterator[_Counted]:
                 size = len(grams)
             grams, size = grams[:-1] * len(code) + symbols[order:], size * len(code)
         whole = left[: len(grams)] > order
-        yield _count(np.sort(owner[: len(grams)][whole] * size + grams[whole]), size, len(texts))
-
-
-def _count(numbers: Integers, size: int, texts: int) -> _Counted:
-    first = np.flatnonzero(np.diff(numbers, prepend=-1))
-    distinct = numbers[first]
-    starts = np.searchsorted(distinct, np.arange(texts + 1) * size)
-    return _Counted(distinct, np.diff(first, append=len(numbers)), size, starts)
+        numbers = np.sort(owner[: len(grams)][whole] * size + grams[whole])
+        first = np.flatnonzero(np.diff(numbers, prepend=-1))
+        starts = np.searchsorted(numbers[first], np.arange(len(texts) + 1) * size)
+        yield _Counted(numbers[first], np.diff(first, append=len(numbers)), size, starts)
 
 
 def _matches(counted: _Counted, hyp: Integers, ref: Integers) -> Integers:
@@ -140,9 +135,7 @@ def count_matches(
 
 def brevity_penalty(length: float, closest: float) -> float:
     """Return 1 for a text at least as long as its closest reference, less for a shorter one."""
-    if length >= closest:
-        return 1.0
-    return math.exp(1 - closest / length) if length else 0.0
+    return 1.0 if length >= closest else math.exp(1 - closest / length) if length else 0.0
 
 
 def nltk_bleu(counts: Matches, smooth: NltkSmooth) -> float:

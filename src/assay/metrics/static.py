@@ -163,7 +163,10 @@ class Space:
     def __init__(self, known: Rows, table: Embeddings) -> None:
         distinct = sorted({row for rows in known.values() for row in rows})
         place = {row: at for at, row in enumerate(distinct)}
-        self.bags = {text: _bag(rows, place) for text, rows in known.items()}
+        self.bags: dict[str, Bag] = {
+            text: {place[row]: count / len(rows) for row, count in Counter(rows).items()}
+            for text, rows in known.items()
+        }
         # |x - y|^2 is one product of (x, |x|^2, 1) and (-2y, 1, |y|^2).
         vectors = table.vectors(distinct)
         norms, ones = (vectors * vectors).sum(axis=1, keepdims=True), np.ones((len(distinct), 1))
@@ -174,11 +177,6 @@ class Space:
         """Return distances: one row per word of one text, one column per word of the other."""
         squares = self._left.take(hyp, axis=0) @ self._right.take(ref, axis=0).T
         return np.asarray(np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares))
-
-
-def _bag(rows: Sequence[int], place: Mapping[int, int]) -> Bag:
-    total = len(rows)
-    return {place[row]: count / total for row, count in Counter(rows).items()}
 
 
 def _surplus(hyp: Bag, ref: Bag) -> Bag:

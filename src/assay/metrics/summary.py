@@ -125,11 +125,9 @@ class Blanc(Neural, Metric):
     def _guess(self, loaded: Loaded, jobs: list[Job]) -> list[int]:
         ids, mask = padded([row for _, _, row, _ in jobs], loaded.pad, loaded.device)
         logits = loaded.model(input_ids=ids, attention_mask=mask).logits
-        counts = []
-        for index, (_, _, _, wanted) in enumerate(jobs):
-            guesses = logits[index, list(wanted)].argmax(dim=-1).tolist()
-            counts.append(sum(map(eq, guesses, wanted.values())))
-        return counts
+        wanted = [places for *_, places in jobs]
+        guesses = [logits[n, list(places)].argmax(dim=-1).tolist() for n, places in enumerate(wanted)]
+        return [sum(map(eq, found, ids.values())) for found, ids in zip(guesses, wanted, strict=True)]
 
 
 _FLUENT, _BROKEN = -2.5, -7.5  # mean log p per token that counts as 1 and as 0
@@ -198,8 +196,7 @@ def redundancy(parts: Sequence[str]) -> int:
         words, others = first.lower().split(), second.lower().split()
         if max(len(words), len(others)) < 5:
             continue
-        shortest = min(len(words), len(others))
-        signs += len(set(words) & set(others)) > 0.8 * shortest
+        signs += len(set(words) & set(others)) > 0.8 * min(len(words), len(others))
         signs += Levenshtein.distance(first, second) < 0.4 * max(len(first), len(second))
     return signs
 

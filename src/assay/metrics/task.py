@@ -63,8 +63,7 @@ def answerability(pairs: Sequence[tuple[str, str]]) -> list[float]:
     """Return the weighted agreement of the four parts."""
     parts = [(question_parts(hypothesis), question_parts(reference)) for hypothesis, reference in pairs]
     kinds = (_agreements([(hyp[name], ref[name]) for hyp, ref in parts]) for name in _WEIGHTS)
-    agreements = zip(*kinds, strict=True)
-    return [sum(map(mul, _WEIGHTS.values(), row)) for row in agreements]
+    return [sum(map(mul, _WEIGHTS.values(), row)) for row in zip(*kinds, strict=True)]
 
 
 class _Answerability(Metric):

@@ -120,8 +120,7 @@ def _sacrebleu_tokenizer(name: str) -> Any:
         advice = tables("facts")["tokenizers"].get(name)
         if advice is None:
             raise
-        kind = type(error).__name__
-        raise SpecError(f"tokenize={name} is not ready here ({kind}): {advice}") from error
+        raise SpecError(f"tokenize={name} is not ready here ({type(error).__name__}): {advice}") from error
 
 
 # Chinese, Japanese, Thai, Lao, Burmese and Khmer are written without spaces between words.
@@ -132,19 +131,15 @@ _READS_UNSPACED = ("zh", "char", "ja-mecab", "flores101", "flores200")
 def _check_script(text: str, tokenize: Tokenize) -> None:
     letters = sum(map(str.isalpha, text))
     if tokenize == "rouge":
-        latin = sum(char.isascii() and char.isalpha() for char in text)
-        if 2 * latin < letters:
-            raise TextError(
-                f"the tokeniser 'rouge' keeps only a-z and 0-9 and loses most of {text[:40]!r}",
-                "give tokenize=unicode, or tokenize=char for text without spaces",
-                text,
-            )
-    elif tokenize not in _READS_UNSPACED and 2 * len(_UNSPACED.findall(text)) > letters:
-        raise TextError(
-            f"the tokeniser {tokenize!r} needs spaces between words and {text[:40]!r} has none",
-            "give tokenize=char, zh for Chinese, ja-mecab for Japanese, or flores200 for any language",
-            text,
-        )
+        lost = 2 * sum(char.isascii() and char.isalpha() for char in text) < letters
+        problem = f"keeps only a-z and 0-9 and loses most of {text[:40]!r}"
+        advice = "give tokenize=unicode, or tokenize=char for text without spaces"
+    else:
+        lost = tokenize not in _READS_UNSPACED and 2 * len(_UNSPACED.findall(text)) > letters
+        problem = f"needs spaces between words and {text[:40]!r} has none"
+        advice = "give tokenize=char, zh for Chinese, ja-mecab for Japanese, or flores200 for any language"
+    if lost:
+        raise TextError(f"the tokeniser {tokenize!r} {problem}", advice, text)
 
 
 @lru_cache(maxsize=200_000)

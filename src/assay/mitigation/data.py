@@ -233,8 +233,7 @@ def inserted_pairs(texts: Items, lexicon: Lexicon, seed: int = 0) -> Iterator[Co
         for _ in range(_INSERTIONS):
             words = tuple(rng.choice(group) for group in rng.sample(groups, 2))
             first, second = (_with_adjective(text, person, word) for word in words)
-            unit = f"{lexicon.attribute}-{item}"
-            yield Counterfactual(lexicon.attribute, first, second, text, unit, words)
+            yield Counterfactual(lexicon.attribute, first, second, text, f"{lexicon.attribute}-{item}", words)
 
 
 def _with_adjective(text: str, person: re.Match[str], word: str) -> str:
@@ -336,9 +335,8 @@ def read_material(path: Path, attributes: Sequence[str]) -> Material:
     ordinary: list[Ordinary] = []
     head = text.lstrip()[:2000].splitlines()[0]
     if "anti_stereotype" in head or "sent_more" in head:
-        for pair in read_pair_files([path])[0]:
-            unit = f"own-{pair.meta.get('template', pair.id)}"
-            pairs.append(_counterfactual(pair, unit))
+        read = read_pair_files([path])[0]
+        pairs = [_counterfactual(pair, f"own-{pair.meta.get('template', pair.id)}") for pair in read]
     elif path.suffix == ".json":
         pairs = _augmented(_stereoset(path, text, attributes), attributes)
     elif all(name in text.split("\n", 1)[0] for name in _SENTENCES):

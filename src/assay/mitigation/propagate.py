@@ -176,12 +176,7 @@ def _rewards(inputs: Sequence[Sample], drawn: Sequence[Sequence[str]], reward: R
 
 
 def train_on_reward(
-    tuned: Captioner,
-    training: Sequence[Sample],
-    reward: Reward,
-    experiment: Experiment,
-    seed: int,
-    way: Way,
+    tuned: Captioner, training: Sequence[Sample], reward: Reward, experiment: Experiment, seed: int, way: Way
 ) -> None:
     """Raise the expected reward of a few draws.
 
@@ -267,8 +262,7 @@ def effect(
 def biased_share(scenes: Sequence[Scene], errors: Floats, seed: int = 0) -> float | None:
     """The share of concepts, in points, on which men and women err at significantly different rates."""
     paths = [(category, name) for category, _, name in (scene.concept.rpartition("/") for scene in scenes)]
-    groups = [scene.gender for scene in scenes]
-    listed = compare_groups(paths, groups, 1.0 - errors, ("male", "female"), seed)
+    listed = compare_groups(paths, [scene.gender for scene in scenes], 1.0 - errors, ("male", "female"), seed)
     biased = [concept.is_biased(0.0, "paper") for concept in listed if concept.has_enough]
     return 100.0 * float(np.mean(biased)) if biased else None
 
@@ -303,8 +297,7 @@ def rendered_world(test: int) -> World:
     per_group = max(1, test // (2 * len(rendered.concept_captions())))
 
     def world(seed: int) -> tuple[Captioner, list[Scene], list[Scene]]:
-        course = rendered.captioner_course()
-        training = rendered.draw_scenes(course["rewarded"], seed, "reward", "balanced")
+        training = rendered.draw_scenes(rendered.captioner_course()["rewarded"], seed, "reward", "balanced")
         base = load_captioner(str(rendered.captioner_folder("balanced", seed)))
         return base, _drawn(training), _drawn(rendered.even_scenes(per_group, seed))
 

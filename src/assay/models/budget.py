@@ -59,11 +59,8 @@ class Budget:
         return reserved
 
     def _refusal(self, limit: str) -> str:
-        state = (
-            "the answers of finished batches are in the cache"
-            if self.keeps
-            else "the answers so far are lost, because there is no cache (--cache none)"
-        )
+        lost = "the answers so far are lost, because there is no cache (--cache none)"
+        state = "the answers of finished batches are in the cache" if self.keeps else lost
         return (
             f"the next question to the judge would pass {limit} ({self.calls} asked, {self._cost()}); "
             f"{state}: raise the limit, lower --limit, or judge what there is with --on-error skip"

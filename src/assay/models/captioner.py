@@ -78,8 +78,7 @@ class Captioner:
             return {"pixel_values": self._pixels(images).to(self.model.device)}
         sources = [sample.source or "" for sample in inputs]
         given = self.tokenizer(sources, return_tensors="pt", padding=True, truncation=True)
-        names = ("input_ids", "attention_mask")
-        return {name: given[name].to(self.model.device) for name in names}
+        return {name: given[name].to(self.model.device) for name in ("input_ids", "attention_mask")}
 
     def _pixels(self, images: Sequence[Image]) -> torch.Tensor:
         """Images as one batch; those seen lately are not read again."""

@@ -187,8 +187,7 @@ def _sparsemax(scores: torch.Tensor) -> torch.Tensor:
     """Project the scores onto the simplex (Martins & Astudillo 2016)."""
     ordered = scores.sort(descending=True).values
     total = ordered.cumsum(0) - 1
-    ranks = torch.arange(1, len(scores) + 1)
-    support = int((ordered * ranks > total).sum())
+    support = int((ordered * torch.arange(1, len(scores) + 1) > total).sum())
     return (scores - total[support - 1] / support).clamp_min(0)
 
 

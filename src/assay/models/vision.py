@@ -87,10 +87,7 @@ def _kept(things: Mapping[str, T], describe: Callable[[T], str]) -> dict[str, st
 def images_at(paths: Sequence[Path]) -> list[Image]:
     """Image files by their content; a file that has not changed is not read again."""
     stats = [(path, path.stat()) for path in paths]
-    stamps = [
-        f"file:{digest(str(path.resolve()), str(stat.st_size), str(stat.st_mtime_ns))}"
-        for path, stat in stats
-    ]
+    stamps = [f"file:{digest(str(p.resolve()), str(s.st_size), str(s.st_mtime_ns))}" for p, s in stats]
     digests = _kept(dict(zip(stamps, paths, strict=True)), weights.file_digest)
     return [Image(str(path), digests[stamp]) for stamp, path in zip(stamps, paths, strict=True)]
 

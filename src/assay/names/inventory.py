@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib.resources import files
 from typing import Any
 
@@ -13,11 +13,11 @@ from assay.errors import SpecError, install, suggest
 from assay.models.weights import CARRIERS, hub_answers, on_disk, present
 from assay.names.registry import Kind, load, names
 
-Rows = list[dict[str, Any]]
+Rows = Iterator[dict[str, Any]]
 _CARD = ".card.toml"
 
 
-def inventory(kind: str) -> Rows:
+def inventory(kind: str) -> list[dict[str, Any]]:
     """The rows of one list."""
     makers: dict[str, Callable[[], Rows]] = {
         "metrics": _metrics,
@@ -29,7 +29,7 @@ def inventory(kind: str) -> Rows:
     }
     if kind not in makers:
         raise SpecError(f"unknown list {kind!r}{suggest(kind, makers)}")
-    return makers[kind]()
+    return list(makers[kind]())
 
 
 def _classes(kind: Kind) -> Iterable[tuple[str, Any]]:
@@ -37,10 +37,9 @@ def _classes(kind: Kind) -> Iterable[tuple[str, Any]]:
 
 
 def _metrics() -> Rows:
-    rows = []
     for name, metric in sorted(_classes("metrics"), key=lambda pair: pair[0]):
         low, high = ("?" if bound is None else f"{bound:g}" for bound in metric.range)
-        row = {
+        yield {
             "name": name,
             # The name with its backbone, where a metric rests on one.
             "shown": metric().shown if isinstance(getattr(metric, "shown", None), property) else None,
@@ -51,8 +50,6 @@ def _metrics() -> Rows:
             **readiness(metric),
             "citation": metric.citation,
         }
-        rows.append(row)
-    return rows
 
 
 def _needs(metric: Any) -> Iterable[str]:
@@ -90,19 +87,15 @@ def lacking(metric: Any) -> str | None:
 
 
 def _audits() -> Rows:
-    rows = []
     for name, audit in _classes("audits"):
         row = {"name": name, "question": audit.question, "title": audit.title, "what": _summary(audit)}
         options = [field.name.replace("_", "-") for field in dataclasses.fields(audit)]
-        rows.append(row | {"options": ", ".join(options)})
-    return rows
+        yield row | {"options": ", ".join(options)}
 
 
 def _perturbations() -> Rows:
-    return [
-        {"name": name, "criterion": kind.criterion, "expect": kind.expect, "what": _summary(kind)}
-        for name, kind in _classes("perturbations")
-    ]
+    for name, kind in _classes("perturbations"):
+        yield {"name": name, "criterion": kind.criterion, "expect": kind.expect, "what": _summary(kind)}
 
 
 def _summary(kind: Any) -> str:
@@ -112,23 +105,21 @@ def _summary(kind: Any) -> str:
 def _datasets() -> Rows:
     folders = [folder for folder in files("assay.data").iterdir() if folder.is_dir()]
     cards = [(folder.name, card.name, card) for folder in folders for card in folder.iterdir()]
-    rows = []
     for folder, name, card in sorted(card for card in cards if card[1].endswith(_CARD)):
         about = tomllib.loads(card.read_text("utf-8"))
         row = {"name": f"{folder}/{name.removesuffix(_CARD)}"}
-        rows.append(row | {key: about.get(key) for key in ("title", "size", "language", "licence", "what")})
-    return rows
+        yield row | {key: about.get(key) for key in ("title", "size", "language", "licence", "what")}
 
 
 def _formats() -> Rows:
     from assay.datasets.published.formats import form_rows  # loads numpy, which other lists do without
 
-    return form_rows()
+    yield from form_rows()
 
 
 def _weights() -> Rows:
-    return [
-        {
+    for carrier in CARRIERS.values():
+        yield {
             "name": carrier.name,
             "what": carrier.what,
             "megabytes": carrier.megabytes,
@@ -136,5 +127,3 @@ def _weights() -> Rows:
             "sha256": carrier.packages[0][1],
             "here": "yes" if present(carrier.name) else "no",
         }
-        for carrier in CARRIERS.values()
-    ]

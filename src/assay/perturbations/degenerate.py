@@ -92,8 +92,7 @@ def frequent_ngrams(texts: tuple[str, ...], n: int) -> tuple[tuple[str, ...], ..
         tokens = split_words(text.lower())
         words.update(tokens)
         counts.update(zip(*(tokens[start:] for start in range(n)), strict=False))
-    ranked = sorted(counts, key=lambda gram: (-counts[gram], -sum(words[word] for word in gram), gram))
-    return tuple(ranked)
+    return tuple(sorted(counts, key=lambda gram: (-counts[gram], -sum(words[word] for word in gram), gram)))
 
 
 @lru_cache(maxsize=32)

@@ -13,8 +13,7 @@ from functools import cache
 from random import Random
 
 from assay.core import Perturbation, Record
-from assay.datasets import lexicon
-from assay.datasets.lexicon import template_words
+from assay.datasets.lexicon import synonyms, template_words, toml_file, word_set
 from assay.models import fill
 from assay.perturbations import edit
 from assay.perturbations.checklist.content import noun_kind
@@ -72,8 +71,7 @@ class BertDiverge(Perturbation):
         likely = fill.expected_words(
             str(self.model), lambda mask: text.replaced({**changes, place: mask}), TOP, instead_of=word
         )
-        words, weights = [new or word for new, _ in likely], [probability for _, probability in likely]
-        return rng.choices(words, weights)[0] if likely else None
+        return rng.choices([new or word for new, _ in likely], [p for _, p in likely])[0] if likely else None
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ class MaskedWords(Perturbation):
 def _listed_kind(noun: str) -> str | None:
     """What a noun names, a person, a place and so on, where the lists have it; None for any other."""
     kind = noun_kind(noun)
-    listed = kind != "thing" or edit.lemma_of(noun, "noun") in lexicon.word_set("checklist", "nouns", "thing")
+    listed = kind != "thing" or edit.lemma_of(noun, "noun") in word_set("checklist", "nouns", "thing")
     return kind if listed else None
 
 
@@ -170,14 +168,14 @@ def _spread(places: Sequence[int], tokens: int) -> list[int]:
 @cache
 def is_alternative(old: str, tag: str, word: str) -> bool:
     """Whether a word has the form of a tag, and is no form and no synonym of the old word."""
-    if word in lexicon.word_set("words", "stop_words") or word in template_words("fillings_unwanted"):
+    if word in word_set("words", "stop_words") or word in template_words("fillings_unwanted"):
         return False
     word_class = {"N": "noun", "V": "verb", "J": "adj", "R": "adv"}[tag[0]]
     lemma, own = edit.lemma_of(word, word_class), edit.lemma_of(old, word_class)
     classes = edit.known_classes(word)
     certain = word_class.upper() in classes and not classes & _DOUBTFUL[word_class]
     formed = certain and edit.inflect(lemma, tag) == word
-    table, groups = lexicon.synonyms(), lexicon.toml_file("checklist", "nouns")["words_alike"]
+    table, groups = synonyms(), toml_file("checklist", "nouns")["words_alike"]
     alike = lemma in table.get((word_class, own), ()) or own in table.get((word_class, lemma), ())
     alike |= any({lemma, own} <= set(group) for group in groups) or own in template_words("fillings_unwanted")
     light = word_class == "verb" and lemma in template_words("light_verbs")

@@ -256,9 +256,7 @@ def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True, art
     words: list[str | None] = [changes.get(i, t.text) or None for i, t in enumerate(parse.tokens)]
     if repair:
         for sentence in parse.sentences:  # the marks of a sentence that has lost all its words
-            if None not in words[sentence.start : sentence.end]:
-                continue
-            indices = parse.word_indices(sentence)
+            indices = parse.word_indices(sentence) if None in words[sentence.start : sentence.end] else ()
             if indices and not any(words[index] for index in indices):
                 words[sentence.start : sentence.end] = [None] * (sentence.end - sentence.start)
         _drop_stray_marks(parse, words)
@@ -428,8 +426,7 @@ def base_form(verb: Token) -> str:
 
 def class_and_lemma(token: Token) -> tuple[str, str] | None:
     """The word class and lemma under which the word lists know a token; None for other classes."""
-    word_class = CLASSES.get(token.pos)
-    if word_class is None:
+    if (word_class := CLASSES.get(token.pos)) is None:
         return None
     return word_class, token.text.lower() if word_class == "prep" else lemma_of(token.text, word_class)
 

@@ -10,8 +10,7 @@ import re
 from functools import lru_cache
 from itertools import groupby, pairwise
 
-from assay.datasets import lexicon
-from assay.datasets.lexicon import template_words
+from assay.datasets.lexicon import first_names, places_by_kind, surnames, template_words, word_set
 from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations.edit import Text, is_all_caps, is_clitic, known_classes, read
 
@@ -25,7 +24,7 @@ _ROMAN = frozenset("IVXLC")
 
 def named(word_list: str) -> frozenset[str]:
     """A list of the gazetteer."""
-    return lexicon.word_set("words", "gazetteer", word_list)
+    return word_set("words", "gazetteer", word_list)
 
 
 def names(parse: Text) -> tuple[Span, ...]:
@@ -38,9 +37,8 @@ def labelled(parse: Text) -> list[Span]:
     spans, tokens = list(names(parse)), parse.tokens
     named_tokens = {i for span in spans for i in range(span.start, span.end)}
     free = [i for i in range(len(tokens)) if i not in named_tokens]
-    for label, run in groupby(
-        free, lambda i: _LABELS.get(tokens[i].entity) if tokens[i].text[0].isupper() else None
-    ):
+    labels = {i: _LABELS.get(tokens[i].entity) if tokens[i].text[0].isupper() else None for i in free}
+    for label, run in groupby(free, labels.__getitem__):
         first, *others = run
         span = Span(first, first + 1 + len(others), label or "")
         whole = others[-1:] in ([], [span.end - 1]) and (others or not known_classes(tokens[first].text))
@@ -145,7 +143,8 @@ def _label(parse: Text, run: Span) -> str | None:
         return ORGANISATION
     if len(tokens) > 1 and (_ends_in(parse, run, "place_words") or tokens[0].text in named("place_openings")):
         return PLACE
-    if _is_acronym(tokens):
+    acronym = len(tokens) == 1 and 2 <= len(text) <= 6 and text.isupper() and text.isalpha()
+    if acronym and tokens[0].entity == "ORG" and not set(text) <= _ROMAN:
         return ORGANISATION
     if _is_person(parse, run, tokens):
         return PERSON
@@ -171,13 +170,13 @@ def _is_place(text: str) -> bool:
     """Whether the lists have a place, or the whole that it is a part of: South Yorkshire."""
     first, _, rest = text.partition(" ")
     whole = rest if first in named("parts") and rest else text
-    listed = any(whole in places for places in lexicon.places_by_kind().values())
+    listed = any(whole in places for places in places_by_kind().values())
     return listed or whole in named("places") or text in named("places")
 
 
 def _place_or_team(parse: Text, run: Span, text: str) -> str | None:
     """A town on a sports page stands for its team, unless something is in it or comes from it."""
-    if _is_led_in(parse, run) or text in lexicon.places_by_kind()["country"]:
+    if _is_led_in(parse, run) or text in places_by_kind()["country"]:
         return PLACE
     if any(t.text.lower() in named("sport_words") for t in parse.tokens) or _SCORE.search(parse.text):
         return ORGANISATION
@@ -200,18 +199,13 @@ def _is_led_in(parse: Text, run: Span) -> bool:
     return parse.word_at(run.start - 1) in template_words("locating")
 
 
-def _is_acronym(tokens: tuple[Token, ...]) -> bool:
-    text = tokens[0].text
-    capitals = len(tokens) == 1 and 2 <= len(text) <= 6 and text.isupper() and text.isalpha()
-    return capitals and tokens[0].entity == "ORG" and not set(text) <= _ROMAN
-
-
 def _is_person(parse: Text, run: Span, tokens: tuple[Token, ...]) -> bool:
     """Whether a name is a person's: by its first name, or by the parser where no word speaks against it."""
     words = [token.text for token in tokens]
     labelled = all(token.entity == "PERSON" for token in tokens)
-    capital = all(word[0].isupper() or word in _LINKS for word in words)
-    if len(words) > 4 or not capital or not all(map(_is_name_shaped, words)):
+    parts = [word for word in words if word not in _LINKS]
+    shaped = all(word[0].isupper() and re.sub("[.']", "", word).isalpha() for word in parts)
+    if len(words) > 4 or not shaped or any(len(word) > 2 and word.isupper() for word in parts):
         return False
     given = first_name_gender(words[0]) is not None
     if labelled and len(words) > 1 and given:
@@ -220,7 +214,7 @@ def _is_person(parse: Text, run: Span, tokens: tuple[Token, ...]) -> bool:
         return False
     if len(words) == 1:
         word = words[0]
-        family = word in lexicon.surnames() or word in named("surnames")
+        family = word in surnames() or word in named("surnames")
         if known_classes(word):  # Dawn, Mark: not where the capital may be the sentence's
             opens = run.start == parse.first_word(parse.sentence_of(run.start))
             return labelled and (given or family) and not opens
@@ -231,13 +225,7 @@ def _is_person(parse: Text, run: Span, tokens: tuple[Token, ...]) -> bool:
     if labelled:
         return family or not known_classes(words[0])
     introduced = parse.word_at(run.start - 1) in ("the", "in", "at", "on", "of", "to", "from")
-    parts = [word for word in words if word not in _LINKS]
     return family and len(parts) > 1 and not any(map(known_classes, parts[:-1])) and not introduced
-
-
-def _is_name_shaped(word: str) -> bool:
-    letters = word.replace(".", "").replace("'", "").isalpha()
-    return word in _LINKS or (letters and not (len(word) > 2 and word.isupper()))
 
 
 def is_title(word: str) -> bool:
@@ -247,7 +235,7 @@ def is_title(word: str) -> bool:
 
 def first_name_gender(word: str) -> str | None:
     """male, female or unisex for a first name; None for other words."""
-    listed = lexicon.first_names().get(word)
+    listed = first_names().get(word)
     if listed is not None:
         return listed.gender
     return next((gender for gender in ("male", "female", "unisex") if word in named(gender)), None)

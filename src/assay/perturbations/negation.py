@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from assay.datasets import lexicon
-from assay.datasets.lexicon import template_words
+from assay.datasets.lexicon import template_words, toml_file
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
 from assay.perturbations.edit import Text
 
+Changes = dict[int, str] | None  # new words by token index; None where the result would be doubtful
 
-def negation(
-    parse: Text, sentence: Span, *, shy: str = "negation_shy", contract: bool = False
-) -> dict[int, str] | None:
+
+def negation(parse: Text, sentence: Span, *, shy: str = "negation_shy", contract: bool = False) -> Changes:
     """The changes that negate the sentence's main clause, or None where the result would be doubtful.
 
     Sentences with a word of the list `shy` are left alone: one more "not" would be wrong or clumsy there.
@@ -28,17 +27,15 @@ def negation(
     subject, negated = parse.child(root, *edit.SUBJECTS), parse.child(root, "neg")
     words = {t.text.lower().replace("’", "'") for t in tokens[sentence.start : sentence.end]}
     if negated is not None:
-        bound = words & template_words("negation_bound")
-        return None if bound else _affirm(parse, root, subject, negated)
+        return None if words & template_words("negation_bound") else _affirm(parse, root, subject, negated)
     if words & template_words(shy) or _is_presupposed(tokens, sentence, root):
         return None
     verb = _last_verb(parse, root)
     if verb is None or (subject is not None and _resists(parse, subject)):
         return None
-    helpers = (i for i in parse.dependents(verb) if i < verb and _finite_auxiliary(tokens[i]))
-    finite = next(helpers, None)
+    finite = next((i for i in parse.dependents(verb) if i < verb and _finite_auxiliary(tokens[i])), None)
     if finite is not None:
-        short: dict[str, str] = lexicon.toml_file("checklist", "templates")["negated_auxiliaries"]
+        short: dict[str, str] = toml_file("checklist", "templates")["negated_auxiliaries"]
         contracted = short.get(tokens[finite].text.lower()) if contract else None
         return {finite: contracted} if contracted else _after_auxiliary(parse, finite, subject)
     return _with_support(parse, sentence, verb, subject)
@@ -93,7 +90,7 @@ def _finite_auxiliary(token: Token) -> bool:
     return token.dep in ("aux", "auxpass") and token.tag in edit.FINITE_TAGS and helps
 
 
-def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> dict[int, str] | None:
+def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> Changes:
     """Put the "not" after an auxiliary, or contract the two."""
     token, after = parse.tokens[finite], parse.word_at(finite + 1)
     if subject is None or subject > finite or after in template_words("outer_adverbs"):
@@ -108,11 +105,11 @@ def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> dict[int,
 
 def _negated(token: Token) -> str:
     """An auxiliary with its "not"."""
-    clitics: dict[str, str] = lexicon.toml_file("checklist", "templates")["negated_clitics"]
+    clitics: dict[str, str] = toml_file("checklist", "templates")["negated_clitics"]
     return clitics.get(token.text.lower().replace("’", "'"), f"{token.text} not")
 
 
-def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -> dict[int, str] | None:
+def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -> Changes:
     """Negate a verb without auxiliary: after a form of "be", else with do-support."""
     tokens, token, outer = parse.tokens, parse.tokens[root], template_words("outer_adverbs")
     word = token.text.lower().replace("’", "'")
@@ -129,12 +126,10 @@ def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -
     if any(t.text.lower() in outer for t in tokens[at:root]):
         return None
     support, base = f"{edit.DO_FORMS[token.tag]} not", edit.lemma_of(token.text, "verb")
-    if at == root:
-        return {root: f"{support} {base}"}
-    return {at: f"{support} {tokens[at].text}", root: base}
+    return {root: f"{support} {base}"} if at == root else {at: f"{support} {tokens[at].text}", root: base}
 
 
-def _affirm(parse: Text, root: int, subject: int | None, negative: int) -> dict[int, str] | None:
+def _affirm(parse: Text, root: int, subject: int | None, negative: int) -> Changes:
     """Remove not, n't or never, and do-support with it."""
     tokens, changes = parse.tokens, {negative: ""}
     if tokens[negative].text.lower() == "never":

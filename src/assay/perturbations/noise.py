@@ -50,8 +50,7 @@ def ArticleRemoval(text: str, rng: Random, *, level: float = 1.0) -> str | None:
     removed = set(edit.draw_each(places, level, rng))
     for place in removed:
         before = words[place - 1].rstrip("\"')]”’") if place else "."
-        opens_sentence = words[place][0].isupper() and before.endswith((".", "!", "?"))
-        if opens_sentence and place + 1 < len(words):
+        if words[place][0].isupper() and before.endswith((".", "!", "?")) and place + 1 < len(words):
             words[place + 1] = capitalised(words[place + 1])
     return " ".join(word for place, word in enumerate(words) if place not in removed) if removed else None
 
@@ -260,8 +259,7 @@ def TokenSwitching(words: list[str], rng: Random, *, level: int = 5) -> list[str
 @edit.template("noun-switching", "consistency", switched=True)
 def NounSwitching(parse: Text, rng: Random, *, level: int = 2) -> Mapping[int, str]:
     """`level` pairs of common nouns change places."""
-    switched = _switched_tokens(parse, "NOUN", level, rng)
-    return {at: _cased(parse, at, noun) for at, noun in switched.items()}
+    return {at: _cased(parse, at, noun) for at, noun in _switched_tokens(parse, "NOUN", level, rng).items()}
 
 
 def _cased(parse: Text, at: int, word: Token) -> str:

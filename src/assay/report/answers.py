@@ -147,8 +147,7 @@ def answers(run: Run) -> dict[tuple[str, Question], Answer]:
     for question in QUESTIONS:
         judged = checks(run, question)
         outcomes = slice_outcomes(judged)
-        failed = gravest_failures(judged)
-        by_metric = grouped(failed, lambda row: row["metric"])
+        by_metric = grouped(gravest_failures(judged), lambda row: row["metric"])
         for metric in run.metrics:
             own = outcomes.get(metric, {})
             blind = [row for row in by_metric.get(metric, ()) if own[row["audit"], row["slice"]] == "fail"]

@@ -24,6 +24,7 @@ from assay.report.ranking import Share
 from assay.report.verdicts import audits_of, checks
 from assay.run.results import CASES, FINDINGS, SCORES, TABLES, Run
 
+Outcomes = Mapping[Slice, Outcome]  # of one metric
 FILES = ("findings", "profile", "cost", "examples")  # Parquet tables beside run.json
 NEIGHBOURS = 3  # metrics with the most similar blind spots that are named
 _FEWEST = 10  # slices that two metrics must share before their blind spots are compared
@@ -93,8 +94,7 @@ def merged(runs: Sequence[Run]) -> Run:
     about["audits"] = {name: each for run in reversed(runs) for name, each in run.about["audits"].items()}
     scoring = [run.about.get("seconds", {}).get("scoring", {}) for run in runs]
     about["seconds"] = {"scoring": {name: seconds for each in scoring for name, seconds in each.items()}}
-    tables = {name: pl.concat([getattr(run, name) for run in runs]) for name in TABLES}
-    return Run(**tables, about=about)
+    return Run(**{name: pl.concat([getattr(run, name) for run in runs]) for name in TABLES}, about=about)
 
 
 def place(run: Run, atlas: Run) -> tuple[list[Placement], list[str]]:
@@ -146,9 +146,7 @@ def _placed(run: Run, atlas: Run) -> Placement:
     )  # fmt: skip
 
 
-def _standing(
-    audit: str, own: Mapping[Slice, Outcome], others: Mapping[str, Mapping[Slice, Outcome]]
-) -> Standing:
+def _standing(audit: str, own: Outcomes, others: Mapping[str, Outcomes]) -> Standing:
     share, *shares = (
         Share.of([outcome for place, outcome in slices.items() if place[0] == audit])
         for slices in (own, *others.values())
@@ -158,9 +156,7 @@ def _standing(
     return Standing(audit, share, 100.0 * worse / len(known) if known else 0.0, len(known))
 
 
-def blind_together(
-    first: Mapping[Slice, Outcome], second: Mapping[Slice, Outcome], errors: Iterable[Slice]
-) -> Share:
+def blind_together(first: Outcomes, second: Outcomes, errors: Iterable[Slice]) -> Share:
     """Of the errors that both were asked about and either fails to notice, those that both fail to notice."""
     asked = [place for place in errors if place in first and place in second]
     missed = [[known[place] != "pass" for place in asked] for known in (first, second)]

@@ -103,8 +103,7 @@ def _failures(rows: Iterable[Row]) -> tuple[str, ...]:
         (chosen if room else others).append(row)
     sureness = [", ".join(filter(None, (interval(row), f"n = {row['n']}"))) for row in chosen]
     lines = [f"{sentence(row)} ({sure})" for row, sure in zip(chosen, sureness, strict=True)]
-    named = [" ".join(pair) for pair in failed_names(others).items()]
-    if named:
+    if named := [" ".join(pair) for pair in failed_names(others).items()]:
         rest = len(named) - NAMED
         more = f" and {rest} more, which are in the report" if rest > 0 else ""
         lines.append(f"Also: {', '.join(named[:NAMED])}{more}.")
@@ -138,10 +137,8 @@ def _advice(judged: Sequence[Row]) -> tuple[str, ...]:
         missing = "Agreement with people was not measured"
         lines.append(f"{missing}: give your ratings to `assay run human --data FILE`.")
     counts = Counter(row["verdict"] for row in judged)
-    lines += [
-        f"{counts[verdict]} checks {what}" for verdict, what in words["unsettled"].items() if counts[verdict]
-    ]
-    return tuple(lines)
+    unsettled = [f"{counts[kind]} checks {what}" for kind, what in words["unsettled"].items() if counts[kind]]
+    return (*lines, *unsettled)
 
 
 def as_markdown(card: Card) -> str:

@@ -24,6 +24,7 @@ from assay.run.results import Run
 from assay.vocabulary import Verdict
 
 Spec = dict[str, Any]
+Place = tuple[str, str]  # metric, slice
 VERDICT_COLOURS: dict[Verdict, str] = toml_file("report", "words")["colours"]
 MOST_BARS = 40  # dots in a panel
 MOST_PANELS = 40  # of a chart that an audit declares, and of any other:
@@ -99,7 +100,7 @@ def _named(audit: AuditInfo, chart: Chart, path: str) -> tuple[str, str, str]:
     return audit.name, f"{group}: {first}", rest.replace("-", " ")
 
 
-def _verdicts(rows: Iterable[Row], statistic: str) -> dict[tuple[str, str], Verdict]:
+def _verdicts(rows: Iterable[Row], statistic: str) -> dict[Place, Verdict]:
     """The verdict on a statistic by metric and slice; a judged one where there are several."""
     named = [row for row in rows if row["statistic"] == statistic]
     named.sort(key=lambda row: row["verdict"] != "not judged")
@@ -170,10 +171,8 @@ def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pane
     units = [known.unit for known in audit.statistics if known.name == chart.colour]
     names = {known.name for known in audit.statistics if known.bad is None and known.unit in units}
     steps = {_place(row): row for row in rows if row["statistic"] in names}  # from the point before
-    named = [
-        row for row in rows if row["statistic"] == chart.value and row["slice"].count("/") >= chart.depth
-    ]
-    for path, listed in grouped(named, _start(chart)).items():
+    own = [row for row in rows if row["statistic"] == chart.value and row["slice"].count("/") >= chart.depth]
+    for path, listed in grouped(own, _start(chart)).items():
         verdicts = _line_verdicts(chart, rows, path)
         points = [_point(row, verdicts, across if chart.x else None) for row in listed]
         points = [point for point in points if chart.x or point["x"] is not None]
@@ -181,9 +180,9 @@ def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pane
         spec = _spec("curve", across=in_words(chart.x or ""), title=heading(listed[0].declared))
         if starts:
             points = [
-                point | {"x": point["x"] or 0.0, "change": _change(point, starts, path, steps)}
-                for point in points
-                if point["metric"] in starts
+                p | {"x": p["x"] or 0.0, "change": _change(p, starts[p["metric"]], path, steps)}
+                for p in points
+                if p["metric"] in starts
             ]
             title = f"change, {units[0]}" if steps else "change, % of start"
             spec["encoding"]["y"] |= {"field": "change", "title": title}
@@ -192,13 +191,11 @@ def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pane
             yield Panel(*_named(audit, chart, path), spec, tuple(points))
 
 
-def _place(row: Row) -> tuple[str, str]:
+def _place(row: Row) -> Place:
     return row["metric"], row["slice"]
 
 
-def _point(
-    row: Row, verdicts: Mapping[str, Verdict], across: Mapping[tuple[str, str], float] | None
-) -> dict[str, Any]:
+def _point(row: Row, verdicts: Mapping[str, Verdict], across: Mapping[Place, float] | None) -> dict[str, Any]:
     """A point of a line; without `across`, x is the number in the slice's last part (3 of `top-3`)."""
     last = row["slice"].rpartition("/")[2]
     number = _NUMBER.search(last)
@@ -207,12 +204,9 @@ def _point(
     return {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
 
 
-def _change(
-    point: Mapping[str, Any], starts: Mapping[str, float], path: str, steps: Mapping[tuple[str, str], Row]
-) -> float:
+def _change(point: Mapping[str, Any], start: float, path: str, steps: Mapping[Place, Row]) -> float:
     """How far a point lies from the start of its line."""
     if not steps:
-        start = starts[point["metric"]]
         return float(100.0 * (point["value"] - start) / (abs(start) or 1.0))
     total, step = 0.0, steps.get((point["metric"], f"{path}/{point['at']}"))
     while step is not None:
@@ -240,9 +234,7 @@ def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pa
     if len(groups) < 2:
         return
     verdicts = _verdicts(rows, chart.colour or chart.value)
-    by_place = {
-        place: {row["versus"]: row["value"] for row in of} for place, of in grouped(named, _place).items()
-    }
+    by_place = {at: {row["versus"]: row["value"] for row in of} for at, of in grouped(named, _place).items()}
     both = {place: values for place, values in by_place.items() if all(group in values for group in groups)}
     for metric in dict.fromkeys(metric for metric, _ in both):
         points = [

@@ -26,6 +26,7 @@ from assay.statistics.estimates import benjamini_hochberg
 from assay.vocabulary import Verdict
 
 Direction = Literal["better", "worse", "unchanged", "not compared"]
+Given = Run | Path | str  # a run, or its folder
 Key = tuple[str, str, str, str, str]  # metric, audit, slice, statistic, versus
 ALPHA = 0.05
 FEWEST = 10  # items below which intervals say too little for a test, as for a verdict
@@ -79,9 +80,7 @@ class Comparison:
         return pl.DataFrame([change.document for change in self.shared], infer_schema_length=None)
 
 
-def compare(
-    before: Run | Path | str, after: Run | Path | str, renamed: Mapping[str, str] | None = None
-) -> Comparison:
+def compare(before: Given, after: Given, renamed: Mapping[str, str] | None = None) -> Comparison:
     """Compare findings of the same name; `renamed` maps a metric of the first run to one of the second.
 
     Runs are given as they are or by their folders. It is an error if they have no finding in common.
@@ -147,9 +146,8 @@ def differing_options(before: Run, after: Run, audit: str) -> list[str]:
 
 def _texts(run: Run, audit: str) -> pl.DataFrame:
     """What was scored in an audit, without the cases that it made for one metric."""
-    cases = run.cases.filter(pl.col("audit") == audit).select(
-        "slice", "case", "role", "hypothesis", pl.col("references").list.join("\n"), "source"
-    )
+    columns = ("slice", "case", "role", "hypothesis", pl.col("references").list.join("\n"), "source")
+    cases = run.cases.filter(pl.col("audit") == audit).select(columns)
     # Ids of cases that an audit made in a search for one metric end in its name or in a digest of a try.
     named = [pl.col("case").str.ends_with(f"/{metric}") for metric in run.metrics]
     return cases.filter(~pl.any_horizontal([pl.col("case").str.contains("/try/", literal=True), *named]))
@@ -239,9 +237,8 @@ def _directed(change: Change, q_value: float, statistic: Statistic) -> Change:
     if change.q_value is None or change.q_value >= ALPHA:
         return change
     before, after = (beyond_margin(value, value, statistic) for value in (change.before, change.after))
-    return replace(
-        change, direction="better" if after < before else "worse" if after > before else "unchanged"
-    )
+    direction: Direction = "better" if after < before else "worse" if after > before else "unchanged"
+    return replace(change, direction=direction)
 
 
 def _notes(changes: list[Change], reasons: Mapping[str, list[str]]) -> list[str]:

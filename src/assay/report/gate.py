@@ -143,8 +143,7 @@ def outcomes(run: Run, asked: Bounds) -> list[Outcome]:
     for row in filter(is_check, rows):
         if gate := _gate(row, asked.fail_on):
             accepted = row["verdict"] != GATES[gate][1] or any(_matches(row, each) for each in asked.allowed)
-            problem = None if accepted else _problem(row)
-            checked.append(Outcome(row, f"fail-on {gate}", problem))
+            checked.append(Outcome(row, f"fail-on {gate}", None if accepted else _problem(row)))
     if not checked:
         raise SpecError(_nothing(run, asked))
     return checked
@@ -175,9 +174,8 @@ def _gate(row: Row, gates: Sequence[Gate]) -> Gate | None:
     A gate on failures says nothing of findings that are neither pass nor failure.
     """
     watching = [gate for gate in gates if row.info.question in GATES[gate][0]]
-    known = row["verdict"] in ("pass", "fail")
     broken = [gate for gate in watching if row["verdict"] == GATES[gate][1]]
-    kept = [gate for gate in watching if known or GATES[gate][1] != "fail"]
+    kept = [gate for gate in watching if row["verdict"] in ("pass", "fail") or GATES[gate][1] != "fail"]
     return next(iter(broken or kept), None)
 
 

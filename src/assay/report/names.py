@@ -58,7 +58,10 @@ def shown(run: Run) -> Run:
     changed = {metric: name for metric, name in names.items() if metric != name}
     if not changed:
         return replace(run, about=about)
-    findings = _renamed_findings(run.findings, changed)
+    rows = run.findings.select("metric", "versus", "sentence").iter_rows()
+    sentences = [_renamed_sentence(text, (metric, versus), changed) for metric, versus, text in rows]
+    told = pl.Series("sentence", sentences, dtype=pl.String)
+    findings = run.findings.with_columns(pl.col("metric", "versus").replace(changed), told)
     scores = run.scores.with_columns(pl.col("metric").replace(changed))
     reasons = [replace(reason, metric=names.get(reason.metric, reason.metric)) for reason in run.explanations]
     return replace(run, about=about, findings=findings, scores=scores, explanations=reasons)
@@ -66,15 +69,6 @@ def shown(run: Run) -> Run:
 
 def _renamed(counts: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {names.get(metric, metric): count for metric, count in counts.items()}
-
-
-def _renamed_findings(findings: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
-    rows = findings.select("metric", "versus", "sentence").iter_rows()
-    sentences = [_renamed_sentence(text, (metric, versus), names) for metric, versus, text in rows]
-    return findings.with_columns(
-        pl.col("metric").replace(names), pl.col("versus").replace(names),
-        pl.Series("sentence", sentences, dtype=pl.String),
-    )  # fmt: skip
 
 
 def _renamed_sentence(text: str | None, metrics: tuple[str, str | None], names: Mapping[str, str]) -> str:

@@ -65,7 +65,9 @@ def page(run: Run, earlier: Sequence[Run] = ()) -> str:
     """The report of a run; with its history where earlier runs are given."""
     run = shown(run)
     ranked, profiled = rankings(run), profiles(run)
-    run = _best_first(run, ranked)
+    order = [line.metric for ranking in ranked[:1] for line in ranking.lines]
+    metrics = {name: run.about["metrics"][name] for name in dict.fromkeys([*order, *run.metrics])}
+    run = replace(run, about=dict(run.about) | {"metrics": metrics})  # that of the first ranking throughout
     audits, charts = audits_of(run), panels(run)
     finite = [row for row in rows_of(run) if math.isfinite(row["value"])]  # others have no place on the page
     rows = ordered(finite)
@@ -79,7 +81,7 @@ def page(run: Run, earlier: Sequence[Run] = ()) -> str:
         failures=sum(row["verdict"] == "fail" for row in rows),
         sections=[_section(run, audit, finite) for audit in audits.values()],
         style=Markup(asset("style.css")), script=Markup(script), policy=policy(plot, script),  # our own files
-        data=Markup(inert(_core(run, audits, ranked, profiled))),
+        data=Markup(inert(_core(run, ranked, profiled))),
         packed={
             "findings": packed(_findings(rows)),
             "cases": packed(_evidence(run, rows)),
@@ -87,13 +89,6 @@ def page(run: Run, earlier: Sequence[Run] = ()) -> str:
             "vega": packed(plot),
         },
     )  # fmt: skip
-
-
-def _best_first(run: Run, ranked: Sequence[Ranking]) -> Run:
-    """The run with its metrics in one order for everything on the page: that of the first ranking."""
-    order = [line.metric for ranking in ranked[:1] for line in ranking.lines]
-    metrics = {name: run.about["metrics"][name] for name in dict.fromkeys([*order, *run.metrics])}
-    return replace(run, about=dict(run.about) | {"metrics": metrics})
 
 
 def policy(*scripts: str) -> str:
@@ -147,7 +142,6 @@ def _drawings(
         else:
             shown = {"title": panel.title, "spec": panel.spec, "rows": panel.rows}
             groups.setdefault(panel.group, []).append(shown)
-    drawn = tables(audit, [row for row in rows if row["audit"] == audit.name], run.metrics)
     return {
         "groups": groups,
         "flat": flat,
@@ -158,15 +152,14 @@ def _drawings(
                 "cells": [[row and places[id(row)] for row in cells] for _, cells in table.lines],
                 "starred": table.is_starred,
             }
-            for table in drawn
+            for table in tables(audit, [row for row in rows if row["audit"] == audit.name], run.metrics)
         ],
     }  # fmt: skip
 
 
-def _core(
-    run: Run, audits: dict[str, AuditInfo], ranked: Sequence[Ranking], profiled: Mapping[str, Profile]
-) -> dict[str, Any]:
+def _core(run: Run, ranked: Sequence[Ranking], profiled: Mapping[str, Profile]) -> dict[str, Any]:
     """What the script needs at once."""
+    audits = audits_of(run)
     lines = {
         one.task: {
             line.metric: [(s.good, s.bad, s.total, *s.ends) for s in (line.noticed, line.steady)]
@@ -222,20 +215,18 @@ def _indexed(values: Iterable[str | None]) -> dict[str, Any]:
 
 def inert(thing: Any) -> str:
     """JSON that cannot end its script element, whatever texts it carries."""
-    text = json.dumps(_rounded(thing), ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    text = _short_json(thing, ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def packed(thing: Any) -> str:
     """JSON, compressed and in letters that no markup has a use for; equal things give equal text."""
-    text = json.dumps(_rounded(thing), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    compressed = gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0)
+    compressed = gzip.compress(_short_json(thing).encode("utf-8", "surrogatepass"), mtime=0)
     return base64.b64encode(compressed).decode("ascii")
 
 
-def _rounded(thing: Any) -> Any:
-    """The same with four significant digits, and with null for numbers that JSON does not have."""
-    short = json.JSONDecoder(
-        parse_float=lambda text: float(f"{float(text):.4g}"), parse_constant=lambda _: None
-    )
-    return short.decode(json.dumps(thing))
+def _short_json(thing: Any, *, ascii: bool = False) -> str:
+    """JSON with four significant digits, and with null for numbers that JSON does not have."""
+    text = json.dumps(thing)
+    short = json.loads(text, parse_float=lambda x: float(f"{float(x):.4g}"), parse_constant=lambda _: None)
+    return json.dumps(short, ensure_ascii=ascii, separators=(",", ":"), allow_nan=False)

@@ -15,6 +15,7 @@ from assay.report.verdicts import QUESTION_TITLES, rows_of, worst
 from assay.run.results import Run
 from assay.vocabulary import QUESTIONS
 
+Lines = Sequence[Sequence[str]]  # of a table, each with its cells
 _COLUMNS = ("metric", "audit", "slice", "statistic", "value", "95% CI", "n", "q", "verdict")
 _WIDTH, _NARROWEST = 100, 10  # characters of a terminal that a summary fits, and of its cells
 _SPECIAL = {"~": r"\textasciitilde{}", "^": r"\^{}", "\\": r"\textbackslash{}"}
@@ -33,7 +34,6 @@ def short_rows(run: Run) -> tuple[list[dict[str, str]], list[str]]:
     """One line per metric for a terminal, whom or what first and then counts; and what they mean."""
     answered, words = answers(run), toml_file("report", "words")["short"]
     asked = [question for question in QUESTIONS if any(answered[m, question].total for m in run.metrics)]
-    subjects = [words[question][0] for question in asked]
     rows = []
     for metric in run.metrics:
         row = {"metric": metric}
@@ -44,15 +44,14 @@ def short_rows(run: Run) -> tuple[list[dict[str, str]], list[str]]:
         rows.append(row)
     unasked = [title for question, title in QUESTION_TITLES.items() if question not in asked]
     legend = [words["legend"], *(f"not measured: {title}" for title in unasked)]
-    return _fitted(rows, subjects), legend
+    return _fitted(rows, [words[question][0] for question in asked]), legend
 
 
 def _fitted(rows: list[dict[str, str]], subjects: Sequence[str]) -> list[dict[str, str]]:
     """The rows with the cells of some columns cut so that a line fits, the widest columns most."""
     sizes = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}
     room = _WIDTH - 2 * (len(sizes) - 1) - sum(sizes[name] for name in sizes if name not in subjects)
-    narrow_first = sorted(subjects, key=lambda name: sizes[name])
-    for place, name in enumerate(narrow_first):
+    for place, name in enumerate(sorted(subjects, key=lambda name: sizes[name])):  # narrow ones first
         most = min(sizes[name], max(_NARROWEST, room // (len(subjects) - place)))
         room -= most
         rows = [row | {name: _cut(row[name], most)} for row in rows]
@@ -86,7 +85,7 @@ def markdown(run: Run) -> str:
     return "\n".join([summary(run), *markdown_table(_COLUMNS, _table(shown(run)))])
 
 
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def markdown_table(head: Sequence[str], rows: Lines) -> list[str]:
     """The lines of a table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return lines + ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
@@ -109,9 +108,7 @@ def latex(run: Run) -> str:
     return f"% needs \\usepackage{{booktabs,longtable}}\n{first}\n\n{second}"
 
 
-def _long_table(
-    columns: str, head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, label: str
-) -> str:
+def _long_table(columns: str, head: Sequence[str], rows: Lines, caption: str, label: str) -> str:
     lines = [" & ".join(map(as_latex, row)) + r" \\" for row in (head, *rows)]
     title = rf"\caption{{{as_latex(caption)}}}\label{{tab:assay-{label}}} \\"
     start = [rf"\begin{{longtable}}{{{columns}}}", title, r"\toprule", lines[0], r"\midrule", r"\endhead"]

@@ -30,11 +30,10 @@ def tables(audit: AuditInfo, rows: Sequence[Row], metrics: Sequence[str]) -> lis
     everyone = {*metrics, *(row["metric"] for row in rows)}
     compared = [row["versus"] in everyone and not is_check(row) for row in rows]
     alone = grouped(compress(rows, (not pair for pair in compared)), lambda row: row.declared)
-    between = grouped(compress(rows, compared), lambda row: row.declared)
     shown = [known for known in audit.statistics if known.headline and known in alone]
     shown += [known for known, listed in alone.items() if any(map(is_check, listed))]
     drawn = [_by_slice(known, shown_rows(alone[known]), metrics) for known in dict.fromkeys(shown)]
-    for known, listed in between.items():
+    for known, listed in grouped(compress(rows, compared), lambda row: row.declared).items():
         if known not in alone:
             drawn += _by_pair(known, shown_rows(listed))
     return drawn

@@ -51,9 +51,8 @@ def amount(value: float, statistic: Statistic) -> str:
 
 def interval(row: Row) -> str:
     """The 95% interval of a finding; empty where it has none."""
-    if row["ci_low"] is None:
-        return ""
-    return f"95% CI {number(row['ci_low'])} to {number(row['ci_high'])}"
+    low, high = number(row["ci_low"]), number(row["ci_high"])
+    return f"95% CI {low} to {high}" if low else ""
 
 
 def in_words(name: str) -> str:

@@ -110,8 +110,7 @@ class Place:
 
     def missing(self, plan: Plan, cell: Cell) -> tuple[Kind, str] | None:
         """What a cell lacks here: data, weights, packages, or time."""
-        absent = [path for path in plan.paths if not (self.folder / path).exists()]
-        for path in absent:
+        for path in (path for path in plan.paths if not (self.folder / path).exists()):
             kind, what = self.source(path)
             return kind, f"{path} in the data folder ({what})" if what else f"{path} in the data folder"
         if cell.hours and not self.long:
@@ -152,10 +151,8 @@ def reproduce(recipe: Recipe, place: Place, session: Session) -> list[Checked]:
         wanted = [cell for cell in recipe.runnable if cell.run == name and not cell.of]
         lacks = {cell: lack for cell in wanted if (lack := place.missing(plan, cell))}
         checked |= {cell: not_run(cell, *lack) for cell, lack in lacks.items()}
-        cells = [cell for cell in wanted if cell not in lacks]
-        if cells:
-            results = _run_plan(plan, cells, place, session)
-            checked |= {item.cell: item for item in results}
+        if cells := [cell for cell in wanted if cell not in lacks]:
+            checked |= {item.cell: item for item in _run_plan(plan, cells, place, session)}
     by_place = {(cell.row, cell.source, cell.column): item for cell, item in checked.items()}
     for cell in recipe.runnable:
         if cell.of:
@@ -181,9 +178,7 @@ def _run_plan(plan: Plan, cells: Sequence[Cell], place: Place, session: Session)
     if released:
         scores = str(place.folder / str(plan.scores))
         checked += _read(run(plan.audit, (), scores=scores, session=session, **options), released)
-    if computed:
-        checked += _computed(plan, computed, options, place, session)
-    return checked
+    return checked + (_computed(plan, computed, options, place, session) if computed else [])
 
 
 def plan_options(plan: Plan, folder: Path) -> dict[str, Any]:

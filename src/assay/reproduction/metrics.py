@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from rapidfuzz.distance import LCSseq
 
@@ -26,6 +26,7 @@ from assay.metrics.coco import JAVA_BATCH, java_meteor
 from assay.metrics.ngram import Matches, brevity_penalty, count_matches
 from assay.metrics.text import f_measure, grams, memo, tokens
 
+RougeKind = Literal["1", "2", "l"]
 _LISTS = ("wordnet_key_value.txt", "wordnet_key_value_special_cases.txt")
 
 
@@ -93,7 +94,7 @@ class PyRouge(_Dialect):
 
     name = "py-rouge"
     symmetric = True
-    kind: Literal["1", "2", "l"] = "1"
+    kind: RougeKind = "1"
     limit: int = 100
     weight: float = 1.2  # read by ROUGE-L too, though it is meant for ROUGE-W
 
@@ -156,11 +157,6 @@ class MultEvalMeteor(_Dialect):
         return [*java_meteor([Sample(line(s.hypothesis), tuple(map(line, s.references))) for s in samples])]
 
 
-DIALECTS: dict[str, Metric] = {
-    "multeval-bleu": MultEvalBleu(),
-    "py-rouge-1": PyRouge("1"),
-    "py-rouge-2": PyRouge("2"),
-    "py-rouge-l": PyRouge("l"),
-    "coco-rouge": CocoRouge(),
-    "multeval-meteor": MultEvalMeteor(),
-}
+_ROUGES = {f"py-rouge-{kind}": PyRouge(kind) for kind in get_args(RougeKind)}
+_OTHERS = (MultEvalBleu(), CocoRouge(), MultEvalMeteor())
+DIALECTS: dict[str, Metric] = {**_ROUGES, **{metric.name: metric for metric in _OTHERS}}

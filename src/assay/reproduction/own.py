@@ -14,6 +14,7 @@ from num2words import num2words
 from assay.datasets.lexicon import toml_file
 from assay.errors import AuditError, SpecError, suggest
 from assay.models.weights import CARRIERS, on_disk, present
+from assay.report.verdicts import grouped
 from assay.reproduction.checks import Checked, Place, plan_options, reproduce
 from assay.reproduction.recipes import Cell, Plan, Recipe
 from assay.run.pipeline import estimate_cost
@@ -50,9 +51,7 @@ def _with_own(recipe: Recipe, specs: Sequence[str]) -> Recipe:
     lines: dict[str, dict[str, Cell]] = {}
     for cell in recipe.runnable:
         lines.setdefault(getattr(cell, line), {}).setdefault(getattr(cell, across), cell)
-    ways: dict[tuple[object, ...], list[dict[str, Cell]]] = {}
-    for listed in lines.values():
-        ways.setdefault(tuple(map(_protocol, listed.values())), []).append(listed)
+    ways = grouped(lines.values(), lambda listed: tuple(map(_protocol, listed.values())))
     cells = []
     for spec in specs:
         for group in ways.values():
@@ -121,10 +120,8 @@ def steps(tables: Sequence[Recipe], place: Place, machine: str, session: Session
         work = None if tokens is None else tokens * 2e6 * sum(size_of(name)[1] for name in names)
         seconds = None if work is None else work / (1e9 * speeds[machine])
         # A file of the data folder is the user's to get.
-        here = [
-            present(name) if name in CARRIERS else name.startswith("/") or on_disk(name) for name in names
-        ]
-        absent = tuple(name for name, known in zip(names, here, strict=True) if not known)
+        fetched = [name for name in names if name in CARRIERS or not name.startswith("/")]
+        absent = tuple(n for n in fetched if not (present(n) if n in CARRIERS else on_disk(n)))
         planned.append(Step(name, run, spec, len(listed), ": ".join(lack or ()), absent, seconds))
     return planned
 

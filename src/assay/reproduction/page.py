@@ -28,10 +28,8 @@ _MOST_PLACES = 4
 
 
 def _shown(item: Checked) -> str:
-    if item.ours is None:
-        return "·"
-    if item.verdict == "equal":
-        return item.shown
+    if item.ours is None or item.verdict == "equal":
+        return item.shown or "·"
     sign = "≈" if item.verdict == "within tolerance" else "≠"
     return f"{item.shown} {sign} {item.cell.published}"
 
@@ -145,8 +143,7 @@ def _total(parts: Sequence[str]) -> str:
 
 def _recipe_results(checked: Sequence[Checked]) -> str:
     lines = [f"{len(checked)} cells: {summary(checked)}.", ""]
-    ran = [item for item in checked if item.ours is not None]
-    if ran:
+    if ran := [item for item in checked if item.ours is not None]:
         columns, rows = matrix(ran)
         cells = [[label, *("" if item is None else _shown(item) for item in row)] for label, row in rows]
         lines += [*markdown_table(["", *columns], cells), ""]

@@ -37,9 +37,8 @@ class Plan:
     @property
     def paths(self) -> tuple[str, ...]:
         scores = (self.scores or "").rpartition(":")[0]
-        files = [
-            path for given in self.files.values() for path in ([given] if isinstance(given, str) else given)
-        ]
+        listed = [[given] if isinstance(given, str) else given for given in self.files.values()]
+        files = [path for paths in listed for path in paths]
         return tuple(dict.fromkeys(path for path in (*self.data, *files, scores) if path))
 
 

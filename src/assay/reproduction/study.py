@@ -72,9 +72,8 @@ def _audits(
             left_out[name] = f"it needs {', '.join(table['files'])} in a folder given with --data"
             continue
         quick = {key: value for key, value in kind.quick().items() if key != "skip"}
-        more = {"data": here} if here else {}
-        shortened = {"limit": limit} if limit else {}
-        audits[name] = make_audit(name, {**quick, **options, **more, **shortened}, strict=False)
+        asked = {key: value for key, value in (("data", here), ("limit", limit)) if value}
+        audits[name] = make_audit(name, {**quick, **options, **asked}, strict=False)
     return audits, left_out
 
 
@@ -112,9 +111,8 @@ def _part(given: Mapping[str, Any], done: Run, left_out: Mapping[str, str]) -> d
     named = audit_class(given["audit"]).statistics
     units = dict.fromkeys(one.unit.strip() for one in named if one.name == given["statistic"])
     facts = _facts(rows, [row for row in wanted if row["verdict"] in _VERDICTS], given)
-    flat = "All figures are {low_value}" + (
-        "; {failed} of {checks} judged ones fail." if facts["checks"] else "."
-    )
+    judged = "; {failed} of {checks} judged ones fail" if facts["checks"] else ""
+    flat = f"All figures are {{low_value}}{judged}."
     ours = (flat if facts["low_value"] == facts["high_value"] else given["ours"]).format(**facts)
     unit = ", ".join([given["statistic"], *filter(None, units)])
     return {**text, "ours": ours, "columns": list(given["columns"]), "rows": shown, "unit": unit}

@@ -142,12 +142,10 @@ class Live:
         for label in labels:
             if label not in self.measures:
                 raise SpecError(f"{label!r} is not served; start assay serve with -m {label}")
-        chosen = [self.measures[label] for label in labels] or list(self.measures.values())
-        return sorted(chosen, key=_cost)
+        return sorted([self.measures[label] for label in labels] or self.measures.values(), key=_cost)
 
-    def _perturbed(self, record: Record) -> list[Edit]:
+    def _perturbed(self, record: Record) -> Iterator[Edit]:
         """Every perturbation that applies."""
-        changed = []
         for name, perturbation in self.perturbations.items():
             try:
                 text = perturbation.perturb(record)
@@ -155,8 +153,7 @@ class Live:
                 continue
             if text is not None:
                 edited = replace(record, gold=text)
-                changed.append(Edit(perturbation.criterion, name, perturbation.expect, edited))
-        return changed
+                yield Edit(perturbation.criterion, name, perturbation.expect, edited)
 
 
 def _cost(item: Measure) -> tuple[bool, bool, int]:

@@ -88,8 +88,7 @@ class Attack(DataAudit):
 
     def more(self, scored: Scored) -> Sequence[Case]:
         """The next texts to try, of all items; a set metric cannot score one text."""
-        beam = 1 if self.rule == "paper" else self.beam
-        plan = edits.Plan(beam, self.queries, self._source, self.seed)
+        plan = edits.Plan(1 if self.rule == "paper" else self.beam, self.queries, self._source, self.seed)
         return () if scored.is_set else edits.next_round(scored, plan)
 
     def panel(self) -> Sequence[str]:
@@ -109,7 +108,9 @@ class Attack(DataAudit):
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Each metric on what was found against it, with the others as judges."""
         findings: list[Finding] = []
-        notes = self._data_notes()
+        short = {c.name: len(c.records) - len(self._long(c)) for c in self._corpora}
+        unused = f"texts of fewer than {_SHORTEST} words were not attacked"
+        notes = [f"{name}: {count} {unused}" for name, count in short.items() if count]
         for answer in scored:
             own = (case for case in answer.cases if case.meta.get("metric") == answer.metric)
             for slice_, cases in grouped(own, lambda case: str(case.meta["group"])).items():
@@ -117,14 +118,6 @@ class Attack(DataAudit):
                 findings += judgement.findings
                 notes += judgement.notes
         return Judgement(findings, notes)
-
-    def _data_notes(self) -> list[str]:
-        short = {c.name: len(c.records) - len(self._long(c)) for c in self._corpora}
-        return [
-            f"{name}: {count} texts of fewer than {_SHORTEST} words were not attacked"
-            for name, count in short.items()
-            if count
-        ]
 
 
 def _found_case(metric: str, item: str, search: edits.Search, moves: edits.Moves) -> Case:
@@ -270,7 +263,9 @@ def group_judgement(
         evidence=[rows.ids[place] for place in best],
         judged=raw.n >= FEWEST and (paper or can_confirm),
     )  # fmt: skip
-    findings = [headline, Finding.of(answer, slice_, "loss_share", _lost(raw), versus="random noise")]
+    # The loss as a share of random noise's, whether or not any judge confirms the damage.
+    lost = Estimate(1 - raw.value, raw.n, raw.ci and (1 - raw.ci[1], 1 - raw.ci[0]), mde=raw.mde)
+    findings = [headline, Finding.of(answer, slice_, "loss_share", lost, versus="random noise")]
     if judges:
         names = ", ".join(judge.metric for judge in judges)
         hits, n = int((due.fooled(audit.margin) & seen).sum()), len(due.ids)
@@ -292,12 +287,6 @@ def _counted(due: Losses, raw: Estimate, seen: Flags, doubt: float, audit: Attac
     # Judges that notice no damage do not clear the metric either: the verdict's upper end is the raw one.
     decisive = (1 - doubt * (1 - counted.ci[0]), raw.ci[1]) if counted.ci and raw.ci else None
     return replace(counted, decisive=decisive)
-
-
-def _lost(raw: Estimate) -> Estimate:
-    """The loss as a share of random noise's, whether or not any judge confirms the damage."""
-    ci = None if raw.ci is None else (1 - raw.ci[1], 1 - raw.ci[0])
-    return Estimate(1 - raw.value, raw.n, ci, mde=raw.mde)
 
 
 def _most_convincing(rows: Losses, hits: Flags) -> list[int]:

@@ -72,8 +72,7 @@ def apply(words: Sequence[str], moves: Sequence[Move]) -> str:
 def free(moves: Sequence[Move], new: Move) -> bool:
     """Whether a new edit keeps clear of the others: neighbouring edits could undo each other."""
     taken = {place for move in moves for place in move.places}
-    reach = range(min(new.places) - 1, max(new.places) + 2)
-    return not taken & set(reach)
+    return not taken & set(range(min(new.places) - 1, max(new.places) + 2))
 
 
 def edits_needed(words: Sequence[str], ratio: float) -> int:
@@ -92,8 +91,7 @@ def random_moves(words: Sequence[str], count: int, pool: Sequence[str], rng: Ran
         if len(moves) == count:
             break
         kind, place = rng.choice(KINDS), rng.randrange(len(words))
-        word = rng.choice(pool) if kind in ("replace", "insert") else ""
-        move = Move(place, kind, word)
+        move = Move(place, kind, rng.choice(pool) if kind in ("replace", "insert") else "")
         if real(words, move) and free(moves, move):
             moves.append(move)
     return tuple(sorted(moves))

@@ -7,7 +7,7 @@ percent of the gap between its answers on right and on wrong texts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
 
@@ -76,14 +76,9 @@ class JudgeBias(DataAudit):
             for bias in self._biases:
                 yield pair_case(bias.slice, item, *bias.make(item, number))
             if self._wanted(REPEATS):
-                yield self._repeated(item)
-
-    def _repeated(self, item: Item) -> Case:
-        samples = {
-            role: Sample(item.answer, (item.equal,), item.question, rival=item.wrong, draw=draw)
-            for draw, role in enumerate(self._draws)
-        }
-        return Case(f"{REPEATS}/{item.id}", samples, REPEATS, {"item": item.id})
+                shown = Sample(item.answer, (item.equal,), item.question, rival=item.wrong)
+                samples = {role: replace(shown, draw=draw) for draw, role in enumerate(self._draws)}
+                yield Case(f"{REPEATS}/{item.id}", samples, REPEATS, {"item": item.id})
 
     @property
     def _draws(self) -> tuple[str, ...]:
@@ -92,9 +87,8 @@ class JudgeBias(DataAudit):
     def more(self, scored: Scored) -> Sequence[Case]:
         """Once a judge is known: answers under its own name, and its own outputs."""
         backbone = scored.about.get("backbone")
-        if not backbone or not self._wanted(SELF):
-            return ()
-        if any(case.slice.startswith(f"{SELF}/") for case in scored.cases):
+        asked = any(case.slice.startswith(f"{SELF}/") for case in scored.cases)
+        if asked or not backbone or not self._wanted(SELF):
             return ()
         own = self.own or PurePath(str(backbone)).name
         return [*pairs.own_name_cases(self.items, own), *pairs.own_text_cases(self._rated, own)]
@@ -110,7 +104,15 @@ class JudgeBias(DataAudit):
             findings += effects.mitigation_changes(judges, self.mitigate, self.seed)
         grading = [judge.scored.metric for judge in judges if POSITION in self.only and not judge.compares]
         needed = "grades one text at a time: position needs mode=pairwise"
-        return Judgement(findings, [*self._data_notes(), *(f"{name} {needed}" for name in grading)])
+        notes = [
+            "effects are in percent of the gap between right and wrong answers; always the first group minus "
+            "the second"
+        ]
+        if self.rule == "paper":
+            notes.append("judge-bias follows no single paper: nothing is judged under --rule paper")
+        if self.data and len(self.items) < FEWEST:
+            notes.append(f"{len(self.items)} items are too few for a verdict")
+        return Judgement(findings, [*notes, *(f"{name} {needed}" for name in grading)])
 
     def _findings(self, judge: effects.Judge) -> list[Finding]:
         findings = effects.quality(judge, self)
@@ -123,14 +125,3 @@ class JudgeBias(DataAudit):
         if not judge.compares and judge.scored.about.get("paradigm") == "judge" and self._wanted(SCALE):
             findings += effects.scale_use(judge, self)
         return findings
-
-    def _data_notes(self) -> list[str]:
-        notes = [
-            "effects are in percent of the gap between right and wrong answers; always the first group minus "
-            "the second"
-        ]
-        if self.rule == "paper":
-            notes.append("judge-bias follows no single paper: nothing is judged under --rule paper")
-        if self.data and len(self.items) < FEWEST:
-            notes.append(f"{len(self.items)} items are too few for a verdict")
-        return notes

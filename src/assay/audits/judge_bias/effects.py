@@ -8,7 +8,7 @@ before and after.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -83,10 +83,9 @@ class Judge:
 
 def judge_of(scored: Scored) -> Judge:
     """The effects of all slices; at `position`, if it compares, the advantage of being shown first."""
-    places = slices(scored)
     compares = not np.isfinite(scored.values.get("alone", np.empty(0))).any()
     effects = {}
-    for name, rows in places.items():
+    for name, rows in slices(scored).items():
         if "base" not in scored.cases[rows[0]].samples or (name == POSITION and not compares):
             continue
         base, changed = (scored.values[role][rows] for role in ("base", "changed"))
@@ -129,8 +128,7 @@ def position(judge: Judge, audit: JudgeBias) -> list[Finding]:
     n = findings[0].n
     # A tie in either order is no winner, and so no consistency.
     same = int((((first > 0.5) & (second < 0.5)) | ((first < 0.5) & (second > 0.5))).sum())
-    interval = proportion_interval(same, n)
-    estimate = interval_estimate(same / n, n, interval, sensitive=judge.sensitive)
+    estimate = interval_estimate(same / n, n, proportion_interval(same, n), sensitive=judge.sensitive)
     return [*findings, Finding.of(judge.scored, POSITION, "swap_consistency", estimate, judged=n >= FEWEST)]
 
 
@@ -213,11 +211,10 @@ def _with(spec: str, keys: str) -> str:
     return f"{spec},{keys}" if ":" in name else f"{spec}:{keys}"
 
 
-def mitigation_changes(judges: Sequence[Judge], spec: str, seed: int) -> list[Finding]:
+def mitigation_changes(judges: Sequence[Judge], spec: str, seed: int) -> Iterator[Finding]:
     """What each mitigation of the judge `spec` did, on the biases it is meant for."""
     kinds = variants(spec)
     by_kind = {kinds[one.scored.metric]: one for one in judges if one.scored.metric in kinds}
-    findings = []
     for kind, base in _COMPARED.items():
         if base in by_kind and kind in by_kind:
             before, after = _tables(by_kind[base], by_kind[kind], kind)
@@ -226,8 +223,7 @@ def mitigation_changes(judges: Sequence[Judge], spec: str, seed: int) -> list[Fi
                 estimate = _change(100 * before / by_kind[base].unit, 100 * after / by_kind[kind].unit, seed)
                 estimate = replace(estimate, sensitive=by_kind[base].sensitive and by_kind[kind].sensitive)
                 place = metric, f"mitigation/{kind}", "effect_change"
-                findings.append(Finding.of(*place, estimate, versus=versus))
-    return findings
+                yield Finding.of(*place, estimate, versus=versus)
 
 
 def _meant(kind: str, name: str) -> bool:

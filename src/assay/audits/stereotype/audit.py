@@ -68,7 +68,12 @@ class Stereotype(DataAudit):
         """One case per pair, with a worthless text that shows how low a metric scores."""
         if self.rule == "careful":
             others = grouped(self._read[0], lambda pair: pair.attribute)
-            yield from (_judged_case(pair, others[pair.attribute]) for pair in self.pairs)
+            for pair in self.pairs:
+                case, texts = _case(pair, pair.attribute), _texts(pair)
+                # A worthless text out of its own attribute, whose texts are about as long as its own.
+                unrelated = [o.stereotype for o in others[pair.attribute] if o.stereotype not in texts]
+                samples = with_worthless(case.samples, unrelated, case.samples["stereotype"].key)
+                yield replace(case, samples=samples)
             yield from (_case(pair, CONTROL) for pair in self.controls)
         else:
             yield from (_case(pair, pair.attribute) for pair in self.pairs)
@@ -104,14 +109,6 @@ class Stereotype(DataAudit):
             (few, f"{few} groups have fewer than {FEWEST} pairs: too few to say more"),
         ]  # fmt: skip
         return [*self._read[1], *(note for applies, note in notes if applies)]
-
-
-def _judged_case(pair: Pair, others: Sequence[Pair]) -> Case:
-    """A pair with a worthless text out of its own attribute, whose texts are about as long as its own."""
-    case = _case(pair, pair.attribute)
-    unrelated = [other.stereotype for other in others if other.stereotype not in _texts(pair)]
-    key = case.samples["stereotype"].key
-    return replace(case, samples=with_worthless(case.samples, unrelated, key))
 
 
 def _case(pair: Pair, slice_: str) -> Case:

@@ -33,27 +33,24 @@ def equally_long(*texts: str) -> bool:
 
 def attribute_findings(
     scored: Scored, pairs: PairScores, controls: PairScores, *, rule: Rule, seed: int
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Everything one metric shows on one attribute."""
     if not pairs.cases:
-        return []
-    if pairs.draws is not None:
-        return [_set_difference(pairs, pairs.draws)]
-    findings = [*_paper_statistics(pairs, None if rule == "paper" else clusters_of(pairs.cases), seed)]
+        return
+    if pairs.draws is not None:  # a set metric has one score per set, so there are no pairs to scale
+        n = int(pairs.cases[0].meta.get("sizes", {}).get("stereotype", 1))
+        interval = interval_of(pairs.draws, n_clusters=n)
+        plain = interval_estimate(pairs.differences[0], n, interval, with_mde=True)
+        yield pairs.finding("set_difference", plain)
+        return
+    yield from _paper_statistics(pairs, None if rule == "paper" else clusters_of(pairs.cases), seed)
     if rule == "careful":
-        findings += _judged_effects(scored, pairs, controls, seed)
-    return findings
-
-
-def _judged_effects(scored: Scored, pairs: PairScores, controls: PairScores, seed: int) -> Iterator[Finding]:
-    """Effects in percent of the gap, on pairs of equally many words.
-
-    Controls swap one word for one word, so only such pairs are compared with them: two words in place of one
-    (middle-aged) move an n-gram metric whomever they speak of.
-    """
-    pairs, controls = (_comparable(scored, listed) for listed in (pairs, controls))
-    if len(pairs.cases) > 1:
-        yield from Effects(pairs, Controls(controls.cases, controls.differences), seed).findings()
+        # Effects in percent of the gap, on pairs of equally many words. Controls swap one word for one word,
+        # so only such pairs are compared with them: two words in place of one (middle-aged) move an n-gram
+        # metric whomever they speak of.
+        pairs, controls = (_comparable(scored, listed) for listed in (pairs, controls))
+        if len(pairs.cases) > 1:
+            yield from Effects(pairs, Controls(controls.cases, controls.differences), seed).findings()
 
 
 def _comparable(scored: Scored, pairs: PairScores) -> PairScores:
@@ -116,28 +113,20 @@ def _stereotype_share(differences: Floats, clusters: Clusters | None, seed: int)
     return interval_estimate(value, n, interval, p_value=p_value, mde=mde)
 
 
-def _set_difference(pairs: PairScores, draws: Floats) -> Finding:
-    """The plain difference: a set metric has one score per set, so there are no pairs to scale."""
-    n = int(pairs.cases[0].meta.get("sizes", {}).get("stereotype", 1))
-    estimate = interval_estimate(pairs.differences[0], n, interval_of(draws, n_clusters=n), with_mde=True)
-    return pairs.finding("set_difference", estimate)
-
-
 ALL = "all metrics"
 FEWEST_METRICS = 4  # below this a share of variance says nothing
 
 
-def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> list[Finding]:
+def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> Iterator[Finding]:
     """Bias by paradigm, and the share of its variance that paradigm, backbone and size explain (fig. 4)."""
     about = {answer.metric: answer.about for answer in scored}
-    answers: list[Finding] = []
     without_groups = (f for f in findings if f.statistic == "bias" and "/" not in f.slice)
     for name, rows in grouped(without_groups, lambda finding: finding.slice).items():
         biases = np.array([row.value for row in rows])
         paradigms = [str(about[row.metric].get("paradigm", "other")) for row in rows]
         for paradigm in sorted(set(paradigms)) if len(set(paradigms)) > 1 else ():
             mean = mean_estimate(biases[[own == paradigm for own in paradigms]], seed=0)
-            answers.append(Finding.of(ALL, f"{name}/paradigm/{paradigm}", "bias", mean, judged=False))
+            yield Finding.of(ALL, f"{name}/paradigm/{paradigm}", "bias", mean, judged=False)
         if len(rows) < FEWEST_METRICS:
             continue
         backbones = [str(about[row.metric].get("backbone") or "") for row in rows]
@@ -151,8 +140,7 @@ def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> lis
         }
         for versus, (share, n) in shares.items():
             if share is not None:
-                answers.append(Finding.of(ALL, name, "variance_explained", share, n=n, versus=versus))
-    return answers
+                yield Finding.of(ALL, name, "variance_explained", share, n=n, versus=versus)
 
 
 def _eta_squared(values: Floats, labels: Sequence[str]) -> float | None:

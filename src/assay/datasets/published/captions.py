@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from assay.datasets.ratings import Rated, by_criterion
 from assay.datasets.rows import Row, entries, read_rows
 from assay.errors import DataError
 
+References = dict[str, tuple[str, ...]]  # of an image
 _EXPERT, _CROWD, _TOKENS = "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt", "Flickr8k.token.txt"
 _COMPOSITE = re.compile(r"^(.+)_(correctness|throughness|thoroughness)\.csv$")
 _VOTES = 48  # of Pascal-50S: one per reference of an image
@@ -25,7 +26,7 @@ _VOTES = 48  # of Pascal-50S: one per reference of an image
 def read_flickr8k(opened: Opened) -> Iterator[Rated]:
     """An image, a caption id and three ratings; or the share, the yes and the no of a crowd."""
     captions = _captions(opened.path / _TOKENS)
-    by_image: dict[str, tuple[str, ...]] = defaultdict(tuple)
+    by_image: References = defaultdict(tuple)
     for name, text in captions.items():
         by_image[name.split("#")[0]] += (text,)
     expert = (opened.path / _EXPERT).is_file()
@@ -54,8 +55,7 @@ def read_composite(opened: Opened) -> list[Rated]:
     references = _composite_references(opened.path)
     merged: dict[str, Rated] = {}
     for path in sorted(opened.path.iterdir()):
-        match = _COMPOSITE.match(path.name)
-        if match:
+        if match := _COMPOSITE.match(path.name):
             for rated in _composite_table(path, match[1], match[2], references):
                 before = merged[rated.id].human if rated.id in merged else {}
                 sample = replace(rated.sample, image=opened.image(str(rated.doc).split("/", 1)[-1]))
@@ -63,9 +63,7 @@ def read_composite(opened: Opened) -> list[Rated]:
     return list(merged.values())
 
 
-def _composite_table(
-    path: Path, dataset: str, criterion: str, references: Mapping[str, tuple[str, ...]]
-) -> Iterator[Rated]:
+def _composite_table(path: Path, dataset: str, criterion: str, references: References) -> Iterator[Rated]:
     rows = read_rows(path)
     inputs, answers = ([c for c in rows[0].values if c.startswith(kind)] for kind in ("Input.", "Answer."))
     if len(inputs) < 2 or len(answers) < len(inputs) - 1:
@@ -80,8 +78,8 @@ def _composite_table(
             yield Rated(name, Sample(row.text(text), texts), str(place), f"{dataset}/{image}", human)
 
 
-def _composite_references(folder: Path) -> dict[str, tuple[str, ...]]:
-    references: dict[str, tuple[str, ...]] = defaultdict(tuple)
+def _composite_references(folder: Path) -> References:
+    references: References = defaultdict(tuple)
     if (folder / _TOKENS).is_file():
         for name, text in _captions(folder / _TOKENS).items():
             references[_image_key(name.split("#")[0])] += (text,)

@@ -36,11 +36,9 @@ def read_records(path: Path, *, task: Task | None = None) -> list[Record]:
         return own.read_records(path, task=task)
 
 
-def _record(
-    name: str, task: Task, texts: Sequence[str], source: str | None = None, context: tuple[str, ...] = ()
-) -> Record:
+def _record(name: str, task: Task, texts: Sequence[str], source: str | None = None) -> Record:
     """The last text is perturbed and the others are its references; a text alone is its own reference."""
-    return Record(name, texts[-1], task, tuple(texts[:-1]) or (texts[-1],), source, context)
+    return Record(name, texts[-1], task, tuple(texts[:-1]) or (texts[-1],), source)
 
 
 def read_dailydialog(opened: Opened) -> Iterator[Record]:
@@ -50,7 +48,7 @@ def read_dailydialog(opened: Opened) -> Iterator[Record]:
         if not texts:
             raise row.fail("column 'positive_responses' must hold a response")
         name = f"{opened.path.stem}-{row.values.get('id', row.line)}"
-        yield _record(name, "dialogue", texts, None, row.texts("context"))
+        yield replace(_record(name, "dialogue", texts), context=row.texts("context"))
 
 
 def read_squad(opened: Opened) -> Iterator[Record]:
@@ -88,8 +86,7 @@ def read_newstest(opened: Opened) -> Iterator[Record]:
         sources = {seg.get("id"): _words(seg) for side in doc.iter("src") for seg in side.iter("seg")}
         references = [{seg.get("id"): _words(seg) for seg in ref.iter("seg")} for ref in doc.iter("ref")]
         for number, source in sources.items():
-            texts = [ref[number] for ref in references if ref.get(number)]
-            if texts:
+            if texts := [ref[number] for ref in references if ref.get(number)]:
                 yield _record(f"{name}-{number}", "translation", texts, source)
 
 

@@ -96,9 +96,7 @@ def _has(form: Format, opened: Opened, column: str) -> bool:
     if form.layout == "lines":
         head = "\n".join(read_text(opened.path).split("\n")[:20])
         return re.search(column, head, re.MULTILINE) is not None
-    if form.under:
-        return _under(opened, form.under, column)
-    return column in opened.columns
+    return _under(opened, form.under, column) if form.under else column in opened.columns
 
 
 def _under(opened: Opened, under: str, column: str) -> bool:

@@ -95,9 +95,8 @@ def _rated(opened: Opened, row: Row, fields: Fields, number: int) -> Rated:
         texts |= {name: match[1]} if match else {}
     sample = Sample(texts.pop("hypothesis"), row.texts(references), _source(row, fields), attached)
     named, doc = _joined(row, fields, "id"), _joined(row, fields, "doc")
-    human = by_criterion(row, named_ratings(row, fields))
     named, system = named or f"{opened.path.stem}-{number}", texts.pop("system", None) or None
-    return Rated(named, sample, system, doc, human, texts)
+    return Rated(named, sample, system, doc, by_criterion(row, named_ratings(row, fields)), texts)
 
 
 def _first(row: Row, paths: Any) -> str:
@@ -107,8 +106,7 @@ def _first(row: Row, paths: Any) -> str:
 
 
 def _joined(row: Row, fields: Fields, name: str) -> str | None:
-    paths = _listed(fields.get(name, ()))
-    return "/".join(str(row.values.get(path, row.line)) for path in paths) or None
+    return "/".join(str(row.values.get(path, row.line)) for path in _listed(fields.get(name, ()))) or None
 
 
 def _source(row: Row, fields: Fields) -> str | None:
@@ -124,8 +122,7 @@ def named_ratings(row: Row, fields: Fields) -> dict[str, Any]:
     """The ratings of each criterion: a column, or a name in an object (or in each object of a list)."""
     given = {name: _worded(row, path, fields) for name, path in fields.get("human", {}).items()}
     for prefix, path in fields.get("judged", {}).items():
-        members = _listed(row.values.get(path, []))
-        objects = [row.inner(member, path).values for member in members]
+        objects = [row.inner(member, path).values for member in _listed(row.values.get(path, []))]
         for criterion in dict.fromkeys(name for judged in objects for name in judged):
             if re.search(fields.get("criteria", ""), criterion):
                 numbers = [number for judged in objects for number in _listed(judged.get(criterion))]

@@ -38,6 +38,7 @@ _ATTRIBUTES = {"race-color": "race", "socioeconomic": "socioeconomic-status"}
 _PERSON = "the person"
 _ENGLISH = frozenset({"the", "to", "of", "and", "is", "was", "that", "are", "he", "she", "they", "with"})
 Change = tuple[int, int, str, Construction]  # the tokens from start to end become this text
+Neutral = tuple[str, Construction]
 Read = tuple[list[Row], list[str]]
 _BLANK = re.compile(r"\s*\bBLANK\b")
 # BBQ words its groups in more than one way.
@@ -75,9 +76,8 @@ def gender_pair(
     name: str, sentences: tuple[str, str], noun: str, files: tuple[Path, Path], number: int
 ) -> Row:
     """The pair of two sentences, the stereotype first, with pronouns in brackets that mean the noun."""
-    (_, pronouns), (_, anti_pronouns) = (
-        _bracketed(file, number, text, noun) for file, text in zip(files, sentences, strict=True)
-    )
+    both = zip(files, sentences, strict=True)
+    pronouns, anti_pronouns = (_bracketed(file, number, text, noun)[1] for file, text in both)
     # "her" is "his" or "him": the other sentence shows which (one published sentence lacks a bracket).
     possessive = ["his" in pair for pair in zip_longest(pronouns, anti_pronouns)]
     stereotype, anti_stereotype = (_BRACKET.sub(r"\1", text) for text in sentences)
@@ -188,9 +188,7 @@ def _differences(more: Parse, less: Parse) -> Iterator[tuple[int, int, int, int]
             yield a + article, b, c + article, d
 
 
-def _neutral(
-    more: Parse, start: int, end: int, second: Sequence[Token], attribute: str
-) -> tuple[str, Construction] | None:
+def _neutral(more: Parse, start: int, end: int, second: Sequence[Token], attribute: str) -> Neutral | None:
     """The replacement of the words ('' drops them), or None where no rule fits."""
     first = more.tokens[start:end]
     tokens = (*first, *second)
@@ -225,7 +223,7 @@ def _can_drop(more: Parse, start: int, end: int) -> bool:
     return after.pos in ("NOUN", "ADJ") or (after.pos == "PROPN" and after.tag == "NNPS")
 
 
-def _abstract(more: Parse, start: int, end: int, names: Sequence[Token]) -> tuple[str, Construction] | None:
+def _abstract(more: Parse, start: int, end: int, names: Sequence[Token]) -> Neutral | None:
     """A person's name to `the person`, a people's to `people`, a country's to `the country`."""
     beside = [more.tokens[place] for place in (start - 1, end) if 0 <= place < len(more.tokens)]
     if any(token.pos == "PROPN" for token in beside):
@@ -294,9 +292,8 @@ def _names() -> frozenset[str]:
 
 def read_stereoset(opened: Opened) -> Read:
     """The sentences with a blank: stereotype and anti-stereotype against the context without its blank."""
-    tests = entries(opened.document["data"], opened.path, under="intrasentence")
     rows = []
-    for test in tests:
+    for test in entries(opened.document["data"], opened.path, under="intrasentence"):
         texts = {part.text("gold_label"): part.text("sentence") for part in test.members("sentences")}
         if not {"stereotype", "anti-stereotype"} <= set(texts):
             raise test.fail("column 'sentences' must hold a stereotype and an anti-stereotype")
@@ -334,8 +331,7 @@ def _bbq_row(row: Row) -> Row | None:
     if len(unknown) != 1 or len(named) != 2 or len(meant) != 1:
         return None
     other = next(answer for answer in named if answer != meant[0])
-    turned = row.text("question_polarity") == "nonneg"
-    first, second = (other, meant[0]) if turned else (meant[0], other)
+    first, second = (other, meant[0]) if row.text("question_polarity") == "nonneg" else (meant[0], other)
     category = (row.maybe("category") or "group").lower().replace("_", "-")
     values = {
         "id": f"{category}-{row.values.get('example_id', row.line)}", "attribute": category,
@@ -360,8 +356,7 @@ def read_holisticbias(opened: Opened) -> Read:
             by_frame.setdefault(frame, {}).setdefault(row.text("descriptor"), row)
     rows = []
     for (axis, template, noun), described in by_frame.items():
-        items = list(described.items())
-        for (descriptor, row), (other, second) in list(pairwise(items))[::2]:
+        for (descriptor, row), (other, second) in list(pairwise(described.items()))[::2]:
             plain = template.replace("{noun_phrase}", f"{indefinite_article(noun)} {noun}")
             plain = plain.replace("{plural_noun_phrase}", row.text("plural_noun"))
             if "{" in plain:
@@ -387,8 +382,7 @@ def read_winomt(opened: Opened) -> Read:
         cells = line.strip().split("\t")
         if len(cells) < 4:
             raise Row({}, opened.path, number).fail("gender, position, sentence and occupation are expected")
-        key = (_PRONOUN.sub("_", cells[2]), cells[3])
-        both.setdefault(key, {})[cells[0]] = (cells[2], number)
+        both.setdefault((_PRONOUN.sub("_", cells[2]), cells[3]), {})[cells[0]] = (cells[2], number)
     rows = []
     for (_, occupation), sides in both.items():
         if not sides.keys() >= set(_GENDERS):

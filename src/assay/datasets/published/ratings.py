@@ -121,7 +121,15 @@ class Choice:
 def read_ratings(path: Path, *, skip_missing: bool = False, choice: Choice | None = None) -> list[Rated]:
     """Read rated texts from a file or folder, in assay's own columns or a published form."""
     choice = choice or Choice()
-    return _chosen(path, _read(path, skip_missing, choice.reference), choice)
+    rated = _read(path, skip_missing, choice.reference)
+    for name, wanted in (("language_pair", choice.language_pairs), ("domain", choice.domains)):
+        known = sorted({str(item.meta[name]) for item in rated if name in item.meta})
+        for value in wanted:
+            if value not in known:
+                listed = f"; there are {', '.join(known)}" if known else f"; it names no {name}"
+                raise DataError(f"{path}: no {name.replace('_', ' ')} {value!r}{listed}")
+        rated = [item for item in rated if not wanted or item.meta.get(name) in wanted]
+    return [item for item in rated if choice.human_systems or not item.meta.get("human_system")]
 
 
 def _read(path: Path, skip_missing: bool, reference: str | None) -> list[Rated]:
@@ -140,14 +148,3 @@ def _read(path: Path, skip_missing: bool, reference: str | None) -> list[Rated]:
         raise malformed(opened, "ratings", "preferences")
     with naming_nearest(opened, "ratings", "preferences"):
         return read_samples(path, skip_missing=skip_missing)
-
-
-def _chosen(path: Path, rated: list[Rated], choice: Choice) -> list[Rated]:
-    for name, wanted in (("language_pair", choice.language_pairs), ("domain", choice.domains)):
-        known = sorted({str(item.meta[name]) for item in rated if name in item.meta})
-        for value in wanted:
-            if value not in known:
-                listed = f"; there are {', '.join(known)}" if known else f"; it names no {name}"
-                raise DataError(f"{path}: no {name.replace('_', ' ')} {value!r}{listed}")
-        rated = [item for item in rated if not wanted or item.meta.get(name) in wanted]
-    return [item for item in rated if choice.human_systems or not item.meta.get("human_system")]

@@ -13,19 +13,18 @@ from pathlib import Path
 
 from assay.core import Sample
 from assay.datasets.files import read_text, text_lines
+from assay.datasets.lexicon import toml_file
 from assay.datasets.published.opened import Opened
 from assay.datasets.ratings import Rated
 from assay.datasets.rows import Row, below
 from assay.errors import DataError, suggest
 
+Scores = dict[str, list[float | None]]  # system to one score per segment; None where nobody judged it
 SCORES = ".seg.score"
 _MARKS = re.compile(r"</?v>")  # MQM marks the erroneous span in the text
 _HUMAN = r"(?i)^(human|ref)[-_.]?[a-z0-9]?(\.\d+)?$"
 # score_mqm.py of mt-metrics-eval; the longest match of severity/category/subcategory counts.
-_WEIGHTS = {
-    "major": 5.0, "minor": 1.0, "neutral": 0.0, "no-error": 0.0, "no error": 0.0,
-    "major/non-translation!": 25.0, "major/non-translation": 25.0, "minor/fluency/punctuation": 0.1,
-}  # fmt: skip
+_WEIGHTS: dict[str, float] = toml_file("columns", "columns")["mqm"]
 _SEGMENTS = ("global_seg_id", "globalSegId", "seg_id", "doc_seg_id", "docSegId", "doc_id")
 
 
@@ -49,7 +48,7 @@ def read_folder(opened: Opened, files: Sequence[Path] = ()) -> Iterator[Rated]:
     """One text per system and segment; the segment is the document, within which systems are compared."""
     folder = opened.path.parent.parent if files else opened.path
     files = files or sorted((folder / "human-scores").glob(f"*{SCORES}"))
-    by_pair: dict[str, dict[str, dict[str, list[float | None]]]] = {}
+    by_pair: dict[str, dict[str, Scores]] = {}
     for file in files:
         pair, _, kind = file.name.removesuffix(SCORES).partition(".")
         by_pair.setdefault(pair, {})[kind] = _scores(file)
@@ -57,9 +56,7 @@ def read_folder(opened: Opened, files: Sequence[Path] = ()) -> Iterator[Rated]:
         yield from _folder_rated(opened, folder, pair, scores)
 
 
-def _folder_rated(
-    opened: Opened, folder: Path, pair: str, scores: Mapping[str, dict[str, list[float | None]]]
-) -> Iterator[Rated]:
+def _folder_rated(opened: Opened, folder: Path, pair: str, scores: Mapping[str, Scores]) -> Iterator[Rated]:
     sources = _segments(folder / "sources" / f"{pair}.txt")
     files = sorted((folder / "references").glob(f"{pair}.*.txt"))
     references = {file.name.removeprefix(f"{pair}.").removesuffix(".txt"): _segments(file) for file in files}
@@ -73,11 +70,10 @@ def _folder_rated(
                 raise DataError(f"{folder}: {system} has {count} lines where the source has {len(sources)}")
         for n, source in enumerate(sources):
             people = {name: lines[n] for name, lines in references.items()}
-            compared = chosen_references(people, system, opened.reference)
             human = {kind: (value,) for kind, values in judged.items() if (value := values[n]) is not None}
             by_people = {"human_system": True} if system in references else {}
             meta = {"language_pair": pair, **where[n], **by_people}
-            sample = Sample(texts[n], compared, source)
+            sample = Sample(texts[n], chosen_references(people, system, opened.reference), source)
             yield Rated(f"{pair}/{n}/{system}", sample, system, f"{pair}/{n}", human, meta)
 
 
@@ -89,9 +85,8 @@ def _documents(path: Path, count: int) -> list[dict[str, str]]:
     return [{"domain": cells[0]} | {"document": cells[-1]} for cells in lines]
 
 
-def _scores(path: Path) -> dict[str, list[float | None]]:
-    """System to one score per segment; `None` where nobody judged it."""
-    scores: dict[str, list[float | None]] = {}
+def _scores(path: Path) -> Scores:
+    scores: Scores = {}
     for number, line in enumerate(_segments(path), start=1):
         try:
             system, score = line.split()[:2]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from assay.metrics.judge.server import ask_server, checked_host
 from assay.models import weights
 from assay.models.budget import Price, current_budget
 from assay.models.lazy import torch
-from assay.models.likelihood import Row, causal, start_id
+from assay.models.likelihood import causal, start_id
 from assay.models.torch import Loaded, Precision
 from assay.recipe import digest, generator
 from assay.vocabulary import Need, NonNegative
@@ -135,15 +135,10 @@ class Judge(Neural, Metric):
         both = list(zip(questions, prompts, strict=True))
         if reading == "text":
             return [_generate(loaded, question, ids, self.temperature) for question, ids in both]
-        rows: list[Row] = []
-        for question, given in both:
-            rows += [(given, ids) for ids in _grade_ids(loaded.serial, loaded.tokenizer, question.grades)]
-        logs = iter(causal(loaded, rows))
-        replies = []
-        for question, given in both:
-            chances = {grade: float(np.exp(next(logs).sum())) for grade in question.grades}
-            replies.append(Reply(chances, None, len(given), 0))
-        return replies
+        ids_of = partial(_grade_ids, loaded.serial, loaded.tokenizer)
+        logs = iter(causal(loaded, [(given, ids) for q, given in both for ids in ids_of(q.grades)]))
+        chances = ({grade: float(np.exp(next(logs).sum())) for grade in q.grades} for q in questions)
+        return [Reply(row, None, len(given), 0) for row, given in zip(chances, prompts, strict=True)]
 
     def silence(self, counted: Mapping[str, int]) -> str | None:
         count = counted.get(_UNPARSED, 0)

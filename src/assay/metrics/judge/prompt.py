@@ -123,13 +123,9 @@ class Form:
         for shot in known[: self.shots]:
             sample = Sample(shot["hypothesis"], (shot["reference"],), shot["source"], rival=shot["rival"])
             yield Message("user", fill(table[self.mode]["user"], self._texts(sample, table["parts"])))
-            yield Message("assistant", self._graded(shot["share"]))
-
-    def _graded(self, share: float) -> str:
-        """Return a worked example's grade; for a pair, the letter of the better text."""
-        if self.mode == "pairwise":
-            return "A" if share > 0.5 else "B"
-        return self.grades[round(share * (len(self.grades) - 1))]
+            letter = "A" if shot["share"] > 0.5 else "B"  # of the better text of a pair
+            grade = self.grades[round(shot["share"] * (len(self.grades) - 1))]
+            yield Message("assistant", letter if self.mode == "pairwise" else grade)
 
     @property
     def digest(self) -> str:
@@ -165,8 +161,7 @@ def _text(name: str) -> str:
         if not path.is_file():
             raise SpecError(f"no template at {path}; give a version (v1) or the path of a .toml file")
         return path.read_text("utf-8")
-    home = files("assay.data") / "judge"
-    file = home / (name if name.endswith(".toml") else f"{name}.toml")
+    file = files("assay.data") / "judge" / (name if name.endswith(".toml") else f"{name}.toml")
     if not file.is_file():
         raise SpecError(f"unknown template {name!r}; give v1, or ./FILE.toml")
     return file.read_text("utf-8")
@@ -252,8 +247,7 @@ def parsed(grades: Sequence[str], text: str) -> float | None:
     if grades[0] == "A":
         letters = set(_LETTER.findall(text))
         return place(grades, letters.pop()) if len(letters) == 1 else None
-    bare = _SCALE_WORDS.sub(" ", text)
-    numbers = {float(number) for number in _NUMBER.findall(bare)}
+    numbers = {float(number) for number in _NUMBER.findall(_SCALE_WORDS.sub(" ", text))}
     low, high = float(grades[0]), float(grades[-1])
     if len(numbers) != 1 or not low <= (number := numbers.pop()) <= high:
         return None

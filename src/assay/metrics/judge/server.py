@@ -51,7 +51,9 @@ def ask_server(
     with endpoint.open() as client, ThreadPoolExecutor(workers) as pool:
 
         def ask_one(question: Question) -> Reply:
-            body = _body(model, question, temperature)
+            turns = [{"role": turn.role, "content": turn.content} for turn in question.messages]
+            body: Body = {"model": model, "messages": turns, "max_tokens": question.room}
+            body |= {"temperature": temperature, "seed": question.draw}
             if reading != "text" and endpoint.gives_probabilities:
                 body |= {"logprobs": True, "top_logprobs": 20}
             return _send(endpoint, client, body, question.grades, cost)
@@ -62,16 +64,6 @@ def ask_server(
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def _body(model: str, question: Question, temperature: float) -> Body:
-    return {
-        "model": model,
-        "messages": [{"role": turn.role, "content": turn.content} for turn in question.messages],
-        "max_tokens": question.room,
-        "temperature": temperature,
-        "seed": question.draw,
-    }
 
 
 def _send(endpoint: Endpoint, client: httpx.Client, body: Body, grades: Sequence[str], cost: Price) -> Reply:

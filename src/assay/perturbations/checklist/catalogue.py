@@ -11,9 +11,7 @@ from assay.datasets.lexicon import toml_file
 from assay.names.registry import perturbation_class
 from assay.vocabulary import Criterion, Expectation, Task
 
-TASKS: tuple[Task, ...] = (
-    "translation", "summarisation", "question-generation", "dialogue", "image-captioning", "data-to-text",
-)  # fmt: skip
+TASKS: tuple[Task, ...] = tuple(toml_file("checklist", "catalogue")["tasks"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +52,10 @@ def catalogue() -> tuple[Entry, ...]:
     for template in toml_file("checklist", "catalogue")["template"]:
         name, edit, what, applies = (template[key] for key in ("name", "edit", "what", "applies"))
         for row in template["rows"]:
-            criterion, severity, source = row["criterion"], float(row["severity"]), row["source"]
+            kind, severity, source = row["criterion"], float(row["severity"]), row["source"]
             for task in TASKS if row["tasks"] == ["all"] else row["tasks"]:
                 rare, real = (template.get(key, {}).get(task) for key in ("rare", "real"))
-                entries.append(
-                    Entry(task, criterion, name, edit, what, applies, severity, source, rare, real)
-                )
+                entries.append(Entry(task, kind, name, edit, what, applies, severity, source, rare, real))
     return tuple(entries)
 
 

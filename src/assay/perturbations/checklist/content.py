@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from random import Random
 
 from assay.core import Record
 from assay.datasets import lexicon
-from assay.datasets.lexicon import Pairs, template_words
 from assay.datasets.swaps import embedded_swaps
 from assay.models.nlp import Span, Token, parse
 from assay.perturbations import edit
@@ -38,7 +37,7 @@ def Siblings(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, st
 
 
 def _exchanged(
-    parse: Text, table: Pairs, share: float, rng: Random, *, skip: Collection[int] = (), single: bool = False
+    parse: Text, table: lexicon.Pairs, share: float, rng: Random, *, skip: set[int], single: bool = False
 ) -> dict[int, str]:
     """Exchange a share of the words in a table, in the form of the old ones.
 
@@ -62,7 +61,7 @@ def _exchanged(
     return changes
 
 
-def _forms(parse: Text, index: int, table: Pairs) -> list[str]:
+def _forms(parse: Text, index: int, table: lexicon.Pairs) -> list[str]:
     """The words that the table gives for a word, in its form; empty where none would fit."""
     token = parse.tokens[index]
     known = edit.class_and_lemma(token)
@@ -117,8 +116,7 @@ def _borrowed(record: Record, pos: str, share: float, rng: Random) -> str:
     options = {i: forms for i in places if (forms := _fitting(record, text, i))}
     changes: dict[int, str] = {}
     for index in edit.draw_share(list(options), share, rng):
-        free = [form for form in options[index] if form not in changes.values()]
-        if free:
+        if free := [form for form in options[index] if form not in changes.values()]:
             changes[index] = rng.choice(free)
     return edit.rewrite(text, changes)
 
@@ -181,7 +179,7 @@ def noun_kind(noun: str) -> str | None:
         if lemma in lexicon.word_set("checklist", "nouns", kind):
             return kind
     nouns = [lexicon.word_set("checklist", "nouns", key) for key in ("mass", "abstract")]
-    nouns += [template_words(key) for key in ("nouns_unfinished", "collective")]
+    nouns += [lexicon.template_words(key) for key in ("nouns_unfinished", "collective")]
     abstract = lexicon.word_list("checklist", "nouns", "abstract_endings")
     endings = (*abstract, *lexicon.word_list("checklist", "templates", "person_endings"))
     return None if lemma.endswith(endings) or any(lemma in words for words in nouns) else "thing"
@@ -231,10 +229,9 @@ def ChangeAttributes(parse: Text, rng: Random) -> Mapping[int, str]:
 def _is_person(parse: Text, token: Token) -> bool:
     """Whether an attribute, or one of a row of them, is a person's."""
     noun = parse.tokens[token.head]
-    while noun.dep in ("amod", "conj", "compound"):
-        if parse.tokens[noun.head].pos not in ("ADJ", "NOUN", "PROPN"):
-            break
-        noun = parse.tokens[noun.head]
+    above = parse.tokens[noun.head]
+    while noun.dep in ("amod", "conj", "compound") and above.pos in ("ADJ", "NOUN", "PROPN"):
+        noun, above = above, parse.tokens[above.head]
     lemma = edit.lemma_of(noun.text, "noun")
     listed = lemma in lexicon.people() or lemma in ("people", "kid") or lexicon.gendered(lemma) is not None
     return listed or noun.entity == "PERSON" or noun_kind(noun.text) == "person"
@@ -243,8 +240,7 @@ def _is_person(parse: Text, token: Token) -> bool:
 @edit.template("swap-objects", "correctness")
 def SwapObjects(parse: Text, rng: Random) -> Mapping[int, str]:
     """Two things change places, with all that is said of them: a tree is standing in front of the man."""
-    pairs = _swappable(parse)
-    if not pairs:
+    if not (pairs := _swappable(parse)):
         return {}
     first, second = rng.choice(pairs)
     opens = first.start == 0
@@ -295,7 +291,7 @@ def _whole_phrase(parse: Text, chunk: Span) -> Span | None:
     if span is None or span.start != chunk.start or not _phrases(parse, "plain-phrase", [span]):
         return None
     up = parse.tokens[token.head]
-    while up.dep == "prep" or (up.dep == "pobj" and up.text.lower() in template_words("place_nouns")):
+    while up.dep == "prep" or (up.dep == "pobj" and up.text.lower() in lexicon.template_words("place_nouns")):
         up = parse.tokens[up.head]
     is_part = up.dep == "ROOT" and stands_in("single-thing", parse, head)
     return Span(span.start, span.end, token.dep) if is_part else None

@@ -8,8 +8,7 @@ from functools import cache, lru_cache
 from random import Random
 
 from assay.core import Record
-from assay.datasets import lexicon
-from assay.datasets.lexicon import capitalised, replies, template_words, word_list, word_set
+from assay.datasets.lexicon import capitalised, replies, template_words, toml_file, word_list, word_set
 from assay.language import split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
@@ -19,6 +18,7 @@ from assay.perturbations.checklist.structure import content, is_substantial
 from assay.perturbations.edit import Text
 from assay.perturbations.negation import negation
 
+Parts = list[str]  # of a statement, in order
 _SPEAKER = re.compile(r"^\s*([\w .'’-]{1,20}):\s+")
 _CONTRACTED = re.compile(r"\w+n['’]t\b|['’]\w+")
 _ADVERBIAL = ("when", "where", "why", "how")
@@ -31,8 +31,7 @@ def Contradict(record: Record, rng: Random) -> str | None:
     """The speaker says the contrary of an earlier turn of their own."""
     for turn in reversed(_own_turns(record.context)):
         statements = edit.sentences(turn, with_words=True)
-        contraries = [negated for sentence in statements if (negated := _contrary(sentence))]
-        if contraries:
+        if contraries := [negated for sentence in statements if (negated := _contrary(sentence))]:
             return rng.choice(contraries)
     return None
 
@@ -88,7 +87,7 @@ def GenericReply(record: Record, rng: Random) -> str | None:
 
 @cache
 def _turns() -> tuple[tuple[str, str], ...]:
-    table = lexicon.toml_file("checklist", "templates")
+    table = toml_file("checklist", "templates")
     parts = {"{lead}": table["turn_lead"], "{asking}": table["turn_asking"]}
     return tuple((kind, re.sub(r"\{\w+\}", lambda m: parts[m[0]], rule)) for kind, rule in table["turns"])
 
@@ -123,8 +122,7 @@ def _is_telling(text: str) -> bool:
 @lru_cache(maxsize=4096)
 def _told(text: str) -> frozenset[str]:
     """The first letters of the words of a text of any language that are neither function words nor empty."""
-    plain = _CONTRACTED.sub(" ", " ".join(split_words(text)))
-    words = content_words(plain) - template_words("empty_words")
+    words = content_words(_CONTRACTED.sub(" ", " ".join(split_words(text)))) - template_words("empty_words")
     return frozenset(word[:STEM] for word in words)
 
 
@@ -148,9 +146,8 @@ def _asks(parse: Text, span: Span) -> bool:
 @edit.template("machine-talk", "humanness")
 def MachineTalk(text: str, rng: Random) -> str | None:
     """A sentence that only a machine would say before the reply (ours: table 5 has none for humanness)."""
-    if not text.strip():
-        return None
-    return f"{rng.choice(word_list('checklist', 'phrases', 'machine_talk'))} {text.strip()}"
+    told = word_list("checklist", "phrases", "machine_talk")
+    return f"{rng.choice(told)} {text.strip()}" if text.strip() else None
 
 
 def _asked(parse: Text) -> Span | None:
@@ -218,7 +215,7 @@ def _rivals(parse: Text, asking: Span) -> list[str]:
         return ["which"] if word == "how" else []
     if after.pos in ("NOUN", "ADJ", "PROPN"):
         return _rivals_before_noun(parse, asking, word)
-    rivals: dict[str, str] = lexicon.toml_file("checklist", "templates")["rivals"]
+    rivals: dict[str, str] = toml_file("checklist", "templates")["rivals"]
     if _asks_adverbially(parse, asking):
         rivals = {adverb: f"asks-{adverb}" for adverb in _ADVERBIAL if adverb != word}
     return [rival for rival, frame in rivals.items() if stands_in(frame, parse, asking.start, asking.end)]
@@ -243,7 +240,7 @@ def QuestionToStatement(parse: Text, rng: Random) -> str | None:
     return capitalised(re.sub(r" (?=['’]\w)", "", " ".join(words))) + "." if words else None
 
 
-def _statement(parse: Text, asking: Span) -> list[str] | None:
+def _statement(parse: Text, asking: Span) -> Parts | None:
     """The parts of the statement in order, or None where the question is too complex."""
     tokens = parse.tokens
     last = len(tokens) - 1  # the question mark
@@ -257,9 +254,8 @@ def _statement(parse: Text, asking: Span) -> list[str] | None:
         plain = stands_in("follows-subject", parse, after)
         return [indefinite, parse.piece(Span(after, last))] if plain else None
     heads = (i for i, t in enumerate(tokens) if i > after and t.dep in ("nsubj", "nsubjpass"))
-    head = next(heads, None)
-    named = head is not None and tokens[head].pos in ("NOUN", "PROPN", "PRON")
-    subject = parse.subtree(head) if head is not None and named else None
+    head = next(heads, 0)  # never the first token, which asks
+    subject = parse.subtree(head) if head and tokens[head].pos in ("NOUN", "PROPN", "PRON") else None
     auxiliary = tokens[after].pos == "AUX" or tokens[after].lemma == "be"
     quality = indefinite == "somehow" and tokens[after].lemma == "be" and tokens[after].dep == "ROOT"
     if not auxiliary or quality or subject is None or subject.start != after + 1:
@@ -282,13 +278,11 @@ def _indefinite(parse: Text, asking: Span, phrase: Span) -> str | None:
         noun = parse.piece(Span(asking.end, phrase.end))
         kind = " ".join(words[1:]) if words[-1] == "of" else ""
         return f"some {kind} {noun}".replace("  ", " ") if words[0] in ("what", "which", "how") else None
-    indefinite: dict[str, str] = lexicon.toml_file("checklist", "templates")["indefinite"]
+    indefinite: dict[str, str] = toml_file("checklist", "templates")["indefinite"]
     return indefinite.get(" ".join(words))
 
 
-def _uninverted(
-    parse: Text, auxiliary: int, subject: Span, indefinite: str, asking: Span
-) -> list[str] | None:
+def _uninverted(parse: Text, auxiliary: int, subject: Span, indefinite: str, asking: Span) -> Parts | None:
     tokens, last = parse.tokens, len(parse.tokens) - 1
     who = parse.uncapitalised(subject)
     support = _FULL_BE.get(tokens[auxiliary].text.lower().replace("’", "'"), tokens[auxiliary].text.lower())
@@ -308,7 +302,7 @@ def _uninverted(
     return [*opening, *_placed(parse, Span(subject.end + 1, last), indefinite, asking)]
 
 
-def _placed(parse: Text, rest: Span, indefinite: str, asking: Span) -> list[str]:
+def _placed(parse: Text, rest: Span, indefinite: str, asking: Span) -> Parts:
     """The rest, with the indefinite words after what governs them; an adverb at the end."""
     tokens = parse.tokens
     governor = tokens[asking.start].head
@@ -321,6 +315,5 @@ def _placed(parse: Text, rest: Span, indefinite: str, asking: Span) -> list[str]
     adverb = parse.word_at(asking.start) in _ADVERBIAL and not (indefinite.startswith("some ") or amount)
     inside = rest.start <= governor < rest.end and not amount
     at = rest.end if adverb else governor + 1 if inside else rest.start
-    before, after = Span(rest.start, at), Span(at, rest.end)
-    parts = [parse.piece(span) if span.end > span.start else "" for span in (before, after)]
-    return [part for part in (parts[0], indefinite, parts[1]) if part]
+    before, after = parse.piece(Span(rest.start, at)), parse.piece(Span(at, rest.end))
+    return [part for part in (before, indefinite, after) if part]

@@ -8,7 +8,6 @@ from functools import cache
 from random import Random
 
 from assay.datasets import lexicon
-from assay.datasets.lexicon import template_words
 from assay.language import language_of
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
@@ -46,8 +45,7 @@ def _renamed_persons(parse: Text, rng: Random) -> dict[int, str]:
             continue
         titled = span.start > 0 and is_title(parse.tokens[span.start - 1].text)
         title = parse.tokens[span.start - 1].text.rstrip(".") if titled else ""
-        given = title in template_words("titles_of_given_names")
-        alone = len(words) == 1 and not given
+        alone = len(words) == 1 and title not in lexicon.template_words("titles_of_given_names")
         surname = alone and (titled or first_name_gender(words[0]) is None)
         if not surname:
             firsts[span.start] = region
@@ -75,7 +73,7 @@ def _region(words: list[str]) -> str | None:
     last = words[-1]
     if len(words) == 2 and first_name_gender(words[0]) is None:
         return None
-    elsewhere = last[-1] in "aiouz" or last in template_words("surnames_elsewhere")
+    elsewhere = last[-1] in "aiouz" or last in lexicon.template_words("surnames_elsewhere")
     return "north_america" if not regions and last in named("surnames") and not elsewhere else None
 
 
@@ -87,18 +85,16 @@ def _replaced_alike(
     present = {token.text for token in parse.tokens}
     for index in indices:
         word = parse.tokens[index].text
-        if word not in chosen:
-            others = options(index)
-            fresh = [other for other in others if other not in {*present, *chosen.values()}] or others
-            if fresh:
-                chosen[word] = rng.choice(fresh)
+        if word not in chosen and (others := options(index)):
+            fresh = [other for other in others if other not in {*present, *chosen.values()}]
+            chosen[word] = rng.choice(fresh or others)
     return {index: chosen[word] for index in indices if (word := parse.tokens[index].text) in chosen}
 
 
 def _text_gender(parse: Text) -> str:
     """The gender that the text's pronouns and titles show; unisex where they disagree or there are none."""
     words = {token.text.lower() for token in parse.tokens}
-    female, male = (bool(words & template_words(gender)) for gender in ("female", "male"))
+    female, male = (bool(words & lexicon.template_words(gender)) for gender in ("female", "male"))
     return "unisex" if female == male else "female" if female else "male"
 
 
@@ -170,7 +166,7 @@ def _is_free(parse: Text, index: int) -> bool:
             return False
     before, after = parse.word_at(index - 1), parse.word_at(index + 1)
     hour = (before == "at" and "." in words[index]) or after[:3] in ("a.m", "p.m", "am", "pm", "o'c", "o’c")
-    whole = after.removesuffix("s") not in template_words("fractions")
+    whole = after.removesuffix("s") not in lexicon.template_words("fractions")
     return whole and not hour and stands_in("counts-freely", parse, index)
 
 
@@ -232,18 +228,14 @@ def ChangeDates(parse: Text, rng: Random) -> Mapping[int, str]:
 
 
 def _is_calendar(parse: Text, index: int) -> bool:
-    return stands_in("month-or-day", parse, index) or _is_year(parse, index) or _is_day(parse, index)
+    day = re.fullmatch(r"[1-3]?\d", parse.tokens[index].text) and stands_in("beside-month", parse, index)
+    return stands_in("month-or-day", parse, index) or _is_year(parse, index) or bool(day)
 
 
 def _is_year(parse: Text, index: int) -> bool:
     """Whether a token is a number of four digits by itself, not before a thing it could count."""
     digits = re.fullmatch(r"1[0-9]{3}|20[0-9]{2}", parse.tokens[index].text)
     return digits is not None and stands_in("names-year", parse, index)
-
-
-def _is_day(parse: Text, index: int) -> bool:
-    day = re.fullmatch(r"[1-3]?\d", parse.tokens[index].text)
-    return day is not None and stands_in("beside-month", parse, index)
 
 
 def _other_dates(parse: Text, index: int, distance: int) -> list[str]:
@@ -309,7 +301,7 @@ def _referent(parse: Text, index: int) -> str | None:
     if name is not None and (whole is None or whole.start > name.start or whole.end < name.end):
         return None  # the parse cuts the name
     several = token.tag == "NNS" and not person
-    group = (name is not None and not person) or token.text in ("side", *template_words("collective"))
+    group = (name is not None and not person) or token.text in ("side", *lexicon.template_words("collective"))
     team = group and stands_in("team-verb", parse, index)
     if several or team or stands_in("counts-as-plural", parse, index):
         return "plural"
@@ -319,8 +311,7 @@ def _referent(parse: Text, index: int) -> str | None:
         opens = index == parse.first_word(parse.sentence_of(index)) and token.pos == "NOUN"
         if not opens or not edit.known_classes(token.text):
             return None  # a name that nothing confirms
-    gender = lexicon.gendered(token.text.lower()) or lexicon.gendered(edit.lemma_of(token.text, "noun"))
-    if gender:
+    if gender := lexicon.gendered(token.text.lower()) or lexicon.gendered(edit.lemma_of(token.text, "noun")):
         return gender
     if group and any(t.text.lower() in ("they", "their", "them") for t in parse.tokens):
         return None  # a couple and their child
@@ -334,8 +325,7 @@ def _person_gender(parse: Text, name: Span) -> str | None:
     firsts = [parse.tokens[n.start].text for n in full if parse.tokens[n.end - 1].text == own[-1]]
     for word in [parse.word_at(name.start - 1), *firsts, own[0]]:
         listed = lexicon.gendered(word.lower()) or lexicon.gendered(f"{word.lower()}.")
-        gender = first_name_gender(word) or listed
-        if gender in ("male", "female"):
+        if (gender := first_name_gender(word) or listed) in ("male", "female"):
             return gender if _text_gender(parse) in (gender, "unisex") else None
     return None
 
@@ -353,5 +343,4 @@ def _is_beside_verb(parse: Text, index: int, span: Span) -> bool:
         return False  # said the owner; in June Seehofer spoke
     between = tokens[span.end : token.head]
     direct = all(t.head == token.head and t.dep in ("aux", "auxpass", "neg", "advmod") for t in between)
-    adjoining = direct and all(t.text != "," for t in between)
-    return adjoining and not stands_in("loose-before", parse, index)
+    return direct and all(t.text != "," for t in between) and not stands_in("loose-before", parse, index)

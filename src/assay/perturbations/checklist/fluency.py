@@ -33,9 +33,8 @@ def Jumble(parse: Text, rng: Random) -> str:
         order = list(words)
         while order == words and len(set(words)) > 1:
             rng.shuffle(order)
-        if len(free) >= 3:
-            pairs = zip(free, order, strict=True)
-            cuts += [(start + match.start(), start + match.end(), word) for match, word in pairs]
+        pairs = zip(free, order, strict=True) if len(free) >= 3 else ()
+        cuts += [(start + match.start(), start + match.end(), word) for match, word in pairs]
     return edit.splice(parse.text, sorted(cuts))
 
 
@@ -106,8 +105,7 @@ def DropStopWords(parse: Text, rng: Random) -> Mapping[int, str]:
         if follows or (token.text.lower() in known and stands_in("loose-stop-word", parse, index)):
             targets.append(index)
     rest = set(parse.word_indices()) - set(targets)
-    apart = edit.APART.search(parse.text)
-    return edit.dropped(targets) if len(rest) >= _FEWEST and not apart else {}
+    return edit.dropped(targets) if len(rest) >= _FEWEST and not edit.APART.search(parse.text) else {}
 
 
 @edit.template("misplaced-punctuation", "fluency")
@@ -132,8 +130,7 @@ def _misspelt(
     """A share of the longer words misspelt, at a place inside the word; none becomes another word."""
     changes = {}
     long_words = [i for i, t in enumerate(parse.tokens) if len(t.text) >= shortest and t.text.isascii()]
-    plain = [i for i in long_words if stands_in("shows-slips", parse, i)]
-    for index in edit.draw_share(plain, share, rng):
+    for index in edit.draw_share([i for i in long_words if stands_in("shows-slips", parse, i)], share, rng):
         word = parse.tokens[index].text
         for _ in range(_TRIES):
             wrong = misspell(word, rng.randrange(1, len(word) - 1))

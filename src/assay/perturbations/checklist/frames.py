@@ -28,10 +28,9 @@ Condition = Callable[[Text, int, int], bool]  # of a text, and of the start and 
 def rewording_rows() -> Mapping[str, tuple[Row, ...]]:
     """The phrases by first word, longest first."""
     data = lexicon.toml_file("checklist", "rewordings")
-    forwards = [*data["phrases"], *data["phrases_one_way"]]
     backwards = [(other, phrase, frame) for phrase, other, frame in data["phrases"]]
     table: dict[str, list[Row]] = defaultdict(list)
-    for phrase, other, frame in [*forwards, *backwards]:
+    for phrase, other, frame in [*data["phrases"], *data["phrases_one_way"], *backwards]:
         words = tuple(phrase.lower().split())
         table[words[0]].append((words, other, frame))
     return {word: tuple(sorted(rows, key=lambda row: -len(row[0]))) for word, rows in table.items()}
@@ -85,8 +84,7 @@ def _condition(text: str) -> Condition:
     least = 2 if text.startswith("SEVERAL ") else 1
 
     def holds(parse: Text, start: int, end: int) -> bool:
-        words = place(parse, start, end)
-        fitting = (i for i in words if all(test(parse, i, start, end) for test in passes))
+        fitting = (i for i in place(parse, start, end) if all(test(parse, i, start, end) for test in passes))
         return len(list(islice(fitting, least))) == least
 
     return holds

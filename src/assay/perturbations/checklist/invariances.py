@@ -55,8 +55,7 @@ def _is_name(parse: Text, index: int) -> bool:
 def DateFormat(text: str, rng: Random) -> str:
     """Dates written in the other order: 12 May 2019, May 12, 2019."""
     for pattern, form in _date_patterns():
-        matches = [match for match in re.finditer(pattern, text) if _is_single_date(text, match)]
-        if matches:
+        if matches := [match for match in re.finditer(pattern, text) if _is_single_date(text, match)]:
             return edit.splice(text, [_date_cut(text, match, form) for match in matches])
     return text
 

@@ -84,13 +84,6 @@ def CaptionForm(record: Record, rng: Random) -> str | None:
     return edit.rewrite(parse, changes)
 
 
-def _be(parse: Text, noun: int) -> str:
-    """The form of "be" that a subject takes."""
-    token = parse.tokens[noun]
-    joined = any(t.dep == "conj" for t in parse.children(noun))
-    return "are" if token.tag in ("NNS", "NNPS") or joined or token.text.lower() == "people" else "is"
-
-
 def _other_tense(parse: Text, sentence: Span) -> Changes:
     """A dog runs and jumps: A dog is running and jumping; and back; a dog running: a dog is running."""
     tokens, root = parse.tokens, parse.root_of(sentence)
@@ -140,7 +133,9 @@ def _fragment_to_sentence(parse: Text, sentence: Span, noun: int) -> Changes:
     counted = tokens[sentence.start].tag in ("DT", "CD") or tokens[noun].tag == "NNS"
     if verb is None or not 0 < verb - noun < 6 or not counted or not stands_in("fragment-verb", parse, verb):
         return {}
-    return {verb: f"{_be(parse, noun)} {tokens[verb].text}"}
+    several = tokens[noun].tag in ("NNS", "NNPS") or tokens[noun].text.lower() == "people"
+    several |= any(t.dep == "conj" for t in parse.children(noun))
+    return {verb: f"{'are' if several else 'is'} {tokens[verb].text}"}
 
 
 @edit.template(

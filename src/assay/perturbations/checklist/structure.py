@@ -17,6 +17,7 @@ from assay.perturbations.edit import Text
 from assay.perturbations.entities import PERSON, names
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS")
+_TELLING = ("NOUN", "PROPN", "VERB", "ADJ", "NUM")
 _TIMES = ("DATE", "TIME")
 _MARKS = frozenset(",;:.!?…")
 _BRACKETS = frozenset('()[]"“”')
@@ -115,8 +116,7 @@ def _other_statement(record: Record, rng: Random) -> str | None:
     others = edit.unrelated_texts(record)
     for other in rng.sample(others, min(len(others), 12)):
         fresh = [piece for piece in edit.sentences(other, with_words=True) if piece not in record.gold]
-        statements = [sentence for sentence in fresh if _is_statement(sentence)]
-        if statements:
+        if statements := [sentence for sentence in fresh if _is_statement(sentence)]:
             return rng.choice(statements)
     return None
 
@@ -219,9 +219,7 @@ def DropModifiers(parse: Text, rng: Random) -> Mapping[int, str]:
 def content(parse: Text, spans: Sequence[Span]) -> set[str]:
     """The lemmas of the words in spans that say something: nouns, verbs, adjectives and numbers."""
     tokens = [t for span in spans for t in parse.tokens[span.start : span.end]]
-    telling = [
-        t for t in tokens if t.pos in ("NOUN", "PROPN", "VERB", "ADJ", "NUM") and t.text[0] not in "'’"
-    ]
+    telling = [t for t in tokens if t.pos in _TELLING and t.text[0] not in "'’"]
     return {t.lemma.lower() for t in telling} - word_set("words", "stop_words")
 
 
