@@ -48,7 +48,16 @@ def test_the_order_of_metrics_changes_no_finding_of_theirs(pairs: Path) -> None:
 
 def test_a_neural_metric_gives_the_same_bytes_again(pairs: Path, tmp_path: Path) -> None:
     """Two processes without a cache: what is batched together must not depend on how fast they were."""
-    words = ["run", "stereotype", "-m", "bertscore-f", "--data", str(pairs), "--limit", "30"]  # several pieces, with the controls
+    words = [
+        "run",
+        "stereotype",
+        "-m",
+        "bertscore-f",
+        "--data",
+        str(pairs),
+        "--limit",
+        "30",
+    ]  # several pieces, with the controls
     code = "import dataclasses; import assay.run.engine.batch as b; from assay.cli import main\n"
     # The second time, each piece is told to have taken a hundred times as long.
     slow = "real = b.evaluate\ndef late(*a, **k):\n    d = real(*a, **k)\n    return dataclasses.replace(d, seconds=100 * d.seconds)\n"
