@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
 import numpy as np
@@ -165,9 +167,10 @@ class _Paired:
         for audit, slice_, case in slices.iter_rows():
             self._cases.setdefault((audit, slice_), []).append(case)
 
-    def correlation(self, key: Key) -> float | None:
+        self.correlation = cache(self._correlation)  # several statistics ask of one slice
+
+    def _correlation(self, metric: str, audit: str, slice_: str) -> float | None:
         """The lower end of the 95% interval of the correlation; None where too few items can be paired."""
-        metric, audit, slice_, *_ = key
         cases, names = self._of(audit, slice_), (self._old_names.get(metric, metric), metric)
         effects = [
             [_effect(scores.get((audit, name, case), {}), slice_) for case in cases]
@@ -204,7 +207,7 @@ def _effect(scores: Mapping[str, float], slice_: str) -> float | None:
     if len(roles) < 2:
         return None
     base, *others = wanted_roles(slice_, roles)
-    return float(np.mean([scores[role] for role in others])) - scores[base]
+    return fmean(scores[role] for role in others) - scores[base]
 
 
 def _compared(old: Mapping[str, Any], new: Row, key: Key, paired: _Paired | None) -> Change:
@@ -219,7 +222,7 @@ def _compared(old: Mapping[str, Any], new: Row, key: Key, paired: _Paired | None
     if any(row["ci_low"] is None or row["n"] < FEWEST for row in (old, new)):
         return change
     first, second = ((row["ci_high"] - row["ci_low"]) / (2 * _Z) for row in (old, new))
-    correlation = paired.correlation(key)
+    correlation = paired.correlation(*key[:3])
     variance = first * first + second * second - 2 * (correlation or 0.0) * first * second
     if not math.isfinite(variance) or variance <= 0:
         return change
