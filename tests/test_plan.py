@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from assay.cli import app
 from assay.core import Audit, Case, Judgement, Measure, Metric, Sample, Scored, SetMetric
-from assay.run.pipeline import audit
+from assay.run import pipeline
+from assay.run.pipeline import audit, make_audit
 from assay.run.plan import score_all
 from assay.run.results import Run
 from assay.run.session import Session
@@ -170,3 +171,29 @@ def test_the_command_prints_the_first_answers_beside_its_result(more: list[str],
     assert done.exit_code == 0, done.output
     assert ("first answers" in done.stderr) == (not more)
     assert "first answers" not in done.stdout
+
+
+@dataclass(frozen=True)
+class TokenByToken(Metric):
+    """Reads the text alone, with a causal model."""
+
+    name = "token-by-token"
+    paradigm = "likelihood"
+    needs = frozenset()
+    model: str = "somebody's"
+
+    def score(self, samples: Sequence[Sample]) -> list[float]:
+        return [float(len(s.hypothesis)) for s in samples]
+
+
+@pytest.mark.parametrize(("tokens", "left"), [(10**9, ["repetition"]), (1, [])])
+def test_a_dry_run_counts_what_the_run_would_score(
+    tokens: int, left: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what a metric without references cannot answer nor what is too dear at quick size."""
+    chosen = {name: make_audit(name, {"limit": 3}, strict=False) for name in ("repetition", "association")}
+    monkeypatch.setattr(pipeline, "choose_audits", lambda *_: chosen)
+    monkeypatch.setattr(pipeline, "QUICK_TOKENS", tokens)
+    (row,) = pipeline.estimate_cost((), [TokenByToken()], {}, "quick", Session())
+    assert row.samples == sum(len(case.samples) for name in left for case in chosen[name].cases())
+    assert bool(row.samples) == bool(left)

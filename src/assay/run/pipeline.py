@@ -29,7 +29,7 @@ from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, build, check_numbers, measure
 from assay.run.cache import ScoreCache
 from assay.run.kept import cases_of
-from assay.run.plan import QUICK_TOKENS, Cost, cost, score_all
+from assay.run.plan import QUICK_TOKENS, Cost, affordable, cost, fitting, score_all
 from assay.run.results import Explained, Run, cases_frame, check_writable, findings_frame, scores_frame
 from assay.run.scoring import explain_samples, score_samples
 from assay.run.session import Session
@@ -56,10 +56,15 @@ def audit(
     their columns, as in `map="hypothesis=summary"`.
     """
     audits = choose_audits(only, size, options)
-    tokens = QUICK_TOKENS if size == "quick" and not only else None  # what is asked for is not left out
+    tokens = None if only else _quick_tokens(size)  # what is asked for is not left out
     return execute(
         audits, metrics, session or Session.open(), size=size, embedded=len(audits) > 1, causal_tokens=tokens
     )
+
+
+def _quick_tokens(size: str) -> int | None:
+    """What a causal language model may read; None: everything."""
+    return QUICK_TOKENS if size == "quick" else None
 
 
 def run(
@@ -151,8 +156,11 @@ def estimate_cost(
     """What a run would cost, one row per metric; nothing is scored."""
     chosen = choose_audits(only, size, options)
     with session:
-        _, work, _ = _work(chosen, session.cache, embedded=len(chosen) > 1)
-        return [cost(given, work, session.cache) for given in map(measure, metrics)]
+        chosen, work, _ = _work(chosen, session.cache, embedded=len(chosen) > 1)
+        most = None if only else _quick_tokens(size)
+        measures = list(map(measure, metrics))
+        parts = [affordable(given, fitting(given, chosen, work), most) for given in measures]
+        return [cost(given, part, session.cache) for given, part in zip(measures, parts, strict=True)]
 
 
 def choose_audits(only: Sequence[str], size: str, options: Mapping[str, Any]) -> dict[str, Audit]:

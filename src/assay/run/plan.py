@@ -99,9 +99,14 @@ def _seconds(
     return read / pace
 
 
-def affordable(measure: Measure, work: Work, tokens: int) -> Work:
+def fitting(measure: Measure, audits: Mapping[str, Audit], work: Work) -> Work:
+    """The work of audits that a measure can answer: one that reads the text alone compares nothing."""
+    return {n: items for n, items in work.items() if measure.metric.needs or not audits[n].compares}
+
+
+def affordable(measure: Measure, work: Work, tokens: int | None) -> Work:
     """The audits whose texts a causal language model can read within so many tokens, cheapest first."""
-    if measure.metric.paradigm not in _CAUSAL or measure.metric.backbone is None:
+    if tokens is None or measure.metric.paradigm not in _CAUSAL or measure.metric.backbone is None:
         return work
     prices = {name: _causal_tokens(measure.metric, items) for name, items in work.items()}
     chosen: set[str] = set()
@@ -143,10 +148,10 @@ def score_all(
         for name, audit in audits.items()
     }
     for measure in measures:
-        fitting = {n: items for n, items in work.items() if measure.metric.needs or not audits[n].compares}
-        notes += [_misfit(measure, name) for name in work if name not in fitting]
-        chosen = fitting if causal_tokens is None else affordable(measure, fitting, causal_tokens)
-        left_out = ", ".join(name for name in fitting if name not in chosen)
+        fits = fitting(measure, audits, work)
+        notes += [_misfit(measure, name) for name in work if name not in fits]
+        chosen = affordable(measure, fits, causal_tokens)
+        left_out = ", ".join(name for name in fits if name not in chosen)
         if left_out:
             notes.append(f"{measure.label} reads token by token; without --only, quick leaves out {left_out}")
         if before_slow and any(scored.values()) and _is_slow(measure, chosen, session.cache):
