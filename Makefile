@@ -62,7 +62,7 @@ atlas: $(DEV)
 	$(BIN)/python -m bench.atlas
 	$(BIN)/python docs/make_atlas.py
 
-# The simulations of docs/calibration.md, about half an hour on two cores.
+# The simulations of docs/calibration.md, a few minutes on two cores.
 calibration: $(DEV)
 	$(BIN)/python tests/calibration/page.py
 
