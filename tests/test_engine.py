@@ -16,6 +16,7 @@ from assay.core import Case, Grid, Metric, Sample
 from assay.errors import MetricError
 from assay.names.spec import measure, parse
 from assay.run.cache import ScoreCache, Table
+from assay.run.engine import local
 from assay.run.engine.batch import Batch, Pieces, evaluate
 from assay.run.engine.local import LocalEngine
 from assay.run.plan import cost
@@ -134,6 +135,26 @@ def test_a_metric_that_always_kills_its_worker_is_named() -> None:
     texts = [*_samples(2500), Sample("deadly", ("the longest reference of them all",))]
     with pytest.raises(MetricError, match=r"deadly ended its worker 3 times.*'deadly'"):
         score_samples(measure(Deadly()), texts, Session(engine=LocalEngine(2)))
+
+
+def test_a_pool_that_closes_while_it_starts_a_worker_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that died lets its pool close its pipes; starting another there raises an OSError."""
+    real, closed = local._pool, []
+
+    class Closing:
+        def submit(self, job: object) -> None:
+            closed.append(job)
+            raise OSError("handle is closed")
+
+    def pool(workers: int) -> object:
+        return real(workers) if closed else Closing()
+
+    pool.cache_clear = real.cache_clear  # type: ignore[attr-defined]
+    monkeypatch.setattr(local, "_pool", pool)
+    texts = _samples(2500)
+    values = score_samples(measure(Deadly()), texts, Session(engine=LocalEngine(2))).values[:, 0]
+    assert len(closed) == 1
+    assert values.tolist() == [len(text.hypothesis) for text in texts]
 
 
 def test_a_broken_grid_goes_on_where_it_was(tmp_path: Path) -> None:

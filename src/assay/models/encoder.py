@@ -46,6 +46,9 @@ from assay.models.torch import (
 from assay.recipe import digest
 
 Matrix = NDArray[np.float32]
+_SHARES_VERSION = (
+    "1"  # of the shares of attention that are kept: to be raised when they are computed otherwise
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,7 @@ def attention_blocks(name: str, texts: Sequence[str], *, block: int = 20, length
     because models direct attention there that is of no use elsewhere (*blind*, footnote 4). Texts are cut to
     `length` tokens, as in the paper. The shares are kept in the cache, without the texts.
     """
-    recipe = digest(weights.pin(name), str(block), str(length), *texts)
+    recipe = digest(_SHARES_VERSION, weights.pin(name), str(block), str(length), *texts)
 
     def build(folder: Path) -> None:
         folder.mkdir()

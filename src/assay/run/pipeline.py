@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -210,22 +211,13 @@ def execute(
     given = [] if imported and metrics is DEFAULT_METRICS else user_data.listed(metrics)
     measures, left_out = _installed(map(measure, given), required=metrics is not DEFAULT_METRICS)
     audits, work, changed = _work(audits, session.cache, embedded=embedded)
-
-    def show_first(known: Mapping[str, Sequence[Scored]]) -> None:
-        about = _describe_run(audits, measures, known, session, size) | {"notes": []}
-        tables = cases_frame({}), scores_frame({})
-        session.on_first(Run(findings_frame(_judged(audits, known)[0]), *tables, about=about))  # type: ignore[misc]
-
+    first = partial(_show_first, audits, measures, session, size) if session.on_first else None
     with session:
-        scored, notes = score_all(
-            audits, work, measures, session, causal_tokens=causal_tokens,
-            before_slow=show_first if session.on_first else None,
-        )  # fmt: skip
+        scored, notes = score_all(audits, work, measures, session, causal_tokens, first)
         spent = session.bill.summary()
-    if imported:
-        for name, chosen in audits.items():
-            cases = [item for item in work[name] if isinstance(item, Case)]
-            scored[name] += imported.judged(cases, chosen.roles, name)
+    for name in audits if imported else ():
+        cases = [item for item in work[name] if isinstance(item, Case)]
+        scored[name] += imported.judged(cases, audits[name].roles, name)  # type: ignore[union-attr]
     findings, remarks = _judged(audits, scored)
     notes += remarks
     own = user_data.data_notes(audits)  # in a run of several audits, the first thing to know
@@ -238,6 +230,20 @@ def execute(
     about["notes"] = [*left_out, *notes, *_scoring_notes(scored), *session.failures[:_FAILURES]]
     finished = Run(findings_frame(findings), cases_frame(all_cases), scores_frame(scored), explained, about)
     return finished.save(session.out) if session.out else finished
+
+
+def _show_first(
+    audits: Mapping[str, Audit],
+    measures: Sequence[Measure],
+    session: Session,
+    size: str,
+    known: Mapping[str, Sequence[Scored]],
+) -> None:
+    """Judge the scores that are known so far, for whoever waits for the rest."""
+    about = _describe_run(audits, measures, known, session, size) | {"notes": []}
+    findings = findings_frame(_judged(audits, known)[0])
+    if session.on_first:
+        session.on_first(Run(findings, cases_frame({}), scores_frame({}), about=about))
 
 
 def _judged(

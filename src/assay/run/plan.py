@@ -131,7 +131,6 @@ def score_all(
     work: Work,
     measures: Sequence[Measure],
     session: Session,
-    *,
     causal_tokens: int | None = None,
     before_slow: Callable[[Mapping[str, Sequence[Scored]]], None] | None = None,
 ) -> tuple[dict[str, list[Scored]], list[str]]:
