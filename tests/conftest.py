@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from assay.core import Metric
+from assay.errors import WeightsError
+from assay.models.weights import resolve
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 if (
@@ -17,6 +20,14 @@ if (
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Fetch the weights once, before any worker starts: what some tests see depends on whether they are here."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        with suppress(WeightsError):  # tests that need them say so
+            for name in ("minilm", "smollm2", "glove", "spacy-en"):
+                resolve(name)
 
 
 @pytest.fixture(scope="session")

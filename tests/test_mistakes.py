@@ -20,7 +20,7 @@ FILES = {
     "own.csv": "id,words,other\n1,the cat,the dog\n",
     "scores.csv": "id,myscore\n1,3\n",
     "swaps.csv": "a,b,reference\nHe is a doctor.,She is a doctor.,They are doctors.\n",
-    "plain.py": "class Plain:\n    pass\n",
+    "plain.py": "import assay\nclass Plain:\n    pass\nclass Undecorated(assay.Metric):\n    name = 'undecorated'\n",
 }
 
 
@@ -68,6 +68,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("run stereotype -m nopenope", "unknown metric 'nopenope'; assay list metrics shows all"),
         ("convert nopenope", "is called 'nopenope'; assay list metrics shows all"),
         ("run stereotype -m plain.py:Plain", "Plain is neither a Metric class nor a function"),
+        ("run stereotype -m plain.py:Undecorated", "Undecorated is no dataclass; write @dataclass(frozen=True) above"),
         ("run stereotype -m no.py:Plain", "cannot read no.py: No such file or directory; give the path"),
         ("run stereotype -m bleu --margin x", "--margin of stereotype: 'x' is not a number"),
         ("run stereotype -m bleu --margin", "--margin needs a value; see assay run stereotype --help"),

@@ -72,7 +72,6 @@ def cluster() -> Iterator[object]:
     small = {"num_cpus": 2, "object_store_memory": 80_000_000, "include_dashboard": False}
     started = Cluster(initialize_head=True, head_node_args=small)
     yield started
-    time.sleep(1)  # a driver that leaves while answers are on their way can crash in Ray's own threads
     ray.shutdown()
     started.shutdown()
 

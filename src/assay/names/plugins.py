@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -76,6 +76,10 @@ def _load_module(path: Path, digest: str) -> Any:
 def as_metric_class(member: object, digest: str | None) -> type[Metric] | type[SetMetric]:
     """A class as it is, a function wrapped; both carry the digest of their source."""
     if inspect.isclass(member) and issubclass(member, Metric | SetMetric):
+        if not is_dataclass(member):  # its fields are what tells two of its metrics apart
+            raise SpecError(
+                f"{member.__name__} is no dataclass; write @dataclass(frozen=True) above its class"
+            )
         if not hasattr(member, "name"):
             member.name = member.__name__
         member.origin, member.cacheable = digest, digest is not None

@@ -90,7 +90,7 @@ class Nodes(Crew):
                 yield job, None
 
     def cancel(self, job: Any) -> None:
-        self.ray.cancel(job)
+        """Let it end by itself: Ray ends the driver where a task is cancelled as its answer arrives."""
 
 
 def map_tasks(
