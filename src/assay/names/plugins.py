@@ -78,7 +78,7 @@ def as_metric_class(member: object, digest: str | None) -> type[Metric] | type[S
     if inspect.isclass(member) and issubclass(member, Metric | SetMetric):
         if not is_dataclass(member):  # its fields are what tells two of its metrics apart
             raise SpecError(
-                f"{member.__name__} is no dataclass; write @dataclass(frozen=True) above its class"
+                f"{member.__name__} is no dataclass; write @dataclass(frozen=True) above it"
             )
         if not hasattr(member, "name"):
             member.name = member.__name__
