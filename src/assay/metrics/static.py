@@ -24,10 +24,10 @@ from assay.models.weights import pin
 Rows = Mapping[str, list[int]]  # of the vectors, by text
 
 
-def known_words(text: str, tokenize: Tokenize, table: Embeddings) -> list[int]:
-    """Return a text as rows of the embeddings, without the words that have none; they are lower-case."""
+def lower_words(text: str, tokenize: Tokenize) -> tuple[str, ...]:
+    """Return the words of a text as word vectors name them."""
     try:
-        return table.known(tokens(text, tokenize, True))
+        return tokens(text, tokenize, True)
     except TextError as error:  # characters have no vectors, so another tokeniser alone would not help
         advice = "give word vectors of its language (model=) with tokenize=zh or char, or take chrf"
         raise TextError(error.problem, advice, text) from error
@@ -53,16 +53,18 @@ class Static(Metric):
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Compare where both texts have known words; count the unknown words of all texts of a sample."""
         table = embeddings(self.model)
-        known = {text: known_words(text, self.tokenize, table) for text in distinct_texts(samples)}
+        known: dict[str, list[int]] = {}
+        unknown: dict[str, int] = {}
+        for text in distinct_texts(samples):
+            words = lower_words(text, self.tokenize)
+            known[text] = table.known(words)
+            unknown[text] = len(words) - len(known[text])
         compare = self.comparison({text: rows for text, rows in known.items() if rows}, table)
 
         def compare_known(hyp: str, ref: str) -> float | None:
             return compare(hyp, ref) if known[hyp] and known[ref] else None
 
-        def unknown(text: str) -> int:
-            return len(tokens(text, self.tokenize, True)) - len(known[text])
-
-        return compare_references(samples, compare_known, self.reduce, out_of_vocabulary=unknown)
+        return compare_references(samples, compare_known, self.reduce, out_of_vocabulary=unknown.__getitem__)
 
     @abstractmethod
     def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
@@ -87,7 +89,7 @@ class _Pooled(Static):
         absent = np.full(table.matrix.shape[1], np.nan)
 
         def stacked(texts: Sequence[str]) -> Floats:
-            known = [known_words(text, self.tokenize, table) for text in texts]
+            known = [table.known(lower_words(text, self.tokenize)) for text in texts]
             return np.stack([unit(self.pool(table.vectors(words))) if words else absent for words in known])
 
         return np.asarray(stacked(rows) @ stacked(columns).T)
@@ -163,10 +165,10 @@ class Space:
     def __init__(self, known: Rows, table: Embeddings) -> None:
         distinct = sorted({row for rows in known.values() for row in rows})
         place = {row: at for at, row in enumerate(distinct)}
-        self.bags: dict[str, Bag] = {
-            text: {place[row]: count / len(rows) for row, count in Counter(rows).items()}
-            for text, rows in known.items()
-        }
+        self.bags: dict[str, Bag] = {}
+        for text, rows in known.items():
+            counts, length = Counter([place[row] for row in rows]), len(rows)
+            self.bags[text] = {word: count / length for word, count in counts.items()}
         # |x - y|^2 is one product of (x, |x|^2, 1) and (-2y, 1, |y|^2).
         vectors = table.vectors(distinct)
         norms, ones = (vectors * vectors).sum(axis=1, keepdims=True), np.ones((len(distinct), 1))
@@ -179,9 +181,16 @@ class Space:
         return np.asarray(np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares))
 
 
-def _surplus(hyp: Bag, ref: Bag) -> Bag:
-    """Return what a text has more of than the other."""
-    return {word: more for word, weight in hyp.items() if (more := weight - ref.get(word, 0.0)) > ROUNDING}
+def _differences(hyp: Bag, ref: Bag) -> tuple[Bag, Bag]:
+    """Return what each text has more of than the other."""
+    excess, lack = {}, ref.copy()
+    for word, weight in hyp.items():
+        more = weight - lack.pop(word, 0.0)
+        if more > ROUNDING:
+            excess[word] = more
+        elif more < -ROUNDING:
+            lack[word] = -more
+    return excess, lack
 
 
 @metric("wmd")
@@ -194,12 +203,12 @@ class WordMovers(Static):
 
     def distance(self, hyp: Bag, ref: Bag, space: Space) -> float:
         """Return the exact distance; what both texts have stays in place, since no detour is shorter."""
-        excess, lack = _surplus(hyp, ref), _surplus(ref, hyp)
+        excess, lack = _differences(hyp, ref)
         if not excess or not lack:
             return 0.0
-        scale = sum(excess.values()) / sum(lack.values())
-        weights = np.array([*excess.values()]), np.array([weight * scale for weight in lack.values()])
-        return earth_mover(*weights, space.distances([*excess], [*lack]))
+        weights, others = np.array([*excess.values()]), np.array([*lack.values()])
+        others *= sum(excess.values()) / sum(lack.values())
+        return earth_mover(weights, others, space.distances([*excess], [*lack]))
 
 
 @metric("wmd-relaxed")
@@ -231,7 +240,7 @@ class SentenceMovers(Static):
 
     def _sentences(self, text: str, table: Embeddings) -> tuple[Floats, Floats]:
         """Return sentence vectors, and their weights by the share of the words."""
-        words = (known_words(part, self.tokenize, table) for part in _SENTENCE_END.split(text))
+        words = (table.known(lower_words(part, self.tokenize)) for part in _SENTENCE_END.split(text))
         rows = [part for part in words if part]
         counts = np.array([len(part) for part in rows], dtype=np.float64)
         vectors = np.array([table.vectors(part).mean(axis=0) for part in rows])

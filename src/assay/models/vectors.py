@@ -28,7 +28,7 @@ class Embeddings:
 
     def known(self, words: Sequence[str]) -> list[int]:
         """Return the rows of the words that have a vector, in order."""
-        return [self.rows[word] for word in words if word in self.rows]
+        return [row for row in map(self.rows.get, words) if row is not None]
 
     def vectors(self, rows: Sequence[int]) -> Floats:
         return np.asarray(self.matrix[rows], dtype=np.float64)

@@ -77,9 +77,7 @@ def as_metric_class(member: object, digest: str | None) -> type[Metric] | type[S
     """A class as it is, a function wrapped; both carry the digest of their source."""
     if inspect.isclass(member) and issubclass(member, Metric | SetMetric):
         if not is_dataclass(member):  # its fields are what tells two of its metrics apart
-            raise SpecError(
-                f"{member.__name__} is no dataclass; write @dataclass(frozen=True) above it"
-            )
+            raise SpecError(f"{member.__name__} is no dataclass; write @dataclass(frozen=True) above it")
         if not hasattr(member, "name"):
             member.name = member.__name__
         member.origin, member.cacheable = digest, digest is not None
