@@ -18,6 +18,7 @@ from assay.errors import DataError
 from assay.models.weights import MAX_UNPACKED
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
 SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".tsv")
@@ -234,26 +235,48 @@ def _parquet(path: Path) -> Iterator[Values]:
         raise DataError(f"cannot read {path}: {error}; is it a whole Parquet file?") from error
 
 
-def open_parquet(path: Path, columns: Sequence[str] | None = None) -> pq.ParquetFile:
-    """A Parquet file, unless it unpacks to more than `MAX_UNPACKED` bytes.
-
-    The footer tells the size of the pages. A page may repeat a long text a million times in a few bytes:
-    texts are therefore read as dictionaries first, and the sizes of what they refer to are added up.
-    """
+def open_parquet(path: Path) -> pq.ParquetFile:
+    """A Parquet file, unless it unpacks to more than `MAX_UNPACKED` bytes."""
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(path)
+    chunks = _check_pages(path, file)
+    most = max((chunk.total_uncompressed_size * chunk.num_values for chunk in chunks), default=0)
+    if most > MAX_UNPACKED:
+        _read_packed(path, file)
+    return file
+
+
+def read_parquet(path: Path, columns: Sequence[str]) -> pa.Table:
+    """Some columns of a whole Parquet file, of the same limit."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    _check_pages(path, file)
+    packed = _read_packed(path, file, columns)
+    packed.validate(full=True)
+    plain = file.schema_arrow
+    return packed.cast(pa.schema([plain.field(name) for name in packed.column_names]))
+
+
+def _check_pages(path: Path, file: pq.ParquetFile) -> list[Any]:
+    """The chunks of a file's columns; the footer tells the size of their pages."""
     groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
-    size = sum(max(chunk.total_uncompressed_size, 8 * chunk.num_values) for chunk in chunks)
-    most = max((chunk.total_uncompressed_size * chunk.num_values for chunk in chunks), default=0)
-    if size <= MAX_UNPACKED < most:
-        leaves = [file.schema.column(number) for number in range(len(file.schema))]
-        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-        packed = pq.ParquetFile(path, read_dictionary=texts).read(columns)
-        size += sum(_text_bytes(chunk) for column in packed.columns for chunk in column.chunks)
-    _check_size(path, size)
-    return file
+    _check_size(path, sum(max(chunk.total_uncompressed_size, 8 * chunk.num_values) for chunk in chunks))
+    return chunks
+
+
+def _read_packed(path: Path, file: pq.ParquetFile, columns: Sequence[str] | None = None) -> pa.Table:
+    """A file with its texts as dictionaries: a page may repeat a long text a million times in a few bytes."""
+    import pyarrow.parquet as pq
+
+    leaves = [file.schema.column(number) for number in range(len(file.schema))]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    packed = pq.ParquetFile(path, read_dictionary=texts).read(columns, use_threads=False)
+    _check_size(path, sum(_text_bytes(chunk) for column in packed.columns for chunk in column.chunks))
+    return packed
 
 
 def _text_bytes(array: Any) -> int:

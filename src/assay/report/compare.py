@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtr
 
 from assay.core import Statistic
 from assay.errors import SpecError
@@ -161,7 +160,7 @@ class _Paired:
     def __init__(self, before: Run, after: Run, old_names: Mapping[str, str]) -> None:
         """`old_names` maps a metric of the second run to the first run's name of it."""
         self._old_names = old_names
-        self._scores = [_by_case(run) for run in (before, after)]
+        self._scores = [cache(partial(_by_case, _scores_by_metric(run))) for run in (before, after)]
         slices = after.cases.select("audit", "slice", "case").unique(maintain_order=True)
         self._cases: dict[tuple[str, str], list[str]] = {}
         for audit, slice_, case in slices.iter_rows():
@@ -173,7 +172,7 @@ class _Paired:
         """The lower end of the 95% interval of the correlation; None where too few items can be paired."""
         cases, names = self._of(audit, slice_), (self._old_names.get(metric, metric), metric)
         effects = [
-            [_effect(scores.get((audit, name, case), {}), slice_) for case in cases]
+            [_effect(scores(audit, name).get(case, {}), slice_) for case in cases]
             for scores, name in zip(self._scores, names, strict=True)
         ]
         both = [pair for pair in zip(*effects, strict=True) if None not in pair]
@@ -193,12 +192,20 @@ class _Paired:
         return next((self._cases[audit, path] for path in paths if (audit, path) in self._cases), [])
 
 
-def _by_case(run: Run) -> dict[tuple[str, str, str], dict[str, float]]:
-    """Audit, metric and case to scores by role, in the order of the roles."""
-    scores: dict[tuple[str, str, str], dict[str, float]] = {}
-    for audit, metric, case, role, score in run.scores.drop_nulls("score").iter_rows():
-        scores.setdefault((audit, metric, case), {})[role] = score
-    return scores
+def _scores_by_metric(run: Run) -> Mapping[tuple[Any, ...], pl.DataFrame]:
+    """The scores of each audit and metric."""
+    return run.scores.drop_nulls("score").partition_by("audit", "metric", as_dict=True, include_key=False)
+
+
+def _by_case(
+    scores: Mapping[tuple[Any, ...], pl.DataFrame], audit: str, metric: str
+) -> dict[str, dict[str, float]]:
+    """The scores of one metric in an audit by case and role, in the order of the roles."""
+    cases: dict[str, dict[str, float]] = {}
+    if (audit, metric) in scores:
+        for case, role, score in scores[audit, metric].iter_rows():
+            cases.setdefault(case, {})[role] = score
+    return cases
 
 
 def _effect(scores: Mapping[str, float], slice_: str) -> float | None:
@@ -226,7 +233,7 @@ def _compared(old: Mapping[str, Any], new: Row, key: Key, paired: _Paired | None
     variance = first * first + second * second - 2 * (correlation or 0.0) * first * second
     if not math.isfinite(variance) or variance <= 0:
         return change
-    p_value = float(2 * ndtr(-abs(new["value"] - old["value"]) / math.sqrt(variance)))
+    p_value = math.erfc(abs(new["value"] - old["value"]) / math.sqrt(2 * variance))  # of a normal's two tails
     return replace(change, p_value=p_value, is_paired=correlation is not None)
 
 

@@ -21,7 +21,7 @@ import polars as pl
 import pyarrow as pa
 
 from assay.core import Case, Explanation, Finding, Scored
-from assay.datasets.files import open_parquet, whole_text
+from assay.datasets.files import read_parquet, whole_text
 from assay.datasets.lexicon import toml_file
 from assay.errors import CacheError, DataError, SpecError, unwritable
 from assay.models.weights import MAX_UNPACKED, file_digest
@@ -312,9 +312,8 @@ def _reading(path: Path) -> Iterator[Path]:
 def _read_table(path: Path, schema: Schema) -> pl.DataFrame:
     """A table of the run, read by pyarrow: polars panics if a page or the metadata is damaged."""
     with _reading(path):
-        stored = open_parquet(path, list(schema)).read(list(schema), use_threads=False)
+        stored = read_parquet(path, list(schema))
         table = pa.table({name: stored.column(name) for name in schema})  # without metadata
-        table.validate(full=True)
         return pl.DataFrame(table).select(pl.col(name).cast(kind) for name, kind in schema.items())
 
 
