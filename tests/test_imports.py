@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
         "core", "datasets", "errors", "language", "models", "names", "perturbations", "recipe", "statistics", "vocabulary",
     },
     "run": {"__version__", "core", "datasets", "errors", "models", "names", "recipe", "statistics", "vocabulary"},
-    "report": {"core", "datasets", "errors", "run", "statistics", "vocabulary"},
+    "report": {"core", "datasets", "errors", "models", "run", "statistics", "vocabulary"},
     "calibration": {"audits", "core", "datasets", "errors", "names", "recipe", "run", "statistics"},
     "mitigation": {
         "audits", "core", "datasets", "errors", "metrics", "models", "names", "perturbations", "recipe", "run",

@@ -15,11 +15,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from assay.errors import WeightsError
+from assay.models.weights import build_folder, cache_folder
 from assay.report.answers import answers
 from assay.report.charts import VERDICT_COLOURS, Panel, panels
 from assay.report.evidence import CASES_PER_FINDING, examples, explanations, pooled_case
@@ -52,12 +56,23 @@ def environment() -> Environment:
 
 @cache
 def vega() -> str:
-    """Vega, Vega-Lite and vega-embed as one script."""
+    """Vega, Vega-Lite and vega-embed as one script, kept in the cache: bundling takes most of a second."""
     import vl_convert
 
+    def bundle() -> str:
+        return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        (folder / "vega.js").write_text(bundle(), "utf-8")
+
+    home = cache_folder() / "vega" / version("vl-convert-python")
+    try:
+        script = (build_folder(home, build) / "vega.js").read_text("utf-8")
+    except (OSError, WeightsError):  # the cache cannot be written, or was damaged
+        script = bundle()
     # "</script" inside a string of the bundle would end its element.
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    inner = bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    inner = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     return f"(() => {{{inner}\n}})();"  # its names stay its own
 
 

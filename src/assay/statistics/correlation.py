@@ -197,6 +197,17 @@ def _equal_values(side: Floats) -> tuple[Integers, Integers, Integers]:
     return order, np.flatnonzero(np.diff(run[order], prepend=-1)), run
 
 
+def average_ranks(values: ArrayLike) -> Floats:
+    """Rank a vector from 1; equal values share the mean of their ranks.
+
+    >>> average_ranks([3.0, 1.0, 3.0]).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, run, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2.0)[run]
+    return ranks
+
+
 def _sums(weights: Floats, order: Integers, starts: Integers) -> Floats:
     """The weight of every run of equal values."""
     return np.asarray(np.add.reduceat(weights[:, order], starts, axis=1))

@@ -16,9 +16,10 @@ from math import comb
 from typing import Literal
 
 import numpy as np
-import scipy  # scipy.stats takes 0.4 s to import, so it is loaded on first use
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr, ndtr
 
+from assay.statistics.correlation import average_ranks
 from assay.statistics.intervals import Floats, Seed, pieces, vector
 
 Alternative = Literal["two-sided", "greater"]
@@ -96,7 +97,7 @@ def sign_test(differences: ArrayLike) -> float:
     """
     values = vector(differences, "differences")
     positive, untied = int((values > 0).sum()), int(np.count_nonzero(values))
-    return float(scipy.stats.binomtest(positive, untied).pvalue) if untied else 1.0
+    return min(1.0, 2.0 * float(bdtr(min(positive, untied - positive), untied, 0.5))) if untied else 1.0
 
 
 def signed_rank_p(differences: ArrayLike) -> float:
@@ -106,10 +107,10 @@ def signed_rank_p(differences: ArrayLike) -> float:
     (0.03125, 0.0625)
     """
     values = np.asarray(differences, dtype=np.float64)
-    ranks = np.rint(2 * scipy.stats.rankdata(np.abs(values))).astype(np.intp)  # whole numbers, also of ties
+    ranks = np.rint(2 * average_ranks(np.abs(values))).astype(np.intp)  # whole numbers, also of ties
     above = int(ranks[values > 0].sum())
     if ranks.size > _EXACT_RANKS:
-        return float(scipy.special.ndtr((ranks.sum() - 2 * above) / np.sqrt(float((ranks**2).sum()))))
+        return float(ndtr((ranks.sum() - 2 * above) / np.sqrt(float((ranks**2).sum()))))
     chances = np.zeros(int(ranks.sum()) + 1)  # of each sum of ranks above 0, where signs are tossed
     chances[0] = 1.0
     for rank in ranks.tolist():

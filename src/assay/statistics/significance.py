@@ -13,11 +13,10 @@ from itertools import chain, combinations
 from typing import Literal
 
 import numpy as np
-import scipy  # scipy.stats takes 0.4 s to import, so it is loaded on first use
 from numpy.typing import ArrayLike
 
 from assay.statistics import intervals
-from assay.statistics.correlation import Kind, correlate_rows, system_means
+from assay.statistics.correlation import Kind, average_ranks, correlate_rows, system_means
 from assay.statistics.estimates import smallest_p
 from assay.statistics.intervals import Floats, Integers, Labels, Seed
 from assay.statistics.permutation import TOLERANCE, sign_batches
@@ -43,7 +42,7 @@ def permutation_both(
     if not np.isfinite(scores).all():
         raise ValueError("metrics have missing entries; drop those segments first")
     if kind == "spearman":
-        scores, judged = scipy.stats.rankdata(scores, axis=1), scipy.stats.rankdata(judged)
+        scores, judged = np.array([average_ranks(row) for row in scores]), average_ranks(judged)
     scores, judged = _standardised(scores), _standardised(judged[None, :])[0]
     codes, n_units = intervals.label_codes(units, judged.size)
     differences = partial(_swapped_differences, scores, judged, codes)

@@ -8,13 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
-import scipy  # scipy.stats takes 0.4 s to import, so it is loaded on first use
 
 from assay.audits.human.items import Items
 from assay.audits.slices import EVIDENCE, FEWEST, grouped, interval_estimate
 from assay.core import Finding, Floats, Scored
 from assay.statistics import resampled
-from assay.statistics.correlation import Kind, grouped_correlations, system_means
+from assay.statistics.correlation import Kind, average_ranks, grouped_correlations, system_means
 from assay.statistics.estimates import mde_interval
 from assay.statistics.intervals import Interval, interval_of
 from assay.statistics.resampled import Draws
@@ -97,10 +96,10 @@ class Study:
     @cached_property
     def disagreements(self) -> dict[str, tuple[str, ...]]:
         """For each metric, the texts that it and people place furthest apart by rank."""
-        texts, rank = {}, scipy.stats.rankdata
+        texts = {}
         for metric, scores in zip(self.metrics, self.scores, strict=True):
             both = np.flatnonzero(np.isfinite(scores) & np.isfinite(self.human))
-            apart = np.abs(rank(scores[both]) - rank(self.human[both]))
+            apart = np.abs(average_ranks(scores[both]) - average_ranks(self.human[both]))
             worst = both[np.argsort(-apart, kind="stable")[:EVIDENCE]] if both.size > 1 else ()
             texts[metric] = tuple(self.items.rated[place].id for place in worst)
         return texts
