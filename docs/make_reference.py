@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from assay.cli import COMMANDS, command_of
+from typer.testing import CliRunner
+
+from assay.cli import COMMANDS, app, command_of
 from assay.core import Audit, Statistic
 from assay.datasets.published.formats import AUDITS, Format, Gives, formats
 from assay.names.registry import audit_class, names
@@ -52,10 +51,8 @@ def command_helps(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _help(*words: str) -> tuple[str, str]:
-    environment = os.environ | {"COLUMNS": "100", "TERM": "dumb"}
-    script = [sys.executable, "-m", "assay", *words, "--help"]
-    done = subprocess.run(script, env=environment, capture_output=True, text=True, check=True)
-    return " ".join(("assay", *words)), done.stdout.strip()
+    shown = CliRunner().invoke(app, [*words, "--help"], prog_name="assay", terminal_width=78)
+    return " ".join(("assay", *words)), shown.stdout.strip()
 
 
 def reference() -> str:

@@ -35,6 +35,7 @@ PAIRS = [
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_FIRST_WAIT", 0.001)
+    monkeypatch.setattr(server, "_GRACE", 0.1)
     monkeypatch.setenv("ASSAY_JUDGE_TIMEOUT", "0.3")
     monkeypatch.delenv("ASSAY_JUDGE_KEY", raising=False)
     server.endpoint_at.cache_clear()
@@ -107,7 +108,7 @@ def test_no_server_holds_a_run(answer: Callable[[socket.socket, str], None], on_
         else:
             assert len(session.failures) == 3
     assert time.monotonic() - began < 60, (
-        "six attempts of at most 1.3 s each, per sample where they are skipped"
+        "six attempts of at most 0.4 s each, per sample where they are skipped"
     )
 
 

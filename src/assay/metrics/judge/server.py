@@ -37,6 +37,7 @@ _MOST_BYTES = 4_000_000  # of a response; an answer has a few thousand
 _TIMEOUT = "ASSAY_JUDGE_TIMEOUT"
 _QUOTED = 80  # characters of a server's response in a message
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds
+_GRACE = 1.0  # seconds for a request to end by itself when its time is up
 _RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 _KEY, _OPENAI_KEY, _OPENAI = "ASSAY_JUDGE_KEY", "OPENAI_API_KEY", "api.openai.com"
 
@@ -258,7 +259,7 @@ def _fetch(client: httpx.Client, url: str, body: Body, headers: Mapping[str, str
 
     Thread(target=read, daemon=True).start()
     try:
-        return result.result(timeout=seconds + 1)
+        return result.result(timeout=seconds + _GRACE)
     except TimeoutError as error:
         raise httpx.ReadTimeout(f"no whole response within {seconds:g} s ({_TIMEOUT})") from error
 
