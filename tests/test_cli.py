@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from assay.cli import main
 
 PAIR = {"id": "p1", "attribute": "age", "stereotype": "The old man was slow.", "reference": "The man was slow.",
         "anti_stereotype": "The young man was slow."}  # fmt: skip
@@ -26,6 +30,24 @@ def assay(*words: str, cwd: Path, cache: Path | None = None) -> subprocess.Compl
     command = [sys.executable, "-c", "from assay.cli import main; main()", *words]
     environment = os.environ | {"COLUMNS": "200"}
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+
+
+@pytest.fixture
+def assay_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[object, str]]:
+    """`assay` in this process, which saves half a second: its exit status and its messages."""
+
+    def run(*words: str) -> tuple[object, str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["assay", *words])
+        monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # main() sets both
+        monkeypatch.setattr(signal, "signal", lambda *_: None)
+        with pytest.raises(SystemExit) as end:
+            main()
+        return end.value.code, capsys.readouterr().err
+
+    return run
 
 
 @pytest.fixture
@@ -110,7 +132,6 @@ def test_a_metric_in_seven_lines(pairs: Path, tmp_path: Path) -> None:
         (("perturb", "random-text", "--text", "The cat sat."), "no other texts to borrow from; give"),
         (("perturb", "negation", "--text", " "), "the text is empty; give a text"),
         (("report", "nowhere"), "is not a run folder"),
-        (("report", "n" * 300), "File name too long"),
         (("serve", "nowhere", "--port", "0"), "nowhere does not exist"),
         (("serve", "file", "--port", "0"), "file is not a folder"),
         (("serve", "-m", "blue", "--port", "0"), "did you mean bleu?"),
@@ -120,11 +141,20 @@ def test_a_metric_in_seven_lines(pairs: Path, tmp_path: Path) -> None:
         (("reproduce", "unfair:table6", "--data", "."), "nothing was run on ."),
     ],
 )
-def test_mistakes_exit_2_with_a_way_out(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+def test_mistakes_exit_2_with_a_way_out(
+    words: tuple[str, ...], message: str, tmp_path: Path, assay_here: Callable[..., tuple[object, str]]
+) -> None:
     (tmp_path / "file").write_text("")
-    done = assay(*words, cwd=tmp_path)
+    status, messages = assay_here(*words)
+    assert status == 2, messages
+    assert message in messages
+    assert "Traceback" not in messages
+
+
+def test_a_path_that_the_system_refuses_exits_2(tmp_path: Path) -> None:
+    done = assay("report", "n" * 300, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert message in done.stderr
+    assert "File name too long" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -165,13 +195,15 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_bad_files_are_named_with_line_and_column(name: str, tmp_path: Path) -> None:
+def test_bad_files_are_named_with_line_and_column(
+    name: str, tmp_path: Path, assay_here: Callable[..., tuple[object, str]]
+) -> None:
     body, message = BAD_FILES[name]
     (tmp_path / name).write_bytes(body)
-    done = assay("run", "stereotype", "-m", "bleu", "--data", name, cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert name in done.stderr
-    assert message in done.stderr
+    status, messages = assay_here("run", "stereotype", "-m", "bleu", "--data", name)
+    assert status == 2, messages
+    assert name in messages
+    assert message in messages
 
 
 def test_a_metric_that_breaks_its_contract(pairs: Path, tmp_path: Path) -> None:

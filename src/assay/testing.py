@@ -314,6 +314,8 @@ def _check_charts(audit: Audit) -> None:
 
 
 def _check_findings(audit: Audit, metrics: Sequence[Specifiable]) -> None:
+    from tempfile import TemporaryDirectory
+
     import polars as pl
 
     from assay.errors import AuditError
@@ -323,7 +325,9 @@ def _check_findings(audit: Audit, metrics: Sequence[Specifiable]) -> None:
     other = _quick("repetition" if audit.name == "copy-source" else "copy-source")
     try:
         runs = [{each.name: each for each in audits} for audits in ([audit], [other, audit])]
-        done = [execute(audits, metrics, Session.open(cache=None), size="quick") for audits in runs]
+        with TemporaryDirectory() as folder:  # what was scored alone need not be scored again beside another
+            cache = Path(folder)
+            done = [execute(audits, metrics, Session.open(cache=cache), size="quick") for audits in runs]
     except AuditError as error:
         raise AssertionError(f"{audit.name}: {error}") from error
     alone, beside = (run.findings for run in done)
