@@ -236,14 +236,21 @@ def _parquet(path: Path) -> Iterator[Values]:
 
 
 def open_parquet(path: Path) -> pq.ParquetFile:
-    """A Parquet file, unless it unpacks to more than `MAX_UNPACKED` bytes."""
+    """A Parquet file, unless it unpacks to more than `MAX_UNPACKED` bytes; looked at by column and group."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(path)
-    chunks = _check_pages(path, file)
-    most = max((chunk.total_uncompressed_size * chunk.num_values for chunk in chunks), default=0)
-    if most > MAX_UNPACKED:
-        _read_packed(path, file)
+    file, packed = pq.ParquetFile(path), _packed(path)
+    _check_pages(path, file)
+    size = 0
+    for number in range(file.num_row_groups):
+        group = file.metadata.row_group(number)
+        for chunk in (group.column(leaf) for leaf in range(group.num_columns)):
+            largest = chunk.total_uncompressed_size * chunk.num_values
+            if chunk.physical_type == "BYTE_ARRAY" and largest > MAX_UNPACKED:
+                size += _text_bytes(packed.read_row_group(number, [chunk.path_in_schema], use_threads=False))
+                _check_size(path, size)
+    pa.default_memory_pool().release_unused()
     return file
 
 
@@ -252,35 +259,38 @@ def read_parquet(path: Path, columns: Sequence[str]) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(path)
-    _check_pages(path, file)
-    packed = _read_packed(path, file, columns)
-    packed.validate(full=True)
-    plain = file.schema_arrow
-    return packed.cast(pa.schema([plain.field(name) for name in packed.column_names]))
+    packed, plain = _packed(path), pq.read_schema(path)
+    _check_pages(path, packed)
+    table = packed.read(columns, use_threads=False)
+    _check_size(path, _text_bytes(table))
+    table.validate(full=True)
+    return table.cast(pa.schema([plain.field(name) for name in table.column_names]))
 
 
-def _check_pages(path: Path, file: pq.ParquetFile) -> list[Any]:
-    """The chunks of a file's columns; the footer tells the size of their pages."""
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+def _check_pages(path: Path, file: pq.ParquetFile) -> None:
+    """Refuse a file whose pages are too large by its footer."""
+    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     _check_size(path, sum(max(chunk.total_uncompressed_size, 8 * chunk.num_values) for chunk in chunks))
-    return chunks
 
 
-def _read_packed(path: Path, file: pq.ParquetFile, columns: Sequence[str] | None = None) -> pa.Table:
+def _packed(path: Path) -> pq.ParquetFile:
     """A file with its texts as dictionaries: a page may repeat a long text a million times in a few bytes."""
     import pyarrow.parquet as pq
 
+    file = pq.ParquetFile(path)
     leaves = [file.schema.column(number) for number in range(len(file.schema))]
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    packed = pq.ParquetFile(path, read_dictionary=texts).read(columns, use_threads=False)
-    _check_size(path, sum(_text_bytes(chunk) for column in packed.columns for chunk in column.chunks))
-    return packed
+    return pq.ParquetFile(path, read_dictionary=texts)
 
 
-def _text_bytes(array: Any) -> int:
-    """Bytes of the texts that an array of dictionaries refers to, in lists and structures too."""
+def _text_bytes(table: pa.Table) -> int:
+    """Bytes of the texts that dictionaries of a table refer to."""
+    return sum(_array_bytes(chunk) for column in table.columns for chunk in column.chunks)
+
+
+def _array_bytes(array: Any) -> int:
+    """The same of an array, of lists and structures too."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -288,5 +298,5 @@ def _text_bytes(array: Any) -> int:
         lengths = pc.binary_length(array.dictionary).cast(pa.int64())
         return pc.sum(lengths.take(array.indices)).as_py() or 0
     if pa.types.is_struct(array.type):
-        return sum(map(_text_bytes, array.flatten()))
-    return _text_bytes(array.flatten()) if pa.types.is_nested(array.type) else 0
+        return sum(map(_array_bytes, array.flatten()))
+    return _array_bytes(array.flatten()) if pa.types.is_nested(array.type) else 0

@@ -14,7 +14,7 @@ from assay.datasets.published.opened import PICKLES, Opened
 from assay.datasets.published.pairs import is_winobias
 from assay.datasets.published.ratings import RATINGS
 from assay.datasets.published.translation import SCORES
-from assay.datasets.rows import Row, read_rows, recognise, with_aliases
+from assay.datasets.rows import Row, first_rows, recognise, with_aliases
 from assay.vocabulary import DataKind, Task
 
 _COLUMNS: dict[DataKind, list[list[str]]] = toml_file("columns", "columns")["kinds"]
@@ -48,7 +48,7 @@ def describe_data(path: Path) -> Described:
         kinds.add("association")
     if kinds or is_document or opened.layout != "table" or path.suffix in PICKLES:
         return Described(path, frozenset({"ratings"} if path.name.endswith((SCORES, RATINGS)) else kinds))
-    rows = read_rows(path)
+    rows = first_rows(path)
     return _table(path, rows, tuple(rows[0].values))
 
 

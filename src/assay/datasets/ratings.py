@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from sys import intern
@@ -20,6 +21,7 @@ TEXTS = ("hypothesis", "references", "source")  # fields whose aliases are recog
 CHUNK = 100_000  # rows of a file that are in memory at a time
 LARGEST = 1e50  # correlations multiply four ratings, which must not overflow
 FLAT = "human."  # a table may have one column per criterion: human.fluency
+_NO_META: Mapping[str, Any] = {}  # of most texts
 RIVALS = "rivals by criterion"  # the key in `meta` of the systems that a text was compared with
 
 
@@ -114,7 +116,7 @@ def by_criterion(row: Row, given: Mapping[str, object]) -> dict[str, tuple[float
     return {criterion: numbers for criterion, numbers in rated.items() if numbers}
 
 
-def _human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
+def _human_ratings(row: Row) -> Mapping[str, tuple[float, ...]]:
     """Criterion to ratings, from the column `human` and columns called `human.CRITERION`."""
     given = row.values.get("human")
     named: dict[str, object] = {}
@@ -124,7 +126,13 @@ def _human_ratings(row: Row) -> dict[str, tuple[float, ...]]:
         # A bare number or list needs no criterion: it is the overall judgement.
         named["overall"] = given
     named |= {c.removeprefix(FLAT): v for c, v in row.values.items() if c.startswith(FLAT)}
-    return by_criterion(row, named)
+    return _shared(tuple(by_criterion(row, named).items()))
+
+
+@lru_cache(10_000)
+def _shared(rated: tuple[tuple[str, tuple[float, ...]], ...]) -> Mapping[str, tuple[float, ...]]:
+    """One mapping for all texts that were rated alike: a million texts have a few hundred."""
+    return dict(rated)
 
 
 def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool) -> Rated:
@@ -137,4 +145,4 @@ def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool
     image = None if skip_missing and row.lacks_image() else row.image()
     sample = Sample(hypothesis, references, source, image, id=named)
     meta = {c: v for c, v in row.unknown(KNOWN).items() if not c.startswith(FLAT)}
-    return Rated(named, sample, system, doc, _human_ratings(row), meta)
+    return Rated(named, sample, system, doc, _human_ratings(row), meta or _NO_META)

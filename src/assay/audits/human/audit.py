@@ -12,9 +12,9 @@ verdict: a metric fails where its agreement surely lies below that of the best s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import compress
 from sys import intern
 from typing import Annotated, Any, Literal
@@ -116,13 +116,19 @@ class Human(DataAudit):
         return {"resamples": min(self.resamples, fewer), "seed": self.seed}
 
     def cases(self) -> Iterable[Case]:
-        parts = {
-            part: [f"example/{levels.labelled(part, name)}" for name in self.criteria]
-            for part in self.items.parts
+        labels = {
+            part: {name: f"example/{levels.labelled(part, name)}" for name in self.criteria}
+            for part in self.items.places
         }
+
+        @lru_cache(10_000)  # a million texts share a few hundred ratings
+        def mean_ratings(part: str, human: tuple[tuple[str, tuple[float, ...]], ...]) -> Mapping[str, float]:
+            given = dict(human)
+            named = labels[part].items()
+            return {label: mean_rating(given[name]) for name, label in named if name in given}
+
         for item, part in zip(self.items.rated, self.items.parts, strict=True):
-            named = zip(parts[part], self.criteria, strict=True)
-            at = {label: mean_rating(item.human[name]) for label, name in named if name in item.human}
+            at = mean_ratings(part, tuple(item.human.items()))
             slice_ = intern(levels.system_slice(part, item.system or ALL))
             yield Case(item.id, {ROLE: item.sample}, slice_, {"doc": item.doc, "human": item.human, "at": at})
 
