@@ -16,7 +16,9 @@ from dataclasses import dataclass
 
 SAMPLES, CORES, START = 10_000_000, 8, 15.0  # a metric; cores a node; seconds until workers have loaded
 DRIVER_SAMPLE, DRIVER_PIECE = 17e-6, 0.65e-3  # the driver: a sample kept (bench/engine) and sent, a piece
-AIM, MOST = 0.5, 4096  # of engines/pieces.py
+AIM, MOST = 0.5, 4096  # of engine/batch.py
+# Bulk scoring (bench/bulk.py): rows of a part, seconds of a core per row of BLEU, and until workers start.
+PART, BULK_ROW, BULK_START = 20_000, 30e-6, 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,16 @@ def simulate(kind: Kind, workers: int) -> float:
         driver = max(driver, before) + DRIVER_PIECE + DRIVER_SAMPLE * size  # two pieces in hand, no more
         heapq.heappush(free, (last, max(last, driver) + size * kind.seconds))
     return max(last for _, last in free)
+
+
+def simulate_bulk(workers: int) -> float:
+    """Seconds of bulk scoring: the driver sends names of files, two per core, and workers do the rest."""
+    free = [BULK_START] * workers
+    driver = 0.0
+    for _ in range(-(-SAMPLES // PART)):
+        driver += DRIVER_PIECE
+        heapq.heappush(free, max(heapq.heappop(free), driver) + PART * BULK_ROW)
+    return max(free)
 
 
 def driver(samples: int = 200_000, small: int = 4, large: int = 4096) -> dict[str, float]:
@@ -78,6 +90,7 @@ def main(nodes: tuple[int, ...] = (1, 4, 16, 64)) -> dict[str, float]:
         hours = {kind.name: kind.count * simulate(kind, number * CORES) / 3600 for kind in KINDS}
         figures |= {f"{name}_hours_on_{number}": value for name, value in hours.items()}
         figures[f"all_hours_on_{number}"] = sum(hours.values())
+        figures[f"bulk_seconds_on_{number}"] = simulate_bulk(number * CORES)
     return figures
 
 
