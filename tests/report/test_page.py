@@ -7,16 +7,19 @@ import gzip
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
+import vl_convert
 
 from assay.errors import CacheError
 from assay.report import render, write_report
 from assay.report.answers import answers
 from assay.report.evidence import wanted_roles
-from assay.report.page import inert
+from assay.report.page import inert, vega
 from assay.report.text import sentence
 from assay.report.verdicts import audits_of, rows_of, severity, worst
 from assay.run.results import Run
@@ -202,6 +205,23 @@ def test_other_forms_hold_every_finding(planted: Run, format: str) -> None:
     text = render(planted, format)
     assert text.count("truncation") >= 3
     assert "excess" in text
+
+
+def test_the_script_of_charts_is_kept_and_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts, bundle = [], Mock(wraps=vl_convert.javascript_bundle)
+    monkeypatch.setattr(vl_convert, "javascript_bundle", bundle)
+    (tmp_path / "file").write_text("")
+    for name, bundles in (("cache", 1), ("cache", 1), ("file", 2)):  # made, kept, and nowhere to keep it
+        monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / name))
+        scripts.append(vega.__wrapped__())
+        assert bundle.call_count == bundles
+    assert len(set(scripts)) == 1
+    (kept,) = (tmp_path / "cache").rglob("vega.js")
+    kept.write_text("alert(1)")
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    assert vega.__wrapped__() == scripts[0], "a file that was changed is not trusted"
 
 
 def test_an_empty_run_still_has_a_page(planted: Run) -> None:

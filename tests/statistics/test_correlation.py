@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.statistics.correlation import (
+    average_ranks,
     correlate,
     correlate_rows,
     grouped_correlations,
@@ -23,6 +24,11 @@ THEIRS = {
     "kendall_b": lambda x, y: ss.kendalltau(x, y).statistic,
     "kendall_c": lambda x, y: ss.kendalltau(x, y, variant="c").statistic,
 }
+
+
+@given(st.lists(st.sampled_from([-2.0, -0.5, 0.0, 0.5, 1e300]) | st.floats(-9, 9), max_size=30))
+def test_ranks_are_those_of_scipy(values):
+    assert average_ranks(np.array(values)).tolist() == ss.rankdata(values).tolist()
 
 
 def pair(n, values, seed=0):

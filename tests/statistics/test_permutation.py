@@ -77,6 +77,9 @@ def test_draws_are_shared_by_tests_of_equal_size():
 def test_sign_test_agrees_with_scipy_and_leaves_ties_out():
     assert sign_test([1.0, 2.0, 3.0, -1.0, 0.0, 4.0, 2.0, 0.0]) == pytest.approx(ss.binomtest(5, 6).pvalue)
     assert sign_test([0.0]) == 1.0
+    for positive in range(12):
+        signs = [1.0] * positive + [-1.0] * (11 - positive)
+        assert sign_test(signs) == pytest.approx(ss.binomtest(positive, 11).pvalue)
 
 
 def test_false_positive_rate_under_the_null():
