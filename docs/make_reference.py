@@ -51,7 +51,8 @@ def command_helps(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _help(*words: str) -> tuple[str, str]:
-    shown = CliRunner().invoke(app, [*words, "--help"], prog_name="assay", terminal_width=78)
+    command = [*words, "--help"]
+    shown = CliRunner().invoke(app, command, prog_name="assay", catch_exceptions=False, terminal_width=78)
     return " ".join(("assay", *words)), shown.stdout.strip()
 
 
