@@ -25,18 +25,19 @@ from typing import Any
 import polars as pl
 
 from assay import __version__
+from assay.api.pipeline import score
+from assay.api.runs import Run, load_run
 from assay.core import Sample
 from assay.datasets.records import embedded_records
+from assay.engine.session import Session
 from assay.names.spec import parse
-from assay.report.atlas import condensed, merged, save_atlas
-from assay.report.evidence import examples
-from assay.report.names import shown
-from assay.report.ranking import profiles, rankings
-from assay.report.text import sentence
-from assay.report.verdicts import rows_of, worst
-from assay.run.pipeline import score
-from assay.run.results import FINDINGS, Run, load_about, load_run
-from assay.run.session import Session
+from assay.reading.atlas import condensed, merged, save_atlas
+from assay.reading.evidence import examples
+from assay.reading.names import shown
+from assay.reading.ranking import profiles, rankings
+from assay.reading.results import FINDINGS, load_about
+from assay.reading.text import sentence
+from assay.reading.verdicts import rows_of, worst
 from assay.vocabulary import Task
 
 HERE = Path(__file__).parent

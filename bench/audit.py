@@ -16,17 +16,18 @@ from typing import Any
 from bench.stopwatch import Stopwatch
 
 from assay import report
+from assay.api import pipeline
+from assay.api.pipeline import DEFAULT_METRICS, choose_audits, execute
 from assay.core import Metric
+from assay.engine import scoring
+from assay.engine.cache import ScoreCache
+from assay.engine.plan import QUICK_TOKENS
+from assay.engine.session import Session
+from assay.engine.workers import local
 from assay.metrics import bertscore
 from assay.models import encoder as _encoder
 from assay.models import nlp, weights
-from assay.run import pipeline, scoring
-from assay.run.cache import ScoreCache
-from assay.run.engine import local
-from assay.run.pipeline import DEFAULT_METRICS, choose_audits, execute
-from assay.run.plan import QUICK_TOKENS
-from assay.run.results import load_about
-from assay.run.session import Session
+from assay.reading.results import load_about
 
 
 def watched() -> Stopwatch:

@@ -65,8 +65,8 @@ def driver(samples: int = 200_000, small: int = 4, large: int = 4096) -> dict[st
     import ray
     from bench.engine import Trivial, made
 
-    from assay.run.engine.crew import pack_samples, score_piece
-    from assay.run.engine.ray import RayEngine
+    from assay.engine.workers.crew import pack_samples, score_piece
+    from assay.engine.workers.ray import RayEngine
 
     RayEngine("local", 2).prepare(Trivial(), samples)
     task, recipe, given = ray.remote(score_piece), ray.put(pickle.dumps(Trivial())), made(samples)

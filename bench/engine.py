@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.core import Metric, Sample
+from assay.engine.cache import ScoreCache
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
 from assay.models import encoder as _encoder
 from assay.models.torch import load
 from assay.names.spec import measure, parse
-from assay.run.cache import ScoreCache
-from assay.run.scoring import score_samples
-from assay.run.session import Session
 
 SAMPLES = 1_000_000
 

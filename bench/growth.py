@@ -14,10 +14,10 @@ import numpy as np
 from bench.engine import Trivial, apart, made
 
 from assay.core import Sample
+from assay.engine.cache import ScoreCache
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
 from assay.names.spec import measure, parse
-from assay.run.cache import ScoreCache
-from assay.run.scoring import score_samples
-from assay.run.session import Session
 from assay.statistics.intervals import bootstrap_mean
 from assay.statistics.permutation import sign_flip_test
 

@@ -12,14 +12,14 @@ from itertools import product
 
 import numpy as np
 
-from assay.report.answers import Outcome, Slice, slice_outcomes
-from assay.report.atlas import load_atlas
-from assay.report.names import shown
-from assay.report.panel import choose_panel, error_checks
-from assay.report.ranking import Ranking, Share, rankings
-from assay.report.text import number
-from assay.report.verdicts import Row, checks, rows_of
-from assay.run.results import Run
+from assay.api.runs import Run
+from assay.reading.answers import Outcome, Slice, slice_outcomes
+from assay.reading.atlas import load_atlas
+from assay.reading.names import shown
+from assay.reading.panel import choose_panel, error_checks
+from assay.reading.ranking import Ranking, Share, rankings
+from assay.reading.text import number
+from assay.reading.verdicts import Row, checks, rows_of
 
 DRAWS = 2000  # of the slices, for the interval of a difference of shares
 FEWEST_ERRORS = 50  # kinds of error that a metric was asked about before it can be called the best

@@ -28,14 +28,14 @@ from atlas_claims import (
 )
 
 from assay.errors import AuditError
-from assay.report.answers import Answer, Slice, answers
-from assay.report.atlas import atlas_table, blind_together, load_atlas, options_of
-from assay.report.names import shown_names
-from assay.report.panel import choose_panel
+from assay.reading.answers import Answer, Slice, answers
+from assay.reading.atlas import atlas_table, blind_together, load_atlas, options_of
+from assay.reading.names import shown_names
+from assay.reading.panel import choose_panel
+from assay.reading.ranking import EVERYTHING, Line, Profile, Share, profiles
+from assay.reading.text import interval, number, sentence
+from assay.reading.verdicts import audits_of, checks, gravest_failures, rows_of
 from assay.report.plain import markdown_table
-from assay.report.ranking import EVERYTHING, Line, Profile, Share, profiles
-from assay.report.text import interval, number, sentence
-from assay.report.verdicts import audits_of, checks, gravest_failures, rows_of
 from assay.vocabulary import Question
 
 FOLDER = Path(__file__).parent

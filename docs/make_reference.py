@@ -11,7 +11,7 @@ from assay.cli import COMMANDS, app, command_of
 from assay.core import Audit, Statistic
 from assay.datasets.published.formats import AUDITS, Format, Gives, formats
 from assay.names.registry import audit_class, names
-from assay.report.verdicts import QUESTION_TITLES
+from assay.reading.verdicts import QUESTION_TITLES
 
 HEADINGS: dict[Gives, str] = {
     "ratings": "Ratings",

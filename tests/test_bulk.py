@@ -8,13 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from assay.api import bulk
+from assay.api.pipeline import score_chunks
 from assay.cli import main
 from assay.datasets.columns import as_data
 from assay.datasets.ratings import read_samples
+from assay.engine.session import Session
 from assay.names.spec import measure
-from assay.run import bulk
-from assay.run.pipeline import score_chunks
-from assay.run.session import Session
 
 METRICS = ("bleu", "chrf")
 

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.core import Case, Grid, Metric, Sample
+from assay.engine.cache import ScoreCache, Table
+from assay.engine.plan import cost
+from assay.engine.scoring import characters, pace_key, project, score_grid, score_samples
+from assay.engine.session import Session
+from assay.engine.workers import local
+from assay.engine.workers.batch import Batch, Pieces, evaluate
+from assay.engine.workers.local import LocalEngine
 from assay.errors import MetricError
 from assay.names.spec import measure, parse
-from assay.run.cache import ScoreCache, Table
-from assay.run.engine import local
-from assay.run.engine.batch import Batch, Pieces, evaluate
-from assay.run.engine.local import LocalEngine
-from assay.run.plan import cost
-from assay.run.scoring import characters, pace_key, project, score_grid, score_samples
-from assay.run.session import Session
 
 CALLS: list[int] = []
 

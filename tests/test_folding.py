@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from assay.api.pipeline import execute
 from assay.core import (
     Audit,
     Case,
@@ -20,11 +21,10 @@ from assay.core import (
     SetMetric,
     Statistic,
 )
+from assay.engine.scoring import score_cases
+from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.names.spec import measure, parse
-from assay.run.pipeline import execute
-from assay.run.scoring import score_cases
-from assay.run.session import Session
-from assay.run.settle import settle
 
 TEXTS = [
     "the cat sat on the mat",

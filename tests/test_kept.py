@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from assay.api.pipeline import run
 from assay.audits.checklist.audit import Checklist
 from assay.audits.stress.audit import Stress
 from assay.audits.swap.audit import Swap
 from assay.core import Case, Judgement, MadeOnce, Sample, Scored
-from assay.run import kept
-from assay.run.cache import ScoreCache
-from assay.run.kept import cases_of
-from assay.run.pipeline import run
-from assay.run.session import Session
+from assay.engine import kept
+from assay.engine.cache import ScoreCache
+from assay.engine.kept import cases_of
+from assay.engine.session import Session
 
 SMALL: dict[str, MadeOnce] = {
     "checklist": Checklist(task=("translation",), limit=3),

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from assay.api.user_data import listed
 from assay.cli import app
 from assay.core import Measure
 from assay.errors import AuditError, SpecError
 from assay.metrics.common import Hybrid
 from assay.names.spec import measure
-from assay.run.data import listed
 
 FILES = {
     "a.csv": "id,hypothesis,references\n1,the cat,the dog\n2,a dog,the dog\n",

@@ -18,12 +18,12 @@ import polars as pl
 import pytest
 
 import assay
+from assay.api.pipeline import choose_audits, make_audit
 from assay.datasets.columns import as_data
 from assay.datasets.rows import read_rows
+from assay.engine.session import Session
 from assay.errors import DataError, MetricError, SpecError
 from assay.names.registry import names
-from assay.run.pipeline import choose_audits, make_audit
-from assay.run.session import Session
 
 SUBJECTS = ("The council", "A farmer", "The old bridge", "Two students", "The new museum")
 VERBS = ("closed", "opened", "repaired", "visited", "sold", "painted", "measured")

@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from assay.api import pipeline
+from assay.api.pipeline import audit, make_audit
+from assay.api.runs import Run
 from assay.cli import app
 from assay.core import Audit, Case, Judgement, Measure, Metric, Sample, Scored, SetMetric
-from assay.run import pipeline
-from assay.run.pipeline import audit, make_audit
-from assay.run.plan import score_all
-from assay.run.results import Run
-from assay.run.session import Session
+from assay.engine.plan import score_all
+from assay.engine.session import Session
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Causal(Length):
 
 
 def test_an_audit_that_was_asked_for_is_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.run.pipeline.QUICK_TOKENS", 0)
+    monkeypatch.setattr("assay.api.pipeline.QUICK_TOKENS", 0)
     run = audit([Causal()], only=("repetition",), limit=2, session=Session.open(cache=None))
     assert run.metrics == ["causal"]
 

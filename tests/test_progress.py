@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from assay.run import session
+from assay.engine import session
 
 
 def lines(

@@ -16,15 +16,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from assay.api.pipeline import run
 from assay.core import Metric, Sample
+from assay.engine.cache import ScoreCache
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
+from assay.engine.workers.local import LocalEngine
+from assay.engine.workers.ray import RayEngine
 from assay.errors import MetricError
 from assay.names.spec import measure, parse
-from assay.run.cache import ScoreCache
-from assay.run.engine.local import LocalEngine
-from assay.run.engine.ray import RayEngine
-from assay.run.pipeline import run
-from assay.run.scoring import score_samples
-from assay.run.session import Session
 
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # Ray's switch for loopback only; read at import
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -78,7 +78,7 @@ def cluster() -> Iterator[object]:
 
 @pytest.fixture
 def engine(cluster):
-    from assay.run.engine.ray import RayEngine
+    from assay.engine.workers.ray import RayEngine
 
     return RayEngine(cluster.address)
 

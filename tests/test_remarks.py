@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from assay.api.pipeline import score_chunks
 from assay.cli.audit import score
 from assay.core import Case, Image, Metric, Sample, Scores
+from assay.engine.scoring import score_cases, score_samples
+from assay.engine.session import Session
+from assay.engine.unfold import count_notes, note_sentences, unusual_reasons
 from assay.errors import DataError, MetricError, SpecError
 from assay.names.spec import measure
-from assay.run.pipeline import score_chunks
-from assay.run.scoring import score_cases, score_samples
-from assay.run.session import Session
-from assay.run.unfold import count_notes, note_sentences, unusual_reasons
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,18 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from assay.api.pipeline import make_audit
 from assay.cli.reproduce import reproduce as command
 from assay.core import Sample
 from assay.datasets.lexicon import toml_file
+from assay.engine.session import Session
 from assay.errors import DataError, SpecError
 from assay.metrics.ngram import CocoBleu
-from assay.reproduction import count, find_recipe, recipes, reproduce
-from assay.reproduction.checks import Place, check, not_run, printed
-from assay.reproduction.metrics import CocoRouge, MultEvalBleu
-from assay.reproduction.own import own_cells, standing, steps
-from assay.reproduction.page import (
+from assay.papers import count, find_recipe, recipes, reproduce
+from assay.papers.checks import Place, check, not_run, printed
+from assay.papers.metrics import CocoRouge, MultEvalBleu
+from assay.papers.own import own_cells, standing, steps
+from assay.papers.page import (
     document,
     latex_table,
     matrix,
@@ -31,9 +33,7 @@ from assay.reproduction.page import (
     slip_list,
     summary,
 )
-from assay.reproduction.recipes import Cell, parse_recipe
-from assay.run.pipeline import make_audit
-from assay.run.session import Session
+from assay.papers.recipes import Cell, parse_recipe
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "reproduction.md"
 PLANTED = """
@@ -336,7 +336,7 @@ def test_an_own_metric_that_cannot_run_is_refused(folder: Path) -> None:
 
 def test_an_own_metric_joins_each_protocol_of_a_table() -> None:
     """Table 11 of *blind* has three datasets; a table with a metric per column gets a column."""
-    from assay.reproduction.own import _with_own
+    from assay.papers.own import _with_own
 
     rows = {cell.row for cell in _with_own(find_recipe("blind:table11"), ["bleu"]).cells}
     assert rows == {"bleu (wmt)", "bleu (ted-mt)", "bleu (sum)"}
@@ -398,8 +398,8 @@ def test_a_study_names_what_there_is(paper: str) -> None:
 
 
 def test_a_study_is_a_run_with_a_page_on_top(tmp_path: Path) -> None:
+    from assay.papers.study import study
     from assay.report import write_report
-    from assay.reproduction.study import study
 
     done = study("unfair", ["rouge1", "chrf"], session=Session.open(tmp_path / "run", None), limit=12)
     first, *_, last = done.about["study"]["parts"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.reproduction import Checked, Place, count, find_recipe, reproduce
-from assay.run.session import Session
+from assay.engine.session import Session
+from assay.papers import Checked, Place, count, find_recipe, reproduce
 
 pytestmark = pytest.mark.shared
 

@@ -22,10 +22,10 @@ import pytest
 
 from assay.audits.slices import FEWEST
 from assay.datasets.lexicon import toml_file
+from assay.engine.session import Session
 from assay.models.weights import CARRIERS, cache_folder
-from assay.reproduction import Place, recipes, reproduce
-from assay.reproduction.recipes import Cell, Plan, Recipe
-from assay.run.session import Session
+from assay.papers import Place, recipes, reproduce
+from assay.papers.recipes import Cell, Plan, Recipe
 
 if any(importlib.util.find_spec(package) is None for package in ("torch", "transformers", "sentencepiece")):
     pytest.skip("needs the extra: pip install 'nlg-assay[neural]'", allow_module_level=True)

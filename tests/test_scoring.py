@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from assay.core import Case, Explanation, Grid, Metric, Sample, Scores
+from assay.engine.cache import ScoreCache
+from assay.engine.scoring import explain_samples, project, score_cases, score_grid, score_samples
+from assay.engine.session import Session
+from assay.engine.workers.local import LocalEngine
 from assay.errors import MetricError
 from assay.names.spec import measure, parse
-from assay.run.cache import ScoreCache
-from assay.run.engine.local import LocalEngine
-from assay.run.scoring import explain_samples, project, score_cases, score_grid, score_samples
-from assay.run.session import Session
 
 CALLS: list[int] = []
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from assay.core import Audit, Estimate, Finding, Judgement, Statistic
+from assay.engine.settle import settle
 from assay.errors import AuditError
-from assay.run.settle import settle
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import assay
+from assay.api.pipeline import make_audit
 from assay.errors import SpecError
 from assay.metrics.ngram import Chrf
 from assay.names.registry import find, names
 from assay.names.spec import measure, parse, perturbation, range_of
-from assay.run.pipeline import make_audit
 from assay.vocabulary import NonNegative, Range, Share
 
 PLUGIN = """from dataclasses import dataclass
@@ -196,7 +196,7 @@ def test_flags_and_defaults_of_a_perturbation_are_no_amounts() -> None:
 
 def test_the_package_of_runs_can_be_called_like_the_function() -> None:
     import assay
-    import assay.run.pipeline  # from here on the name is the package's
+    import assay.api.pipeline  # from here on the name is the package's
 
     done = assay.run(
         "stereotype", ["bleu"], only=("gender",), limit=2, session=assay.Session.open(cache=None)

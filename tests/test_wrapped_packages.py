@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import assay
-from assay.run.session import Session
+from assay.engine.session import Session
 
 TEXTS = ["the cat sat on a mat", "a dog ran"]
 REFERENCES = [["the cat sat on the mat", "a cat was there"], ["the dog ran away"]]

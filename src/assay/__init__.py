@@ -5,45 +5,54 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from assay.api.pipeline import audit, run, score
+    from assay.api.runs import Run, load_run
     from assay.core import (
         Audit,
         Case,
+        Chart,
         Estimate,
+        Explanation,
         Finding,
         Grid,
+        Image,
         Judgement,
         Metric,
         Perturbation,
         Record,
         Sample,
         Scored,
+        Scores,
         SetMetric,
         Statistic,
     )  # fmt: skip
+    from assay.engine.session import Session
     from assay.errors import AuditError
     from assay.names.plugins import wrap
-    from assay.report.compare import compare
-    from assay.report.views import View as View
-    from assay.run.pipeline import audit, run, score
-    from assay.run.results import load_run
-    from assay.run.session import Session
+    from assay.reading.compare import compare
+    from assay.report.figures import Figure
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.3.0.dev0"
 __all__ = [
-    "Audit", "AuditError", "Case", "Estimate", "Finding", "Grid", "Judgement", "Metric", "Perturbation",
-    "Record", "Sample", "Scored", "Session", "SetMetric", "Statistic", "audit", "compare", "load_run", "run",
-    "score", "wrap",
+    "Audit", "AuditError", "Case", "Chart", "Estimate", "Explanation", "Figure", "Finding", "Grid", "Image",
+    "Judgement", "Metric", "Perturbation", "Record", "Run", "Sample", "Scored", "Scores", "Session",
+    "SetMetric", "Statistic", "audit", "compare", "load_run", "run", "score", "wrap",
 ]  # fmt: skip
+# Where each name is defined; names that are not listed here stand in core.py.
 _MODULES = {
-    **dict.fromkeys(("audit", "run", "score"), "run.pipeline"),
-    "AuditError": "errors", "compare": "report.compare", "load_run": "run.results", "Session": "run.session",
-    "View": "report.views", "wrap": "names.plugins",
+    "audit": "api.pipeline", "run": "api.pipeline", "score": "api.pipeline",
+    "Run": "api.runs", "load_run": "api.runs",
+    "AuditError": "errors",
+    "compare": "reading.compare",
+    "Figure": "report.figures",
+    "Session": "engine.session",
+    "wrap": "names.plugins",
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """Load what is asked for when it is asked for, so that importing assay stays light."""
-    if name not in (*__all__, *_MODULES):
+    if name not in __all__:
         raise AttributeError(f"module 'assay' has no attribute {name!r}")
     import importlib
 

@@ -124,7 +124,7 @@ class Estimate:
 class Finding:
     """One statistic of one metric, with its uncertainty, verdict and evidence.
 
-    Audits build findings with `Finding.of`; q-values, verdicts and sentences are filled in by run/settle.py.
+    Audits build findings with `Finding.of`; engine/settle.py fills in q-values, verdicts and sentences.
     """
 
     metric: str

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from assay.core import Audit, Floats, Measure, Perturbation, Sample
     from assay.names.spec import Specifiable
-    from assay.run.results import Run
+    from assay.reading.results import StoredRun
 
 SHOWN = 10
 _LONG = 1000  # characters; pretrained models are not checked on longer texts, for time
@@ -51,7 +51,7 @@ def assert_metric_passes(
     xfail: Sequence[str] = (),
     strict: bool = False,
     **options: Any,
-) -> Run:
+) -> StoredRun:
     """Run one audit on a metric and raise AssertionError, with the failures in words, if any check fails.
 
     `attribute` (or the audit's own `only=...`) narrows the audit, `statistic` the checks. `allow` names
@@ -61,8 +61,8 @@ def assert_metric_passes(
     always fails: nothing is known of it. Returns the run.
     """
     __tracebackhide__ = True
-    from assay.run.pipeline import run
-    from assay.run.session import Session
+    from assay.api.pipeline import run
+    from assay.engine.session import Session
 
     asked = {"only": (attribute,)} | options if attribute else options
     done = run(audit, [metric], session=Session.open(None, cache), size=size, **asked)
@@ -83,11 +83,11 @@ def assert_metric_passes(
 
 
 def _problems(
-    done: Run, statistic: str | None, allow: Sequence[str], verdicts: Sequence[str]
+    done: StoredRun, statistic: str | None, allow: Sequence[str], verdicts: Sequence[str]
 ) -> list[tuple[str, str]]:
     """The slices that failed and are not allowed to, each with the finding in words."""
-    from assay.report.text import interval, number, sentence
-    from assay.report.verdicts import rows_of
+    from assay.reading.text import interval, number, sentence
+    from assay.reading.verdicts import rows_of
 
     lines = []
     for row in rows_of(done):
@@ -157,8 +157,8 @@ def _samples() -> list[Sample]:
 
 def _scores(measured: Measure, samples: Sequence[Sample]) -> Floats:
     """(samples, outputs), by the path that every run takes."""
-    from assay.run.scoring import score_samples
-    from assay.run.session import Session
+    from assay.engine.scoring import score_samples
+    from assay.engine.session import Session
 
     fitted = measured.metric.fitted([sample.references for sample in _samples()])
     return score_samples(replace(measured, metric=fitted), samples, Session()).values
@@ -168,7 +168,7 @@ def _check_scores(measured: Measure) -> None:
     """Scores of ordinary samples; nothing where the metric needs more than they have (an image)."""
     import numpy as np
 
-    from assay.run.scoring import project
+    from assay.engine.scoring import project
 
     samples, label = _samples(), measured.label
     if any(project(measured.metric, sample) is None for sample in samples):
@@ -280,7 +280,7 @@ def _quick(audit: Audit | type[Audit] | str) -> Audit:
 
 
 def _check_statistics(audit: Audit) -> None:
-    from assay.run.settle import margin_of
+    from assay.engine.settle import margin_of
 
     undeclared = f"{audit.name} declares no statistics"
     _require(audit.statistics, f"{undeclared}; add Statistic(...) for each that it reports")
@@ -318,9 +318,9 @@ def _check_findings(audit: Audit, metrics: Sequence[Specifiable]) -> None:
 
     import polars as pl
 
+    from assay.api.pipeline import execute
+    from assay.engine.session import Session
     from assay.errors import AuditError
-    from assay.run.pipeline import execute
-    from assay.run.session import Session
 
     other = _quick("repetition" if audit.name == "copy-source" else "copy-source")
     try:
@@ -348,7 +348,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     class Fixtures:
         @pytest.fixture
-        def metric_passes(self, request: pytest.FixtureRequest) -> Callable[..., Run]:
+        def metric_passes(self, request: pytest.FixtureRequest) -> Callable[..., StoredRun]:
             """`assert_metric_passes` with the size and cache of the command line."""
             size, given = (request.config.getoption(f"--assay-{name}") for name in ("size", "cache"))
             defaults = {"size": size, "cache": Path(given) if given else None}

@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.audits.human.audit import Human
 from assay.core import Finding, Judgement, Scored
-from assay.run.settle import settle
+from assay.engine.settle import settle
 
 WORDS = [
     "the",

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.api.pipeline import run
+from assay.api.runs import Run
 from assay.core import Metric
+from assay.engine.session import Session
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
-from assay.run.pipeline import run
-from assay.run.results import Run
-from assay.run.session import Session
 
 HERE = Session.open(cache=None)
 

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from assay.api.pipeline import run
 from assay.audits.association import Association, Layout, measure_test
 from assay.core import Estimate, Finding, Grid, Judgement, Metric, Sample
+from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import run
-from assay.run.session import Session
-from assay.run.settle import settle
 
 HERE = Session.open(cache=None)
 MALE = [f"male{n}" for n in range(8)]

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from assay.api.pipeline import run
 from assay.audits.attack.audit import Attack
 from assay.core import Measure, Metric, Scored
+from assay.engine.session import Session
 from assay.errors import DataError
 from assay.perturbations.ratio import edit_ratio
-from assay.run.pipeline import run
-from assay.run.session import Session
 
 NAMES = ("clerk", "baker", "pilot", "nurse", "farmer", "singer", "teacher", "lawyer", "driver", "gardener")
 PLACES = ("office", "bridge", "harbour", "library", "station", "market")

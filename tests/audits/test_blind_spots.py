@@ -16,12 +16,12 @@ from assay.audits.injection import InjectionAudit
 from assay.audits.lengths import IdentityLength, TruncationDirection
 from assay.audits.position import Position
 from assay.core import Audit, Finding, Measure, Metric, Record, Scored, SetMetric
+from assay.engine.scoring import score_cases
+from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.errors import DataError
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
-from assay.run.scoring import score_cases
-from assay.run.session import Session
-from assay.run.settle import settle
 
 
 def _own(text: str) -> float:

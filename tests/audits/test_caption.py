@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
+from assay.api.pipeline import run
 from assay.audits.caption.audit import Caption, image_genders, outcome, read_captioners
 from assay.audits.caption.concepts import outcomes_of
 from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
 from assay.datasets import scenes
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions
 from assay.datasets.ratings import Rated
+from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import run
-from assay.run.session import Session
-from assay.run.settle import settle
 from assay.vocabulary import Need
 
 HERE = Session.open(cache=None)

@@ -11,11 +11,11 @@ import pytest
 from assay.audits.checklist.audit import Checklist
 from assay.core import Case, Finding, Scored
 from assay.datasets.records import embedded_records
+from assay.engine.scoring import score_cases
+from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.errors import DataError
 from assay.names.spec import measure
-from assay.run.scoring import score_cases
-from assay.run.session import Session
-from assay.run.settle import settle
 
 SLICE = "data-to-text/fluency/jumble"
 HARMLESS = "data-to-text/invariance/rewording"

@@ -8,11 +8,11 @@ from itertools import product
 
 import pytest
 
+from assay.api.pipeline import run
 from assay.core import Audit, Estimate, Finding, Statistic
+from assay.engine.session import Session
+from assay.engine.settle import describe, sentence_of
 from assay.names.registry import audit_class
-from assay.run.pipeline import run
-from assay.run.session import Session
-from assay.run.settle import describe, sentence_of
 
 AUDITS = ("stereotype", "association", "swap", "caption")
 DECLARED = [(name, statistic) for name in AUDITS for statistic in audit_class(name).statistics]

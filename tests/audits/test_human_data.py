@@ -11,10 +11,10 @@ from scipy import stats
 from simulated_ratings import judge, one, quality, write_ratings
 
 from assay.audits.human.audit import Human
+from assay.engine.scoring import score_cases
+from assay.engine.session import Session
 from assay.errors import DataError
 from assay.names.spec import measure
-from assay.run.scoring import score_cases
-from assay.run.session import Session
 
 
 def test_criteria_apart_are_said(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from simulated_ratings import WORDS, judge, one, quality, write_ratings
 
 from assay.audits.human.audit import Human
 from assay.audits.human.compare import agreement_notes
+from assay.engine.scoring import score_cases
+from assay.engine.session import Session
 from assay.names.spec import measure
-from assay.run.scoring import score_cases
-from assay.run.session import Session
 
 
 def write_campaign(folder: Path) -> list[Path]:

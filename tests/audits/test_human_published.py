@@ -12,9 +12,9 @@ from scipy import stats
 
 from assay.audits.human.audit import Human
 from assay.core import Finding, Judgement, Scored
+from assay.engine.plan import score_all
+from assay.engine.session import Session
 from assay.names.spec import measure
-from assay.run.plan import score_all
-from assay.run.session import Session
 
 TABLE_7 = {"bleu-4": 0.30776, "cider": 0.43891}
 

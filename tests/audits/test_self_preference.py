@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from assay.api.pipeline import run
 from assay.audits.self_preference import Evaluator, SelfPreference, preference_findings
 from assay.core import Judgement, Measure, Metric, Scored
+from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import run
-from assay.run.session import Session
-from assay.run.settle import settle
 
 SYSTEMS = ("ash", "birch", "cedar")
 QUALITY = {"ash": 0.0, "birch": 0.3, "cedar": 0.6}

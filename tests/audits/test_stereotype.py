@@ -11,14 +11,14 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from assay.api.pipeline import run
 from assay.audits.slices import spread_out
 from assay.audits.stereotype.audit import Stereotype
 from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
+from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.errors import DataError
 from assay.recipe import digest
-from assay.run.pipeline import run
-from assay.run.session import Session
-from assay.run.settle import settle
 
 HERE = Session.open(cache=None)
 

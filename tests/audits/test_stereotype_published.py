@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.run.pipeline import run
-from assay.run.session import Session
+from assay.api.pipeline import run
+from assay.engine.session import Session
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the published data folder is not there")

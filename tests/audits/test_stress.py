@@ -12,13 +12,13 @@ import pytest
 
 from assay.audits.stress.audit import Stress, levels
 from assay.core import Finding, Measure, Metric, Sample, Scored, SetMetric
+from assay.engine.scoring import score_cases
+from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.errors import AuditError, DataError
 from assay.models import fill
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
-from assay.run.scoring import score_cases
-from assay.run.session import Session
-from assay.run.settle import settle
 
 NOUNS = ["baker", "pilot", "nurse", "judge", "clerk", "farmer", "sailor", "tailor", "driver", "banker"]
 # bert-diverge runs a language model, seconds per text: it has tests of its own.

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from assay.api.pipeline import run
 from assay.audits.swap.audit import Swap
 from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
 from assay.datasets.swaps import embedded_swaps, is_one_to_one, read_swaps, swap_texts
+from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.errors import DataError
-from assay.run.pipeline import run
-from assay.run.session import Session
-from assay.run.settle import settle
 
 HERE = Session.open(cache=None)
 MEN = ("he", "his", "him", "man", "boy")

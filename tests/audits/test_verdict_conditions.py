@@ -12,7 +12,7 @@ from assay.audits.slices import PairScores, hardly_falls
 from assay.audits.stereotype.audit import Stereotype
 from assay.audits.stereotype.groups import Controls, Effects, is_known
 from assay.core import Case, Estimate, Finding, Judgement, Sample, Scored
-from assay.run.settle import settle
+from assay.engine.settle import settle
 
 
 def test_twenty_texts_show_a_gap_that_most_of_them_have() -> None:

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from assay.api.pipeline import run
 from assay.audits.caption.audit import Caption
 from assay.audits.self_preference import SelfPreference
 from assay.cli.output import finish
 from assay.datasets.swaps import read_swaps
+from assay.engine.session import Session
 from assay.errors import AuditError, DataError
-from assay.run.pipeline import run
-from assay.run.session import Session
 
 HERE = Session.open(cache=None)
 SHORT = [{"id": "1", "task": "translation", "gold": "The ferry was late.", "references": ["It left late."]}]

@@ -12,12 +12,12 @@ from typing import Any
 
 from zoo import ZOO, Row, measures
 
+from assay.api.pipeline import make_audit
 from assay.core import Finding
+from assay.engine.plan import score_all
+from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.names.registry import audit_class
-from assay.run.pipeline import make_audit
-from assay.run.plan import score_all
-from assay.run.session import Session
-from assay.run.settle import settle
 
 # Full size, but for what would take too long: repeats of a noise, and long lists of items.
 SIZES: Mapping[str, Mapping[str, Any]] = {

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.calibration.curve import judged
-from assay.calibration.simulated import Simulated, World
 from assay.core import Audit, Case, Grid
+from assay.papers.curve import judged
+from assay.papers.simulated import Simulated, World
 
 
 def coverage(

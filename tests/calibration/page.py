@@ -15,7 +15,7 @@ import confusion
 from worlds import WORLDS, asked, uncalibrated
 from zoo import ZOO
 
-from assay.calibration.curve import Curve, calibrate
+from assay.papers.curve import Curve, calibrate
 
 DRAWS = 20
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "calibration.md"

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from collections import Counter, defaultdict
 
+from assay.api.pipeline import audit
+from assay.engine.session import Session
 from assay.names.spec import Specifiable
-from assay.run.pipeline import audit
-from assay.run.session import Session
 
 AUDITS = ("stress", "checklist", "position", "injection", "stereotype")
 METRICS: tuple[Specifiable, ...] = ("bleu", "chrf", "rougeL", "bleu+chrf+rougeL")

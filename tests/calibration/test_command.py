@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from worlds import asked, captions, rated, texts
 
-from assay.calibration.curve import Curve, Point, calibrate, metric_noise, simulated_for
+from assay.api.pipeline import make_audit
 from assay.core import Case, Sample
+from assay.engine.session import Session
 from assay.errors import SpecError
-from assay.run.pipeline import make_audit
-from assay.run.session import Session
+from assay.papers.curve import Curve, Point, calibrate, metric_noise, simulated_for
 
 
 def test_more_data_finds_smaller_defects(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ import pytest
 from coverage import coverage
 from worlds import WORLDS, asked, uncalibrated
 
-from assay.calibration.curve import SIMULATED, judged, operating_curve
-from assay.calibration.simulated import Simulated, World
+from assay.api.pipeline import make_audit
 from assay.core import Audit, Case, Grid
-from assay.run.pipeline import make_audit
+from assay.papers.curve import SIMULATED, judged, operating_curve
+from assay.papers.simulated import Simulated, World
 
 DRAWS = 200 if os.environ.get("ASSAY_SOAK") else 20
 # A share of .05 shows in at most 16 of 200 draws, or 3 of 20, but for one time in fifty; one of .95 likewise.

@@ -16,12 +16,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "calibration"))
 from worlds import asked
 from zoo import measures
 
+from assay.api.pipeline import make_audit
 from assay.audits.gap import WORTHLESS
 from assay.core import Audit, Case, Finding, Floats, Grid, Scored
-from assay.run.pipeline import make_audit
-from assay.run.plan import score_all
-from assay.run.session import Session
-from assay.run.settle import declared, margin_of, settle
+from assay.engine.plan import score_all
+from assay.engine.session import Session
+from assay.engine.settle import declared, margin_of, settle
 
 # Small data for every audit with a verdict. The attack audit searches, and human compares with people.
 SMALL = {

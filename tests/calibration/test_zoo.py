@@ -9,7 +9,7 @@ import pytest
 from zoo import ZOO, measures
 
 from assay.core import Finding, Metric, Sample
-from assay.run.session import Session
+from assay.engine.session import Session
 
 PLAIN = Sample("The old man read the paper by the window.", ("The man read the paper by the window.",))
 

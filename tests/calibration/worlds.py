@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from assay.calibration.curve import SIMULATED
 from assay.names.registry import names
+from assay.papers.curve import SIMULATED
 
 WORDS = [
     "river",

@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 
 from assay.core import Sample
+from assay.engine import cache
+from assay.engine.cache import ScoreCache
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
 from assay.names.spec import parse
-from assay.run import cache
-from assay.run.cache import ScoreCache
-from assay.run.scoring import score_samples
-from assay.run.session import Session
 
 TEXTS = [Sample(f"the number {n} of many words", ("the number of words",)) for n in range(3000)]
 EXPECTED = score_samples(parse("chrf"), TEXTS, Session()).values
@@ -144,12 +144,12 @@ WRITER = """
 import sys
 from pathlib import Path
 from assay.core import Sample
-from assay.run.scoring import score_samples
-from assay.run.session import Session
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
 from assay.names.spec import parse
-from assay.run.cache import ScoreCache
-import assay.run.scoring
-assay.run.scoring.PUT_ROWS = 100
+from assay.engine.cache import ScoreCache
+import assay.engine.scoring
+assay.engine.scoring.PUT_ROWS = 100
 start = int(sys.argv[2])
 texts = [Sample(f"text {n} of a row", ("a row of text",)) for n in range(start, start + 3000)]
 settings = Session(ScoreCache(Path(sys.argv[1])))

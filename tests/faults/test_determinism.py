@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.run.pipeline import run
-from assay.run.session import Session
+from assay.api.pipeline import run
+from assay.engine.session import Session
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +58,10 @@ def test_a_neural_metric_gives_the_same_bytes_again(pairs: Path, tmp_path: Path)
         "--limit",
         "30",
     ]  # several pieces, with the controls
-    code = "import dataclasses; import assay.run.engine.batch as b; from assay.cli import main\n"
+    code = "import dataclasses; import assay.engine.workers.batch as b; from assay.cli import main\n"
     # The second time, each piece is told to have taken a hundred times as long.
     slow = "real = b.evaluate\ndef late(*a, **k):\n    d = real(*a, **k)\n    return dataclasses.replace(d, seconds=100 * d.seconds)\n"
-    slow += "import assay.run.engine.local as l; l.evaluate = late\n"
+    slow += "import assay.engine.workers.local as l; l.evaluate = late\n"
     printed = [
         subprocess.run([sys.executable, "-c", f"{code}{more}main()", *words, "--cache", "none", "--json", "-q"],
                        cwd=tmp_path, capture_output=True, text=True, check=True).stdout

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from assay.api.runs import load_run
 from assay.errors import CacheError, unwritable
-from assay.run.results import load_run
 
 # The limit comes after the imports: it is the run that must meet it.
 LIMITED = """
 import resource, signal, sys
-import assay.cli, assay.run.pipeline, assay.report.page
+import assay.cli, assay.api.pipeline, assay.report.page
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
 assay.cli.main()

@@ -29,7 +29,7 @@ class Slow(Metric):
         return [float(len(s.hypothesis) % 7) for s in samples]
 """
 # Rows are put ten times as often as in a real run, so that a short run has many moments to be killed at.
-MAIN = "import assay.run.scoring as s; s.PUT_SECONDS = 0.2; from assay.cli import main; main()"
+MAIN = "import assay.engine.scoring as s; s.PUT_SECONDS = 0.2; from assay.cli import main; main()"
 
 
 def _stored(cache: Path) -> set[str]:

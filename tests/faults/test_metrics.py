@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from assay.core import Metric, Sample, Scores
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
+from assay.engine.workers.local import LocalEngine
 from assay.errors import MetricError
 from assay.names.spec import measure
-from assay.run.engine.local import LocalEngine
-from assay.run.scoring import score_samples
-from assay.run.session import Session
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def test_one_text_in_a_hundred_raises() -> None:
 def test_workers_of_a_metric_that_leaks_are_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("assay.run.engine.local.memory_share", lambda workers: 600e6)
+    monkeypatch.setattr("assay.engine.workers.local.memory_share", lambda workers: 600e6)
     texts = _samples(*map(str, range(2500)))
     settings = Session(engine=LocalEngine(workers=2))
     values = score_samples(measure(Leaks(str(tmp_path / "log"))), texts, settings).values.ravel()

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from assay.api.runs import load_run
 from assay.audits.checklist.audit import read_penalties
 from assay.datasets.association import read_published
 from assay.datasets.captions import read_captions
@@ -21,7 +22,6 @@ from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import read_samples
 from assay.datasets.records import read_records, read_text_sets
 from assay.datasets.swaps import read_swaps
-from assay.run.results import load_run
 
 Files = Mapping[str, bytes]
 PAIR = {"id": "p1", "attribute": "age", "stereotype": "The old man.", "anti_stereotype": "The young man.",

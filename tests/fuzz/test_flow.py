@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from nasty import CORPUS, PROSE
 
+from assay.api.pipeline import run, score
+from assay.api.runs import load_run
 from assay.core import Sample
+from assay.engine.session import Session
 from assay.errors import AuditError
 from assay.report import render, write_report
-from assay.run.pipeline import run, score
-from assay.run.results import load_run
-from assay.run.session import Session
 
 METRICS = ("bleu", "sacrebleu", "rougeL", "chrf", "ter", "meteor", "rep-4gram")
 LONG = "word " * 200_000  # a megabyte

@@ -16,12 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 from mutations import NASTY_TEXTS, mutate
 
+from assay.api.runs import Run, load_run
 from assay.core import Case, Explanation, Finding, Sample, Scored
 from assay.errors import AuditError
+from assay.reading.compare import compare
+from assay.reading.results import Explained, cases_frame, findings_frame, scores_frame
 from assay.report import render
 from assay.report.card import as_html, as_markdown, make_card
-from assay.report.compare import compare
-from assay.run.results import Explained, Run, cases_frame, findings_frame, load_run, scores_frame
 from assay.vocabulary import Verdict
 
 SOAK = bool(os.environ.get("ASSAY_SOAK"))

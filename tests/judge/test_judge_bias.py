@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from assay.api.pipeline import run
 from assay.audits.judge_bias.audit import JudgeBias
 from assay.audits.judge_bias.pairs import biases, embedded_items, noun_pairs, wordings
 from assay.core import Case, Finding, Measure
+from assay.engine.plan import score_all
+from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.errors import DataError
-from assay.run.pipeline import run
-from assay.run.plan import score_all
-from assay.run.session import Session
-from assay.run.settle import settle
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planted import OWN, Planted

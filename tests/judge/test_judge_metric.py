@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from assay.core import Measure, Sample
+from assay.engine.scoring import project, score_samples
+from assay.engine.session import Session
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge import metric as judge
 from assay.metrics.judge.metric import Judge, defused
@@ -27,8 +29,6 @@ from assay.metrics.judge.prompt import (
 from assay.models.budget import Budget, Price, current_budget, spending
 from assay.names.inventory import inventory
 from assay.names.spec import parse
-from assay.run.scoring import project, score_samples
-from assay.run.session import Session
 
 FIVE = ("1", "2", "3", "4", "5")
 TENS = tuple(str(n) for n in range(0, 101, 10))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from assay.api.pipeline import run
+from assay.engine.session import Session
 from assay.errors import BudgetError, SpecError
-from assay.run.pipeline import run
-from assay.run.session import Session
 
 
 @pytest.fixture(scope="module")

@@ -16,14 +16,14 @@ import httpx
 import pytest
 
 from assay.core import Measure, Sample
+from assay.engine.cache import ScoreCache
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge import server
 from assay.metrics.judge.metric import Judge
 from assay.metrics.judge.prompt import Question, parsed, share
 from assay.models.budget import Budget, spending
-from assay.run.cache import ScoreCache
-from assay.run.scoring import score_samples
-from assay.run.session import Session
 
 sys.path.insert(0, str(Path(__file__).parent))
 from wire import free_port, odds_server, proxied

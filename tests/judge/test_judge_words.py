@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from assay.api.pipeline import run
 from assay.audits.judge_bias.audit import JudgeBias
 from assay.cli import audit as score_command
 from assay.core import Measure, Sample
+from assay.engine.plan import score_all
+from assay.engine.session import Session
 from assay.errors import AuditError, BudgetError, DataError, MetricError, SpecError
 from assay.metrics.judge import metric as judge
 from assay.metrics.judge import server
 from assay.metrics.judge.metric import Judge
 from assay.models.budget import Budget, spending
-from assay.run.pipeline import run
-from assay.run.plan import score_all
-from assay.run.session import Session
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planted import Planted

@@ -5,12 +5,12 @@ from collections import Counter
 
 import pytest
 
+from assay.api.pipeline import audit, score_chunks
 from assay.core import Sample
+from assay.engine.session import Session
 from assay.errors import AuditError, TextError
 from assay.metrics.ngram import DistinctN, NgramEntropy, Rep4Gram
 from assay.metrics.task import Parent, QBleu, QRouge, Sari, question_parts
-from assay.run.pipeline import audit, score_chunks
-from assay.run.session import Session
 
 
 def test_diversity_by_hand():

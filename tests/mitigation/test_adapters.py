@@ -12,12 +12,12 @@ import torch
 import transformers
 
 from assay.core import Sample
+from assay.engine.session import Progress
 from assay.errors import SpecError, WeightsError
 from assay.mitigation.data import Material
 from assay.mitigation.train import Plan, Trainer, form_of
 from assay.models import adapters
 from assay.names.spec import parse
-from assay.run.session import Progress
 
 PLAN = Plan(steps=12, batch=8, rate=5e-3, bottleneck=6, warmup=2, check_every=4)
 QUIET = Progress(quiet=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from assay.core import Sample
+from assay.engine.session import Session
 from assay.errors import SpecError
 from assay.mitigation.methods import SwapAverage, directions, hybrids, layers, swapped_samples
 from assay.names.spec import parse
-from assay.run.session import Session
 
 
 def test_candidate_and_references_are_swapped_together() -> None:

@@ -14,8 +14,10 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
+from assay.api.runs import load_run
 from assay.core import Image, Measure, Metric, Sample
 from assay.datasets.pairs import Pair, read_pair_files
+from assay.engine.session import Session
 from assay.errors import DataError
 from assay.mitigation.data import counterfactuals
 from assay.mitigation.methods import Method, SwapAverage, compare, document, mean_value
@@ -33,8 +35,6 @@ from assay.mitigation.proof import (
 from assay.mitigation.train import HELD_OUT
 from assay.report import write_report
 from assay.report.charts import panels
-from assay.run.results import load_run
-from assay.run.session import Session
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,11 @@ from assay.cli import app
 from assay.core import Image, Measure, Metric, Sample
 from assay.datasets import scenes
 from assay.datasets.rows import read_rows
+from assay.engine.session import Session
 from assay.errors import DataError, MetricError
-from assay.mitigation.propagate import (
+from assay.models.captioner import Captioner, load_captioner
+from assay.models.vision import plain_processor, special_ids, word_tokenizer
+from assay.papers.propagate import (
     Experiment,
     Scene,
     Way,
@@ -34,9 +37,6 @@ from assay.mitigation.propagate import (
     stated_gender,
     train_on_reward,
 )
-from assay.models.captioner import Captioner, load_captioner
-from assay.models.vision import plain_processor, special_ids, word_tokenizer
-from assay.run.session import Session
 
 SMALL = Experiment(epochs=0.03, rate=3e-3, samples=2, batch=4)
 COURSE = {"pictures": 104, "steps": 30, "rewarded": 104}  # of a captioner that is trained in seconds
@@ -246,7 +246,7 @@ def test_the_command_passes_its_options_to_the_trainer(
         seen.append((way, seed, len(training), experiment))
         train_on_reward(tuned, training, reward, experiment, seed, way)
 
-    monkeypatch.setattr("assay.mitigation.propagate.train_on_reward", watched)
+    monkeypatch.setattr("assay.papers.propagate.train_on_reward", watched)
     monkeypatch.setenv("ASSAY_DEVICE", "cpu")
     asked = (
         f"propagate -m rougeL --method self-critical --seeds 2 --epochs 0.2 --samples 3 --batch 2 "

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from assay.engine.session import Session
 from assay.errors import AuditError, CacheError, DataError, SpecError, WeightsError
 from assay.mitigation import train as module
 from assay.mitigation.data import read_material
 from assay.mitigation.methods import methods
 from assay.mitigation.train import FEWEST, Job, check_enough, debias
 from assay.models.adapters import read_card
-from assay.run.results import check_writable
-from assay.run.session import Session
+from assay.reading.results import check_writable
 
 
 def pairs(path: Path, count: int, word: str = "big") -> Path:

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from assay.api.pipeline import score_chunks
 from assay.core import Sample
+from assay.engine.session import Session
 from assay.errors import MetricError, SpecError, WeightsError
 from assay.metrics.bertscore import BertScore
 from assay.metrics.likelihood import BartScore, GptPerplexity, MlmPerplexity
 from assay.metrics.regression import Bleurt
 from assay.models import torch as _torch
-from assay.run.pipeline import score_chunks
-from assay.run.session import Session
 
 SAMPLE = Sample("the cat", ("the dog",))
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from assay.core import Measure, Sample
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
 from assay.errors import SpecError
 from assay.metrics.bertscore import BertScore
 from assay.metrics.common import Hybrid
 from assay.metrics.contextual import SentenceCosine
 from assay.names.registry import load, names
 from assay.names.spec import parse
-from assay.run.scoring import score_samples
-from assay.run.session import Session
 
 SAMPLES = [
     Sample(text, ("the cat sat on a mat",))

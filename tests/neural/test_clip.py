@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import torch
 
+from assay.api.pipeline import run
 from assay.core import Image, Sample
+from assay.engine.session import Session
 from assay.errors import DataError
 from assay.metrics.caption import ClipScore, RefClipScore, VilbertScore, image_vectors, text_vectors
 from assay.models import weights
 from assay.models.memory import BoundedCache
 from assay.models.vision import plain_processor
-from assay.run.pipeline import run
-from assay.run.session import Session
 
 
 def unit_features(folder: Path, picture: Image, texts: list[str]) -> tuple[Any, list[Any]]:

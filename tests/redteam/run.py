@@ -28,10 +28,10 @@ from xml.etree import ElementTree
 sys.path.insert(0, str(Path(__file__).parent))
 import misbehaving
 
+import assay.api.bulk  # so that forks need not import it
 import assay.cli
-import assay.run.bulk  # so that forks need not import it
+from assay.api.runs import load_run
 from assay.errors import CacheError
-from assay.run.results import load_run
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

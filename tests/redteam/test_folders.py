@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from assay.api.pipeline import run
+from assay.api.runs import load_run
+from assay.engine.session import Session
 from assay.errors import CacheError
+from assay.reading.results import check_writable, load_about, write_text
 from assay.report import write_report
-from assay.run.pipeline import run
-from assay.run.results import check_writable, load_about, load_run, write_text
-from assay.run.session import Session
 
 MAIN = "from assay.cli import main; main()"
 # A process of its own with 3 GB at most, so that a bomb that went off would show as a crash.
@@ -222,7 +223,7 @@ def test_an_earlier_run_may_be_written_over(folder: Path) -> None:
 SAVES = """
 import os, sys
 from pathlib import Path
-from assay.run import results
+from assay.reading import results
 source, target, kill = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 run = results.load_run(source)
 steps = 0

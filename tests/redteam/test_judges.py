@@ -13,16 +13,16 @@ from threading import Thread
 
 import pytest
 
+from assay.api.pipeline import run
 from assay.core import Sample
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
 from assay.errors import AuditError, MetricError, SpecError, UnreachableError
 from assay.metrics.judge import server
 from assay.metrics.judge.metric import Judge
 from assay.metrics.judge.prompt import Form
 from assay.names.spec import parse
 from assay.report import write_report
-from assay.run.pipeline import run
-from assay.run.scoring import score_samples
-from assay.run.session import Session
 
 pytest.importorskip("httpx")
 SECRET = "sk-planted0123456789"

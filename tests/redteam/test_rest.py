@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from assay.api.pipeline import run, score_chunks
 from assay.core import Sample
 from assay.datasets.rows import read_rows
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
 from assay.errors import AuditError, CacheError, DataError, SpecError, WeightsError
 from assay.names.spec import parse
-from assay.run.pipeline import run, score_chunks
-from assay.run.results import check_writable
-from assay.run.scoring import score_samples
-from assay.run.session import Session
+from assay.reading.results import check_writable
 
 PAIRS = [
     {"id": f"p{n}", "stereotype": f"old {n}", "anti_stereotype": f"young {n}", "reference": f"one {n}"}

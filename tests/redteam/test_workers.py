@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from assay.core import Sample
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
+from assay.engine.workers import local
+from assay.engine.workers.local import LocalEngine
 from assay.errors import MetricError
 from assay.names.spec import parse
-from assay.run.engine import local
-from assay.run.engine.local import LocalEngine
-from assay.run.scoring import score_samples
-from assay.run.session import Session
 
 WORKERS = """
 import os, time
@@ -81,7 +81,7 @@ def test_a_crash_names_its_sample(plugin: Path, tmp_path: Path) -> None:
 def test_no_worker_outlives_its_parent(number: int, plugin: Path, tmp_path: Path) -> None:
     rows = "".join('{"hypothesis": "please wait %d", "references": ["r"]}\n' % n for n in range(60))  # noqa: UP031
     (tmp_path / "rows.jsonl").write_text(rows)
-    code = "import assay.run.engine.local as l; l._POOL_FROM = 20; from assay.cli import main; main()"
+    code = "import assay.engine.workers.local as l; l._POOL_FROM = 20; from assay.cli import main; main()"
     words = [
         "score",
         "-m",

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from assay.core import Case, Grid, Sample
+from assay.engine.scoring import score_cases, score_samples
+from assay.engine.session import Session
+from assay.engine.workers.local import LocalEngine
 from assay.errors import AuditError, MetricError
 from assay.names.spec import parse
-from assay.run.engine.local import LocalEngine
-from assay.run.scoring import score_cases, score_samples
-from assay.run.session import Session
 
 sys.path.insert(0, str(Path(__file__).parent))
 import misbehaving

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.api.runs import Run
 from assay.core import (
     Audit,
     Case,
@@ -24,8 +25,8 @@ from assay.core import (
     Scored,
     Statistic,
 )  # fmt: skip
-from assay.run.results import Explained, Run, cases_frame, findings_frame, scores_frame
-from assay.run.settle import describe, settle
+from assay.engine.settle import describe, settle
+from assay.reading.results import Explained, cases_frame, findings_frame, scores_frame
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",

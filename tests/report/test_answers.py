@@ -9,16 +9,17 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from assay.api.runs import Run
 from assay.cli.output import _print_answers
 from assay.core import Case, Finding, Sample, Statistic
+from assay.reading.answers import answers
+from assay.reading.evidence import examples, wanted_roles
+from assay.reading.names import shown, shown_names
+from assay.reading.results import cases_frame
+from assay.reading.text import amount, number
+from assay.reading.verdicts import rows_of, worst
 from assay.report import render
-from assay.report.answers import answers
 from assay.report.card import as_markdown, make_card
-from assay.report.evidence import examples, wanted_roles
-from assay.report.names import shown, shown_names
-from assay.report.text import amount, number
-from assay.report.verdicts import rows_of, worst
-from assay.run.results import Run, cases_frame
 
 from .conftest import Checklist, Groups, effect, judged_run
 

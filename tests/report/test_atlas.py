@@ -15,10 +15,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from assay.api.runs import Run
 from assay.cli import app
 from assay.errors import SpecError
-from assay.report import atlas as module
-from assay.report.atlas import (
+from assay.reading import atlas as module
+from assay.reading.atlas import (
     FILES,
     blind_together,
     condensed,
@@ -28,8 +29,8 @@ from assay.report.atlas import (
     options_of,
     place,
 )
-from assay.report.ranking import Line, Share
-from assay.run.results import CASES, FINDINGS, SCORES, Run
+from assay.reading.ranking import Line, Share
+from assay.reading.results import CASES, FINDINGS, SCORES
 
 ROOT = Path(__file__).parents[2]
 SLICES = tuple(f"translation/edit-{number}" for number in range(20))
@@ -171,7 +172,7 @@ def test_the_command_prints_rankings_and_placements(tmp_path: Path, monkeypatch:
     assert "has no task 'poetry'" in str(unknown.exception)
     known = run_of({"weak": 2, "strong": 15})
     monkeypatch.setattr("assay.cli.atlas.load_atlas", lambda: known)
-    monkeypatch.setattr("assay.report.atlas.load_atlas", lambda: known)
+    monkeypatch.setattr("assay.reading.atlas.load_atlas", lambda: known)
     folder = run_of({"mine": 18}).save(tmp_path / "mine").folder
     placed = runner.invoke(app, ["compare", str(folder), "--atlas"])
     assert "only it notices: translation/edit-15 (edits)" in placed.stdout

@@ -12,9 +12,10 @@ import polars as pl
 import pytest
 import typer
 
+from assay.api.runs import Run
 from assay.cli.runs import gate as command
-from assay.report.gate import Bounds, job_summary, junit, only_new, outcomes
-from assay.run.results import Run
+from assay.reading.gate import Bounds, only_new, outcomes
+from assay.report.gates import job_summary, junit
 
 FAIL = Bounds(("fail",), (), ())
 TESTS = """

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from assay.api.runs import Run
 from assay.core import Case, Estimate, Finding, Sample
+from assay.reading.results import cases_frame
 from assay.report import write_report
-from assay.run.results import Run, cases_frame
 
 from .conftest import Checklist, Groups, effect, judged_run
 

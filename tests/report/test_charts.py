@@ -7,11 +7,12 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from assay.api.runs import Run
 from assay.core import Chart, Estimate, Finding, Statistic
+from assay.reading.results import findings_frame
+from assay.reading.verdicts import audits_of, rows_of
 from assay.report.charts import MOST_BARS, MOST_PANELS, MOST_UNDECLARED, Panel, panels
 from assay.report.tables import Table, shown_rows, tables
-from assay.report.verdicts import audits_of, rows_of
-from assay.run.results import Run, findings_frame
 
 METRICS = ("soft", "keen")
 

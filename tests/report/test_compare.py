@@ -12,11 +12,12 @@ import pytest
 import typer
 
 import assay
+from assay.api.runs import Run
 from assay.cli.runs import compare as compare_command
 from assay.core import Case, Finding, Sample, Scored
 from assay.errors import SpecError
-from assay.report.compare import Comparison, compare
-from assay.run.results import Run, cases_frame, scores_frame
+from assay.reading.compare import Comparison, compare
+from assay.reading.results import cases_frame, scores_frame
 
 from .conftest import Checklist, Groups, effect, judged_run
 

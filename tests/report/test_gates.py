@@ -13,13 +13,14 @@ import polars as pl
 import pytest
 import typer
 
+from assay.api.runs import Run
 from assay.cli.runs import gate as command
 from assay.core import Metric, Sample
 from assay.datasets.files import read_text
 from assay.errors import CacheError, DataError, SpecError
+from assay.reading.gate import Bounds, outcomes, parse_bounds, unchecked
 from assay.report.card import as_html, as_markdown, make_card
-from assay.report.gate import Bounds, junit, outcomes, parse_bounds, unchecked
-from assay.run.results import Run
+from assay.report.gates import junit
 from assay.testing import assert_metric_passes
 
 from .conftest import Checklist, effect, judged_run

@@ -15,14 +15,14 @@ import polars as pl
 import pytest
 import vl_convert
 
+from assay.api.runs import Run
 from assay.errors import CacheError
+from assay.reading.answers import answers
+from assay.reading.evidence import wanted_roles
+from assay.reading.text import sentence
+from assay.reading.verdicts import audits_of, rows_of, severity, worst
 from assay.report import render, write_report
-from assay.report.answers import answers
-from assay.report.evidence import wanted_roles
 from assay.report.page import inert, vega
-from assay.report.text import sentence
-from assay.report.verdicts import audits_of, rows_of, severity, worst
-from assay.run.results import Run
 
 from .conftest import Checklist, Groups, effect, judged_run
 

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.api.runs import Run
 from assay.cli.runs import _print_panel
 from assay.core import Estimate, Finding, Statistic
-from assay.report.names import shown_names
-from assay.report.panel import (
+from assay.reading.names import shown_names
+from assay.reading.panel import (
     Candidate,
     _gaps,
     _sum_passes,
     choose_panel,
     smallest_cover,
 )
-from assay.run.results import Run
 
 from .conftest import Checklist, effect, judged_run
 

@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 import assay
+from assay.api.runs import Run
 from assay.errors import SpecError
 from assay.report.card import badge
 from assay.report.cite import bibtex
 from assay.report.figures import figure_of, figures, write_figures
 from assay.report.plain import latex
-from assay.run.results import Run
 
 
 def test_figures_are_written_for_print(planted: Run, tmp_path) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from assay.api.runs import Run
+from assay.reading.history import history
+from assay.reading.ranking import EVERYTHING, Share, profiles, rankings
+from assay.reading.text import expectation
+from assay.reading.verdicts import rows_of
 from assay.report import render, write_report
-from assay.report.history import history
-from assay.report.ranking import EVERYTHING, Share, profiles, rankings
-from assay.report.text import expectation
-from assay.report.verdicts import rows_of
-from assay.run.results import Run
 
 from .conftest import Checklist, Groups, effect, judged_run
 

@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "assay"
 FILES = sorted(SOURCE.rglob("*.py"))
 # Workers are sent the metric's own recipe by the process that started them; nothing is read from a file.
-OWN_RECIPES = {"run/engine/crew.py", "run/engine/ray.py", "testing.py"}  # the last pickled it itself
+OWN_RECIPES = {"engine/workers/crew.py", "engine/workers/ray.py", "testing.py"}  # the last pickled it itself
 FORBIDDEN = {
     "pickle.load", "joblib.load", "dill.load", "dill.loads", "marshal.loads", "marshal.load", "shelve.open", "yaml.load",
     "os.system", "os.popen", "eval", "exec", "torch.hub.load", "np.load_pickle",

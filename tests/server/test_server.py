@@ -82,9 +82,9 @@ def streamed(client: Any, typed: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_scores_are_those_of_the_pipeline(client: Any) -> None:
+    from assay.api.pipeline import score
     from assay.core import Sample
-    from assay.run.pipeline import score
-    from assay.run.session import Session
+    from assay.engine.session import Session
 
     rows = {row["metric"]: row["score"] for row in streamed(client, TYPED) if "score" in row}
     sample = Sample(TYPED["hypothesis"], tuple(TYPED["references"]))

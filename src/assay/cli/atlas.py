@@ -10,11 +10,11 @@ import typer
 from assay.cli import options as o
 from assay.cli.output import print_columns, print_json, print_notes
 from assay.errors import SpecError
-from assay.report.atlas import Placement, Standing, load_atlas, objections, options_of, place
-from assay.report.names import shown, shown_names
-from assay.report.ranking import Line, Profile, Share, profiles, rankings
-from assay.report.verdicts import audits_of
-from assay.run.results import Run, load_run
+from assay.reading.atlas import Placement, Standing, load_atlas, objections, options_of, place
+from assay.reading.names import shown, shown_names
+from assay.reading.ranking import Line, Profile, Share, profiles, rankings
+from assay.reading.results import StoredRun, load_run
+from assay.reading.verdicts import audits_of
 
 _MOST = 8  # errors named that only one metric notices
 
@@ -26,7 +26,7 @@ def atlas(request: o.Request, task: str | None = None, check: Path | None = None
     if check is not None:
         _check(load_run(check), known)
     elif request.metric:
-        from assay.run.pipeline import audit
+        from assay.api.pipeline import audit
 
         options = {name: known.about[name] for name in ("size", "limit")}
         run = audit(o.read_specs(request.metric), session=request.session(), **options)
@@ -35,7 +35,7 @@ def atlas(request: o.Request, task: str | None = None, check: Path | None = None
         _print_ranking(known, task, json=request.json)
 
 
-def _print_ranking(known: Run, task: str | None, *, json: bool) -> None:
+def _print_ranking(known: StoredRun, task: str | None, *, json: bool) -> None:
     known = shown(known)
     listed = rankings(known)
     chosen = [ranking for ranking in listed if ranking.task == (task or listed[0].task)]
@@ -71,7 +71,7 @@ def _percent(share: Share) -> str:
     return f"{share.value:.0%} [{100 * low:.0f}, {100 * high:.0f}] of {share.total}"
 
 
-def print_placements(run: Run, known: Run, *, json: bool, quiet: bool = False) -> None:
+def print_placements(run: StoredRun, known: StoredRun, *, json: bool, quiet: bool = False) -> None:
     """Print where the metrics of a run stand in the atlas."""
     placements, notes = place(run, known)
     if json:
@@ -99,7 +99,7 @@ def _document(placement: Placement) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _print_placement(placement: Placement, run: Run, names: dict[str, str]) -> None:
+def _print_placement(placement: Placement, run: StoredRun, names: dict[str, str]) -> None:
     audits = audits_of(run)
     typer.echo(f"{names[placement.metric]} in the atlas:")
     print_columns([_standing_cells(each, audits[each.audit].question) for each in placement.standings])
@@ -123,7 +123,7 @@ def _standing_cells(standing: Standing, question: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _check(run: Run, known: Run) -> None:
+def _check(run: StoredRun, known: StoredRun) -> None:
     reasons = objections(run, known)
     for reason in reasons:
         typer.echo(f"failed: {reason}", err=True)

@@ -18,7 +18,7 @@ from assay.errors import SpecError
 
 if TYPE_CHECKING:
     from assay.core import Perturbation, Record
-    from assay.run.results import Run
+    from assay.reading.results import StoredRun
 
 _LACKS: dict[str, str] = toml_file("help", "commands")["lacks"]
 
@@ -30,7 +30,7 @@ def audit(request: o.Request, only: list[str] | None = None) -> None:
     This is the quick look: a few minutes on part of the data. --size full takes the papers' protocol, and
     assay run goes through one audit at full size.
     """
-    from assay.run.pipeline import audit
+    from assay.api.pipeline import audit
 
     _perform(request, only or [], request.fields(), partial(audit, only=tuple(only or ())))
 
@@ -47,18 +47,18 @@ def run(
 
     assay run AUDIT --help shows the options of that audit, assay list audits the names of all.
     """
-    from assay.run.pipeline import run
+    from assay.api.pipeline import run
 
     given = o.audit_fields(context, audit, request.fields(only))
     _perform(request, [audit], given, partial(run, audit, scores=scores))
 
 
 def _perform(
-    request: o.Request, audits: list[str], fields: dict[str, Any], execute: Callable[..., Run]
+    request: o.Request, audits: list[str], fields: dict[str, Any], execute: Callable[..., StoredRun]
 ) -> None:
     """Run and finish, or with --dry-run print what it would cost. `execute` takes metrics and a session."""
-    from assay.report.gate import parse_gates
-    from assay.run.pipeline import DEFAULT_METRICS
+    from assay.api.pipeline import DEFAULT_METRICS
+    from assay.reading.gate import parse_gates
 
     gates = parse_gates(request.fail_on or (), "--fail-on")  # a mistake is found before anything is scored
     if request.verbose:
@@ -85,11 +85,11 @@ def score(request: o.Request) -> None:
     With --out, --data takes many files (quote a pattern) of any size: each is read in blocks, and its
     scores go to a Parquet file of the same name. Started again, it goes on with the files that are missing.
     """
+    from assay.api.bulk import Part, parts_of, score_file, score_parts
+    from assay.api.pipeline import DEFAULT_METRICS
+    from assay.api.user_data import reads_images
     from assay.datasets.columns import as_data, parse_map
     from assay.names.spec import measure
-    from assay.run.bulk import Part, parts_of, score_file, score_parts
-    from assay.run.data import reads_images
-    from assay.run.pipeline import DEFAULT_METRICS
 
     measures = [measure(spec) for spec in request.metric or DEFAULT_METRICS]
     columns, files = parse_map(",".join(request.map or ())), _expand(request.data or ())

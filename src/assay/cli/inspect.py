@@ -17,7 +17,7 @@ from assay.datasets.lexicon import toml_file
 from assay.errors import WeightsError, install
 
 if TYPE_CHECKING:
-    from assay.calibration.curve import Curve
+    from assay.papers.curve import Curve
 
 _LISTS: dict[str, list[str]] = toml_file("help", "commands")["lists"]
 _WIDTH = 100  # characters of a line, also where no terminal says how many it has
@@ -47,10 +47,10 @@ def doctor(json: bool = False) -> None:
 
 def health() -> list[dict[str, str]]:
     """Installation, extras, weights, and known scores."""
+    from assay.api.pipeline import version_of
     from assay.models.weights import CARRIERS, check_folder, present
     from assay.names.inventory import readiness
     from assay.names.registry import find
-    from assay.run.pipeline import version_of
 
     def with_version(package: str) -> str:
         return f"{package} {version_of({'faiss': 'faiss-cpu'}.get(package, package))}".strip()
@@ -79,9 +79,9 @@ def health() -> list[dict[str, str]]:
 
 
 def _score_golden(spec: str, known: Mapping[str, Any]) -> float:
+    from assay.api.pipeline import score
     from assay.core import Sample
-    from assay.run.pipeline import score
-    from assay.run.session import Session
+    from assay.engine.session import Session
 
     sample = Sample(known["hypothesis"], (known["reference"],))
     return float(score([spec], [sample], session=Session.open(cache=None))[spec][0])
@@ -98,7 +98,7 @@ def calibrate(
     only: list[str] | None = None,
 ) -> None:
     """Simulate metrics with a defect of known size on your data, and count how often the audit finds it."""
-    from assay.calibration.curve import calibrate
+    from assay.papers.curve import calibrate
 
     options = o.audit_fields(context, audit, request.fields(only))
     session = replace(request, quiet=True).session()

@@ -20,7 +20,7 @@ from assay.errors import SpecError
 if TYPE_CHECKING:
     from assay.mitigation.methods import Comparison
     from assay.mitigation.proof import Figure
-    from assay.mitigation.propagate import Effect
+    from assay.papers.propagate import Effect
 
 _REWARDS = ("clipscore:model=scenes", "clipscore:model=scenes+cider", "clipscore:model=scenes-balanced")
 _COLUMNS = ("bleu-4", "meteor", "rougeL", "cider")  # of tables 3 and 6, beside the rewards
@@ -122,8 +122,8 @@ def compare(
     from assay.mitigation import methods as m
     from assay.mitigation.data import check_attribute
     from assay.mitigation.proof import check_ratings, read_test_pairs
+    from assay.reading.results import check_writable, write_text
     from assay.report import write_report
-    from assay.run.results import check_writable, write_text
 
     check_writable(out)
     attributes = attribute or ["gender"]
@@ -174,8 +174,8 @@ def propagate(
 
     The best of N captions is taken, or the captioner is trained, with the metric as the reward.
     """
-    from assay.mitigation.propagate import Experiment, own_world, propagate, rendered_world
     from assay.names.spec import parse
+    from assay.papers.propagate import Experiment, own_world, propagate, rendered_world
 
     if (model is None) != (data is None):
         raise SpecError("a captioner of your own needs both --model and --data")

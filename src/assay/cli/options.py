@@ -16,7 +16,7 @@ from assay.cli.help import SHARED, STRAY, suggest_option
 from assay.errors import SpecError
 
 if TYPE_CHECKING:
-    from assay.run.session import Session
+    from assay.engine.session import Session
 
 Metrics = Annotated[list[str] | None, typer.Option("-m", "--metric")]
 Metric = Annotated[str, typer.Option("-m", "--metric")]
@@ -54,7 +54,7 @@ class Request:
     verbose: Annotated[bool, typer.Option("-v", "--verbose")] = False
 
     def session(self) -> Session:
-        from assay.run.session import Session
+        from assay.engine.session import Session
 
         folder = "" if self.cache is None else Path(self.cache).expanduser()  # "": the default one
         cache = None if self.cache == "none" else folder

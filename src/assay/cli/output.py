@@ -14,9 +14,9 @@ import typer
 from assay.errors import AuditError
 
 if TYPE_CHECKING:
-    from assay.report.gate import Outcome
-    from assay.run.results import Run
-    from assay.run.session import Session
+    from assay.engine.session import Session
+    from assay.reading.gate import Outcome
+    from assay.reading.results import StoredRun
     from assay.vocabulary import Gate
 
 _WIDEST = 60  # characters of a cell, where lines are cut
@@ -79,10 +79,10 @@ def _cut(text: str, width: int | None) -> str:
     return text if width is None or len(text) <= width else text[: width - 1] + "…"
 
 
-def finish(done: Run, *, form: str, fail_on: Sequence[Gate], quiet: bool) -> None:
+def finish(done: StoredRun, *, form: str, fail_on: Sequence[Gate], quiet: bool) -> None:
     """Write the report, print the result, apply the gate."""
+    from assay.reading.gate import Bounds, outcomes, unchecked
     from assay.report import render, write_report
-    from assay.report.gate import Bounds, outcomes, unchecked
 
     if not done.findings.height:
         raise AuditError("; ".join(["nothing could be judged", *done.notes]))
@@ -127,14 +127,14 @@ def print_outcomes(checked: Sequence[Outcome], gate: str, unchecked: Sequence[st
     typer.echo(f"gate {gate}: {len(checked) - known} requirements met{more}", err=True)
 
 
-def _print_agreement(done: Run) -> list[str]:
+def _print_agreement(done: StoredRun) -> list[str]:
     """Which metric agrees with people, in ranked tables and sentences; returns the sentences.
 
     Where there are several datasets or language pairs, the tables are those of their averages.
     """
     from assay.audits.human.compare import NAMES, agreement_notes, agreement_tables
     from assay.core import Finding
-    from assay.report.text import shown_verdict
+    from assay.reading.text import shown_verdict
 
     rows = done.findings.iter_rows(named=True)
     findings = [Finding.from_row(row) for row in rows if row["audit"] == "human"]
@@ -154,12 +154,12 @@ def _print_agreement(done: Run) -> list[str]:
     return sentences
 
 
-def _print_answers(done: Run) -> None:
+def _print_answers(done: StoredRun) -> None:
     """Each metric's answers and the gravest findings in words, for a run with several audits."""
-    from assay.report.names import shown
+    from assay.reading.names import shown
+    from assay.reading.text import sentence
+    from assay.reading.verdicts import rows_of, worst
     from assay.report.plain import short_rows
-    from assay.report.text import sentence
-    from assay.report.verdicts import rows_of, worst
 
     done = shown(done)
     rows, legend = short_rows(done)
@@ -171,9 +171,9 @@ def _print_answers(done: Run) -> None:
     typer.echo(f"({done.findings.height:,} findings in the report and with --json)", err=True)
 
 
-def print_first(done: Run) -> None:
+def print_first(done: StoredRun) -> None:
     """The answers of the metrics that are scored, on stderr, while slower ones are not."""
-    from assay.report.names import shown
+    from assay.reading.names import shown
     from assay.report.plain import short_rows
 
     typer.echo("first answers; slower metrics follow:", err=True)
@@ -181,10 +181,10 @@ def print_first(done: Run) -> None:
         typer.echo(line, err=True)
 
 
-def _print_findings(done: Run) -> None:
+def _print_findings(done: StoredRun) -> None:
     """Judged findings, failures first; all findings if none was judged."""
-    from assay.report.names import shown
-    from assay.report.text import ROUNDING, probability, shown_verdict
+    from assay.reading.names import shown
+    from assay.reading.text import ROUNDING, probability, shown_verdict
 
     findings = list(shown(done).findings.iter_rows(named=True))
     judged = [row for row in findings if row["verdict"] != "not judged"]
@@ -207,7 +207,7 @@ def print_cost(
     only: Sequence[str], metrics: Sequence[str], options: Mapping[str, Any], size: str, session: Session
 ) -> None:
     """Print samples, unique texts, tokens and seconds per metric, before anything is scored."""
-    from assay.run.pipeline import estimate_cost
+    from assay.api.pipeline import estimate_cost
 
     rows = []
     for row in estimate_cost(only, metrics, options, size, session):

@@ -13,9 +13,9 @@ from assay.cli.output import finish, print_columns, print_json
 from assay.errors import DataError, SpecError
 
 if TYPE_CHECKING:
-    from assay.reproduction import Checked, Place
-    from assay.reproduction.recipes import Recipe
-    from assay.run.session import Session
+    from assay.engine.session import Session
+    from assay.papers import Checked, Place
+    from assay.papers.recipes import Recipe
 
 Folder = Annotated[Path | None, typer.Option(metavar="DIR")]
 
@@ -38,9 +38,9 @@ def reproduce(
 
     With -m your own metrics join a table, in the paper's protocol, and stand where their figures put them.
     """
-    from assay.reproduction import Place, count, find_recipe, recipes, reproduce
-    from assay.reproduction.page import document
-    from assay.run.results import write_text
+    from assay.papers import Place, count, find_recipe, recipes, reproduce
+    from assay.papers.page import document
+    from assay.reading.results import write_text
 
     if all_ and recipe:
         raise SpecError(f"--all is every recipe: leave out --all or {' '.join(recipe)}")
@@ -86,7 +86,7 @@ def study(paper: str, request: o.Request, data: Folder = None) -> None:
 
     It runs on the paper's data where --data has it, on embedded data elsewhere, at quick size.
     """
-    from assay.reproduction.study import study
+    from assay.papers.study import study
 
     _check_folder(data)
     done = study(paper, o.read_specs(request.metric), data, session=request.session(), limit=request.limit)
@@ -103,7 +103,7 @@ def _check_folder(data: Path | None) -> None:
 
 
 def _list_recipes(json: bool) -> None:
-    from assay.reproduction import recipes
+    from assay.papers import recipes
 
     rows: list[dict[str, Any]] = [
         {
@@ -120,7 +120,7 @@ def _list_recipes(json: bool) -> None:
 
 def _print_plan(chosen: Sequence[Recipe], place: Place, machine: str, session: Session, json: bool) -> None:
     """What would run, what it would fetch and how long it would take, from stated rough rates."""
-    from assay.reproduction.own import size_of, steps
+    from assay.papers.own import size_of, steps
 
     planned = steps(chosen, place, machine, session)
     ready = [step for step in planned if not step.lacks]
@@ -151,8 +151,8 @@ def _print_own(
     chosen: Sequence[Recipe], specs: Sequence[str], place: Place, session: Session, *, latex: bool, json: bool
 ) -> None:
     """The user's metrics in published tables, each figure with its place among the printed ones."""
-    from assay.reproduction.own import own_cells, standing
-    from assay.reproduction.page import latex_table
+    from assay.papers.own import own_cells, standing
+    from assay.papers.page import latex_table
 
     rows: list[dict[str, Any]] = []
     for table in chosen:
@@ -180,7 +180,7 @@ def _row(item: Checked) -> dict[str, Any]:
 
 
 def _print_table(table: Recipe, checked: Sequence[Checked], latex: bool) -> None:
-    from assay.reproduction.page import latex_table, reasons, summary
+    from assay.papers.page import latex_table, reasons, summary
 
     if latex:
         typer.echo(latex_table(table, checked))

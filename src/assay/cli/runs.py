@@ -13,19 +13,20 @@ from assay.cli import options as o
 from assay.cli.output import columns, print_columns, print_json, print_notes, print_outcomes
 from assay.datasets.files import read_text
 from assay.errors import SpecError
+from assay.reading.compare import Change, Comparison, unlike
+from assay.reading.compare import compare as compare_runs
+from assay.reading.gate import Bounds, only_new, outcomes, parse_bounds, parse_gates, unchecked
+from assay.reading.names import shown_names
+from assay.reading.panel import Candidate, Panel, Spot, choose_panel
+from assay.reading.results import load_run, write_text
+from assay.reading.text import number, probability
 from assay.report import render, write_report
 from assay.report.card import as_html, as_markdown, make_card
 from assay.report.card import badge as make_badge
 from assay.report.cite import bibtex
-from assay.report.compare import Change, Comparison, unlike
-from assay.report.compare import compare as compare_runs
-from assay.report.gate import Bounds, job_summary, only_new, outcomes, parse_bounds, parse_gates, unchecked
-from assay.report.gate import junit as as_junit
-from assay.report.names import shown_names
-from assay.report.panel import Candidate, Panel, Spot, choose_panel
+from assay.report.gates import job_summary
+from assay.report.gates import junit as as_junit
 from assay.report.plain import filled
-from assay.report.text import number, probability
-from assay.run.results import load_run, write_text
 
 _MOST_CHANGES, _MOST_SPOTS = 25, 12  # lines printed
 
@@ -58,7 +59,7 @@ def compare(
     """
     if atlas:
         from assay.cli.atlas import print_placements
-        from assay.report.atlas import load_atlas
+        from assay.reading.atlas import load_atlas
 
         print_placements(load_run(before), load_atlas(), json=json)
         return

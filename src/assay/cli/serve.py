@@ -28,7 +28,7 @@ def serve(
         from assay.server.app import Guard, create_app
     except ImportError as error:
         raise SpecError(f"serve needs {error.name}: {install('serve')}") from error
-    from assay.run.pipeline import DEFAULT_METRICS
+    from assay.api.pipeline import DEFAULT_METRICS
 
     if run is not None and not run.is_dir():
         problem = "is not a folder" if run.exists() else "does not exist"

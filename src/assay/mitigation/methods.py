@@ -21,6 +21,8 @@ from assay.core import Measure, Metric, Sample, Scores
 from assay.datasets.pairs import Pair
 from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES
+from assay.engine.scoring import score_samples
+from assay.engine.session import Session
 from assay.errors import SpecError
 from assay.metrics.common import Hybrid
 from assay.metrics.text import distinct_texts, with_texts
@@ -29,8 +31,6 @@ from assay.mitigation.proof import Proof, prove
 from assay.mitigation.train import with_key
 from assay.models import adapters
 from assay.names.spec import build, parse
-from assay.run.scoring import score_samples
-from assay.run.session import Session
 from assay.vocabulary import Need
 
 PARTNERS = ("bleu", "rougeL", "chrf")

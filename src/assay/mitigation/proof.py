@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from assay.api.pipeline import execute, make_audit
 from assay.audits.slices import grouped
 from assay.core import Floats, Image, Measure
 from assay.datasets.captions import embedded_captions
@@ -24,12 +25,11 @@ from assay.datasets.pairs import Pair, read_pair_files
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.datasets.records import embedded_records
+from assay.engine.session import Session
 from assay.errors import DataError
 from assay.mitigation.data import stated_genders
 from assay.perturbations.checklist.content import ChangeGender
-from assay.run.pipeline import execute, make_audit
-from assay.run.results import Run, check_writable, make_folder, write_text
-from assay.run.session import Session
+from assay.reading.results import StoredRun, check_writable, make_folder, write_text
 from assay.statistics.intervals import bootstrap_weighted
 
 Label = Literal["fairer", "blinded", "no fairer"]
@@ -65,7 +65,7 @@ class Figure:
 class Proof:
     """The run, its figures of bias, gender accuracy and agreement, and the label of each debiased metric."""
 
-    run: Run
+    run: StoredRun
     figures: tuple[Figure, ...]
     labels: Mapping[str, Label]
 
@@ -183,7 +183,7 @@ def _rating_row(name: str, item: Rated, folder: Path) -> Row:
     }  # fmt: skip
 
 
-def _figures(run: Run, measures: Sequence[Measure], sets: Sets, seed: int) -> tuple[Figure, ...]:
+def _figures(run: StoredRun, measures: Sequence[Measure], sets: Sets, seed: int) -> tuple[Figure, ...]:
     first, labels = measures[0].label, {measure.label for measure in measures}
     rows = [row for row in run.findings.iter_rows(named=True) if row["metric"] in labels]
     shown = [row for row in rows if _is_shown(row, sets)]
@@ -223,7 +223,7 @@ def _ci(row: Row) -> Interval:
     return None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
 
 
-def _pair_sizes(run: Run) -> dict[tuple[str, str], float]:
+def _pair_sizes(run: StoredRun) -> dict[tuple[str, str], float]:
     """The absolute difference of the two scores of each pair, by metric and case."""
     roles = ("stereotype", "anti_stereotype")
     scores = run.scores.filter((pl.col("audit") == "stereotype") & pl.col("role").is_in(roles))

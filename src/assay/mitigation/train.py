@@ -19,6 +19,7 @@ from assay.audits.slices import grouped
 from assay.core import Measure, Metric
 from assay.datasets.pairs import Pair
 from assay.datasets.templates import ATTRIBUTES
+from assay.engine.session import Progress, Session
 from assay.errors import DataError, SpecError
 from assay.mitigation import data
 from assay.mitigation.proof import Proof, Sets, check_ratings, prove, read_test_pairs
@@ -27,9 +28,8 @@ from assay.models.encoder import Differentiable, Texts
 from assay.models.lazy import torch
 from assay.models.loading import read_tensors, write_tensors
 from assay.names.spec import parse
+from assay.reading.results import check_writable, write_text
 from assay.recipe import digest, generator
-from assay.run.results import check_writable, write_text
-from assay.run.session import Progress, Session
 
 FEWEST = 100  # pairs below which nothing general can be learnt
 HELD_OUT = "held-out templates"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.errors import CacheError, SpecError
-from assay.run.results import REPORT, Run, load_about, locked, write_text
+from assay.reading.results import REPORT, StoredRun, load_about, locked, write_text
 
 
-def write_report(run: Run, earlier: Sequence[Run] = ()) -> Path:
+def write_report(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> Path:
     """report.html in the run's folder; with the history of its metrics where earlier runs are given."""
     from assay.report.page import page
 
@@ -23,11 +23,11 @@ def write_report(run: Run, earlier: Sequence[Run] = ()) -> Path:
     return path.absolute()
 
 
-def render(run: Run, format: str) -> str:
+def render(run: StoredRun, format: str) -> str:
     """The run as html, md, json or latex."""
     from assay.report import page, plain
 
-    makers = {"html": page.page, "md": plain.markdown, "latex": plain.latex, "json": Run.json}
+    makers = {"html": page.page, "md": plain.markdown, "latex": plain.latex, "json": StoredRun.json}
     if format not in makers:
         raise SpecError(f"unknown format {format!r}; known: {', '.join(makers)}")
     return makers[format](run)

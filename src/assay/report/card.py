@@ -11,14 +11,14 @@ from typing import Any
 
 from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
-from assay.report.answers import Answer, Outcome, answers, failed_names, slice_outcomes
+from assay.reading.answers import Answer, Outcome, answers, failed_names, slice_outcomes
+from assay.reading.names import shown, shown_names
+from assay.reading.results import StoredRun
+from assay.reading.text import asset, in_words, interval, number, sentence
+from assay.reading.verdicts import QUESTION_TITLES, Row, audits_of, checks, gravest_failures, rows_of
 from assay.report.charts import VERDICT_COLOURS
-from assay.report.names import shown, shown_names
 from assay.report.plain import filled
 from assay.report.tables import shown_rows
-from assay.report.text import asset, in_words, interval, number, sentence
-from assay.report.verdicts import QUESTION_TITLES, Row, audits_of, checks, gravest_failures, rows_of
-from assay.run.results import Run
 from assay.vocabulary import QUESTIONS, Question, Verdict
 
 LISTED = 6
@@ -68,7 +68,7 @@ def _nothing(answer: Answer, otherwise: str) -> str:
     return otherwise if answer.total else "Not measured."
 
 
-def make_card(run: Run, metric: str) -> Card:
+def make_card(run: StoredRun, metric: str) -> Card:
     """The card of a metric of the run, by its spec or by the name shown."""
     names = shown_names(run)
     if metric not in names and metric not in names.values():
@@ -110,7 +110,7 @@ def _failures(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _agreement(run: Run, metric: str) -> tuple[str, ...]:
+def _agreement(run: StoredRun, metric: str) -> tuple[str, ...]:
     """The headline numbers of audits of agreement."""
     lines = []
     rows = [row for row in rows_of(run) if row["metric"] == metric and row.info.question == "agreement"]
@@ -156,7 +156,7 @@ def as_html(card: Card) -> str:
     return template.render(card=card, titles=QUESTION_TITLES, style=Markup(asset("style.css")))
 
 
-def badge(run: Run, metric: str, format: str = "svg") -> str:
+def badge(run: StoredRun, metric: str, format: str = "svg") -> str:
     """The answers that were measured, as SVG or as JSON for shields.io, in the gravest colour."""
     card = make_card(run, metric)
     measured = [answer for answer in card.answers if answer.total]

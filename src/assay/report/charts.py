@@ -17,10 +17,10 @@ import polars as pl
 
 from assay.core import Chart, Statistic
 from assay.datasets.lexicon import toml_file
+from assay.reading.results import StoredRun
+from assay.reading.text import asset, heading, in_words
+from assay.reading.verdicts import AuditInfo, Row, audits_of, badness, grouped, is_check, rows_of
 from assay.report.tables import shown_rows
-from assay.report.text import asset, heading, in_words
-from assay.report.verdicts import AuditInfo, Row, audits_of, badness, grouped, is_check, rows_of
-from assay.run.results import Run
 from assay.vocabulary import Verdict
 
 Spec = dict[str, Any]
@@ -55,7 +55,7 @@ class Panel:
         return len(self.rows) > 1 and len({tuple(row[axis] for axis in drawn) for row in self.rows}) == 1
 
 
-def panels(run: Run) -> list[Panel]:
+def panels(run: StoredRun) -> list[Panel]:
     """Every chart the run has data for."""
     order = {metric: place for place, metric in enumerate(run.metrics)}  # one order in all charts
     finite = (row for row in rows_of(run) if math.isfinite(row["value"]))
@@ -252,7 +252,7 @@ def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pa
         yield Panel(audit.name, chart.title or in_words(chart.value), metric, spec, tuple(points))
 
 
-def _cases(run: Run, audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
+def _cases(run: StoredRun, audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
     """One point per case: its place by `meta["at"]` against its score; one panel per slice and metric."""
     own = run.cases.filter(pl.col("audit") == audit.name).select("case", "meta").iter_rows()
     places = {case: json.loads(meta).get("at", {}) for case, meta in own if meta}

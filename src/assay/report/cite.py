@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 from assay.datasets.lexicon import toml_file
+from assay.reading.results import StoredRun
 from assay.report.plain import as_latex
-from assay.run.results import Run
 
 # "Papineni et al. 2002, BLEU: a Method ..., P02-1040": what stands last may be an address or a venue.
 _CITATION = re.compile(
@@ -18,7 +18,7 @@ _ANTHOLOGY = re.compile(r"[A-Z]\d\d-\d{4}|\d{4}\.[\w-]+\.\d+")
 _ARXIV = re.compile(r"arXiv[: ](\S+)")
 
 
-def bibtex(run: Run) -> str:
+def bibtex(run: StoredRun) -> str:
     """The entries, each once, with a comment that says what it is cited for."""
     papers = toml_file("report", "papers")
     entries: dict[str, tuple[Mapping[str, str], list[str]]] = {}

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.errors import SpecError, suggest, unwritable
+from assay.reading.names import shown
+from assay.reading.results import StoredRun, write_text
+from assay.reading.text import asset, in_words
+from assay.reading.verdicts import AuditInfo, audits_of, grouped
 from assay.report.charts import Panel, Spec, panels
-from assay.report.names import shown
 from assay.report.plain import as_latex
-from assay.report.text import asset, in_words
-from assay.report.verdicts import AuditInfo, audits_of, grouped
-from assay.run.results import Run, write_text
 
 _WIDTH, _COLUMNS = 260, 2  # points of a panel, panels side by side: the width of a page
 _FORMATS = (".svg", ".pdf", ".png")
@@ -48,7 +48,7 @@ class Figure:
         return str(vl_convert.vegalite_to_svg(self.spec))
 
 
-def figures(run: Run) -> dict[str, Figure]:
+def figures(run: StoredRun) -> dict[str, Figure]:
     """One figure per audit, and one per chart where an audit has several, by name."""
     run = shown(run)
     audits, drawn = audits_of(run), panels(run)
@@ -60,7 +60,7 @@ def figures(run: Run) -> dict[str, Figure]:
     return {figure.name: figure for figure in listed}
 
 
-def figure_of(run: Run, audit: str) -> Figure:
+def figure_of(run: StoredRun, audit: str) -> Figure:
     """All charts of one audit in one figure."""
     drawn = figures(run)
     if audit not in drawn:
@@ -68,7 +68,7 @@ def figure_of(run: Run, audit: str) -> Figure:
     return drawn[audit]
 
 
-def write_figures(run: Run, folder: Path) -> list[Path]:
+def write_figures(run: StoredRun, folder: Path) -> list[Path]:
     """Every figure as SVG, PDF and PNG, and figures.tex with their captions and labels."""
     drawn, captions = figures(run).values(), folder / "figures.tex"
     try:

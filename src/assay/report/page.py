@@ -24,16 +24,24 @@ from markupsafe import Markup
 
 from assay.errors import WeightsError
 from assay.models.weights import build_folder, cache_folder
-from assay.report.answers import answers
+from assay.reading.answers import answers
+from assay.reading.evidence import CASES_PER_FINDING, examples, explanations, pooled_case
+from assay.reading.history import history
+from assay.reading.names import shown
+from assay.reading.ranking import Profile, Ranking, profiles, rankings
+from assay.reading.results import StoredRun
+from assay.reading.text import amount, asset, expectation, in_words, interval, number, probability, sentence
+from assay.reading.verdicts import (
+    QUESTION_TITLES,
+    AuditInfo,
+    Row,
+    audits_of,
+    gravest_failures,
+    rows_of,
+    worst,
+)
 from assay.report.charts import VERDICT_COLOURS, Panel, panels
-from assay.report.evidence import CASES_PER_FINDING, examples, explanations, pooled_case
-from assay.report.history import history
-from assay.report.names import shown
-from assay.report.ranking import Profile, Ranking, profiles, rankings
 from assay.report.tables import tables
-from assay.report.text import amount, asset, expectation, in_words, interval, number, probability, sentence
-from assay.report.verdicts import QUESTION_TITLES, AuditInfo, Row, audits_of, gravest_failures, rows_of, worst
-from assay.run.results import Run
 from assay.vocabulary import Verdict
 
 _SCRIPTS = ["dom", "explain", "load", "filters", "findings", "charts", "whom", "metric", "start"]
@@ -76,7 +84,7 @@ def vega() -> str:
     return f"(() => {{{inner}\n}})();"  # its names stay its own
 
 
-def page(run: Run, earlier: Sequence[Run] = ()) -> str:
+def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
     """The report of a run; with its history where earlier runs are given."""
     run = shown(run)
     ranked, profiled = rankings(run), profiles(run)
@@ -130,7 +138,7 @@ def _gravest(rows: Sequence[Row]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _section(run: Run, audit: AuditInfo, rows: Sequence[Row]) -> dict[str, Any]:
+def _section(run: StoredRun, audit: AuditInfo, rows: Sequence[Row]) -> dict[str, Any]:
     """What the page's markup says of an audit; charts and tables are drawn when a reader opens it."""
     own = [row for row in rows if row["audit"] == audit.name]
     reported = {row["statistic"] for row in own}
@@ -146,7 +154,7 @@ def _section(run: Run, audit: AuditInfo, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _drawings(
-    run: Run, audit: AuditInfo, rows: Sequence[Row], charts: Sequence[Panel], places: Mapping[int, int]
+    run: StoredRun, audit: AuditInfo, rows: Sequence[Row], charts: Sequence[Panel], places: Mapping[int, int]
 ) -> dict[str, Any]:
     """The charts and tables of an audit; a chart with nothing to see is only named."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -172,7 +180,7 @@ def _drawings(
     }  # fmt: skip
 
 
-def _core(run: Run, ranked: Sequence[Ranking], profiled: Mapping[str, Profile]) -> dict[str, Any]:
+def _core(run: StoredRun, ranked: Sequence[Ranking], profiled: Mapping[str, Profile]) -> dict[str, Any]:
     """What the script needs at once."""
     audits = audits_of(run)
     lines = {
@@ -206,7 +214,7 @@ def _findings(rows: Sequence[Row]) -> dict[str, Any]:
     return columns
 
 
-def _evidence(run: Run, rows: Sequence[Row]) -> dict[str, Any]:
+def _evidence(run: StoredRun, rows: Sequence[Row]) -> dict[str, Any]:
     """The examples behind findings, each text written once, and where each finding's examples are."""
     cases = examples(run, rows)
     places = {key: place for place, key in enumerate(cases)}

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.datasets.lexicon import toml_file
-from assay.report.answers import answers
-from assay.report.names import shown
-from assay.report.text import ROUNDING, number, probability, sentence, shown_verdict
-from assay.report.verdicts import QUESTION_TITLES, rows_of, worst
-from assay.run.results import Run
+from assay.reading.answers import answers
+from assay.reading.names import shown
+from assay.reading.results import StoredRun
+from assay.reading.text import ROUNDING, number, probability, sentence, shown_verdict
+from assay.reading.verdicts import QUESTION_TITLES, rows_of, worst
 from assay.vocabulary import QUESTIONS
 
 Lines = Sequence[Sequence[str]]  # of a table, each with its cells
@@ -22,7 +22,7 @@ _SPECIAL = {"~": r"\textasciitilde{}", "^": r"\^{}", "\\": r"\textbackslash{}"}
 _LATEX = str.maketrans({mark: "\\" + mark for mark in "&%$#_{}"} | _SPECIAL)
 
 
-def answer_rows(run: Run) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def answer_rows(run: StoredRun) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The head of the table of answers, and one line per metric: the answer to each question."""
     answered = answers(run)
     given = {metric: [answered[metric, question] for question in QUESTIONS] for metric in run.metrics}
@@ -30,7 +30,7 @@ def answer_rows(run: Run) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return ("metric", *QUESTION_TITLES.values()), lines
 
 
-def short_rows(run: Run) -> tuple[list[dict[str, str]], list[str]]:
+def short_rows(run: StoredRun) -> tuple[list[dict[str, str]], list[str]]:
     """One line per metric for a terminal, whom or what first and then counts; and what they mean."""
     answered, words = answers(run), toml_file("report", "words")["short"]
     asked = [question for question in QUESTIONS if any(answered[m, question].total for m in run.metrics)]
@@ -62,7 +62,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _table(run: Run) -> list[tuple[str, ...]]:
+def _table(run: StoredRun) -> list[tuple[str, ...]]:
     lines = []
     for row in rows_of(run):
         ends = [number(row[end]) for end in ("ci_low", "ci_high")]
@@ -73,14 +73,14 @@ def _table(run: Run) -> list[tuple[str, ...]]:
     return lines
 
 
-def summary(run: Run) -> str:
+def summary(run: StoredRun) -> str:
     """The answers of each metric in a table, and the gravest findings in words, in Markdown."""
     run = shown(run)
     gravest = [f"- {_cell(sentence(row))}" for row in worst(rows_of(run))]
     return "\n".join([*markdown_table(*answer_rows(run)), "", *gravest, ""])
 
 
-def markdown(run: Run) -> str:
+def markdown(run: StoredRun) -> str:
     """Tables and a list."""
     return "\n".join([summary(run), *markdown_table(_COLUMNS, _table(shown(run)))])
 
@@ -96,7 +96,7 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
-def latex(run: Run) -> str:
+def latex(run: StoredRun) -> str:
     """Two tables with captions and labels, for the packages booktabs and longtable."""
     run = shown(run)
     made = f"assay {run.about.get('assay', '')}, size {run.about.get('size', 'full')}, "

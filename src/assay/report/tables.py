@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import compress
 
 from assay.core import Statistic
-from assay.report.text import heading
-from assay.report.verdicts import AuditInfo, Row, grouped, is_check
+from assay.reading.text import heading
+from assay.reading.verdicts import AuditInfo, Row, grouped, is_check
 
 MOST_LINES = 150
 

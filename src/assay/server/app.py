@@ -22,9 +22,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from assay.core import Record
 from assay.errors import AuditError, CacheError
 from assay.names.spec import measure
+from assay.reading.results import StoredRun, load_about, load_findings, load_run
+from assay.reading.text import asset
 from assay.report.page import inert, page, policy
-from assay.report.text import asset
-from assay.run.results import Run, load_about, load_findings, load_run
 from assay.server.live import Live
 from assay.vocabulary import TASKS, Task
 
@@ -166,7 +166,7 @@ class Shelf:
             rows.append({"name": name, "date": date, **parts, "size": about.get("size", "full")})
         return sorted(rows, key=lambda row: row["date"], reverse=True)
 
-    def open(self, name: str) -> Run:
+    def open(self, name: str) -> StoredRun:
         """A run by its listed name, never by a path."""
         known = self.runs()
         if name not in known:

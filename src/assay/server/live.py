@@ -13,17 +13,17 @@ from functools import cache, cached_property
 from threading import Lock
 from typing import Any
 
+from assay.api.pipeline import score
 from assay.core import Measure, Perturbation, Record, Sample, SetMetric
 from assay.datasets.lexicon import first_names, indefinite_article, match_case
 from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES, load_lexicon
+from assay.engine.scoring import explain_samples, project
+from assay.engine.session import Session
+from assay.engine.unfold import describe_measure
 from assay.errors import AuditError, SpecError
 from assay.names.registry import load, names
-from assay.report.names import shown_name
-from assay.run.pipeline import score
-from assay.run.scoring import explain_samples, project
-from assay.run.session import Session
-from assay.run.unfold import describe_measure
+from assay.reading.names import shown_name
 from assay.vocabulary import Expectation
 
 MOST_SWAPS = 12

@@ -1,0 +1,394 @@
+"""Audits and metrics to a finished run: cases, scores, judgements, verdicts, explanations."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import assay.api.user_data as user_data
+from assay import __version__
+from assay.api.runs import Run
+from assay.core import Audit, Case, Finding, Floats, Grid, Measure, Metric, Sample, Scored
+from assay.datasets.imported import ImportedScores, read_scores
+from assay.datasets.lexicon import toml_file
+from assay.engine.cache import ScoreCache
+from assay.engine.kept import cases_of
+from assay.engine.plan import QUICK_TOKENS, Cost, affordable, cost, fitting, score_all
+from assay.engine.scoring import explain_samples, score_samples
+from assay.engine.session import Session
+from assay.engine.settle import describe, settle
+from assay.engine.unfold import count_notes, metric_notes, note_sentences, unscored_roles
+from assay.errors import DataError, MetricError
+from assay.models.weights import CARRIERS, present
+from assay.names.inventory import lacking
+from assay.names.registry import audit_class, names
+from assay.names.spec import Specifiable, build, check_numbers, measure
+from assay.reading.results import Explained, cases_frame, check_writable, findings_frame, scores_frame
+
+DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "embedding-average", "bertscore-f", "gpt-ppl")
+_EXPLAINED = 3  # cases that are explained per failed finding
+_PROGRAMS = ("assay", "assay.exe", "__main__.py")
+_FAILURES = 100  # messages about samples on which a metric raised
+
+
+def audit(
+    metrics: Specifiable | Sequence[Specifiable] = DEFAULT_METRICS,
+    *,
+    only: Sequence[str] = (),
+    size: str = "quick",
+    session: Session | None = None,
+    **options: Any,
+) -> Run:
+    """Run every audit that fits (or `only` these), on `data` where it fits and on embedded data elsewhere.
+
+    `data` is a path, a table (records, pandas, polars, a Hugging Face dataset) or a list of them; `map` names
+    their columns, as in `map="hypothesis=summary"`.
+    """
+    audits = choose_audits(only, size, options)
+    tokens = None if only else _quick_tokens(size)  # what is asked for is not left out
+    return execute(
+        audits, metrics, session or Session.open(), size=size, embedded=len(audits) > 1, causal_tokens=tokens
+    )
+
+
+def _quick_tokens(size: str) -> int | None:
+    """What a causal language model may read; None: everything."""
+    return QUICK_TOKENS if size == "quick" else None
+
+
+def run(
+    name: str,
+    metrics: Specifiable | Sequence[Specifiable] = DEFAULT_METRICS,
+    *,
+    scores: str | None = None,
+    session: Session | None = None,
+    size: str = "full",
+    **options: Any,
+) -> Run:
+    """Run one audit, on `data` (as in `audit`) or embedded data.
+
+    `scores` are judged beside (or instead of) metrics run here.
+    """
+    imported = read_scores(scores) if scores else None
+    audits = choose_audits([name], size, options)
+    return execute(audits, metrics, session or Session.open(), size=size, imported=imported)
+
+
+def score(
+    metrics: Specifiable | Sequence[Specifiable],
+    samples: Any = None,
+    references: Sequence[str | Sequence[str]] | None = None,
+    sources: Sequence[str] | None = None,
+    *,
+    data: Any = None,
+    map: str | Mapping[str, str | Sequence[str]] | None = None,
+    session: Session | None = None,
+) -> pl.DataFrame:
+    """Plain scores: one row per sample, one column per metric; absent scores are null.
+
+    Give samples; or hypotheses, with references and sources; or `data`, as in `audit`.
+    """
+    chosen = [measure(given) for given in user_data.listed(metrics)]
+    images = user_data.reads_images(chosen)
+    given = user_data.samples_of(samples, references, sources, data, map, images=images)
+    return score_chunks(chosen, [given], session=session)[0]
+
+
+def score_chunks(
+    metrics: Sequence[Specifiable], chunks: Iterable[Sequence[Sample]], *, session: Session | None = None
+) -> tuple[pl.DataFrame, list[str]]:
+    """Plain scores, and notes: what was counted, what is absent and why, what failed.
+
+    A chunk of samples is forgotten when it is scored: not all need fit in memory.
+    """
+    total, frames, stream = 0, [], iter(chunks)
+    with session or Session.open() as session:
+        chosen = _installed(map(measure, metrics), required=True)[0]
+        counts = {given.label: Counter[str]() for given in chosen}
+        for samples in stream:
+            fits = _fitted(chosen, samples)
+            if any(fit.metric is not given.metric for fit, given in zip(fits, chosen, strict=True)):
+                samples = [*samples, *(sample for chunk in stream for sample in chunk)]
+                fits = _fitted(chosen, samples)  # to the references of all
+            total += len(samples)
+            columns, counted = score_counted(fits, samples, session)
+            for label, noted in counted.items():
+                counts[label].update(noted)
+            frames.append(pl.DataFrame(columns).fill_nan(None))
+    return pl.concat(frames), [*metric_notes(counts, total), *session.failures[:_FAILURES]]
+
+
+def score_counted(
+    measures: Sequence[Measure], samples: Sequence[Sample], session: Session
+) -> tuple[dict[str, Floats], dict[str, Counter[str]]]:
+    """Scores, and what was counted (`unfold.count_notes`), by metric."""
+    columns, counts = {}, {}
+    for given in measures:
+        table = score_samples(given, samples, session)
+        columns[given.label] = table.values[:, given.column]
+        counts[given.label] = count_notes(given, samples, table)
+    return columns, counts
+
+
+def _fitted(measures: Sequence[Measure], samples: Sequence[Sample]) -> list[Measure]:
+    references = [sample.references for sample in samples]
+    return [replace(given, metric=given.metric.fitted(references)) for given in measures]
+
+
+def estimate_cost(
+    only: Sequence[str],
+    metrics: Sequence[Specifiable],
+    options: Mapping[str, Any],
+    size: str,
+    session: Session,
+) -> list[Cost]:
+    """What a run would cost, one row per metric; nothing is scored."""
+    chosen = choose_audits(only, size, options)
+    with session:
+        chosen, work, _ = _work(chosen, session.cache, embedded=len(chosen) > 1)
+        most = None if only else _quick_tokens(size)
+        measures = list(map(measure, metrics))
+        parts = [affordable(given, fitting(given, chosen, work), most) for given in measures]
+        return [cost(given, part, session.cache) for given, part in zip(measures, parts, strict=True)]
+
+
+def choose_audits(only: Sequence[str], size: str, options: Mapping[str, Any]) -> dict[str, Audit]:
+    """The audits of a run: those named, or all that `--size` has room for."""
+    given = user_data.resolved(options)
+    described = [] if len(only) == 1 else user_data.describe_all(given)
+    audits = {}
+    for name in only or names("audits"):
+        kind = audit_class(name)
+        quick = dict(kind.quick()) if size == "quick" else {}
+        own = user_data.fitting(kind, described, given)
+        skipped = quick.pop("skip", False) and not (own and kind.needs_data)
+        if only or not (skipped or (kind.needs_data and not own)):
+            data = {} if len(only) == 1 else {"data": own}
+            audits[name] = make_audit(name, quick | given | data, strict=len(only) == 1)
+    user_data.check_used(described, audits)
+    return audits
+
+
+def make_audit(name: str, options: Mapping[str, Any], *, strict: bool = True) -> Audit:
+    """An audit with these options; unless `strict`, options it does not have are left out."""
+    kind, options = audit_class(name), user_data.resolved(options)
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    chosen: Audit = build(kind, {key: options[key] for key in options if strict or key in known}, name)
+    check_numbers(chosen)
+    return chosen
+
+
+def execute(
+    audits: Mapping[str, Audit],
+    metrics: Specifiable | Sequence[Specifiable],
+    session: Session,
+    *,
+    size: str,
+    imported: ImportedScores | None = None,
+    embedded: bool = False,
+    causal_tokens: int | None = None,
+) -> Run:
+    """Score, judge, settle and store; the folder is checked before the work begins.
+
+    With `embedded`, an audit that finds nothing to score in the user's data takes the embedded data instead.
+    A causal language model reads at most `causal_tokens`; the dearest audits are left out.
+    """
+    began = time.perf_counter()
+    if session.out:
+        check_writable(session.out)
+    given = [] if imported and metrics is DEFAULT_METRICS else user_data.listed(metrics)
+    measures, left_out = _installed(map(measure, given), required=metrics is not DEFAULT_METRICS)
+    audits, work, changed = _work(audits, session.cache, embedded=embedded)
+    first = partial(_show_first, audits, measures, session, size) if session.on_first else None
+    with session:
+        scored, notes = score_all(audits, work, measures, session, causal_tokens, first)
+        spent = session.bill.summary()
+    for name in audits if imported else ():
+        cases = [item for item in work[name] if isinstance(item, Case)]
+        scored[name] += imported.judged(cases, audits[name].roles, name)  # type: ignore[union-attr]
+    findings, remarks = _judged(audits, scored)
+    notes += remarks
+    own = user_data.data_notes(audits)  # in a run of several audits, the first thing to know
+    notes = [*own, *changed, *notes] if len(audits) > 1 else [*notes, *own]
+    all_cases = {name: _all_cases(work[name], scored[name]) for name in audits}
+    explained = _explain(findings, all_cases, measures, session.cache)
+    session.cache.close()
+    about = _describe_run(audits, measures, scored, session, size) | ({"spent": spent} if spent else {})
+    about["seconds"]["wall"] = time.perf_counter() - began
+    about["notes"] = [*left_out, *notes, *_scoring_notes(scored), *session.failures[:_FAILURES]]
+    finished = Run(findings_frame(findings), cases_frame(all_cases), scores_frame(scored), explained, about)
+    return finished.save(session.out) if session.out else finished
+
+
+def _show_first(
+    audits: Mapping[str, Audit],
+    measures: Sequence[Measure],
+    session: Session,
+    size: str,
+    known: Mapping[str, Sequence[Scored]],
+) -> None:
+    """Judge the scores that are known so far, for whoever waits for the rest."""
+    about = _describe_run(audits, measures, known, session, size) | {"notes": []}
+    findings = findings_frame(_judged(audits, known)[0])
+    if session.on_first:
+        session.on_first(Run(findings, cases_frame({}), scores_frame({}), about=about))
+
+
+def _judged(
+    audits: Mapping[str, Audit], scored: Mapping[str, Sequence[Scored]]
+) -> tuple[list[Finding], list[str]]:
+    """Settled findings and notes of all audits."""
+    findings: list[Finding] = []
+    notes: list[str] = []
+    for name, chosen in audits.items():
+        judgement = chosen.judge(scored[name])
+        held_back = [answer.metric for answer in scored[name] if answer.about.get("held_back")]
+        findings += settle(chosen, judgement, held_back=held_back)
+        notes += [f"{name}: {note}" for note in judgement.notes]
+    return findings, notes
+
+
+def _work(
+    audits: Mapping[str, Audit], scores: ScoreCache, *, embedded: bool
+) -> tuple[dict[str, Audit], dict[str, list[Case | Grid]], list[str]]:
+    """The audits as they are run, their cases, and notes on those that could not use the user's data."""
+    chosen, work, notes = dict(audits), {}, []
+    for name, audit in audits.items():
+        try:
+            work[name] = cases_of(audit, scores)
+        except DataError as error:
+            if not embedded or audit.needs_data or not getattr(audit, "data", ()):
+                raise
+            chosen[name] = replace(audit, data=())  # type: ignore[type-var]
+            work[name] = cases_of(chosen[name], scores)
+            notes.append(f"{name} takes embedded data: {error}")
+    return chosen, work, notes
+
+
+def _installed(measures: Iterable[Measure], *, required: bool) -> tuple[list[Measure], list[str]]:
+    """The measures that can run, each once, and a note on those that cannot: an error if `required`."""
+    by_label = {given.label: given for given in measures}
+    whole = {label: getattr(given.metric, "parts", ()) or [given] for label, given in by_label.items()}
+    needs = {label: need for label in whole for part in whole[label] if (need := lacking(part.metric))}
+    if not needs:
+        return list(by_label.values()), []
+    problem = f"packages are missing for {', '.join(needs)}; {' and '.join(dict.fromkeys(needs.values()))}"
+    if required:
+        raise MetricError(problem)
+    return [given for label, given in by_label.items() if label not in needs], [f"not run: {problem}"]
+
+
+def _all_cases(items: Sequence[Case | Grid], scored: Sequence[Scored]) -> list[Case]:
+    """The audit's cases and those a search added."""
+    cases = {item.id: item for item in items if isinstance(item, Case)}
+    for answer in scored:
+        cases |= {case.id: case for case in answer.cases if case.samples and case.id not in cases}
+    return list(cases.values())
+
+
+def _explain(
+    findings: Sequence[Finding],
+    cases: Mapping[str, Sequence[Case]],
+    measures: Sequence[Measure],
+    cache: ScoreCache,
+) -> list[Explained]:
+    """Explanations of the evidence of failed findings, made now because the report computes nothing."""
+    by_label = {given.label: given for given in measures if isinstance(given.metric, Metric)}
+    by_id = {name: {case.id: case for case in listed} for name, listed in cases.items()}
+    wanted = {
+        (finding.metric, finding.audit, case): None
+        for finding in findings
+        if finding.verdict == "fail" and finding.metric in by_label
+        for case in finding.evidence[:_EXPLAINED]
+        if case in by_id.get(finding.audit, {})
+    }
+    explained: list[Explained] = []
+    for metric, name, case in wanted:
+        samples = by_id[name][case].samples
+        reasons = explain_samples(by_label[metric], samples.values(), cache)
+        explained += [
+            Explained(metric, name, case, role, reason)
+            for role, reason in zip(samples, reasons, strict=True)
+            if reason is not None
+        ]
+    return explained
+
+
+def _scoring_notes(scored: Mapping[str, Sequence[Scored]]) -> list[str]:
+    """What a reader must know about the scores: what was counted, roles without any score, cautions."""
+    notes = []
+    for name, answers in scored.items():
+        for answer in answers:
+            samples = sum(len(case.samples) for case in answer.cases)
+            listed = note_sentences(answer.notes, samples)
+            listed += [
+                f"nothing scored in {slice_} at {', '.join(roles)}: no finding there"
+                for slice_, roles in unscored_roles(answer).items()
+            ]
+            listed += [answer.about["caution"]] if answer.about.get("caution") else []
+            notes += [f"{name}: {answer.metric}: {note}" for note in listed]
+    return notes
+
+
+def _describe_run(
+    audits: Mapping[str, Audit],
+    measures: Sequence[Measure],
+    scored: Mapping[str, Sequence[Scored]],
+    session: Session,
+    size: str,
+) -> dict[str, Any]:
+    """run.json: everything needed to trust and repeat the run."""
+    metrics = {answer.metric: dict(answer.about) for answers in scored.values() for answer in answers}
+    order = [label for label in dict.fromkeys([*(m.label for m in measures), *metrics]) if label in metrics]
+    specs = {given.label: {"spec": given.spec} for given in measures if given.spec}
+    return {
+        **_provenance(),
+        "size": size,
+        "metrics": {label: metrics[label] | specs.get(label, {}) for label in order},
+        "audits": {name: describe(chosen) for name, chosen in audits.items()},
+        "data": user_data.data_digests(audits),
+        "seconds": {"scoring": dict(session.seconds)},
+        "computed": dict(session.computed),
+    }
+
+
+def _provenance() -> dict[str, Any]:
+    """The first entries of run.json: date, command, machine, and every version that can change a number.
+
+    Packages and weights that are not installed are left out.
+    """
+    program = Path(sys.argv[0]).name if sys.argv else ""
+    command = shlex.join(["assay", *sys.argv[1:]]) if program in _PROGRAMS else "a Python program"
+    weights = [carrier for carrier in CARRIERS.values() if present(carrier.name)]
+    return {
+        "assay": __version__,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "python": platform.python_version(),
+        "packages": {
+            name: number for name in toml_file("run", "run")["packages"] if (number := version_of(name))
+        },
+        "weights": {each.name: f"{each.packages[0][0]} sha256:{each.pin}" for each in weights},
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+    }
+
+
+def version_of(package: str) -> str:
+    """The installed version of a package; empty where there is none."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

@@ -1,1 +1,0 @@
-"""Instruments checked against metrics with a known defect."""

@@ -1,0 +1,244 @@
+"""The scoring plan of a run: what it would cost, and each metric once over the cases of all audits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from assay.core import Audit, Case, Grid, Measure, Metric, Sample, Scored, SetMetric
+from assay.engine.cache import ScoreCache, Table
+from assay.engine.scoring import characters, pace_key, projector, score_cases, texts_of
+from assay.engine.session import Session
+from assay.engine.unfold import unusual_reasons
+from assay.errors import AuditError
+from assay.models.weights import CARRIERS, present
+from assay.names.spec import parse
+
+Work = Mapping[str, Sequence[Case | Grid]]  # what must be scored, by audit
+# Through a causal language model at --size quick. It is enough for swap, attention, frequent-ngram and
+# truncation-direction; copy-source alone would take 13,000 more, for two verdicts.
+QUICK_TOKENS = 22_000
+_ROUNDS = 200  # of a search
+_SLOW = 10.0  # seconds that people are not left waiting without any answer
+_CAUSAL = ("likelihood", "generation", "judge")  # one forward pass per sample, none shared between samples
+_CHARACTERS_PER_TOKEN = 4.3  # English under the encoders' word pieces, measured on the embedded corpora
+# Characters per second on two cores of 2.x GHz, by backbone or name (bench/bertscore.py, ppl.py, ngrams.py).
+_PACE_OF_BACKBONE = {"minilm": 17_000.0, "smollm2": 1_500.0, "glove": 100_000.0}
+_PACE_OF_METRIC = dict.fromkeys(("chrf", "chrf++", "ter", "nist", "rouge-w", "sacrebleu"), 600_000.0)
+_PACE = 1_500_000.0  # of all other metrics without a model
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one metric would have to score."""
+
+    metric: str
+    samples: int
+    unique: int
+    cached: int
+    texts: int
+    tokens: int
+    seconds: float | None  # None for models of unknown size
+    fetch: str  # weights to download, with their sizes
+
+
+def cost(measure: Measure, work: Work, cache: ScoreCache) -> Cost:
+    """Count what a measure would have to score; nothing is loaded or scored."""
+    metric = measure.metric
+    items = [item for listed in work.values() for item in listed]
+    grids = [item for item in items if isinstance(item, Grid)]
+    samples = [sample for item in items if isinstance(item, Case) for sample in item.samples.values()]
+    unique = list({sample: None for sample in map(projector(metric), samples) if sample is not None})
+    missing = _not_cached(metric, unique, cache)
+    pairs = sum(len(grid.rows) * len(grid.columns) for grid in grids)
+    distinct = {text for sample in missing for text in texts_of(sample)}
+    distinct |= {text for grid in grids for text in (*grid.rows, *grid.columns)}
+    weights = [str(getattr(metric, field)) for field in metric.weights]
+    absent = [name for name in weights if name in CARRIERS and not present(name)]
+    return Cost(
+        measure.label,
+        samples=len(samples) + pairs,
+        unique=len(unique) + pairs,
+        cached=len(unique) - len(missing),
+        texts=len(distinct),
+        tokens=int(sum(map(len, distinct)) / _CHARACTERS_PER_TOKEN),
+        seconds=_seconds(metric, missing, grids, cache),
+        fetch=", ".join(f"{name} ({CARRIERS[name].megabytes:.0f} MB)" for name in absent),
+    )
+
+
+def _not_cached(metric: Metric | SetMetric, unique: list[Sample], cache: ScoreCache) -> list[Sample]:
+    if not isinstance(metric, Metric) or not metric.cacheable or metric.parts:
+        return unique
+    keys = [bytes.fromhex(sample.key) for sample in unique]
+    known = set(cache.get(metric.signature, keys, Table.empty(len(unique), metric)).tolist())
+    return [sample for place, sample in enumerate(unique) if place not in known]
+
+
+def _seconds(
+    metric: Metric | SetMetric, samples: Sequence[Sample], grids: Sequence[Grid], cache: ScoreCache
+) -> float | None:
+    """Characters to read by the pace measured here, else by the usual one; a hybrid costs its parts."""
+    if isinstance(metric, Metric) and metric.parts:
+        parts = [_seconds(part.metric, samples, grids, cache) for part in metric.parts]
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
+    backbone = metric.backbone
+    usual = _PACE_OF_METRIC.get(metric.name, _PACE) if backbone is None else _PACE_OF_BACKBONE.get(backbone)
+    pace = cache.pace(pace_key(metric)) or usual
+    if pace is None:
+        return None
+    read = characters(metric, samples)
+    for grid in grids:
+        rows, columns = sum(map(len, grid.rows)), sum(map(len, grid.columns))
+        # A model reads each text once.
+        read += rows + columns if metric.weights else rows * len(grid.columns) + columns * len(grid.rows)
+    return read / pace
+
+
+def fitting(measure: Measure, audits: Mapping[str, Audit], work: Work) -> Work:
+    """The work of audits that a measure can answer: one that reads the text alone compares nothing."""
+    return {n: items for n, items in work.items() if measure.metric.needs or not audits[n].compares}
+
+
+def affordable(measure: Measure, work: Work, tokens: int | None) -> Work:
+    """The audits whose texts a causal language model can read within so many tokens, cheapest first."""
+    if tokens is None or measure.metric.paradigm not in _CAUSAL or measure.metric.backbone is None:
+        return work
+    prices = {name: _causal_tokens(measure.metric, items) for name, items in work.items()}
+    chosen: set[str] = set()
+    for name in sorted(prices, key=lambda name: prices[name]):
+        if tokens >= prices[name]:
+            chosen.add(name)
+            tokens -= prices[name]
+    return {name: items for name, items in work.items() if name in chosen}
+
+
+def _causal_tokens(metric: Metric | SetMetric, items: Sequence[Case | Grid]) -> int:
+    projected = projector(metric)
+    samples = {projected(s) for item in items if isinstance(item, Case) for s in item.samples.values()}
+    read = sum(len(text) for sample in samples if sample for text in texts_of(sample))
+    grids = [grid for grid in items if isinstance(grid, Grid) and "references" in metric.needs]
+    cells = sum(len(grid.columns) * sum(map(len, grid.rows)) for grid in grids)
+    return int((read + cells) / _CHARACTERS_PER_TOKEN)
+
+
+def score_all(
+    audits: Mapping[str, Audit],
+    work: Work,
+    measures: Sequence[Measure],
+    session: Session,
+    causal_tokens: int | None = None,
+    before_slow: Callable[[Mapping[str, Sequence[Scored]]], None] | None = None,
+) -> tuple[dict[str, list[Scored]], list[str]]:
+    """One metric after another over all audits, so that one model is in memory and shared samples score once.
+
+    Returns the scores by audit, and notes on metrics that do not fit an audit. `before_slow` is shown the
+    scores of the metrics before the first one that takes long.
+    """
+    scored: dict[str, list[Scored]] = {name: [] for name in audits}
+    notes: list[str] = []
+    by_label = {measure.label: measure for measure in measures}
+    panels = {  # parsed first: a wrong spec is an error before the work
+        name: {spec: parse(spec) for spec in audit.panel() if spec not in by_label}
+        for name, audit in audits.items()
+    }
+    for measure in measures:
+        fits = fitting(measure, audits, work)
+        notes += [_misfit(measure, name) for name in work if name not in fits]
+        chosen = affordable(measure, fits, causal_tokens)
+        left_out = ", ".join(name for name in fits if name not in chosen)
+        if left_out:
+            notes.append(f"{measure.label} reads token by token; without --only, quick leaves out {left_out}")
+        if before_slow and any(scored.values()) and _is_slow(measure, chosen, session.cache):
+            before_slow(scored)
+            before_slow = None
+        for fitted, group in _fit(measure, chosen):
+            for name, first in score_cases(fitted, group, session).items():
+                answer = _search(audits[name], fitted, first, session)
+                if any(np.isfinite(v).any() for v in (*answer.values.values(), *answer.grids.values())):
+                    scored[name].append(answer)
+                else:
+                    notes.append(_misfit(measure, name, answer.notes))
+    if measures and not any(scored.values()):
+        raise AuditError("; ".join(notes) + "; choose another metric or other data")
+    for name, audit in audits.items():
+        final = list(audit.final(scored[name]))
+        if scored[name] and (final or panels[name]):
+            own = {name: work[name]}
+            scored[name] = _add_panel(scored[name], own, final, by_label, panels[name], session)
+    return scored, notes
+
+
+def _is_slow(measure: Measure, work: Work, cache: ScoreCache) -> bool:
+    """Whether a measure with a model will keep people waiting; one whose pace is not known does."""
+    seconds = cost(measure, work, cache).seconds if measure.metric.weights else 0.0
+    return seconds is None or seconds >= _SLOW
+
+
+def _misfit(measure: Measure, name: str, notes: Mapping[str, int] | None = None) -> str:
+    """Why no case of an audit had a score."""
+    reason = measure.metric.silence(notes or {}) or unusual_reasons(notes or {})
+    if reason:
+        return f"{measure.label} gives {name} no score: {reason}"
+    needs = ", ".join(sorted(measure.metric.needs))
+    reason = f"it needs {needs}, which no case has" if needs else "it compares a text with nothing"
+    return f"{measure.label} does not fit {name}: {reason}"
+
+
+def _fit(measure: Measure, work: Work) -> list[tuple[Measure, dict[str, Sequence[Case | Grid]]]]:
+    """The measure fitted to each audit's references, with the work of all audits that have equal fits."""
+    groups: dict[str, tuple[Measure, dict[str, Sequence[Case | Grid]]]] = {}
+    for name, items in work.items():
+        references = [
+            refs
+            for item in items
+            if isinstance(item, Case)
+            for refs in dict.fromkeys(s.references for s in item.samples.values() if s.references)
+        ]
+        fitted = replace(measure, metric=measure.metric.fitted(references)) if references else measure
+        key = "" if fitted.metric is measure.metric else fitted.metric.signature
+        groups.setdefault(key, (fitted, {}))[1][name] = items
+    return list(groups.values())
+
+
+def _search(audit: Audit, fitted: Measure, answer: Scored, session: Session) -> Scored:
+    """Further rounds of a search, until the audit wants no more."""
+    for _ in range(_ROUNDS):
+        cases = list(audit.more(answer))
+        if not cases:
+            break
+        answer = _join(answer, score_cases(fitted, {audit.name: cases}, session)[audit.name])
+    return answer
+
+
+def _add_panel(
+    answers: Sequence[Scored],
+    work: Work,
+    final: Sequence[Case],
+    measures: Mapping[str, Measure],
+    panel: Mapping[str, Measure],
+    session: Session,
+) -> list[Scored]:
+    """The answers for one audit and those of its panel, each with the final cases added."""
+    (name,) = work
+    complete = {answer.metric: answer for answer in answers}
+    for label, measure in {**measures, **panel}.items():
+        fitted = _fit(measure, work)[0][0]
+        if label in panel:
+            complete[label] = score_cases(fitted, work, session)[name]
+        if final and label in complete and not complete[label].is_set:  # a set is folded: no case can join it
+            complete[label] = _join(complete[label], score_cases(fitted, {name: final}, session)[name])
+    return list(complete.values())
+
+
+def _join(first: Scored, second: Scored) -> Scored:
+    values = {}
+    for role in dict.fromkeys([*first.values, *second.values]):
+        halves = [half.values.get(role, np.full(len(half.cases), np.nan)) for half in (first, second)]
+        values[role] = np.concatenate(halves)
+    notes = Counter(first.notes) + Counter(second.notes)
+    return replace(first, cases=[*first.cases, *second.cases], values=values, notes=notes)

@@ -1,0 +1,270 @@
+"""Running recipes beside the printed figures; what a cell lacks is found when it should run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal, get_args
+
+import polars as pl
+
+from assay.api.pipeline import run
+from assay.core import Measure
+from assay.datasets.columns import DataFile
+from assay.datasets.lexicon import toml_file
+from assay.datasets.rows import read_rows
+from assay.engine.session import Session
+from assay.errors import AuditError
+from assay.models.weights import CARRIERS, on_disk
+from assay.names.inventory import lacking
+from assay.names.spec import measure
+from assay.papers.metrics import DIALECTS
+from assay.papers.recipes import DATA, Cell, Kind, Plan, Recipe
+from assay.reading.results import StoredRun
+
+Verdict = Literal["equal", "within tolerance", "differs", "not run"]
+# Figures read from scores rather than findings. `versus` is the role (or "role - role", a difference).
+NORMALISED = "normalised_score"  # one case on the 0 to 100 of its attribute (*unfair* Eq. 1); slice: its id
+SINGLE = "single_score"  # one case; slice: its id
+MEAN = "mean_of_role"  # a mean over the cases of a slice; a role stands for its seeds, ROLE/1, ROLE/2
+RELATIVE = "relative_change"  # one case: the difference in per cent of the second role; slice: its id
+_FROM_SCORES = (NORMALISED, SINGLE, MEAN, RELATIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A cell with our figure (None: not run) and what to make of it."""
+
+    cell: Cell
+    ours: float | None
+    verdict: Verdict | None  # None: a user's metric, which no figure is printed for
+    reason: str = ""
+    kind: Kind | None = None  # of the reason, where it was not run
+
+    @property
+    def shown(self) -> str:
+        """Our figure, as precise as the published one and two digits more where they differ."""
+        if self.ours is None:
+            return ""
+        extra = 2 if self.verdict in ("differs", "within tolerance") else 0
+        return printed(self.ours, self.cell.decimals + extra)
+
+    @property
+    def difference(self) -> float | None:
+        return None if self.ours is None else self.ours - self.cell.number
+
+
+def printed(value: float, decimals: int) -> str:
+    """As a paper prints it; there is no minus before a zero."""
+    text = f"{value:.{decimals}f}"
+    return text.lstrip("-") if not float(text) else text
+
+
+def check(cell: Cell, value: float) -> Checked:
+    """Our figure, scaled as the paper's, against the cell."""
+    ours = (abs(value) if cell.absolute else value) * cell.scale
+    if cell.own:
+        return Checked(cell, ours, None)
+    if printed(ours, cell.decimals) == printed(cell.number, cell.decimals):
+        return Checked(cell, ours, "equal")
+    if abs(ours - cell.number) <= cell.tolerance:
+        return Checked(cell, ours, "within tolerance", cell.why)
+    return Checked(cell, ours, "differs", cell.why or "no reason known")
+
+
+def not_run(cell: Cell, kind: Kind, reason: str) -> Checked:
+    """A cell that something is missing for; nothing is guessed."""
+    return Checked(cell, None, "not run", reason, kind)
+
+
+def count(checked: Iterable[Checked]) -> dict[Verdict, int]:
+    """How many cells of each verdict."""
+    counts = Counter(item.verdict for item in checked)
+    return {verdict: counts[verdict] for verdict in get_args(Verdict)}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a recipe runs: the data folder, and what may be fetched or take long."""
+
+    folder: Path
+    hub: bool = False  # weights may be fetched from the hub
+    long: bool = False  # cells that take hours are run too
+
+    @cache  # noqa: B019 - one place per command
+    def measure(self, spec: str) -> Measure:
+        """The metric of a spec; it keeps the spec as its name, whatever the data folder."""
+        if spec in DIALECTS:
+            return Measure(spec, DIALECTS[spec])
+        return replace(measure(spec.replace(DATA, str(self.folder))), label=spec)
+
+    def parts(self, spec: str) -> Sequence[Measure]:
+        """The metrics that a spec adds up; most are one."""
+        given = self.measure(spec)
+        return getattr(given.metric, "parts", ()) or [given]
+
+    def missing(self, plan: Plan, cell: Cell) -> tuple[Kind, str] | None:
+        """What a cell lacks here: data, weights, packages, or time."""
+        for path in (path for path in plan.paths if not (self.folder / path).exists()):
+            kind, what = self.source(path)
+            return kind, f"{path} in the data folder ({what})" if what else f"{path} in the data folder"
+        if cell.hours and not self.long:
+            return "time", f"takes about {cell.hours:g} hours: give --long"
+        named = [str(plan.options[key]) for key in ("masked_lm",) if key in plan.options]
+        for part in self.parts(cell.metric) if cell.metric else ():
+            if command := lacking(part.metric) or part.metric.absent():
+                return "package", f"{part.metric.name}: {command}"
+            named += self.weights_of(part)
+        return self._weights(named)
+
+    def weights_of(self, given: Measure) -> list[str]:
+        """The names and paths of a metric's weights."""
+        named = fields(given.metric)  # type: ignore[arg-type]
+        values = {field.name: getattr(given.metric, field.name) for field in named}
+        chosen = given.metric.weights
+        return [v for k, v in values.items() if isinstance(v, str) and (k in chosen or v.startswith("/"))]
+
+    def _weights(self, named: Iterable[str]) -> tuple[Kind, str] | None:
+        for name in named:
+            if name.startswith("/") and not Path(name).exists():
+                path = str(Path(name).relative_to(self.folder)) if str(self.folder) in name else name
+                return "weights", f"{path} ({self.source(path)[1]})"
+            if not (name.startswith("/") or name in CARRIERS or on_disk(name) or self.hub):
+                return "weights", f"{name}, which --weights hub fetches"
+        return None
+
+    def source(self, path: str) -> tuple[Kind, str]:
+        """Where a file of the data folder comes from, and of which kind its absence is."""
+        known = toml_file("recipes", "sources").get(path, {})
+        return known.get("kind", "data"), known.get("what", "")
+
+
+def reproduce(recipe: Recipe, place: Place, session: Session) -> list[Checked]:
+    """Every cell of the recipe, in its order."""
+    checked = {cell: not_run(cell, cell.kind, cell.reason) for cell in recipe.cells if cell.kind}
+    for name, plan in recipe.runs.items():
+        wanted = [cell for cell in recipe.runnable if cell.run == name and not cell.of]
+        lacks = {cell: lack for cell in wanted if (lack := place.missing(plan, cell))}
+        checked |= {cell: not_run(cell, *lack) for cell, lack in lacks.items()}
+        if cells := [cell for cell in wanted if cell not in lacks]:
+            checked |= {item.cell: item for item in _run_plan(plan, cells, place, session)}
+    by_place = {(cell.row, cell.source, cell.column): item for cell, item in checked.items()}
+    for cell in recipe.runnable:
+        if cell.of:
+            checked[cell] = _mean(cell, [by_place[cell.row, cell.source, name] for name in cell.of])
+    return [checked[cell] for cell in recipe.cells]
+
+
+def _mean(cell: Cell, parts: Sequence[Checked]) -> Checked:
+    """The mean of other cells of the row, where all of them were run."""
+    for part in parts:
+        if part.ours is None:
+            return not_run(cell, part.kind or "no figure", f"{part.cell.column}: {part.reason}")
+    return check(cell, fmean(part.ours or 0.0 for part in parts))
+
+
+def _run_plan(plan: Plan, cells: Sequence[Cell], place: Place, session: Session) -> list[Checked]:
+    released = [cell for cell in cells if cell.released]
+    computed = [cell for cell in cells if cell.metric]
+    checked: list[Checked] = []
+    options = plan_options(plan, place.folder)
+    if plan.each_judgement or plan.first_reference:
+        options["data"] = tuple(_prepared(plan, path) for path in options["data"])
+    if released:
+        scores = str(place.folder / str(plan.scores))
+        checked += _read(run(plan.audit, (), scores=scores, session=session, **options), released)
+    return checked + (_computed(plan, computed, options, place, session) if computed else [])
+
+
+def plan_options(plan: Plan, folder: Path) -> dict[str, Any]:
+    """The options of a run."""
+    data = [folder / path for path in plan.data]
+    files = {
+        key: folder / given if isinstance(given, str) else tuple(folder / path for path in given)
+        for key, given in plan.files.items()
+    }
+    return {**({"data": tuple(data)} if data else {}), **plan.options, **files}
+
+
+def _prepared(plan: Plan, path: Path) -> Path:
+    """The data as the recipe wants it, in memory; equal samples are still scored once."""
+    records: list[dict[str, Any]] = []
+    for row in read_rows(path):
+        record = dict(row.values)
+        if plan.first_reference:
+            record["references"] = record["references"][:1]
+        ratings = record["human"] if plan.each_judgement else {}
+        for place in range(max(map(len, ratings.values()))) if ratings else ():
+            human = {name: given[place] for name, given in ratings.items() if place < len(given)}
+            records.append({**record, "id": f"{record['id']}/{place}", "human": human})
+        records += [] if ratings else [record]
+    return DataFile.of(path, {}, records)
+
+
+def _computed(
+    plan: Plan, cells: Sequence[Cell], options: Mapping[str, Any], place: Place, session: Session
+) -> list[Checked]:
+    """All metrics at once; where one cannot run here, one at a time, so that it stops no other."""
+    specs = list(dict.fromkeys(str(cell.metric) for cell in cells))
+    try:
+        return _read(run(plan.audit, [*map(place.measure, specs)], session=session, **options), cells)
+    except AuditError as error:
+        if len(specs) == 1:
+            return [not_run(cell, "no figure", str(error)) for cell in cells]
+    checked: list[Checked] = []
+    for spec in specs:
+        checked += _computed(plan, [cell for cell in cells if cell.metric == spec], options, place, session)
+    return checked
+
+
+def _read(done: StoredRun, cells: Sequence[Cell]) -> list[Checked]:
+    table: dict[tuple[str, str, str, str | None], dict[str, Any]] = {}
+    for row in done.findings.iter_rows(named=True):
+        # Without `versus` a cell reads the finding that stands first, as `assay run` prints it.
+        for versus in (row["versus"], None):
+            table.setdefault((row["metric"], row["slice"], row["statistic"], versus), row)
+    checked = []
+    for cell in cells:
+        label = cell.label or str(cell.metric or cell.released)
+        finding = table.get((label, cell.slice, cell.statistic, cell.versus))
+        value = None if finding is None else float(finding[cell.field])
+        if cell.statistic in _FROM_SCORES:
+            value = _from_scores(done.scores.filter(pl.col("metric") == label), cell)
+        if value is None or not math.isfinite(value):
+            where = f"{cell.statistic} of {label} in {cell.slice}"
+            about = next((note for note in done.notes if label in note and "no score" in note), where)
+            checked.append(not_run(cell, "no figure", f"the audit gives no figure here: {about}"))
+        else:
+            checked.append(check(cell, value))
+    return checked
+
+
+def _from_scores(scores: pl.DataFrame, cell: Cell) -> float | None:
+    """One metric's scores to a figure; None where a role has no score or all scores are equal."""
+    case = pl.col("case")  # a set's scores are one case, named as its slice
+    within = case.str.starts_with(f"{cell.slice}:") if cell.statistic == MEAN else pl.lit(False)
+    listed = scores.filter(within | (case == cell.slice))
+    first, minus, second = str(cell.versus).partition(" - ")
+    base, value = (_mean_of(listed, role) if role else None for role in (second, first))
+    if value is None or (minus and base is None):
+        return None
+    value -= base or 0.0
+    if cell.statistic == RELATIVE:
+        return 100 * value / abs(base) if base else None
+    if cell.statistic != NORMALISED:
+        return value
+    low, high = scores["score"].min(), scores["score"].max()
+    if not isinstance(low, float) or not isinstance(high, float) or high <= low:
+        return None
+    return 100 * (value - (0.0 if minus else low)) / (high - low)
+
+
+def _mean_of(scores: pl.DataFrame, role: str) -> float | None:
+    named = pl.col("role")
+    mean = scores.filter((named == role) | named.str.starts_with(f"{role}/"))["score"].mean()
+    return float(mean) if isinstance(mean, float) else None

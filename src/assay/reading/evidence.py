@@ -1,0 +1,123 @@
+"""Findings to the examples behind them: cases, those of their texts that matter, and their scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from assay.reading.results import StoredRun
+from assay.reading.verdicts import Row
+
+CASES_PER_FINDING = 3
+ROLES_PER_CASE = 4
+LONGEST = 1500  # characters of a text that are shown
+BUDGET = 2_500_000  # characters of examples in a page
+MAPS = 2_000_000  # and of explanations
+REFERENCES = 3  # references of a text that are shown
+WORTHLESS = "worthless"  # the role of the text at the lower end of the gap
+_SEED = re.compile(r"/\d+$")
+
+Key = tuple[str, str]  # audit, case
+
+
+def wanted_roles(slice_: str, roles: Sequence[str]) -> list[str]:
+    """The roles that a finding of this slice is about: the first (the base), then those its path names.
+
+    The worthless text comes last: its score shows how large the gap is.
+
+    >>> wanted_roles("wmt/truncation/0.5", ["gold", "0.1/1", "0.5/1", "0.5/2", "worthless"])
+    ['gold', '0.5/1', '0.5/2', 'worthless']
+    """
+    base, *others = [role for role in roles if role != WORTHLESS] or roles
+    worthless = [WORTHLESS] if WORTHLESS in roles and base != WORTHLESS else []
+    named = [role for role in others if f"/{slice_}".endswith(("/" + role, "/" + _SEED.sub("", role)))]
+    if not named:
+        named = others if len(others) < ROLES_PER_CASE else others[-1:]
+    return [base, *named[: ROLES_PER_CASE - 1], *worthless]
+
+
+def examples(run: StoredRun, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
+    """The cases that findings point to, gravest first, until the page is full; scores by metric, in order."""
+    named = {case for row in rows for case in (row["evidence"] or [])[:CASES_PER_FINDING]}
+    texts: dict[Key, dict[str, Mapping[str, Any]]] = {}
+    for stored in run.cases.filter(pl.col("case").is_in(list(named))).iter_rows(named=True):
+        texts.setdefault((stored["audit"], stored["case"]), {})[stored["role"]] = stored
+    scores = _scores(run, named)
+    chosen: dict[Key, dict[str, Any]] = {}
+    spent = 0
+    for row in rows:
+        for case in (row["evidence"] or [])[: 1 if row["verdict"] == "pass" else CASES_PER_FINDING]:
+            key = (row["audit"], case)
+            if key not in texts or spent > BUDGET:
+                continue
+            first = next(iter(texts[key].values()))
+            known = chosen.setdefault(key, {"id": case, **_scored_with(first), "roles": {}})
+            for role in wanted_roles(row["slice"], list(texts[key])):
+                if role not in known["roles"]:
+                    text = texts[key][role]
+                    # Its own references and source where they are not those of the case.
+                    own = {name: value for name, value in _scored_with(text).items() if value != known[name]}
+                    shown = {"text": _cut(text["hypothesis"]), "scores": scores.get((*key, role), []), **own}
+                    known["roles"][role] = shown
+                    spent += len(shown["text"])
+    return chosen
+
+
+def _scores(run: StoredRun, cases: Iterable[str]) -> dict[tuple[str, str, str], list[float | None]]:
+    """Audit, case and role to the score of each metric of the run."""
+    frame = run.scores.filter(pl.col("case").is_in(list(cases)) & pl.col("score").is_not_null())
+    places = {metric: place for place, metric in enumerate(run.metrics)}
+    table: dict[tuple[str, str, str], list[float | None]] = {}
+    for audit, metric, case, role, score in frame.iter_rows():
+        if metric in places:
+            table.setdefault((audit, case, role), [None] * len(places))[places[metric]] = score
+    return table
+
+
+def _scored_with(row: Mapping[str, Any]) -> dict[str, Any]:
+    references = row["references"] or []
+    return {
+        "references": [_cut(text) for text in references[:REFERENCES]],
+        "more": max(0, len(references) - REFERENCES),  # references that are not shown
+        "source": _cut(row["source"]) if row["source"] else None,
+    }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST] + " …"
+
+
+def pooled_case(case: Mapping[str, Any], texts: dict[str, int]) -> dict[str, Any]:
+    """A case whose texts are places in `texts`, which grows; without what is empty."""
+
+    def at(text: str) -> int:
+        return texts.setdefault(text, len(texts))
+
+    def pooled(part: Mapping[str, Any]) -> dict[str, Any]:
+        shown = {key: value for key, value in part.items() if value not in (None, 0, [], {})}
+        shown |= {key: at(shown[key]) for key in ("text", "source") if key in shown}
+        return shown | {key: list(map(at, shown[key])) for key in ("references",) if key in shown}
+
+    return pooled(case) | {"roles": {name: pooled(role) for name, role in case["roles"].items()}}
+
+
+def explanations(run: StoredRun, chosen: Mapping[Key, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Matching maps and token probabilities of the chosen cases."""
+    shown, spent = [], 0
+    for explained in run.explanations:
+        known = chosen.get((explained.audit, explained.case))
+        if known is None or explained.role not in known["roles"]:
+            continue
+        reason = explained.explanation
+        cells = len(reason.rows) * max(1, len(reason.columns))
+        if cells > 3000 or spent > MAPS:  # a map too large to be read, or a page too full
+            continue
+        spent += 5 * cells
+        shown.append(
+            {key: getattr(explained, key) for key in ("metric", "audit", "case", "role")}
+            | {key: getattr(reason, key) for key in ("kind", "rows", "columns", "values")}
+        )
+    return shown

@@ -1,0 +1,48 @@
+"""Several runs, the earliest first, to what each metric did in them and what changed from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from assay.reading.compare import Change, Comparison, Direction, compare
+from assay.reading.names import shown
+from assay.reading.ranking import profiles, rankings
+from assay.reading.results import StoredRun
+
+NAMED = 5  # changes in each direction that are named
+
+
+def history(runs: Sequence[StoredRun]) -> dict[str, list[dict[str, Any]]]:
+    """Each metric of the last run with one entry per run that has it, as the page shows them."""
+    named = [shown(run) for run in runs]
+    entries: dict[str, list[dict[str, Any]]] = {metric: [] for metric in named[-1].metrics}
+    for place, run in enumerate(named):
+        before = named[place - 1] if place else None
+        comparison = compare(before, run) if before else None
+        notes = comparison.notes if comparison else ()
+        lines = {line.metric: line for ranking in rankings(run)[:1] for line in ranking.lines}
+        known = profiles(run)
+        for metric in (metric for metric in run.metrics if metric in entries):
+            about = [each.about["metrics"].get(metric, {}) for each in (before or run, run)]
+            is_same = about[0].get("signature") == about[1].get("signature")
+            changed = [] if is_same else ["the metric itself changed (another signature)"]
+            entries[metric].append(
+                {
+                    "run": run.folder.name if run.folder else f"run {place + 1}",
+                    "date": str(run.about.get("date", ""))[:16].replace("T", " "),
+                    "about": f"assay {run.about.get('assay')}, size {run.about.get('size', 'full')}",
+                    "line": lines.get(metric), "profile": known[metric],
+                    "changes": _changes(comparison, metric) if comparison else {},
+                    "notes": [*changed, *(note for note in notes if " is not compared: " in note)],
+                }
+            )  # fmt: skip
+    return entries
+
+
+def _changes(comparison: Comparison, metric: str) -> dict[str, Any]:
+    """What became worse and better for a metric: how many findings, and the largest changes."""
+    own = replace(comparison, shared=tuple(each for each in comparison.shared if each.key[0] == metric))
+    ways: dict[Direction, list[Change]] = {"worse": own.of("worse"), "better": own.of("better")}
+    return {way: (len(listed), listed[:NAMED]) for way, listed in ways.items() if listed}

@@ -1,0 +1,103 @@
+"""How every page and table writes a number, an interval and a finding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.resources import files
+
+from assay.core import Statistic
+from assay.reading.verdicts import Row
+
+ROUNDING = 1e-9
+
+
+def asset(name: str) -> str:
+    """A file beside the templates."""
+    return files("assay.report").joinpath("templates", name).read_text("utf-8")
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, no exponents for common sizes; what rounding left of 0 is 0.
+
+    >>> number(14.5278), number(-0.01234), number(-2.8e-14), number(None)
+    ('14.5', '-0.0123', '0', '')
+    """
+    if value is None or abs(value) < 1e-6:  # float32 leaves more of 0 than ROUNDING
+        return "" if value is None else "0"
+    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def probability(value: float | None) -> str:
+    """A p- or q-value in three decimals.
+
+    >>> probability(0.0321), probability(6.9e-5), probability(None)
+    ('0.032', '<0.001', '')
+    """
+    return "" if value is None else f"{value:.3f}" if value >= 0.0005 else "<0.001"
+
+
+def amount(value: float, statistic: Statistic) -> str:
+    """A value with its unit, and with its sign where either side is bad.
+
+    >>> amount(4.81, Statistic("effect", "", "% of the gap", bad="far"))
+    '+4.81% of the gap'
+    >>> amount(0.5, Statistic("gain", "", "SD", bad="high"))
+    '0.5 SD'
+    """
+    sign = "+" if statistic.bad == "far" and value > ROUNDING else ""
+    blank = " " if statistic.unit and not statistic.unit.startswith("%") else ""
+    return f"{sign}{number(value)}{blank}{statistic.unit}"
+
+
+def interval(row: Row) -> str:
+    """The 95% interval of a finding; empty where it has none."""
+    low, high = number(row["ci_low"]), number(row["ci_high"])
+    return f"95% CI {low} to {high}" if low else ""
+
+
+def in_words(name: str) -> str:
+    """A statistic's name as words."""
+    return name.replace("_", " ")
+
+
+def heading(statistic: Statistic) -> str:
+    """A statistic's name with its unit, and where it is declared for, if that is not everywhere."""
+    name = in_words(statistic.name) + (f" in {statistic.within}" if statistic.within else "")
+    return name if not statistic.unit or statistic.unit in name else f"{name} ({statistic.unit})"
+
+
+def sentence(row: Row) -> str:
+    """The sentence stored with a failed finding; of another finding, its value in plain words."""
+    if row["sentence"]:
+        return str(row["sentence"])
+    what = f"{in_words(row['statistic'])} is {amount(row['value'], row.declared)}"
+    return f"{row['metric']}, {row.info.title} ({row['slice']}): {what}."
+
+
+def expectation(row: Row) -> str:
+    """What should have happened where a check failed, in the unit of the check.
+
+    >>> from assay.reading.verdicts import AuditInfo
+    >>> change = Statistic("score_change", "", "% of the gap", bad="high", margin=-1.0)
+    >>> audit = AuditInfo("a", "A", "robustness", {}, (change,), (), "")
+    >>> expectation(Row({"slice": "x", "statistic": "score_change"}, audit))
+    'The score should have fallen by at least 1% of the gap.'
+    """
+    statistic, question = row.declared, row.info.question
+    margin, name = float(statistic.margin or 0.0), in_words(statistic.name)
+    limit = amount(abs(margin), replace(statistic, bad=None))
+    of_gap = statistic.unit == "% of the gap"
+    if statistic.bad == "far" and of_gap:
+        who = "Both texts should score alike" if question == "fairness" else "The score should have stayed"
+        return f"{who}, within {limit}."
+    if statistic.bad == "far":
+        return f"The {name} should lie within {limit} of {number(statistic.centre)}."
+    if question == "robustness" and of_gap and (margin > 0) == (statistic.bad == "low"):
+        return f"The score should have fallen by at least {limit}."
+    side = "at least" if statistic.bad == "low" else "at most"
+    return f"The {name} should be {side} {amount(margin, replace(statistic, bad=None))}."
+
+
+def shown_verdict(verdict: str) -> str:
+    """The verdict in a table: a failure in capitals, a dash where nothing was judged."""
+    return {"fail": "FAIL", "not judged": "-"}.get(verdict, verdict)

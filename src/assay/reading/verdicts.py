@@ -1,0 +1,161 @@
+"""What audits declared and which of their findings were judged; which failures are gravest.
+
+Everything here reads what a run stores: findings with verdicts and sentences, and what each audit declared in
+run.json. Nothing here knows an audit or a statistic by name, so a plug-in audit is read like a built-in one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from assay.core import Chart, Statistic
+from assay.datasets.lexicon import toml_file
+from assay.errors import CacheError
+from assay.reading.results import StoredRun
+from assay.vocabulary import QUESTION_ALIASES, QUESTIONS, Question
+
+Element = TypeVar("Element")
+Key = TypeVar("Key")
+QUESTION_TITLES: dict[Question, str] = toml_file("report", "words")["titles"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditInfo:
+    """What an audit of a run declared about itself."""
+
+    name: str
+    title: str
+    question: Question
+    options: Mapping[str, str]
+    statistics: tuple[Statistic, ...]
+    charts: tuple[Chart, ...]
+    advice: str
+
+    @property
+    def headlines(self) -> list[str]:
+        return list(dict.fromkeys(statistic.name for statistic in self.statistics if statistic.headline))
+
+
+class Row(dict[str, Any]):
+    """A finding by column, with what its audit declared."""
+
+    def __init__(self, columns: Mapping[str, Any], info: AuditInfo) -> None:
+        super().__init__(columns)
+        self.info = info
+
+    @cached_property
+    def declared(self) -> Statistic:
+        """The declaration that the finding answers to; an empty one where the run has none."""
+        parts = self["slice"].split("/")
+        named = [statistic for statistic in self.info.statistics if statistic.name == self["statistic"]]
+        fitting = [statistic for statistic in named if statistic.within in ("", *parts)]
+        return max(fitting, key=lambda statistic: statistic.within, default=Statistic(self["statistic"], ""))
+
+
+def audits_of(run: StoredRun) -> dict[str, AuditInfo]:
+    """Every audit that has findings, by question and in the order run."""
+    stored = run.about.get("audits", {})
+    try:
+        audits = [
+            _audit(name, stored.get(name, {})) for name in run.findings["audit"].unique(maintain_order=True)
+        ]
+    except (AttributeError, TypeError, ValueError) as error:
+        problem = f"run.json does not describe its audits as it should: {error}"
+        raise CacheError(f"{problem}; run the audit again") from error
+    return {audit.name: audit for audit in sorted(audits, key=lambda audit: QUESTIONS.index(audit.question))}
+
+
+def _audit(name: str, stored: Mapping[str, Any]) -> AuditInfo:
+    question = stored.get("question", "robustness")
+    return AuditInfo(
+        name,
+        str(stored.get("title") or name.replace("-", " ").capitalize()),
+        QUESTION_ALIASES.get(question, question if question in QUESTIONS else "robustness"),
+        dict(stored.get("options", {})),
+        tuple(_statistic(statistic) for statistic in stored.get("statistics", ())),
+        tuple(Chart(**chart) for chart in stored.get("charts", ())),
+        str(stored.get("advice", "")),
+    )
+
+
+def _statistic(stored: Mapping[str, Any]) -> Statistic:
+    name, meaning, unit, within = (str(stored.get(key, "")) for key in ("name", "meaning", "unit", "within"))
+    margin, centre = (float(stored.get(key) or 0.0) for key in ("margin", "centre"))
+    headline = bool(stored.get("headline"))
+    return Statistic(name, meaning, unit, stored.get("bad"), margin, centre, headline, within)
+
+
+def rows_of(run: StoredRun) -> list[Row]:
+    """The findings of a run, which remembers them: every part of a report asks."""
+    if "rows" not in vars(run):
+        audits = audits_of(run)
+        vars(run)["rows"] = [Row(row, audits[row["audit"]]) for row in run.findings.iter_rows(named=True)]
+    return list(vars(run)["rows"])
+
+
+def grouped(elements: Iterable[Element], key: Callable[[Element], Key]) -> dict[Key, list[Element]]:
+    """Elements by a key, both in order."""
+    groups: dict[Key, list[Element]] = {}
+    for element in elements:
+        groups.setdefault(key(element), []).append(element)
+    return groups
+
+
+def is_check(row: Row) -> bool:
+    """Whether a finding was judged at all; an inconclusive one was."""
+    return bool(row["verdict"] != "not judged")
+
+
+def checks(run: StoredRun, question: Question | None = None) -> list[Row]:
+    """The findings that were judged, also the inconclusive and insensitive ones; of one question if given."""
+    return [row for row in rows_of(run) if is_check(row) and question in (None, row.info.question)]
+
+
+def severity(row: Row) -> float:
+    """How far the interval lies beyond the margin on the bad side, in margins (or as it is, if that is 0)."""
+    known = row["ci_low"] is not None
+    low, high = (row["ci_low"], row["ci_high"]) if known else (row["value"], row["value"])
+    size = beyond_margin(low, high, row.declared) / (abs(float(row.declared.margin or 0.0)) or 1.0)
+    return 0.0 if math.isnan(size) else size
+
+
+def beyond_margin(low: float, high: float, statistic: Statistic) -> float:
+    """The distance of an interval from the margin, positive on the bad side; 0 where no side is bad."""
+    margin, centre = float(statistic.margin or 0.0), statistic.centre
+    if statistic.bad == "high":
+        return low - margin
+    if statistic.bad == "low":
+        return margin - high
+    return max(low - centre, centre - high) - abs(margin) if statistic.bad == "far" else 0.0
+
+
+def badness(row: Row) -> float:
+    """By how far the value of a finding lies on the bad side; its size where no side is bad."""
+    value, statistic = row["value"], row.declared
+    return value if statistic.bad is None else beyond_margin(value, value, statistic)
+
+
+def gravest_failures(rows: Iterable[Row]) -> list[Row]:
+    """The failures among findings, by severity."""
+    return sorted((row for row in rows if row["verdict"] == "fail"), key=lambda row: -severity(row))
+
+
+def worst(rows: Iterable[Row], most: int = 3) -> list[Row]:
+    """The gravest failures among the rows: of different audits, metrics and defects where possible."""
+    chosen: list[Row] = []
+    failed = gravest_failures(rows)
+    for keys in ("audit metric", "audit", "metric defect sentence", "defect sentence", "sentence"):
+        for row in failed:
+            repeated = any(_aspect(row, key) == _aspect(one, key) for one in chosen for key in keys.split())
+            if len(chosen) < most and not repeated and row not in chosen:
+                chosen.append(row)
+    return gravest_failures(chosen)
+
+
+def _aspect(row: Row, key: str) -> object:
+    """A column of a finding; its defect is the last part of its slice, whatever the metric and the texts."""
+    return (row["audit"], row["slice"].rpartition("/")[2]) if key == "defect" else row[key]
