@@ -8,6 +8,7 @@ from pathlib import Path
 
 from assay.datasets import ratings, records
 from assay.datasets.columns import table_of
+from assay.datasets.contexts import holds_contexts
 from assay.datasets.lexicon import toml_file
 from assay.datasets.published.formats import Gives, matching
 from assay.datasets.published.opened import PICKLES, Opened
@@ -18,7 +19,11 @@ from assay.datasets.rows import Row, first_rows, recognise, with_aliases
 from assay.vocabulary import DataKind, Task
 
 _COLUMNS: dict[DataKind, list[list[str]]] = toml_file("columns", "columns")["kinds"]
-_PAIRED: tuple[DataKind, ...] = ("pairs", "captions")  # their columns have no aliases
+_PAIRED: tuple[DataKind, ...] = (
+    "pairs",
+    "captions",
+    "challenge",
+)  # tables of texts in twos, most telling first
 # What published forms give; an audit that finds no source in records takes embedded data.
 _KINDS: dict[Gives, list[DataKind]] = toml_file("columns", "columns")["given"]
 
@@ -37,7 +42,7 @@ class Described:
 
 def describe_data(path: Path) -> Described:
     """What a file or folder holds, by its columns or by the published form it is in."""
-    if is_winobias(path):
+    if is_winobias(path) or holds_contexts(path):
         return Described(path, frozenset({"pairs"}))
     opened = Opened(path)
     forms = matching(opened, "ratings", "preferences", "pairs", "records")
@@ -53,9 +58,10 @@ def describe_data(path: Path) -> Described:
 
 
 def _table(path: Path, rows: list[Row], columns: tuple[str, ...]) -> Described:
-    kinds = {kind for kind in _PAIRED if _fits(set(columns), kind)}
-    if kinds:
-        return Described(path, frozenset(kinds), columns)
+    aliases = recognise(rows, ("good", "bad"))
+    paired = [kind for kind in _PAIRED if _fits({*columns, *aliases}, kind)]
+    if paired:
+        return Described(path, frozenset(paired[:1]), columns, aliases)
     aliases = recognise(rows, ("hypothesis",), records.KNOWN)
     has_outputs = "hypothesis" in columns or bool(aliases)
     wanted = (*ratings.TEXTS, "human") if has_outputs else ("references", "source")

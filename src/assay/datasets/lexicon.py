@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import tomllib
 from collections import defaultdict
@@ -121,6 +122,22 @@ class Name:
     name: str
     gender: str
     region: str
+
+
+@cache
+def _ranks() -> dict[str, int]:
+    words = data_path("words", "frequent.txt").read_text("utf-8").split()
+    return {word: rank for rank, word in enumerate(words, start=1)}
+
+
+def rarity(phrase: str) -> float:
+    """How rare a phrase is: log2 of the frequency rank of its rarest word.
+
+    >>> rarity("the"), rarity("genderqueer") == rarity("qwertyuiop")
+    (0.0, True)
+    """
+    unlisted = len(_ranks()) + 1
+    return math.log2(max((_ranks().get(word, unlisted) for word in phrase.lower().split()), default=unlisted))
 
 
 @cache

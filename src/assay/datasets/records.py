@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from assay.core import Record
+from assay.core import NearWrong, Record
 from assay.datasets.files import text_lines
-from assay.datasets.lexicon import data_path, toml_file
+from assay.datasets.lexicon import data_path, jsonl_file, toml_file
 from assay.datasets.rows import Row, read_rows, read_sources, with_aliases
 from assay.errors import DataError, suggest
 from assay.vocabulary import TASKS, Task
 
 CORPORA: dict[Task, str] = toml_file("columns", "columns")["corpora"]
-KNOWN = ("id", "gold", "references", "source", "task", "context", "doc")
+KNOWN = ("id", "gold", "references", "source", "task", "context", "doc", "reworded", "wrong", "candidates")
+SEVERITIES = ("minor", "major", "critical")
 _TELLING: dict[str, Task] = toml_file("columns", "columns")["tasks"]
 
 
@@ -30,11 +31,22 @@ def task_named(name: str) -> Task:
 def embedded_records(task: Task) -> list[Record]:
     """The embedded corpus of a task; open-ended texts are compared with a separate reference set."""
     records = read_records(data_path("corpora", f"{CORPORA[task]}.jsonl"), task=task)
+    variants = {row["id"]: row for row in jsonl_file("variants", CORPORA[task])}
+    records = [_with_variants(record, variants.get(record.id)) for record in records]
     if task == "open-ended":
         written = tuple(record.gold for record in records if record.meta.get("set") == "reference")
         golds = [record for record in records if record.meta.get("set") == "gold"]
         return among_themselves([replace(record, references=written) for record in golds])
     return records
+
+
+def _with_variants(record: Record, row: Mapping[str, Any] | None) -> Record:
+    """An embedded record with the texts that decisions are asked on."""
+    if row is None:
+        return record
+    wrong = NearWrong(**row["wrong"]) if "wrong" in row else None
+    candidates = (row["better"], row["worse"]) if "better" in row else None
+    return replace(record, reworded=(row["near"], row["far"]), wrong=wrong, candidates=candidates)
 
 
 def read_records(path: Path, *, task: Task | None = None) -> list[Record]:
@@ -103,7 +115,33 @@ def _record(row: Row, number: int, task: Task, sources: dict[str, str]) -> Recor
     meta = row.unknown(KNOWN) | ({} if doc is None else {"doc": str(doc)})
     named = row.label("id") or f"{row.file.stem}-{number}"
     source = row.maybe("source") or sources.get(str(doc))
-    return Record(named, gold, task, row.texts("references"), source, row.texts("context"), (), meta)
+    record = Record(named, gold, task, row.texts("references"), source, row.texts("context"), (), meta)
+    return replace(record, reworded=row.texts("reworded"), wrong=_wrong(row), candidates=_candidates(row))
+
+
+def _wrong(row: Row) -> NearWrong | None:
+    """The near-wrong text of a row: an object with `text`, `kind` and `severity`."""
+    value = row.values.get("wrong")
+    if value in (None, ""):
+        return None
+    if not isinstance(value, dict) or not isinstance(value.get("text"), str) or not value["text"].strip():
+        raise row.fail("column 'wrong' must be an object with a 'text' (and 'kind', 'severity')")
+    severity = value.get("severity", "major")
+    if severity not in SEVERITIES:
+        raise row.fail(f"severity {severity!r} is none of {', '.join(SEVERITIES)}")
+    return NearWrong(value["text"], str(value.get("kind", "error")), severity)
+
+
+def _candidates(row: Row) -> tuple[str, str] | None:
+    """The better and the worse candidate of a row: an object with `better` and `worse`."""
+    value = row.values.get("candidates")
+    if value in (None, ""):
+        return None
+    if not isinstance(value, dict) or not all(
+        isinstance(value.get(side), str) for side in ("better", "worse")
+    ):
+        raise row.fail("column 'candidates' must be an object with the texts 'better' and 'worse'")
+    return value["better"], value["worse"]
 
 
 def among_themselves(records: Sequence[Record]) -> list[Record]:

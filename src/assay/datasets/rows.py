@@ -36,6 +36,7 @@ class Row:
     header: int | None = None  # the line that names the columns, in a table
     names: Mapping[str, str] = field(default_factory=dict)  # a field to the user's name of its column
     unit: str = "line"
+    columns: Collection[str] = field(default=(), repr=False)  # of the whole table, where cells may be absent
 
     def fail(self, problem: str) -> DataError:
         """Return an error that names file and line."""
@@ -65,6 +66,10 @@ class Row:
 
     def text(self, column: str) -> str:
         """A required text."""
+        if column not in self.values and self.names.get(column, column) in self.columns:
+            raise self.fail(
+                f"{self.called(column)} has no value (None or NaN); fill it in, or leave the row out"
+            )
         if column not in self.values:
             raise self.missing(column)
         value = self.values[column]
@@ -182,7 +187,9 @@ def stream_rows(path: Path, wanted: Sequence[str], limit: int | None = None) -> 
 def _raw_rows(path: Path, limit: int | None) -> Iterator[Row]:
     table = table_of(path)
     if table is not None:
-        return (Row(row, path, number, unit="row") for number, row in enumerate(table[:limit], start=1))
+        columns = frozenset(chain.from_iterable(table))
+        rows = enumerate(table[:limit], start=1)
+        return (Row(row, path, number, unit="row", columns=columns) for number, row in rows)
     if path.name.removesuffix(".gz").endswith(".json") and not path.is_dir():
         return islice(entries(read_json(path), path), limit)
     return (Row(values, path, line, header) for values, line, header in islice(file_values(path), limit))
