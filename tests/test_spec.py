@@ -161,7 +161,8 @@ def test_a_plain_function_is_a_metric(tmp_path: Path) -> None:
 
 
 def test_wrap_turns_distances_round() -> None:
-    wrapped = assay.wrap(lambda h, r: [float(len(x)) for x in h], name="length", higher_is_better=False)
+    words = {"name": "length", "higher_is_better": False, "check": False}
+    wrapped = assay.wrap(lambda h, r: [float(len(x)) for x in h], **words)
     assert measure(wrapped).label == "length"
     assert wrapped.score([assay.Sample("abc", ("x",))]) == [-3.0]
 

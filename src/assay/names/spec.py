@@ -2,7 +2,8 @@
 
 NAME[:key=value,...]     a registered metric; names match longest first, so chrf++ is one name
 A+B, 0.3*A+B             a hybrid of them
-PATH.py:Identifier       a class or function in a file of the user's
+PATH.py:name             a class, a function or an object in a file of the user's
+package.module:name      the same in a module, both with :key=value,... after them
 NAME=SPEC                any of these under a name of the user's
 """
 
@@ -19,7 +20,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from assay.core import Audit, Measure, Metric, Perturbation, SetMetric
 from assay.errors import SpecError, suggest
-from assay.names.plugins import as_metric_class, load_metric_class, missing_identifier
+from assay.names.plugins import Place, as_metric_class, load_metric, missing_identifier
 from assay.names.registry import find, names, perturbation_class, suggest_name
 from assay.recipe import source_digest
 from assay.vocabulary import Range
@@ -27,7 +28,7 @@ from assay.vocabulary import Range
 Specifiable = str | Metric | SetMetric | type[Metric] | type[SetMetric] | Measure | Callable[..., Any]
 _NAMED = re.compile(r"(?P<name>[^\s:=+*/\\,][^:=+*/\\,]*)=(?P<spec>[^=].*)", re.S)
 _WEIGHT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\*")
-_FILE = re.compile(r"^(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)(?::(?P<keys>.*))?$")
+_PLACE = re.compile(r"(?P<where>.+\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_][\w.]*)(?::(?P<keys>.*))?", re.S)
 _MOST = 10_000  # times that a perturbation may change one text
 
 
@@ -52,10 +53,10 @@ def parse(text: str) -> Measure:
     if match := _NAMED.fullmatch(spec):
         given = parse(match["spec"])
         return dataclasses.replace(given, label=match["name"].strip(), spec=given.spec or given.label)
-    if match := _FILE.match(spec):
-        kind = load_metric_class(Path(match["path"]), match["name"])
-        metric = build(kind, keys(match["keys"] or "", spec), spec)
-        return Measure(spec, metric, metric.outputs[-1] if metric.outputs else None)
+    if (match := _PLACE.fullmatch(spec)) and match["where"] not in names("metrics"):
+        return _placed(
+            Place(match["where"], match["name"], tuple(keys(match["keys"] or "", spec).items())), spec
+        )
     if spec.endswith("=") and ":" not in spec:
         raise SpecError(f"{spec!r} names no metric: write NAME=SPEC, such as {spec}bleu")
     if spec.rstrip(":").endswith(".py"):
@@ -68,6 +69,13 @@ def parse(text: str) -> Measure:
 
     measures = tuple(_parse_part(part) for _, part in parts)
     return Measure(spec, Hybrid(measures, tuple(1.0 if weight is None else weight for weight, _ in parts)))
+
+
+def _placed(place: Place, spec: str) -> Measure:
+    """A metric of a user's file, or of any module."""
+    made = load_metric(place)
+    metric: Any = build(made, dict(place.words), spec) if isinstance(made, type) else made
+    return Measure(spec, metric, metric.outputs[-1] if metric.outputs else None)
 
 
 def _split(spec: str) -> list[tuple[float | None, str]]:

@@ -1,0 +1,192 @@
+"""The numbers in what other people's metrics return: tensors, lists, dictionaries, records, awaitables."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from assay.errors import MetricError, suggest
+
+_AT_ONCE = 8  # awaitables under way: servers refuse more from one client
+_NUMBERS = ("score", "value")  # the attribute of a record that holds its number
+T = TypeVar("T")
+
+
+class Shape(MetricError):
+    """What was returned is no number; another way of calling may give one."""
+
+
+class Choice(MetricError):
+    """What was returned holds several numbers, of which the user must name one."""
+
+
+def settled(calls: Iterable[Callable[[], Any]]) -> list[Any]:
+    """What the calls return, awaitables waited for, a few at a time."""
+    answers = [call() for call in calls]
+    if not any(map(inspect.isawaitable, answers)):
+        return answers
+    return _in_a_loop(_gathered(answers))
+
+
+async def _gathered(answers: Sequence[Any]) -> list[Any]:
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def wait(answer: Any) -> Any:
+        async with room:
+            return await answer if inspect.isawaitable(answer) else answer
+
+    return list(await asyncio.gather(*map(wait, answers)))
+
+
+def _in_a_loop(work: Awaitable[T]) -> T:
+    """Run to the end, in a thread of its own where a loop runs already, as in a notebook."""
+    kept: list[Any] = []
+
+    def run() -> None:
+        try:
+            kept.extend((asyncio.run(work), None))  # type: ignore[arg-type]
+        except BaseException as error:
+            kept.extend((None, error))
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)  # type: ignore[arg-type]
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if kept[1] is not None:
+        raise kept[1]
+    return kept[0]  # type: ignore[no-any-return]
+
+
+def number(value: Any, output: str | None, name: str) -> float | None:
+    """The number in what a library returns for one text; None where it gives none.
+
+    `output` names one member of a mapping, a record or a tuple, or a path of members: `rougeL.fmeasure`.
+    """
+    if value is None:
+        return None
+    if output:
+        head, _, rest = output.partition(".")
+        chosen, rest = _member(value, head, rest, output, name)
+        return number(chosen, rest or None, name)
+    plain = _plain(value)
+    if isinstance(plain, int | float):
+        return float(plain)
+    if isinstance(plain, str | bytes):
+        raise Shape(f"returned the text {_short(plain)!r}, not a number")
+    if (members := _members(plain)) is not None:
+        return number(_only(members, name), None, name)
+    if isinstance(plain, list | tuple):
+        if len(plain) == 1:
+            return number(plain[0], None, name)
+        raise Shape(f"returned {len(plain)} values for a text")
+    for attribute in _NUMBERS:
+        inner = getattr(plain, attribute, None)
+        if inner is not None and not callable(inner):
+            return number(inner, None, name)
+    if named := [name for name, item in _fields(plain).items() if is_number(item)]:
+        raise Choice(f"{name} returns {', '.join(named)}; choose one: output={named[0]}")
+    raise Shape(f"returned {_kind(value)}, not a number")
+
+
+def column(value: Any, count: int, output: str | None, name: str) -> Any:
+    """The numbers of `count` texts in what a library returns for all of them.
+
+    A plain list is returned as it is: whoever scores checks it and names the text that is wrong.
+    """
+    while output and not (isinstance(value, list) and len(value) == count and not is_number(value[0])):
+        head, _, output = output.partition(".")
+        value, output = _member(value, head, output, head, name)
+    plain = _plain(value)
+    if (members := _members(plain)) is not None and not isinstance(plain, list):
+        lists = {key: item for key, item in members.items() if _length(item) == count}
+        plain = _plain(_only(lists or members, name))
+    if isinstance(plain, tuple) and len(plain) != count and plain and _length(plain[0]) == count:
+        places = [str(place) for place in range(len(plain))]
+        raise Choice(
+            f"{name} returns {len(plain)} lists of numbers; choose one: output={' or output='.join(places)}"
+        )
+    if not isinstance(plain, list | tuple):
+        raise Shape(f"returned {_kind(value)}, not one number per text")
+    if len(plain) != count:
+        raise Shape(f"returned {len(plain)} values for {count} texts")
+    return [item if is_number(item) or item is None else number(item, output, name) for item in plain]
+
+
+def _member(value: Any, head: str, rest: str, output: str, name: str) -> tuple[Any, str]:
+    """The member of that name and what is left of the path; a key may hold points itself."""
+    members = _members(value)
+    if members is None and isinstance(value, list | tuple) and head.isdigit() and int(head) < len(value):
+        return value[int(head)], rest
+    if members is None and isinstance(value, list | tuple) and len(value) == 1:
+        return value[0], output
+    if members is not None and output in members:
+        return members[output], ""
+    if members is not None and head in members:
+        return members[head], rest
+    if members is not None and len(members) == 1:
+        return next(iter(members.values())), output
+    if members is None and not isinstance(value, str | int | float | list | tuple) and hasattr(value, head):
+        return getattr(value, head), rest
+    known = [*(members or _fields(value))]
+    shown = f"returns {', '.join(known)}" if known else f"returns {_kind(value)}"
+    raise Choice(f"{name} {shown}, and no {output!r}{suggest(output, known)}")
+
+
+def _only(members: Mapping[str, Any], name: str) -> Any:
+    """The one number among the members of what was returned; several are a question to the user."""
+    if len(members) == 1:
+        return next(iter(members.values()))
+    raise Choice(
+        f"{name} returns {', '.join(map(str, members))}; choose one: output={next(iter(members), '')}"
+    )
+
+
+def _members(value: Any) -> Mapping[str, Any] | None:
+    """The named members of a mapping, a named tuple, or a list of label and score."""
+    if isinstance(value, Mapping):
+        return {str(key): item for key, item in value.items()}
+    if hasattr(value, "_asdict"):
+        return value._asdict()  # type: ignore[no-any-return]
+    labelled = (
+        isinstance(value, list)
+        and value
+        and all(isinstance(item, Mapping) and {"label", "score"} <= set(item) for item in value)
+    )
+    return {item["label"]: item["score"] for item in value} if labelled else None
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    """The public attributes of a record."""
+    fields = {**getattr(value, "__dict__", {})} | {
+        k: getattr(value, k, None) for k in getattr(value, "__slots__", ())
+    }
+    return {name: item for name, item in fields.items() if not name.startswith("_")}
+
+
+def _plain(value: Any) -> Any:
+    """Tensors and arrays as lists and numbers."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a plain number."""
+    return isinstance(value, int | float)
+
+
+def _length(value: Any) -> int | None:
+    return len(value) if hasattr(value, "__len__") and not isinstance(value, str | Mapping) else None
+
+
+def _kind(value: Any) -> str:
+    kind = type(value).__name__
+    return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+
+
+def _short(text: str | bytes) -> str:
+    return str(text)[:40]

@@ -1,0 +1,369 @@
+"""How to call the objects of other libraries, which are recognised by their methods and modules.
+
+Nothing is imported but what the object's own library has imported already.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from assay.errors import SpecError
+from assay.names.answers import number
+from assay.names.calls import Argument, Call, Form, by_signature
+from assay.vocabulary import Need
+
+_PAIR, _PAIRS = Form("pair", False), Form("pair", True)
+_BATCH, _BATCHES = Form("batch", False), Form("batch", True)
+_CORPUS, _CORPORA = Form("corpus", False), Form("corpus", True)
+_HYPOTHESIS, _REFERENCES, _SOURCE = Argument("hypothesis"), Argument("references"), Argument("source")
+# An annotation of lists of lists: the references of torchmetrics' BLEU, but not of its word error rate.
+_NESTED = re.compile(r"(sequence|list)\[(union\[str, ?)?(sequence|list)\[", re.IGNORECASE)
+
+
+class Given(NamedTuple):
+    """What the user says to `wrap` that decides how an object is called."""
+
+    needs: Sequence[Need] | None
+    one_reference: bool | None
+    output: str | None
+    extra: Mapping[str, Any]
+
+
+def call_of(thing: Any, given: Given) -> Call:
+    """How to call an object: as its library wants it, else by the names of its arguments."""
+    for recognised, adapter in _LIBRARIES:
+        if recognised(thing):
+            return adapter(thing, given)
+    for method in () if inspect.isroutine(thing) else ("score", "ascore", "measure", "evaluate"):
+        inner = getattr(thing, method, None)
+        if callable(inner) and _takes_texts(inner):
+            return by_signature(inner, given.needs, given.extra, given.one_reference)
+    if not callable(thing):
+        raise SpecError(
+            f"{type(thing).__name__} is no metric assay knows how to call; give a function "
+            "score(hypotheses, references) that returns one number per text"
+        )
+    return by_signature(thing, given.needs, given.extra, given.one_reference)
+
+
+def _takes_texts(method: Callable[..., Any]) -> bool:
+    """Whether a method has any argument by name or place; `score(**columns)` tells nothing."""
+    return any(each.kind is not each.VAR_KEYWORD for each in inspect.signature(method).parameters.values())
+
+
+def _has(*names: str) -> Callable[[Any], bool]:
+    return lambda thing: all(callable(getattr(thing, name, None)) for name in names)
+
+
+def _named(roles: Iterable[Need]) -> tuple[Argument, ...]:
+    """Texts that go by the names of their roles."""
+    return tuple(Argument(role, role) for role in ("references", "source") if role in roles)
+
+
+def _module(thing: Any) -> str:
+    return getattr(thing, "__module__", None) or type(thing).__module__
+
+
+def _imported(thing: Any, module: str, name: str) -> Any:
+    """A class of the object's own library."""
+    if module not in sys.modules:
+        __import__(module)
+    return getattr(sys.modules[module], name)
+
+
+# --- sacrebleu, nltk, lm-eval: functions with an order or a form of their own ---
+
+
+def _is_sacrebleu_corpus(thing: Any) -> bool:
+    name = getattr(thing, "__name__", "")
+    return inspect.isroutine(thing) and _module(thing).startswith("sacrebleu") and name.startswith("corpus_")
+
+
+def _sacrebleu(thing: Any, given: Given) -> Call:
+    return Call(thing.sentence_score, forms=(_PAIRS,), extra=given.extra)
+
+
+def _sacrebleu_corpus(thing: Any, given: Given) -> Call:
+    def score(texts: Sequence[str], references: Sequence[Sequence[str]], **extra: Any) -> Any:
+        return thing(texts, [list(stream) for stream in zip(*references, strict=True)], **extra)
+
+    return Call(score, forms=(_CORPORA,), extra=given.extra)
+
+
+def _is_nltk(thing: Any) -> bool:
+    return inspect.isroutine(thing) and _module(thing).startswith("nltk.translate")
+
+
+def _nltk(thing: Any, given: Given) -> Call:
+    """nltk's metrics take lists of words; a text would be taken for a list of letters."""
+    takes_lists = "references" in inspect.signature(thing).parameters
+
+    def score(hypothesis: str, references: list[str] | str, **extra: Any) -> Any:
+        words = [text.split() for text in references] if takes_lists else str(references).split()
+        return thing(words, hypothesis.split(), **extra)
+
+    return Call(score, forms=(_PAIRS if takes_lists else _PAIR,), extra=given.extra)
+
+
+def _takes_items(thing: Any) -> bool:
+    return inspect.isroutine(thing) and _module(thing).startswith("lm_eval")
+
+
+def _lm_eval(thing: Any, given: Given) -> Call:
+    """Aggregations of lm-eval take pairs of reference and text."""
+    if "items" not in inspect.signature(thing).parameters:
+        keywords = (Argument("hypothesis", "predictions"), Argument("references", "references"))
+        return Call(thing, keywords, (_CORPUS,), extra=given.extra)
+    return Call(
+        lambda texts, refs: thing([*zip(refs, texts, strict=True)]), forms=(_CORPUS,), extra=given.extra
+    )
+
+
+# --- torchmetrics, evaluate: one number for a corpus ---
+
+
+def _torchmetrics(thing: Any, given: Given) -> Call:
+    """They average over what they have seen since they were reset."""
+
+    def score(texts: Sequence[str], references: Sequence[Any]) -> Any:
+        thing.reset()
+        thing.update(texts, references)
+        value = thing.compute()
+        thing.reset()
+        return value
+
+    annotation = str(list(inspect.signature(thing.update).parameters.values())[-1].annotation)
+    plain = re.sub(r"(typing|collections\.abc)\.", "", annotation)
+    takes_one = "[" in plain and not _NESTED.search(plain)
+    higher = getattr(thing, "higher_is_better", None)
+    return Call(score, forms=(_CORPUS if takes_one else _CORPORA,), higher=higher, extra=given.extra)
+
+
+def _evaluate(thing: Any, given: Given) -> Call:
+    """Modules of evaluate name their columns; lists of references go where they are taken."""
+    told = getattr(thing, "features", None)
+    schemas = told if isinstance(told, list) else [told] if told else []
+    names = list(schemas[0]) if schemas else ["predictions", "references"]
+    extra = {name: value for name, value in given.extra.items() if name not in names}
+    roles = {"predictions": _HYPOTHESIS, "references": _REFERENCES, "sources": _SOURCE}
+    unknown = [name for name in names if name not in roles and name not in given.extra]
+    if unknown:
+        raise SpecError(f"{thing.name} reads {', '.join(unknown)}, which no text of ours is; wrap a function")
+    arguments = tuple(Argument(roles[name].role, name) for name in names if name in roles)
+    called = given.output or getattr(thing, "name", None)
+
+    def compute(**columns: Any) -> Any:
+        answer = thing.compute(**columns)
+        own = isinstance(answer, Mapping) and not given.output and called in answer
+        return answer[called] if own else answer
+
+    shapes = [any(_is_listed(schema, "references") for schema in schemas)] if schemas else [True]
+    return Call(
+        compute,
+        arguments,
+        tuple(Form(mode, lists) for lists in shapes for mode in ("batch", "corpus")),
+        extra=extra,
+    )
+
+
+def _is_listed(schema: Mapping[str, Any], name: str) -> bool:
+    """Whether a column of a schema of datasets holds lists."""
+    feature = schema.get(name)
+    return isinstance(feature, list) or type(feature).__name__ in ("Sequence", "List", "LargeList")
+
+
+# --- models ---
+
+
+def _is_comet(thing: Any) -> bool:
+    return callable(getattr(thing, "predict", None)) and any(
+        hasattr(thing, name) for name in ("requires_references", "predict_step")
+    )
+
+
+def _comet(model: Any, given: Given) -> Call:
+    """A COMET model reads sources, and references unless it estimates quality without them."""
+    requires = getattr(model, "requires_references", None)
+    has_references = True if requires is None else bool(requires())
+    names = ("mt", "ref", "src") if has_references else ("mt", "src")
+    extra = {"batch_size": 8, "gpus": 0} | dict(given.extra)
+
+    def score(*columns: Sequence[str], **extra: Any) -> Any:
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        predicted = model.predict(rows, **extra)
+        return predicted["scores"] if isinstance(predicted, Mapping) else predicted.scores
+
+    arguments = (_HYPOTHESIS, _REFERENCES, _SOURCE) if has_references else (_HYPOTHESIS, _SOURCE)
+    return Call(score, arguments, (_BATCH,), higher=True, extra=extra)
+
+
+def _is_cross_encoder(thing: Any) -> bool:
+    return callable(getattr(thing, "predict", None)) and (
+        hasattr(thing, "rank") or "CrossEncoder" in type(thing).__name__
+    )
+
+
+def _cross_encoder(model: Any, given: Given) -> Call:
+    """A cross-encoder reads (reference, text), the best of several references; or (source, text)."""
+    from_source = tuple(given.needs or ()) == ("source",)
+
+    def score(texts: Sequence[str], others: Sequence[Any], **extra: Any) -> list[float]:
+        groups = [[other] if isinstance(other, str) else list(other) for other in others]
+        pairs = [(other, text) for text, group in zip(texts, groups, strict=True) for other in group]
+        listed = model.predict(pairs, **extra)
+        values = iter([_required(number(value, None, type(model).__name__)) for value in listed])
+        return [max(next(values) for _ in group) for group in groups]
+
+    arguments = (_HYPOTHESIS, _SOURCE if from_source else _REFERENCES)
+    return Call(score, arguments, (_BATCHES,), higher=True, extra=given.extra)
+
+
+def _required(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _sentence_encoder(model: Any, given: Given) -> Call:
+    """A sentence encoder: the cosine of text and reference, the highest of several references."""
+    from_source = tuple(given.needs or ()) == ("source",)
+
+    def score(texts: Sequence[str], others: Sequence[Any], **extra: Any) -> list[float]:
+        import numpy as np
+
+        groups = [[other] if isinstance(other, str) else list(other) for other in others]
+        flat = [*texts, *(text for group in groups for text in group)]
+        vectors = np.asarray(model.encode(flat, show_progress_bar=False, **extra), dtype=np.float64)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        rest = iter(vectors[len(texts) :])
+        return [
+            max(float(vector @ next(rest)) for _ in group)
+            for vector, group in zip(vectors, groups, strict=False)
+        ]
+
+    arguments = (_HYPOTHESIS, _SOURCE if from_source else _REFERENCES)
+    return Call(score, arguments, (_BATCHES,), higher=True, extra=given.extra)
+
+
+def _is_pipeline(thing: Any) -> bool:
+    return hasattr(thing, "task") and callable(getattr(thing, "preprocess", None)) and callable(thing)
+
+
+def _pipeline(pipe: Any, given: Given) -> Call:
+    """A classifier of pairs, text after reference; `output` names the label to read."""
+    if pipe.task != "text-classification":
+        raise SpecError(f"a pipeline of {pipe.task} gives no scores; wrap a function that calls it")
+
+    def score(texts: Sequence[str], others: Sequence[str], **extra: Any) -> Any:
+        pairs = [{"text": other, "text_pair": text} for text, other in zip(texts, others, strict=True)]
+        return [pipe(pair, top_k=None, **extra) for pair in pairs]
+
+    from_source = tuple(given.needs or ()) == ("source",)
+    return Call(score, (_HYPOTHESIS, _SOURCE if from_source else _REFERENCES), (_BATCH,), extra=given.extra)
+
+
+# --- judges of language-model applications ---
+
+
+def _is_deepeval(thing: Any) -> bool:
+    return _module(thing).startswith("deepeval") and callable(getattr(thing, "measure", None))
+
+
+def _deepeval(thing: Any, given: Given) -> Call:
+    """deepeval's metrics measure a test case; those that read an expected output can do without an input."""
+    test_case = _imported(thing, "deepeval.test_case", "LLMTestCase")
+    required = {str(getattr(each, "value", each)) for each in getattr(thing, "_required_params", None) or ()}
+    reads = [role for role, names in _DEEPEVAL.items() if names & required] or ["references"]
+    if "references" in reads and given.needs is None:
+        reads = ["references"]
+    reads = list(given.needs) if given.needs is not None else reads
+
+    def score(hypothesis: str, references: str = "", source: str = "") -> Any:
+        case = test_case(
+            input=source, actual_output=hypothesis, expected_output=references,
+            context=[source], retrieval_context=[source],
+        )  # fmt: skip
+        quiet = "_show_indicator" in inspect.signature(thing.measure).parameters
+        thing.measure(case, **({"_show_indicator": False} if quiet else {}))
+        return thing.score
+
+    arguments = (Argument("hypothesis", "hypothesis"), *_named(reads))
+    return Call(score, arguments, (_PAIR,))
+
+
+_DEEPEVAL: dict[Need, set[str]] = {
+    "references": {"expected_output"},
+    "source": {"input", "context", "retrieval_context"},
+}
+
+
+def _is_ragas(thing: Any) -> bool:
+    return callable(getattr(thing, "single_turn_score", None))
+
+
+def _ragas(thing: Any, given: Given) -> Call:
+    sample = _imported(thing, "ragas.dataset_schema", "SingleTurnSample")
+    columns = set().union(*getattr(thing, "required_columns", {}).values())
+    reads: list[Need] = ["references"] if "reference" in columns else []
+    reads += ["source"] if columns & {"user_input", "retrieved_contexts"} else []
+    reads = list(given.needs) if given.needs is not None else reads
+
+    def score(hypothesis: str, references: str | None = None, source: str | None = None) -> Any:
+        contexts = None if source is None else [source]
+        return thing.single_turn_score(
+            sample(response=hypothesis, reference=references, user_input=source, retrieved_contexts=contexts)
+        )
+
+    arguments = (Argument("hypothesis", "hypothesis"), *_named(reads))
+    return Call(score, arguments, (_PAIR,))
+
+
+def _is_inspect(thing: Any) -> bool:
+    return inspect.iscoroutinefunction(thing) and list(inspect.signature(thing).parameters)[:2] == [
+        "state",
+        "target",
+    ]
+
+
+def _inspect(thing: Any, given: Given) -> Call:
+    """inspect_ai's scorers are given a task's state and target, and answer C, P, I, N or a number."""
+    state, target = (
+        _imported(thing, *name)
+        for name in (("inspect_ai.solver", "TaskState"), ("inspect_ai.scorer", "Target"))
+    )
+    output = _imported(thing, "inspect_ai.model", "ModelOutput")
+    as_number = _imported(thing, "inspect_ai.scorer", "value_to_float")()
+
+    async def score(hypothesis: str, references: list[str], source: str = "") -> Any:
+        made = state(
+            model="none/none", sample_id="0", epoch=1, input=source, messages=[],
+            output=output.from_content("none/none", hypothesis),
+        )  # fmt: skip
+        answer = await thing(made, target(references))
+        if isinstance(answer.value, Mapping):
+            return {name: as_number(value) for name, value in answer.value.items()}
+        return as_number(answer.value)
+
+    reads = ("references",) if given.needs is None else tuple(given.needs)
+    arguments = (Argument("hypothesis", "hypothesis"), *_named(reads))
+    return Call(score, arguments, (_PAIRS,), higher=True)
+
+
+_LIBRARIES: tuple[tuple[Callable[[Any], bool], Callable[[Any, Given], Call]], ...] = (
+    (_has("sentence_score", "corpus_score"), _sacrebleu),
+    (_is_sacrebleu_corpus, _sacrebleu_corpus),
+    (_is_nltk, _nltk),
+    (_takes_items, _lm_eval),
+    (_has("compute", "update", "reset"), _torchmetrics),
+    (_is_deepeval, _deepeval),
+    (_is_ragas, _ragas),
+    (_is_inspect, _inspect),
+    (_has("compute"), _evaluate),
+    (_is_comet, _comet),
+    (_is_pipeline, _pipeline),
+    (_is_cross_encoder, _cross_encoder),
+    (_has("encode", "similarity"), _sentence_encoder),
+)
