@@ -1,0 +1,79 @@
+"""Outputs of systems: for each item the texts that several systems wrote."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.core import Sample
+from assay.datasets.rows import Row, read_rows, read_sources, with_aliases
+from assay.errors import DataError
+
+_TEXTS = ("hypothesis", "references", "source")
+_FEWEST = 2  # systems, of which one can rank above the other
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What systems wrote for one item; items of one document belong together."""
+
+    id: str
+    document: str
+    samples: Mapping[str, Sample]  # by system
+
+
+def read_outputs(path: Path) -> list[Outputs]:
+    """The outputs of a file, item by item.
+
+    Rows with the same `doc` are one item; where a system has several texts for a document, those with the
+    same references and source are.
+    """
+    rows = with_aliases(read_rows(path), _TEXTS)
+    sources = read_sources(path)
+    written = [(_named(row, "system"), _named(row, "doc"), _sample(row, sources)) for row in rows]
+    systems = {system for system, _, _ in written}
+    if len(systems) < _FEWEST:
+        raise DataError(f"{path} names one system, {next(iter(systems))!r}; impact compares two or more")
+    counts = Counter((system, document) for system, document, _ in written)
+    is_whole = max(counts.values()) == 1
+    items: dict[tuple[object, ...], dict[str, Sample]] = {}
+    for row, (system, document, sample) in zip(rows, written, strict=True):
+        key = (document,) if is_whole else (document, sample.references, sample.source)
+        outputs = items.setdefault(key, {})
+        if system in outputs:
+            raise row.fail(f"{system!r} has a second output for doc {document!r}; keep one")
+        outputs[system] = sample
+    return _numbered(items)
+
+
+def _numbered(items: Mapping[tuple[object, ...], Mapping[str, Sample]]) -> list[Outputs]:
+    """The items, each with an id of its own: its document, and a number where a document has several."""
+    sizes = Counter(key[0] for key in items)
+    seen: Counter[object] = Counter()
+    outputs = []
+    for key, samples in items.items():
+        seen[key[0]] += 1
+        document = str(key[0])
+        number = f"/{seen[key[0]]}" if sizes[key[0]] > 1 else ""
+        outputs.append(Outputs(f"{document}{number}", document, samples))
+    return outputs
+
+
+def _named(row: Row, column: str) -> str:
+    """A name that each row must have."""
+    if column not in row.values:
+        raise row.missing(column)
+    name = row.label(column)
+    if name is None:
+        raise row.fail(
+            f"{row.called(column)} is empty; each row says which system wrote it, and for which doc"
+        )
+    return name
+
+
+def _sample(row: Row, sources: Mapping[str, str]) -> Sample:
+    source = row.maybe("source") or sources.get(str(row.label("doc")))
+    references: Sequence[str] = row.texts("references") if row.has("references") else ()
+    return Sample(row.text("hypothesis"), tuple(references), source, row.image(), id=row.label("id") or "")
