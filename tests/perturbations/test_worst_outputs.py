@@ -7,6 +7,7 @@ import re
 import pytest
 
 from assay.core import Record
+from assay.datasets.records import embedded_records
 from assay.names.registry import perturbation_class
 from assay.vocabulary import Task
 
@@ -255,14 +256,55 @@ def test_no_contrary_of_what_is_only_possible_or_pointed_at(turn: str) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["Yes, the museum opens the old gallery on Monday morning.",
-     "Would your uncle repair the garden fence before Easter?",
+    ["Yes, I think so too.", "It is such a good idea of yours.", "All right, let me see.",
      "Her lamps shine upon wooden tables in every kitchen."],
 )  # fmt: skip
 def test_a_reply_that_may_fit_by_chance_is_not_unrelated(reply: str) -> None:
     gold, telling = "She sold the lamp in town.", "My uncle repaired the garden fence before Easter morning."
-    others = (reply, telling)
-    assert made("random-response", gold, "dialogue", context=("Shall we eat?",), others=others) == {telling}
+    replies = {
+        perturbation_class("random-response")().perturb(_answer(gold, (reply, telling)), n)
+        for n in range(400)
+    }
+    assert reply not in replies
+    assert telling in replies
+
+
+def test_a_reply_loses_what_takes_up_the_last_turn() -> None:
+    gold, reply = (
+        "She sold the lamp in town.",
+        "Yes, sure! The museum opens the old gallery on Monday morning.",
+    )
+    replies = {
+        perturbation_class("random-response")().perturb(_answer(gold, (reply,)), n) for n in range(400)
+    }
+    assert "The museum opens the old gallery on Monday morning." in replies
+
+
+def _answer(gold: str, others: tuple[str, ...]) -> Record:
+    return Record("x", gold, "dialogue", context=("Shall we eat?",), others=others)
+
+
+def test_unrelated_replies_are_many() -> None:
+    """A reply that stands for many items would count as many findings."""
+    template = perturbation_class("random-response")()
+    records = embedded_records("dialogue")
+    drawn = [template.perturb(record, seed) for seed in range(3) for record in records][:300]
+    assert len(set(drawn)) >= 150
+    assert None not in drawn
+
+
+def test_what_is_no_certain_name_is_not_made_generic() -> None:
+    assert made("generic-named-entity", "It signed a deal with Yokohama Rubber.") == {None}
+
+
+def test_a_league_and_a_team_do_not_change_places() -> None:
+    gold = "Southampton are fourth in the Premier League. Chelsea met them."
+    assert all(text is None or "the Premier League" in text for text in made("named-entity-switching", gold))
+
+
+def test_a_surname_that_is_read_as_a_verb_has_no_object() -> None:
+    gold = "Andros Townsend an 83rd minute sub in Tottenham's draw with Burnley. He won nothing."
+    assert made("nouns-to-pronouns", gold) == {None}
 
 
 @pytest.mark.parametrize(

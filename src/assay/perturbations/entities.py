@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 from assay.datasets.lexicon import first_names, places_by_kind, surnames, template_words, word_set
 from assay.models.nlp import Span, Token, spacy_stop_words
@@ -16,7 +16,6 @@ from assay.perturbations.edit import Text, is_all_caps, is_clitic, known_classes
 
 PERSON, PLACE, ORGANISATION = "PERSON", "PLACE", "ORGANISATION"
 
-_LABELS = {"PERSON": PERSON, "ORG": ORGANISATION, "GPE": PLACE, "LOC": PLACE, "FAC": PLACE}
 _LINKS = template_words("name_links")
 _SCORE = re.compile(r"\b\d{1,2}[-–]\d{1,2}\b")
 _ROMAN = frozenset("IVXLC")
@@ -30,20 +29,6 @@ def named(word_list: str) -> frozenset[str]:
 def names(parse: Text) -> tuple[Span, ...]:
     """The confirmed names of a text, in order; none in a text of capitals."""
     return _names(parse.text)
-
-
-def labelled(parse: Text) -> list[Span]:
-    """The names, and what else the parser labels: two words with capitals, or one that no dictionary has."""
-    spans, tokens = list(names(parse)), parse.tokens
-    named_tokens = {i for span in spans for i in range(span.start, span.end)}
-    free = [i for i in range(len(tokens)) if i not in named_tokens]
-    labels = {i: _LABELS.get(tokens[i].entity) if tokens[i].text[0].isupper() else None for i in free}
-    for label, run in groupby(free, labels.__getitem__):
-        first, *others = run
-        span = Span(first, first + 1 + len(others), label or "")
-        whole = others[-1:] in ([], [span.end - 1]) and (others or not known_classes(tokens[first].text))
-        spans += [span] if label and whole and not is_all_caps(parse.text) else []
-    return sorted(spans, key=lambda span: span.start)
 
 
 @lru_cache(maxsize=20_000)
@@ -135,8 +120,8 @@ def _label(parse: Text, run: Span) -> str | None:
         return None
     if is_title(parse.tokens[run.start - 1].text if run.start else ""):
         return PERSON if len(tokens) <= 3 else None
-    if text in named("organisations"):
-        return ORGANISATION
+    if text in named("organisations"):  # a flat in Fulham, the district or the club
+        return None if parse.word_at(run.start - 1) in ("in", "near") else ORGANISATION
     if _is_place(text):
         return _place_or_team(parse, run, text)
     if len(tokens) > 1 and _ends_in(parse, run, "organisation_words"):

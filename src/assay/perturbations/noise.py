@@ -18,7 +18,7 @@ from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
 from assay.perturbations.edit import Text
-from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, is_title, labelled, names
+from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, is_title, named, names
 from assay.perturbations.negation import negation
 
 # The release confuses these five marks.
@@ -191,8 +191,16 @@ def SentenceReplacement(record: Record, rng: Random, *, level: int = 1) -> str |
 @edit.template("generic-named-entity", "consistency")
 def GenericNamedEntity(parse: Text, rng: Random, *, level: float = 1.0) -> str:
     """A share of the names of people, places and organisations becomes "a person", "some place" and so on."""
-    drawn = edit.draw_each(labelled(parse), level, rng)
+    spans = names(parse)
+    apart = [name for name in spans if not any(name is not n and _touches(parse, name, n) for n in spans)]
+    drawn = edit.draw_each(apart, level, rng)
     return edit.splice(parse.text, [_generic_phrase(parse, name, rng) for name in drawn])
+
+
+def _touches(parse: Text, one: Span, other: Span) -> bool:
+    """Whether nothing is between two names, so that they may be parts of one."""
+    first, second = sorted((one, other), key=lambda name: name.start)
+    return first.end >= second.start
 
 
 def _generic_phrase(parse: Text, name: Span, rng: Random) -> tuple[int, int, str]:
@@ -277,7 +285,8 @@ def VerbSwitching(parse: Text, rng: Random, *, level: int = 8) -> Mapping[int, s
     for at, verb in _switched_tokens(parse, "VERB", level, rng).items():
         here, form = parse.tokens[at], verb.text.lower()
         if verb.tag != here.tag:
-            form = edit.inflect(edit.base_form(verb), here.tag) or form
+            inflected = edit.inflect(edit.base_form(verb), here.tag)
+            form = inflected if inflected and edit.known_classes(inflected) else form  # not: swammed
         changes[at] = form.capitalize() if here.text[:1].isupper() else form
     return changes
 
@@ -294,7 +303,8 @@ def _switched_tokens(parse: Text, pos: str, count: int, rng: Random) -> dict[int
 def NamedEntitySwitching(parse: Text, rng: Random, *, level: int = 1) -> str:
     """`level` pairs of names change places, each with another of its kind: people, places, organisations.
 
-    Names that are listed side by side stay: "A and B" says the same as "B and A".
+    Names that are listed side by side stay: "A and B" says the same as "B and A". So do an owner and what it
+    owns, and a name and its short form. A league or a cup changes places with another.
     """
     spans = names(parse)
     texts, pairs, last = [parse.piece(span) for span in spans], _switchable(parse, spans), None
@@ -316,9 +326,13 @@ def _switchable(parse: Text, spans: Sequence[Span]) -> list[tuple[int, int]]:
     listed = set[int]()  # numbers of names that a list continues after
     for number, (left, right) in enumerate(pairwise(spans)):
         between = {token.text.lower() for token in parse.tokens[left.end : right.start]}
-        if between <= {",", "and", "or", "&", "/", "-"}:
+        if between <= {",", "and", "or", "&", "/", "-", "'s", "’s", "'", "("}:
             listed.add(number)
-    kinds = [(span.label, parse.word_at(span.start - 1) == "the") for span in spans]
+    contests = named("competition_words")
+    kinds = [
+        (span.label, parse.tokens[span.end - 1].text in contests, parse.word_at(span.start - 1) == "the")
+        for span in spans
+    ]
     pairs = ((i, j) for j in range(len(spans)) for i in range(j) if kinds[i] == kinds[j])
     return [(i, j) for i, j in pairs if not listed >= set(range(i, j))]
 

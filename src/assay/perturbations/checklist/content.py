@@ -25,15 +25,20 @@ def Antonyms(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, st
     """A share of the words replaced by their opposites, one per sentence: two may undo each other."""
     sizes = {i for i, t in enumerate(parse.tokens) if t.lemma in ("small", "little", "large", "big")}
     bound = {i for i in sizes if _is_person(parse, parse.tokens[i])}  # a little daughter
-    bound |= {i for i in range(len(parse.tokens)) if not stands_in("takes-opposite", parse, i)}
+    bound |= {i for i in range(len(parse.tokens)) if not _takes(parse, i, "takes-opposite")}
     return _exchanged(parse, lexicon.antonyms(), share, rng, skip=bound, single=True)
 
 
 @edit.template("siblings", "correctness")
 def Siblings(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
     """A share of the words replaced by others of their kind, one per sentence: violin, cello."""
-    bound = {i for i in range(len(parse.tokens)) if not stands_in("takes-sibling", parse, i)}
+    bound = {i for i in range(len(parse.tokens)) if not _takes(parse, i, "takes-sibling")}
     return _exchanged(parse, lexicon.siblings(interchangeable=True), share, rng, skip=bound, single=True)
+
+
+def _takes(parse: Text, index: int, frame: str) -> bool:
+    """Whether another word may take a word's place, whatever it says: no other word depends on it alone."""
+    return stands_in(frame, parse, index) and stands_in("replaceable", parse, index)
 
 
 def _exchanged(
@@ -65,8 +70,7 @@ def _forms(parse: Text, index: int, table: lexicon.Pairs) -> list[str]:
     """The words that the table gives for a word, in its form; empty where none would fit."""
     token = parse.tokens[index]
     known = edit.class_and_lemma(token)
-    free = stands_in("stands-free", parse, index) and stands_in("replaceable", parse, index)
-    if known is None or not free:
+    if known is None or not stands_in("stands-free", parse, index):
         return []
     word_class, lemma = known
     if token.tag in ("JJ", "RB", "NN", "VB") and lemma != token.text.lower():

@@ -8,7 +8,15 @@ from functools import cache, lru_cache
 from random import Random
 
 from assay.core import Record
-from assay.datasets.lexicon import capitalised, replies, template_words, toml_file, word_list, word_set
+from assay.datasets.lexicon import (
+    capitalised,
+    jsonl_file,
+    replies,
+    template_words,
+    toml_file,
+    word_list,
+    word_set,
+)
 from assay.language import split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
@@ -23,6 +31,11 @@ _SPEAKER = re.compile(r"^\s*([\w .'’-]{1,20}):\s+")
 _CONTRACTED = re.compile(r"\w+n['’]t\b|['’]\w+")
 _ADVERBIAL = ("when", "where", "why", "how")
 _TELLING = 5  # words of a reply that says more than a generic one
+_MATTERS = (
+    3  # content words of a reply that names matters of its own; one that points ("that") needs one more
+)
+_ENOUGH = 200  # replies to draw from: 300 draws give 155 different ones
+_OPENING = re.compile(r"\s*([A-Za-z'’]+)\b[^.,!?…;]{0,14}[.,!?…;]+\s+(?=\S)")  # Yes, sir. Oh!
 _FULL_BE = {"'s": "is", "'re": "are", "'m": "am"}  # an end of a contraction cannot stand apart
 
 
@@ -105,18 +118,36 @@ def _kind_of_turn(turn: str) -> str:
 
 @edit.template("random-response", "relevance", reads="others", languages=None)
 def RandomResponse(record: Record, rng: Random) -> str | None:
-    """The reply of another dialogue that says something of its own: not "Certainly!", which fits anywhere."""
+    """What another dialogue says, where it names matters of its own: not "Certainly!", which fits anywhere.
+
+    A corpus in English whose replies are few or short borrows turns of the embedded dialogues.
+    """
     known = _told(" ".join([record.gold, *record.context, *record.references]))
-    telling = [t for t in edit.unrelated_texts(record) if _is_telling(t) and known.isdisjoint(_told(t))]
-    return rng.choice(telling) if telling else None
+    replies = [told for text in edit.unrelated_texts(record) if (told := _own_matter(text))]
+    if len(replies) < _ENOUGH and record.language in ("", "en"):
+        replies += _embedded_turns()
+    fitting = [reply for reply in dict.fromkeys(replies) if known.isdisjoint(_told(reply))]
+    return rng.choice(fitting) if fitting else None
 
 
-def _is_telling(text: str) -> bool:
-    """Whether a reply names matters of its own, and neither asks nor takes up what was said before."""
-    words = [word.strip(",.!") for word in split_words(text.lower())]
-    taken_up = "?" in text or not words or words[0] in template_words("reply_openings")
-    taken_up |= not template_words("pointing_words").isdisjoint(words)
-    return len(_told(text)) >= _TELLING and not taken_up
+@cache
+def _embedded_turns() -> tuple[str, ...]:
+    dialogues = jsonl_file("corpora", "dialogue")
+    turns = [_SPEAKER.sub("", turn) for row in dialogues for turn in (*row["context"], row["gold"])]
+    return tuple(dict.fromkeys(told for turn in turns if (told := _own_matter(turn))))
+
+
+@lru_cache(maxsize=4096)
+def _own_matter(text: str) -> str | None:
+    """A reply without the words that take up what was said before; None where the rest might fit anywhere."""
+    openings, rest = template_words("reply_openings"), text.strip()
+    while (opening := _OPENING.match(rest)) and opening[1].lower() in openings:
+        rest = rest[opening.end() :]
+    words = [word.strip(",.!?") for word in split_words(rest.lower())]
+    points = not template_words("pointing_words").isdisjoint(words)
+    least = _MATTERS + points
+    alone = bool(words) and words[0] not in openings
+    return capitalised(rest) if alone and len(_told(rest)) >= least else None
 
 
 @lru_cache(maxsize=4096)

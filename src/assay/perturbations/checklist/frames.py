@@ -50,9 +50,15 @@ def unframed_synonyms(parse: Text) -> set[int]:
         known = edit.class_and_lemma(token)
         row = synonym_rows().get(known) if known else None
         graded = token.tag in ("JJR", "JJS", "RBR", "RBS")
-        if graded or (row and not stands_in(row[1], parse, index, index + 1)):
+        if graded or (row and not _fits(row[1], parse, index)):
             unfit.add(index)
     return unfit
+
+
+def _fits(frame: str, parse: Text, index: int) -> bool:
+    """Whether a word stands in its synonym's frame; one that names none is replaced where any word is."""
+    named = bool(frame) and parse.tokens[index].pos not in ("NOUN", "PROPN")
+    return stands_in(frame, parse, index) and (named or stands_in("replaceable", parse, index))
 
 
 def stands_in(frame: str, parse: Text, start: int, end: int | None = None) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from random import Random
 
+from assay.core import Record
 from assay.datasets import lexicon
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import rewording_rows, stands_in
@@ -112,6 +113,32 @@ def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
     opening = {parse.first_word(sentence) for sentence in parse.sentences}
     words = {i: num2words(number) for i, number in counting.items()}
     return {i: word.capitalize() if i in opening else word for i, word in words.items()}
+
+
+@edit.template("words-to-numerals", "invariance", expect="same")
+def WordsToNumerals(record: Record, rng: Random) -> str | None:
+    """Numbers in words that count things in digits: two dogs, 2 dogs. Only a caption begins with one."""
+    parse = edit.read(record.gold)
+    free = [
+        i
+        for i, token in enumerate(parse.tokens)
+        if token.text.lower() in _numbers() and not parse.is_joined(i)
+    ]
+    counting = [i for i in free if stands_in("counted-in-words", parse, i)]
+    opening = {parse.first_word(sentence) for sentence in parse.sentences}
+    begun = record.task != "image-captioning" and not opening.isdisjoint(counting)
+    beside_one = any(token.text.lower() == "one" and token.dep == "nummod" for token in parse.tokens)
+    if counting != free or begun or beside_one:  # all in digits or none
+        return None
+    return edit.rewrite(parse, {i: str(_numbers()[parse.word_at(i)]) for i in counting})
+
+
+@cache
+def _numbers() -> Mapping[str, int]:
+    """The numbers of one word from two to ninety."""
+    from num2words import num2words
+
+    return {word: n for n in range(2, 100) if "-" not in (word := num2words(n))}
 
 
 @edit.template("quotation-style", "invariance", expect="same", languages=None)
